@@ -35,7 +35,7 @@ func TestTheZeroConfigIsOneReadyNode(t *testing.T) {
 		"persistent-volume-binder", "pvc-protection-controller", "pv-protection-controller",
 		"ephemeral-volume-controller", "expand-controller", "statefulset-controller", "generic-garbage-collector", "attachdetach-controller",
 		"kube-scheduler", "node-controller", "taint-eviction-controller", "pod-garbage-collector", "kubelet/node-1", "namespace-controller", "volumeattributesclass-protection-controller",
-		"resourcequota-controller", "disruption-controller",
+		"resourcequota-controller", "disruption-controller", "deployment-controller", "replicaset-controller",
 	}, c.Actors())
 }
 

@@ -12,11 +12,13 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/controllers/deployment"
 	"github.com/storagesim/storagesim/controllers/disruption"
 	"github.com/storagesim/storagesim/controllers/garbagecollector"
 	"github.com/storagesim/storagesim/controllers/namespace"
 	"github.com/storagesim/storagesim/controllers/nodelifecycle"
 	"github.com/storagesim/storagesim/controllers/podgc"
+	"github.com/storagesim/storagesim/controllers/replicaset"
 	"github.com/storagesim/storagesim/controllers/resourcequota"
 	"github.com/storagesim/storagesim/controllers/snapshotcontroller"
 	"github.com/storagesim/storagesim/controllers/statefulset"
@@ -67,6 +69,10 @@ const (
 	ResourceQuotas = resourcequota.ActorName
 	// Disruption counts the pods of PodDisruptionBudgets, of which the API server takes evictions. It makes no step in a cluster without one.
 	Disruption = disruption.ActorName
+	// Deployments makes ReplicaSets for Deployments, and ReplicaSets makes pods for ReplicaSets. Each makes no step in a cluster without such
+	// an object.
+	Deployments = deployment.ActorName
+	ReplicaSets = replicaset.ActorName
 	// SnapshotController binds VolumeSnapshots and their contents. Cluster.InstallSnapshots starts it.
 	SnapshotController = snapshotcontroller.ActorName
 )
@@ -76,7 +82,7 @@ const (
 func actorNames() []string {
 	return []string{
 		PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, AttachDetach, Scheduler,
-		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion, VACProtection, ResourceQuotas, Disruption,
+		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion, VACProtection, ResourceQuotas, Disruption, Deployments, ReplicaSets,
 	}
 }
 

@@ -11,11 +11,13 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/controllers/deployment"
 	"github.com/storagesim/storagesim/controllers/disruption"
 	"github.com/storagesim/storagesim/controllers/garbagecollector"
 	"github.com/storagesim/storagesim/controllers/namespace"
 	"github.com/storagesim/storagesim/controllers/nodelifecycle"
 	"github.com/storagesim/storagesim/controllers/podgc"
+	"github.com/storagesim/storagesim/controllers/replicaset"
 	"github.com/storagesim/storagesim/controllers/resourcequota"
 	"github.com/storagesim/storagesim/controllers/snapshotcontroller"
 	"github.com/storagesim/storagesim/controllers/statefulset"
@@ -89,6 +91,10 @@ func (cfg Config) factory(name string) control.Factory {
 		return resourcequota.New()
 	case Disruption:
 		return disruption.New()
+	case Deployments:
+		return deployment.New()
+	case ReplicaSets:
+		return replicaset.New()
 	}
 	panic("there is no actor " + name) // cannot happen: each name of actorNames is above
 }

@@ -226,8 +226,11 @@ func (c *call) tell(entries []trace.Entry, keep func(trace.Entry) bool) {
 }
 
 // listedActors returns the cluster's actors, but those that have nothing to do in a cluster
-// without CSI volumes, VolumeAttributesClasses, ResourceQuotas and PodDisruptionBudgets, and while no namespace is deleted.
+// without CSI volumes and without objects of their kinds, and while no namespace is deleted.
 func (c *call) listedActors() []string {
-	idle := []string{storagesim.AttachDetach, storagesim.NamespaceDeletion, storagesim.VACProtection, storagesim.ResourceQuotas, storagesim.Disruption}
+	idle := []string{
+		storagesim.AttachDetach, storagesim.NamespaceDeletion, storagesim.VACProtection, storagesim.ResourceQuotas, storagesim.Disruption,
+		storagesim.Deployments, storagesim.ReplicaSets,
+	}
 	return slices.DeleteFunc(c.cluster.Actors(), func(actor string) bool { return slices.Contains(idle, actor) })
 }

@@ -43,6 +43,8 @@ var controllerNames = []controllerName{
 	{"vac-protection", storagesim.VACProtection, "volumeattributesclass-protection-controller"},
 	{"resource-quota", storagesim.ResourceQuotas, "resourcequota-controller"},
 	{"disruption", storagesim.Disruption, "disruption-controller"},
+	{"deployment", storagesim.Deployments, "deployment-controller"},
+	{"replicaset", storagesim.ReplicaSets, "replicaset-controller"},
 	{"snapshot-controller", storagesim.SnapshotController, ""},
 }
 

@@ -527,7 +527,7 @@ spec: {containers: [{name: c, image: nginx, livenessProbe: {tcpSocket: {port: 80
 `)
 	code, _, errOut := command(t, "", "run", "-f", path, "-o", "json")
 	assert.Zero(t, code)
-	assert.Equal(t, `note: Deployment/web, Job/once: a cluster creates pods for it; here no pods are created: there is no controller for this kind, only for StatefulSets
+	assert.Equal(t, `note: Job/once: a cluster creates pods for it; here no pods are created: there is no controller for this kind, only for StatefulSets, ReplicaSets and Deployments
 note: Pod/a, Pod/b: spec.containers[c].livenessProbe, spec.containers[d].livenessProbe: `+
 		`a cluster restarts the container when the probe fails; here the container is not probed and runs until its program ends
 `, errOut)
