@@ -67,7 +67,7 @@ func (s *shrinker) failsWithout(plan Plan, without []int) bool {
 	}
 	was, less := s.exploration, *s.exploration
 	plain := recorded{plain: true}
-	if less.plain = nil; less.play(Plan{Without: without}, &plain) != nil {
+	if less.plain = nil; less.play(Plan{Seed: plan.Seed, Without: without}, &plain) != nil {
 		return false // it does not work at all, or fails without trouble
 	}
 	s.left--

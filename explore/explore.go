@@ -154,6 +154,7 @@ type Failure struct { // it is more than an error
 
 	acts    int // how many there are, with those left out
 	choices []uint32
+	needs   []string
 }
 
 // Rule returns the name of the rule that was broken, "" if the run failed otherwise.
@@ -399,7 +400,7 @@ func (x *exploration) play(plan Plan, r *recorded) *Failure {
 	if err = errors.Join(err, c.Close()); err == nil {
 		return nil
 	}
-	return &Failure{Plan: plan, Err: err, Story: c.Transcript(0), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices()}
+	return &Failure{Plan: plan, Err: err, Story: c.Transcript(0), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c)}
 }
 
 // of returns the configuration of one run's cluster.

@@ -69,6 +69,11 @@ func (cfg Config) builtIn(plain *end) []Rule {
 	return slices.DeleteFunc(rules, func(r Rule) bool { return slices.Contains(cfg.Except, r.Name) })
 }
 
+// about returns an error about an object, which is part of the Reason of a failure.
+func about(object, format string, args ...any) error {
+	return objectError{object, fmt.Errorf(format, args...)}
+}
+
 // newLeaks returns the leaks that upstream does not have.
 func newLeaks(c *storagesim.Cluster) error {
 	found, err := c.Leaks()
@@ -108,7 +113,7 @@ func (o *owners) claim(w trace.Write) error {
 		return nil
 	}
 	if other, taken := o.claimOf[claim.Spec.VolumeName]; taken {
-		return fmt.Errorf("claim %s is bound to volume %s, to which the claim with UID %s is bound", w.About(), claim.Spec.VolumeName, other)
+		return about("pvc "+claim.Namespace+"/"+claim.Name, "claim %s is bound to volume %s, to which the claim with UID %s is bound", w.About(), claim.Spec.VolumeName, other)
 	}
 	o.claimOf[claim.Spec.VolumeName] = claim.UID
 	return nil
@@ -126,14 +131,14 @@ func (o *owners) volume(w trace.Write) error {
 	owner := pv.Spec.ClaimRef.UID
 	if old != nil && old.Spec.ClaimRef != nil && w.Actor != storagesim.User {
 		if was := old.Spec.ClaimRef.UID; was != "" && owner != "" && was != owner {
-			return fmt.Errorf("volume %s goes from the claim with UID %s to that with UID %s", pv.Name, was, owner)
+			return about("pv "+pv.Name, "volume %s goes from the claim with UID %s to that with UID %s", pv.Name, was, owner)
 		}
 	}
 	if pv.Status.Phase != v1.VolumeBound {
 		return nil
 	}
 	if other, has := o.volumeOf[owner]; has {
-		return fmt.Errorf("volume %s is bound to claim %s/%s, to which volume %s is bound", pv.Name, pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name, other)
+		return about("pv "+pv.Name, "volume %s is bound to claim %s/%s, to which volume %s is bound", pv.Name, pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name, other)
 	}
 	o.volumeOf[owner] = pv.Name
 	return nil
@@ -162,7 +167,7 @@ func (p *places) write(w trace.Write) error {
 		return nil
 	}
 	if at, elsewhere := p.attached[volumeOf(va)]; elsewhere && at != va.Spec.NodeName {
-		return fmt.Errorf("volume %s is attached to %s, and to %s already", volumeOf(va), va.Spec.NodeName, at)
+		return about("pv "+volumeOf(va), "volume %s is attached to %s, and to %s already", volumeOf(va), va.Spec.NodeName, at)
 	}
 	p.attached[volumeOf(va)] = va.Spec.NodeName
 	return nil
@@ -221,7 +226,7 @@ func (u *uses) claimGoes(claim *v1.PersistentVolumeClaim) error {
 		}
 		for _, v := range pod.Spec.Volumes {
 			if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name {
-				return fmt.Errorf("claim %s/%s goes while pod %s on %s uses it", claim.Namespace, claim.Name, pod.Name, pod.Spec.NodeName)
+				return about("pvc "+claim.Namespace+"/"+claim.Name, "claim %s/%s goes while pod %s on %s uses it", claim.Namespace, claim.Name, pod.Name, pod.Spec.NodeName)
 			}
 		}
 	}
@@ -231,7 +236,7 @@ func (u *uses) claimGoes(claim *v1.PersistentVolumeClaim) error {
 func (u *uses) volumeGoes(pv *v1.PersistentVolume) error {
 	for _, uid := range slices.Sorted(maps.Keys(u.attached)) {
 		if va := u.attached[uid]; volumeOf(va) == pv.Name && pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimDelete {
-			return fmt.Errorf("volume %s goes while it is attached to %s", pv.Name, va.Spec.NodeName)
+			return about("pv "+pv.Name, "volume %s goes while it is attached to %s", pv.Name, va.Spec.NodeName)
 		}
 	}
 	return nil

@@ -1,21 +1,19 @@
 package explore
 
-import (
-	"regexp"
-	"strings"
-)
-
-// shrink makes a failure smaller: first without its faults and caches that fall behind, as
-// far as they are not needed, then with fewer choices away from the plain order, then with
-// a few others instead of many, then without what the user did that is not needed. The failure
-// stays of the same kind. It ends after so many runs, a long one counting as several.
+// shrink makes a failure smaller: first in order, with one or some of its faults and caches that fall behind or
+// with others; if that does not fail, without those that are not needed, then with fewer choices away from the
+// plain order, then with a few others instead of many. Then what the user did that is not needed is left out. The
+// Reason of the failure stays. It ends after so many runs, a long one counting as several.
 func (x *exploration) shrink(f *Failure) {
-	s := &shrinker{exploration: x, best: f, left: x.cfg.shrinkRuns(), from: f.Plan.Size()}
+	s := &shrinker{exploration: x, best: f, left: x.cfg.shrinkRuns(), from: f.Plan.Size(), reason: f.Reason()}
 	plan := f.Plan
 	if plan.Order != "" { // the same order, as choices
 		plan.Order, plan.Choices = "", choicesOf(f.choices)
 		s.from = plan.Size()
-		if !s.fails(plan) {
+		switch {
+		case s.inOrder(f.Plan):
+			plan = s.best.Plan
+		case !s.fails(plan):
 			return
 		}
 	}
@@ -41,9 +39,46 @@ func (x *exploration) shrink(f *Failure) {
 // shrinker tries smaller plans, and keeps the last that fails.
 type shrinker struct {
 	*exploration
-	best *Failure
-	left int
-	from int
+	best   *Failure
+	reason Reason // stays
+	left   int
+	from   int
+}
+
+// otherTrouble is the number of faults, and of caches that fall behind, that are tried in place of an order by chance.
+const otherTrouble = 100
+
+// inOrder reports whether a plan fails in order: with its own faults and caches that fall behind, all or one of them,
+// or with another one.
+func (s *shrinker) inOrder(plan Plan) bool {
+	plan.Order, plan.Choices = "", nil
+	if plan.Size() > 0 && s.fails(plan) {
+		return true
+	}
+	alone := Plan{Seed: plan.Seed, Without: plan.Without}
+	tries := func(fault []Fault, hold []Hold) bool {
+		alone.Faults, alone.Holds = fault, hold
+		return s.fails(alone)
+	}
+	for _, f := range plan.Faults {
+		if tries([]Fault{f}, nil) {
+			return true
+		}
+	}
+	if s.planner == nil {
+		return false
+	}
+	for i := range otherTrouble {
+		for _, faults := range [][]Fault{s.planner.crashes, s.planner.faults} {
+			if i < len(faults) && tries(faults[i:i+1], nil) {
+				return true
+			}
+		}
+		if s.planner.size(Stale) > 0 && tries(nil, s.planner.plainStale(i).Holds) {
+			return true
+		}
+	}
+	return false
 }
 
 // fails plays a plan and says whether it fails as the first one did.
@@ -54,7 +89,7 @@ func (s *shrinker) fails(p Plan) bool {
 	var r recorded
 	f := s.play(p, &r)
 	s.left -= max(1, int(r.steps/max(1, s.plainSteps)))
-	if f == nil || f.gist() != s.best.gist() {
+	if f == nil || f.Reason() != s.reason || !isSubset(f.needs, s.best.needs) {
 		return false
 	}
 	if fault := s.best.Upstream; fault != nil {
@@ -73,15 +108,6 @@ func (s *shrinker) failsAs(plan Plan, change func(*Plan)) bool {
 	change(&plan)
 	return s.fails(plan)
 }
-
-// gist returns the broken rule and the first line of the error, without parts that may
-// differ between two runs: UIDs and numbers.
-func (f *Failure) gist() string {
-	first, _, _ := strings.Cut(f.Err.Error(), "\n")
-	return f.Rule() + ": " + numbers.ReplaceAllString(ids.ReplaceAllString(first, ""), "")
-}
-
-var numbers = regexp.MustCompile(`[0-9]+`)
 
 // nearby is the distance in which the number of a call is looked for when a fault before it is
 // gone.

@@ -194,6 +194,11 @@ func (p *planner) stale(rng *rand.Rand, i int) Plan {
 	return Plan{Holds: []Hold{h}, Faults: []Fault{crash}}
 }
 
+// plainStale returns the i-th plan whose only trouble is a cache that falls behind.
+func (p *planner) plainStale(i int) Plan {
+	return p.stale(rand.New(rand.NewPCG(uint64(3*i), 0xfa017)), 3*i)
+}
+
 // some returns n different faults by chance, in the order of their calls.
 func (p *planner) some(rng *rand.Rand, n int) []Fault {
 	all := len(p.crashes) + len(p.faults)

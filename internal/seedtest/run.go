@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -17,6 +19,7 @@ type run struct {
 
 	mu       sync.Mutex
 	failed   bool
+	at       string // the file and line of the first failure
 	said     []string
 	fatal    error // the error that Fatal was called with, if it was one
 	cleanups []func()
@@ -120,7 +123,35 @@ func (r *run) TempDir() string {
 func (r *run) Fail() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failed = true
+	if !r.failed {
+		r.failed, r.at = true, assertion()
+	}
+}
+
+// assertion returns the file and the line of the statement that fails now: the first on the stack that is no
+// part of the Go library, of testify or of the packages of tests.
+func assertion() string {
+	var counters [64]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
+	for {
+		frame, more := frames.Next()
+		if !isPartOfTesting(frame.Function) {
+			return fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+// isPartOfTesting reports whether a function belongs to what tests are written with.
+func isPartOfTesting(function string) bool {
+	for _, part := range []string{"runtime.", "testing.", "github.com/stretchr/testify/", "github.com/storagesim/storagesim/storagesimtest.", "github.com/storagesim/storagesim/internal/seedtest."} {
+		if strings.HasPrefix(function, part) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *run) FailNow() {

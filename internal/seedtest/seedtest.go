@@ -80,17 +80,30 @@ func Only(t testing.TB) (seed uint64, set bool) {
 
 // Try calls f with a testing.TB of its own and returns its failures as an error, with what was
 // logged; it returns the error that Fatal was called with if nothing else was logged. Cleanups
-// are done when it returns. Outside of a test, t is nil.
+// are done when it returns. Outside of a test, t is nil. The error is a *Failed.
 func Try(t testing.TB, f func(t testing.TB)) error {
 	r := tryOne(t, 0, func(t testing.TB, _ uint64) { f(t) })
 	if !r.failed {
 		return nil
 	}
 	if r.fatal != nil && len(r.said) == 1 {
-		return r.fatal
+		return &Failed{r.at, r.fatal}
 	}
-	return errors.New(strings.TrimSpace(strings.Join(r.said, "\n")))
+	return &Failed{r.at, errors.New(strings.TrimSpace(strings.Join(r.said, "\n")))}
 }
+
+// Failed is the error of a function that failed in Try.
+type Failed struct { // it wraps what the function failed with
+	// At is the file and the line of the first statement that failed.
+	At string
+	// Err says what was logged.
+	Err error
+}
+
+func (f *Failed) Error() string { return f.Err.Error() }
+
+// Unwrap returns Err.
+func (f *Failed) Unwrap() error { return f.Err }
 
 // Settings returns the number of seeds to try, for a test that usually tries so many.
 func Settings(t testing.TB, usual int) seeds.Config {

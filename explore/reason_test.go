@@ -1,0 +1,81 @@
+package explore_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/explore"
+)
+
+func failureOf(t *testing.T, cfg explore.Config, scenario func(*storagesim.Cluster) error) *explore.Failure {
+	t.Helper()
+	_, err := explore.Run(t.Context(), cfg, scenario)
+	f, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	return f
+}
+
+// A pod without its claim does not run either, and that is another reason.
+func TestAFailureIsNotMadeSmallerToAPodWithoutItsClaim(t *testing.T) {
+	f := failureOf(t, explore.Config{Strategies: []string{explore.Random}, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}}, explore.Scenario(func(c *explore.Cluster) {
+		c.InstallOpenEBS()
+		c.Settle()
+		if c.Seed() > 0 {
+			c.Stop("kubelet/node-1")
+		}
+		c.Apply(podWithClaim)
+		c.Settle()
+		require.Equal(c.T, v1.PodRunning, c.Pod("web").Status.Phase, "it runs")
+	}))
+	require.Equal(t, []string{"apply persistentvolumeclaims/default/data", "apply pods/default/web"}, f.Acts)
+	require.Zero(t, f.Plan.Size(), "%s", f.Plan)
+}
+
+// Two assertions fail: the first run that fails meets the one, and the smaller runs that meet the other do not count.
+func TestAFailureIsMadeSmallerOnlyAsLongAsTheSameAssertionFails(t *testing.T) {
+	f := failureOf(t, explore.Config{}, explore.Scenario(func(c *explore.Cluster) {
+		bindsOneVolume(c)
+		bound := 0
+		for _, name := range []string{"a", "b", "c", "d"} {
+			if claim, err := c.Cluster.Claim(name); err == nil && claim.Status.Phase == v1.ClaimBound {
+				bound++
+			}
+		}
+		if b, err := c.Cluster.Claim("b"); err == nil && b.Status.Phase == v1.ClaimBound {
+			if _, err := c.Cluster.Claim("a"); err == nil {
+				c.T.Fatalf("b has the volume, and there are %d", bound)
+			}
+			c.T.Fatalf("b has the volume, and a is not there")
+		}
+	}))
+	require.Contains(t, f.Acts, "apply persistentvolumeclaims/default/a")
+	require.Equal(t, "b has the volume, and there are ", f.Reason().Message)
+	require.Regexp(t, `^reason_test.go:\d+$`, f.Reason().At)
+}
+
+func TestTheReasonOfABrokenRuleIsTheRuleAndTheObject(t *testing.T) {
+	f := failureOf(t, explore.Config{}, explore.Scenario(func(c *explore.Cluster) {
+		c.AddProvisioner("example.com/shelf", &shelf{holds: map[string]bool{}})
+		c.Apply(shelfClaim)
+		c.Settle()
+		c.Stop("example.com/shelf")
+		c.Delete("pvc/data")
+		c.Settle()
+	}))
+	require.Equal(t, explore.Reason{Rule: explore.NothingLeaks, Object: "volume of default/data"}, f.Reason())
+	require.Equal(t, "nothing leaks: volume of default/data", f.Reason().String())
+}
+
+// What an order by chance and several faults did, one fault in order does.
+func TestAFaultInOrderIsTriedBeforeAnOrderByChance(t *testing.T) {
+	for _, strategy := range []string{explore.Storm, explore.Pairs} {
+		f := failureOf(t, explore.Config{Strategies: []string{strategy}}, comesAndGoes(true))
+		require.Equal(t, strategy, f.Strategy)
+		require.Empty(t, f.Plan.Choices, "%s", f.Plan)
+		require.Len(t, f.Plan.Faults, 1, "%s", f.Plan)
+	}
+}
