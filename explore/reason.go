@@ -113,7 +113,7 @@ func testifys(text string) string {
 	return strings.Join(lines, " ")
 }
 
-// needs returns what the pods and claims of a run name, and what nobody created in it: "pod default/web needs
+// needs returns what the pods and claims of a run name, and what was not created in it: "pod default/web needs
 // pvc default/data". A run that is made smaller must have no such line that it did not have before, since a pod
 // without its claim fails for another reason.
 func needs(c *storagesim.Cluster) (missing []string) {
