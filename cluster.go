@@ -66,6 +66,7 @@ type Cluster struct {
 	began        int                 // the number of records written while the cluster started
 	ids          prose.IDs
 	onAct        func(verb, ref string) bool
+	onRest       func()
 	progress     *progress // nil: Settle has no rounds
 
 	gapsMu   sync.Mutex // clients write beside the engine
@@ -261,10 +262,12 @@ func (c *Cluster) Dir() string { return c.dir }
 func (c *Cluster) Step() (bool, error) { return c.engine.Step() }
 
 // RunFor lets d of virtual time pass.
-func (c *Cluster) RunFor(d time.Duration) error { return c.engine.RunFor(d) }
+func (c *Cluster) RunFor(d time.Duration) error { return c.rested(c.engine.RunFor(d)) }
 
 // RunUntil runs until cond holds, for at most an hour of virtual time.
-func (c *Cluster) RunUntil(cond func() bool) error { return c.engine.RunUntil(time.Hour, cond) }
+func (c *Cluster) RunUntil(cond func() bool) error {
+	return c.rested(c.engine.RunUntil(time.Hour, cond))
+}
 
 // Interrupt ends the call of Settle, Step, RunFor or RunUntil that is under way,
 // and every later one, with engine.ErrInterrupted. It may be called from any

@@ -4,13 +4,9 @@ import (
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim/internal/unfinished"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -42,7 +38,9 @@ const (
 // would, until all is finished, a round of a minute has brought no news, or 3 minutes of virtual
 // time have passed. Events, leases, heartbeats and restarts of containers are no news. Steps of these
 // rounds are taken in order.
-func (c *Cluster) Settle() error {
+func (c *Cluster) Settle() error { return c.rested(c.settle()) }
+
+func (c *Cluster) settle() error {
 	if err := c.engine.Settle(); err != nil || c.progress == nil {
 		return err
 	}
@@ -56,6 +54,18 @@ func (c *Cluster) Settle() error {
 		}
 	}
 	return nil
+}
+
+// OnRest sets a function that is called when Settle, RunFor or RunUntil has returned no error, and when a
+// Require function has waited. Package explore compares what there is then with another run's.
+func (c *Cluster) OnRest(f func()) { c.onRest = f }
+
+// rested calls the function of OnRest, unless there is an error, which it returns.
+func (c *Cluster) rested(err error) error {
+	if err == nil && c.onRest != nil {
+		c.onRest()
+	}
+	return err
 }
 
 // pass lets time pass and what begins in it come to rest, in order.
@@ -83,6 +93,7 @@ func (c *Cluster) eventually(check func() error) error {
 		}
 		err = check()
 	}
+	_ = c.rested(nil)
 	return err
 }
 
@@ -107,7 +118,7 @@ func (p *progress) write(w trace.Write) {
 	if w.Err != nil || w.Old == w.New {
 		return
 	}
-	if isUnfinished(w.New) {
+	if unfinished.Object(w.New) {
 		p.unfinished[w.About()] = true
 	} else {
 		delete(p.unfinished, w.About())
@@ -130,38 +141,4 @@ func isNews(w trace.Write) bool {
 func restarts(pod *v1.Pod) bool {
 	again := func(container v1.ContainerStatus) bool { return container.RestartCount > 0 }
 	return slices.ContainsFunc(pod.Status.InitContainerStatuses, again) || slices.ContainsFunc(pod.Status.ContainerStatuses, again)
-}
-
-// isReady reports whether a pod is ready.
-func isReady(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
-}
-
-// isUnfinished reports whether an object is not yet what its user asked for, or is being deleted.
-func isUnfinished(obj runtime.Object) bool {
-	if obj == nil {
-		return false
-	}
-	if m, err := meta.Accessor(obj); err == nil && m.GetDeletionTimestamp() != nil {
-		return true
-	}
-	switch o := obj.(type) {
-	case *v1.PersistentVolumeClaim:
-		return o.Status.Phase != v1.ClaimBound || o.Spec.Resources.Requests.Storage().Cmp(*o.Status.Capacity.Storage()) > 0
-	case *v1.PersistentVolume:
-		return o.Status.Phase == v1.VolumeReleased && o.Spec.PersistentVolumeReclaimPolicy != v1.PersistentVolumeReclaimRetain
-	case *v1.Pod:
-		return o.Status.Phase != v1.PodSucceeded && o.Status.Phase != v1.PodFailed && !isReady(o)
-	case *storagev1.VolumeAttachment:
-		return !o.Status.Attached
-	case *appsv1.StatefulSet:
-		return o.Spec.Replicas != nil && o.Status.ReadyReplicas < *o.Spec.Replicas
-	case *appsv1.Deployment:
-		return o.Spec.Replicas != nil && o.Status.ReadyReplicas < *o.Spec.Replicas
-	case *appsv1.DaemonSet:
-		return o.Status.NumberReady < o.Status.DesiredNumberScheduled
-	case *batchv1.Job:
-		return o.Spec.Completions != nil && o.Status.Succeeded < *o.Spec.Completions
-	}
-	return false
 }

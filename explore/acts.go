@@ -71,7 +71,7 @@ func (s *shrinker) failsWithout(plan Plan, without []int) bool {
 		return false // it does not work at all, or fails without trouble
 	}
 	s.left--
-	less.plain, less.plainSteps, less.base = &plain.end, plain.steps, plain.base
+	less.plain, less.plainSteps, less.base = &plain.ends, plain.steps, plain.base
 	s.exploration = &less
 	plan.Faults, plan.Without = moved(plan.Faults, was.base, less.base), without
 	if s.fails(plan) {

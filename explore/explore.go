@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -280,8 +282,8 @@ type exploration struct {
 	cfg      Config
 	scenario func(c *storagesim.Cluster) error
 	planner  *planner
-	base     base // what the plain run told
-	plain    *end // how it ended
+	base     base  // what the plain run told
+	plain    *ends // how it stood at its rests; nil as long as it is played
 	// plainSteps is the number of steps it had.
 	plainSteps uint64
 	covered    *covered
@@ -318,7 +320,7 @@ func (x *exploration) begin(without []int) (*Failure, error) {
 		failure.Run = 1
 		return failure, nil
 	}
-	x.plain = &first.end
+	x.plain = &first.ends
 	x.planner = newPlanner(first.base, x.cfg.strategies(), x.cfg.runs())
 	x.covered.expect(first.base)
 	return nil, nil
@@ -368,28 +370,49 @@ func (x *exploration) judged(f *Failure) *Failure {
 type recorded struct {
 	base       // if plain is set
 	plain bool // the run is without trouble, and what it does is noted
-	end   end
+	ends  ends
 	story string // of the plain run only
 	seen  *seen
 	steps uint64
 	opening
 }
 
-// play returns one run. What it does is noted in r, if that is given.
+// ends says how the objects of a run stood at its rests, and at the end.
+type ends struct {
+	rests []restOf
+	end   tally
+}
+
+// play returns one run. What it does is noted in r, if that is given. If it does not fail, its twins are played, too:
+// they judge what is behind at a rest.
 func (x *exploration) play(plan Plan, r *recorded) *Failure {
+	f, doubtful := x.playTo(plan, r, nil)
+	for i := 0; f == nil && i < len(doubtful); i++ {
+		f, _ = x.playTo(plan, nil, &doubtful[i])
+	}
+	return f
+}
+
+// playTo plays a run to its end, or to a rest, which it then judges: all trouble ends there. It returns the rests that
+// a twin must judge.
+func (x *exploration) playTo(plan Plan, r *recorded, until *restOf) (f *Failure, doubtful []restOf) {
 	policy, err := orderOf(plan)
 	if err != nil {
-		return &Failure{Plan: plan, Err: err}
+		return &Failure{Plan: plan, Err: err}, nil
 	}
 	if policy == nil {
 		policy = &deviating{choices: plan.Choices}
 	}
 	c, err := storagesim.New(x.cfg.of(plan.Seed, policy))
 	if err != nil {
-		return &Failure{Plan: plan, Err: err}
+		return &Failure{Plan: plan, Err: err}, nil
 	}
-	did := watchActs(c, plan, r)
-	err = x.playOn(c, plan, r)
+	did, seen := watchActs(c, plan, r), follow(c)
+	if until == nil {
+		err = x.playOn(c, plan, r, seen)
+	} else {
+		err = x.judge(c, plan, seen, *until)
+	}
 	r.noteRPCs(c)
 	if r != nil {
 		r.steps = c.Engine().Steps()
@@ -398,9 +421,12 @@ func (x *exploration) play(plan Plan, r *recorded) *Failure {
 		r.story = c.Transcript(0)
 	}
 	if err = errors.Join(err, c.Close()); err == nil {
-		return nil
+		if until == nil && x.plain != nil && !x.cfg.excepts(Liveness) {
+			doubtful = seen.doubtful(x.plain.rests)
+		}
+		return nil, doubtful
 	}
-	return &Failure{Plan: plan, Err: err, Story: c.Transcript(0), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c)}
+	return &Failure{Plan: plan, Err: err, Story: cmp.Or(seen.story, c.Transcript(0)), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c)}, nil
 }
 
 // of returns the configuration of one run's cluster.
@@ -412,41 +438,93 @@ func (cfg Config) of(seed uint64, policy engine.Policy) storagesim.Config {
 
 // playOn plays the scenario on a cluster, with the trouble that is planned, and sees that
 // the rules hold.
-func (x *exploration) playOn(c *storagesim.Cluster, plan Plan, r *recorded) error {
-	if r != nil {
-		r.seen = newSeen()
-		c.Server().OnWrite(r.seen.write)
+func (x *exploration) playOn(c *storagesim.Cluster, plan Plan, r *recorded, seen *objects) error {
+	var plain tally
+	if x.plain != nil {
+		plain = x.plain.end
 	}
-	g := newGuard(c, append(x.cfg.builtIn(x.plain), x.cfg.Rules...))
-	c.Engine().OnCall(func(number int, call *api.Request) {
-		plan.hold(c, number)
-		if r != nil {
-			r.call(plan, number, call)
-		}
-	})
-	if err := plan.inject(c); err != nil {
+	g := newGuard(c, append(x.cfg.builtIn(plain, seen), x.cfg.Rules...))
+	trouble, err := x.begun(c, plan, r)
+	if err != nil {
 		return err
 	}
-	err := guarded(func() error { return x.scenario(c) })
+	err = guarded(func() error { return x.scenario(c) })
 	if g.broken != nil {
 		return g.broken
 	}
 	if err != nil {
 		return err
 	}
+	trouble.end()
+	if r != nil && r.plain {
+		r.ends.rests = slices.Clone(seen.rests)
+	}
 	if err := rest(c, g); err != nil {
 		return err
 	}
-	return r.finish(c)
+	return r.finish(c, seen)
+}
+
+// judge plays a run to a rest, ends all trouble there, and returns an error if something is behind 20 minutes later.
+func (x *exploration) judge(c *storagesim.Cluster, plan Plan, seen *objects, until restOf) error {
+	trouble, err := x.begun(c, plan, nil)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(x.plain.rests, func(r restOf) bool { return r.acts == until.acts })
+	rests, behind := 0, error(nil)
+	c.OnRest(func() {
+		if rests++; rests != until.at {
+			return
+		}
+		trouble.end()
+		c.OnRest(nil)
+		behind = seen.catchUp(x.plain.rests[i].tally)
+		c.Interrupt()
+	})
+	_ = guarded(func() error { return x.scenario(c) }) // it is interrupted
+	if behind == nil {
+		return nil
+	}
+	return &Broken{Liveness, behind}
+}
+
+// trouble is that of a run.
+type trouble struct {
+	c    *storagesim.Cluster
+	over bool
+}
+
+// end ends all trouble.
+func (t *trouble) end() {
+	t.over = true
+	t.c.ClearFaults()
+}
+
+// begun has the trouble of a plan strike from now on.
+func (x *exploration) begun(c *storagesim.Cluster, plan Plan, r *recorded) (*trouble, error) {
+	t := &trouble{c: c}
+	if r != nil {
+		r.seen = newSeen()
+		c.Server().OnWrite(r.seen.write)
+	}
+	c.Engine().OnCall(func(number int, call *api.Request) {
+		if !t.over {
+			plan.hold(c, number)
+		}
+		if r != nil {
+			r.call(plan, number, call)
+		}
+	})
+	return t, plan.inject(c)
 }
 
 // Recovery is the virtual time that a cluster has after all trouble until the rules hold: the
 // longest backoffs are of some minutes.
 const Recovery = 20 * time.Minute
 
-// rest ends all trouble, waits until the cluster is at rest, and sees that the rules hold.
+// rest waits, without trouble, until the cluster is at rest, and sees that the rules hold.
 func rest(c *storagesim.Cluster, g *guard) error {
-	c.ClearFaults()
 	broken := func() error {
 		err := c.Settle()
 		switch {
@@ -520,7 +598,7 @@ func (r *recorded) noteRPCs(c *storagesim.Cluster) {
 }
 
 // finish notes how a plain run ended.
-func (r *recorded) finish(c *storagesim.Cluster) (err error) {
+func (r *recorded) finish(c *storagesim.Cluster, seen *objects) error {
 	if r == nil || !r.plain {
 		return nil
 	}
@@ -534,6 +612,6 @@ func (r *recorded) finish(c *storagesim.Cluster) (err error) {
 		}
 	}
 	r.choices = len(c.Engine().Choices())
-	r.end, _, err = endOf(c)
-	return err
+	r.ends.end = maps.Clone(seen.tally)
+	return nil
 }

@@ -25,8 +25,9 @@ import (
 //     published, and not deleted while it is attached;
 //   - NothingLeaks: Cluster.RequireNoLeaks holds at the end, but for leaks that are known
 //     to be upstream's (storagesim.Leak.Known);
-//   - Liveness: at the end as many pods run and as many claims are bound as
-//     in the plain run in order.
+//   - Liveness: at each rest (before the scenario acts, and at the end) as many pods run, as many claims are bound, and
+//     as many other objects are finished as in the plain run at the same rest, and no more are being deleted. What is
+//     behind has 20 minutes without trouble.
 //
 // That finalizers go last needs no rule: the API server sees to it.
 func BuiltInRules() []string {
@@ -55,19 +56,22 @@ func stateless() []Rule {
 	}
 }
 
-// builtIn returns the rules of a configuration. plain is the end of the run in order, nil in
-// that run itself.
-func (cfg Config) builtIn(plain *end) []Rule {
+// builtIn returns the rules of a configuration, for a run with these objects. plain is the end of the run in order,
+// nil in that run itself.
+func (cfg Config) builtIn(plain tally, objects *objects) []Rule {
 	rules := append(stateless(), Rule{NothingLeaks, func(c *storagesim.Cluster) Check {
 		return Check{Rest: func() error { return newLeaks(c) }}
 	}})
 	if plain != nil {
-		rules = append(rules, Rule{Liveness, func(c *storagesim.Cluster) Check {
-			return Check{Rest: func() error { return plain.reachedBy(c) }}
+		rules = append(rules, Rule{Liveness, func(*storagesim.Cluster) Check {
+			return Check{Rest: func() error { return objects.behindOf(plain, "") }}
 		}})
 	}
-	return slices.DeleteFunc(rules, func(r Rule) bool { return slices.Contains(cfg.Except, r.Name) })
+	return slices.DeleteFunc(rules, func(r Rule) bool { return cfg.excepts(r.Name) })
 }
+
+// excepts reports whether a built-in rule need not hold.
+func (cfg Config) excepts(rule string) bool { return slices.Contains(cfg.Except, rule) }
 
 // about returns an error about an object, which is part of the Reason of a failure.
 func about(object, format string, args ...any) error {

@@ -56,7 +56,8 @@ has other trouble, or another order of events. The strategies take turns:
 In each run these rules must hold: a volume has one owner and a claim one volume; a
 volume for one node is attached to one; what is in use does not go; volumes are
 attached, staged and published in that order; nothing is left behind; and what runs
-in the plain run runs in the end, when the trouble is over.
+in the plain run runs, too: before the objects are deleted and in the end. What is late
+has 20 minutes without trouble.
 
 The first run that breaks a rule is made as small as it can be: with less trouble, and
 with fewer objects applied and deleted. Its story is printed, with a line that repeats it. Without one, explore says how many runs there were and
