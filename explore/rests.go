@@ -54,7 +54,7 @@ type objects struct {
 	story string // of a twin, up to its end
 }
 
-// standing is how an object stands.
+// standing says whether an object is as its user wants it.
 type standing struct {
 	kind, ref   string
 	done, going bool
