@@ -55,8 +55,7 @@ func (s *shrinker) fewerActs() {
 }
 
 // failsWithout reports whether a plan still fails when some acts are left out. What happens
-// without trouble is then something else, too: it is played first, and tells where the calls
-// are now that the plan's faults strike.
+// without trouble is then something else, too: it is played first.
 func (s *shrinker) failsWithout(plan Plan, without []int) bool {
 	if s.left <= 0 {
 		return false
@@ -65,7 +64,7 @@ func (s *shrinker) failsWithout(plan Plan, without []int) bool {
 		plan.Without = without
 		return s.fails(plan)
 	}
-	was, less := s.exploration, *s.exploration
+	whole, less := s.exploration, *s.exploration
 	plain := recorded{plain: true}
 	if less.plain = nil; less.play(Plan{Seed: plan.Seed, Without: without}, &plain) != nil {
 		return false // it does not work at all, or fails without trouble
@@ -73,45 +72,26 @@ func (s *shrinker) failsWithout(plan Plan, without []int) bool {
 	s.left--
 	less.plain, less.plainSteps, less.base = &plain.ends, plain.steps, plain.base
 	s.exploration = &less
-	plan.Faults, plan.Without = moved(plan.Faults, was.base, less.base), without
-	if s.fails(plan) {
+	plan.Without = without
+	if s.fails(plan) || s.failsEarlier(plan) {
 		return true
 	}
-	s.exploration = was
+	s.exploration = whole
 	return false
 }
 
-// moved returns the faults at the calls that they strike in another run: of the same kind, and
-// after as many calls of that kind.
-func moved(faults []Fault, from, to base) []Fault {
-	found := slices.Clone(faults)
-	for i, f := range found {
-		was, is := from.calls, to.calls
-		if f.isCSI() {
-			was, is = from.rpcs, to.rpcs
-		}
-		found[i].Call = movedCall(f.Call, was, is)
+// failsEarlier reports whether a plan with one fault fails if that strikes up to three calls of its kind earlier: where
+// some acts are left out, there are fewer.
+func (s *shrinker) failsEarlier(plan Plan) bool {
+	if len(plan.Faults) != 1 || len(plan.Holds) > 0 {
+		return false
 	}
-	return found
-}
-
-func movedCall(call int, was, is []string) int {
-	if call > len(was) {
-		return call
-	}
-	before := 0
-	for _, place := range was[:call] {
-		if place == was[call-1] {
-			before++
+	fault := plan.Faults[0]
+	for least := max(1, fault.Call.N-3); fault.Call.N > least; {
+		fault.Call.N--
+		if s.failsAs(plan, func(p *Plan) { p.Faults = []Fault{fault} }) {
+			return true
 		}
 	}
-	for i, place := range is {
-		if place == was[call-1] {
-			before--
-		}
-		if before == 0 {
-			return i + 1
-		}
-	}
-	return call
+	return false
 }

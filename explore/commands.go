@@ -3,6 +3,7 @@ package explore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/storagesim/storagesim"
@@ -61,32 +62,34 @@ func (f Fault) command(r *recorded, others []Fault) (string, error) {
 	if f.isCSI() {
 		places, first = r.rpcs, r.firstRPC
 	}
-	if f.Call <= first || f.Call > len(places) {
-		return "", errors.New("a fault strikes before the user does anything")
+	calls := addressesOf(places)
+	at := slices.IndexFunc(calls, func(c Call) bool { return c == f.Call })
+	if f.Call.Actor == "" {
+		at = min(f.Call.N, len(calls)) - 1
 	}
-	place, skip := places[f.Call-1], 0
-	for i := first; i < f.Call-1; i++ {
-		if places[i] == place && !strikes(others, i+1, f) {
+	if at < first {
+		return "", errors.New("a fault strikes before the user does anything, or nothing")
+	}
+	call, skip := calls[at], 0
+	for i := first; i < at; i++ {
+		if places[i] == places[at] && !strikes(others, i, calls[i], f) {
 			skip++
 		}
 	}
-	words := strings.Split(place, " ")
-	command := f.text(words)
+	command := f.say(call)
 	if skip > 0 {
 		command += fmt.Sprintf(" skip=%d", skip)
 	}
 	return command, nil
 }
 
-// strikes reports whether one of the faults strikes that call at the same moment as f: it is
+// strikes reports whether one of the faults strikes the call with that index at the same moment as f: it is
 // then not counted.
-func strikes(faults []Fault, call int, f Fault) bool {
-	for _, other := range faults {
-		if other.Call == call && other.isCSI() == f.isCSI() && other.after() == f.after() {
-			return true
-		}
-	}
-	return false
+func strikes(faults []Fault, i int, call Call, f Fault) bool {
+	return slices.ContainsFunc(faults, func(other Fault) bool {
+		same := other.Call == call || other.Call.Actor == "" && other.Call.N == i+1
+		return same && other.isCSI() == f.isCSI() && other.after() == f.after()
+	})
 }
 
 // after reports whether a fault strikes a call that is carried out.
@@ -94,24 +97,23 @@ func (f Fault) after() bool {
 	return f.Kind == CrashAfter || f.Kind == Lost || f.Kind == CSILost || f.Kind == CSICrashAfter
 }
 
-// text returns the command for calls that a place names: "actor verb resource", or for those to
-// drivers "actor method".
-func (f Fault) text(place []string) string {
-	calls := strings.Join(place[1:], " ")
+// say returns the command for calls of that kind.
+func (f Fault) say(call Call) string {
+	calls := strings.TrimSpace(call.Verb + " " + call.Resource)
 	switch f.Kind {
 	case CrashBefore:
-		return "crash " + place[0] + " before " + calls
+		return "crash " + call.Actor + " before " + calls
 	case CrashAfter:
-		return "crash " + place[0] + " after " + calls
+		return "crash " + call.Actor + " after " + calls
 	case Refused:
-		return "fail " + place[0] + " " + calls
+		return "fail " + call.Actor + " " + calls
 	case Conflict:
-		return "fail " + place[0] + " " + calls + " error=Conflict"
+		return "fail " + call.Actor + " " + calls + " error=Conflict"
 	case Lost:
-		return "fail " + place[0] + " " + calls + " lost=yes"
+		return "fail " + call.Actor + " " + calls + " lost=yes"
 	}
 	effect := map[string]string{
 		CSIUnavailable: "error=Unavailable", CSILost: "lost=yes", CSIHang: "hang=yes", CSICrash: "crash=yes", CSICrashAfter: "crash=yes when=after",
 	}[f.Kind]
-	return "fail-csi any " + calls + " caller=" + place[0] + " " + effect
+	return "fail-csi any " + calls + " caller=" + call.Actor + " " + effect
 }

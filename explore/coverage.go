@@ -53,9 +53,9 @@ func newCovered() *covered {
 
 // expect takes the places of the plain run as all places.
 func (c *covered) expect(b base) {
-	for _, place := range b.calls {
-		for _, f := range faultsOf(0, place) {
-			c.places[place+" "+f.Kind] = true
+	for _, call := range addressesOf(b.calls) {
+		for _, f := range faultsOf(call) {
+			c.places[call.place()+" "+f.Kind] = true
 		}
 	}
 	for _, place := range b.rpcs {

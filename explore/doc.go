@@ -17,7 +17,7 @@
 // # Plans
 //
 // What differs between two runs is a Plan: choices away from the plain order, faults at calls
-// of a certain number, caches that get no changes for a while, acts of the user that are left out. Strategies make plans, and by
+// that an actor, a verb, a resource and a number address, caches that get no changes for a while, acts of the user that are left out. Strategies make plans, and by
 // default they take turns. What the plain run does, in order and without trouble, tells them
 // which calls there are. Plans do not depend on how many runs happen at once, nor do results.
 //

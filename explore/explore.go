@@ -183,7 +183,11 @@ func (f *Failure) Error() string {
 	if f.LeftOut > 0 {
 		text += fmt.Sprintf("%d of the user's %d acts are enough: %s\n", len(f.Acts), len(f.Acts)+f.LeftOut, strings.Join(f.Acts, ", "))
 	}
-	return text + fmt.Sprintf("replay %s\nthe story:\n%s", f.Plan, f.Story)
+	text += fmt.Sprintf("replay %s\n", f.Plan)
+	if len(f.Plan.Choices) > 0 {
+		text += "(choices are positions: they fit this version and this scenario only)\n"
+	}
+	return text + fmt.Sprintf("the story:\n%s", f.Story)
 }
 
 // Unwrap returns Err.
@@ -244,7 +248,8 @@ func (cfg Config) numbers(runs int) []int {
 }
 
 // Replay repeats the run of a line such as a failure prints. It returns a *Failure if the
-// scenario fails, nil if it does not, and another error for a line that cannot be played.
+// scenario fails, nil if it does not, a *NotReached if it does not and the line does not fit it, and another error for a
+// line that cannot be played.
 func Replay(cfg Config, line string, scenario func(c *storagesim.Cluster) error) error {
 	if err := cfg.check(); err != nil {
 		return err
@@ -260,12 +265,17 @@ func Replay(cfg Config, line string, scenario func(c *storagesim.Cluster) error)
 		}
 		return errors.Join(err, asError(failure))
 	}
-	f := x.play(plan, nil)
+	r := recorded{notes: true}
+	f := x.play(plan, &r)
 	if f != nil {
 		f.Upstream = x.attribute(f)
 		x.tell(f)
+		return f
 	}
-	return asError(f)
+	if missing := r.missing(plan); len(missing) > 0 {
+		return &NotReached{plan, missing}
+	}
+	return nil
 }
 
 // asError returns nil for a nil failure.
@@ -368,8 +378,9 @@ func (x *exploration) judged(f *Failure) *Failure {
 
 // recorded holds the notes of a run.
 type recorded struct {
-	base       // if plain is set
-	plain bool // the run is without trouble, and what it does is noted
+	base       // if plain or notes is set
+	plain bool // the run is without trouble
+	notes bool // what a run with trouble does is noted
 	ends  ends
 	story string // of the plain run only
 	seen  *seen
@@ -489,34 +500,20 @@ func (x *exploration) judge(c *storagesim.Cluster, plan Plan, seen *objects, unt
 	return &Broken{Liveness, behind}
 }
 
-// trouble is that of a run.
-type trouble struct {
-	c    *storagesim.Cluster
-	over bool
-}
-
-// end ends all trouble.
-func (t *trouble) end() {
-	t.over = true
-	t.c.ClearFaults()
-}
-
 // begun has the trouble of a plan strike from now on.
 func (x *exploration) begun(c *storagesim.Cluster, plan Plan, r *recorded) (*trouble, error) {
-	t := &trouble{c: c}
+	t, err := newTrouble(c, plan)
 	if r != nil {
 		r.seen = newSeen()
 		c.Server().OnWrite(r.seen.write)
 	}
 	c.Engine().OnCall(func(number int, call *api.Request) {
-		if !t.over {
-			plan.hold(c, number)
-		}
+		strikes := t.call(number, call)
 		if r != nil {
-			r.call(plan, number, call)
+			r.call(call, strikes)
 		}
 	})
-	return t, plan.inject(c)
+	return t, err
 }
 
 // Recovery is the virtual time that a cluster has after all trouble until the rules hold: the
@@ -569,15 +566,13 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// call notes a call at the API server: where it is in the plain run, or what strikes it.
-func (r *recorded) call(plan Plan, number int, call *api.Request) {
-	if r.plain {
+// call notes a call at the API server: where it is in the plain run, and what strikes it.
+func (r *recorded) call(call *api.Request, strikes []Fault) {
+	if r.plain || r.notes {
 		r.calls = append(r.calls, place(call))
 	}
-	for _, f := range plan.Faults {
-		if f.Call == number && !f.isCSI() {
-			r.seen.struck = append(r.seen.struck, place(call)+" "+f.Kind)
-		}
+	for _, f := range strikes {
+		r.seen.struck = append(r.seen.struck, place(call)+" "+f.Kind)
 	}
 }
 
@@ -588,7 +583,7 @@ func (r *recorded) noteRPCs(c *storagesim.Cluster) {
 	}
 	for _, entry := range c.Records() {
 		rpc, ok := entry.Record.(trace.RPC)
-		if ok && r.plain {
+		if ok && (r.plain || r.notes) {
 			r.rpcs = append(r.rpcs, entry.Actor+" "+rpc.Method)
 		}
 		if ok && rpc.Fault != "" {
@@ -599,7 +594,7 @@ func (r *recorded) noteRPCs(c *storagesim.Cluster) {
 
 // finish notes how a plain run ended.
 func (r *recorded) finish(c *storagesim.Cluster, seen *objects) error {
-	if r == nil || !r.plain {
+	if r == nil || !r.plain && !r.notes {
 		return nil
 	}
 	for _, actor := range c.Actors() {

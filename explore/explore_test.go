@@ -263,26 +263,28 @@ func TestAScenarioThatDoesNotRepeatIsToldSo(t *testing.T) {
 
 func TestALineThatMakesNoSenseIsRefused(t *testing.T) {
 	for line, says := range map[string]string{
-		"":                          `it begins with "", and this version of storagesim plays lines that begin with "x1"`,
-		"x0;seed=1":                 `it begins with "x0"`,
-		"x1;speed=1":                "speed: it is not one of seed, order, choices, faults, holds and without",
-		"x1;seed=many":              "seed: ",
-		"x1;order=best":             `"best" is not an order: it must be random, or pct1 to pct9`,
-		"x1;choices=1:2,x":          `choices: "x": it must be POSITION:ALTERNATIVE`,
-		"x1;faults=0:crash":         `faults: "0:crash": it must be CALL:KIND`,
-		"x1;faults=3:boom":          `the kind must be one of crash, crash-after, refused`,
-		"x1;holds=1:2:x:pods":       `holds: "1:2:x:pods": it must be CALL:DURATION:ACTOR:RESOURCE`,
-		"x1;without=2,0":            `without: "0": it must be the number of an act, from 1 on`,
-		"x1;order=pct2;choices=1:1": "order and choices exclude each other",
+		"":                                    `it begins with "", and this version of storagesim plays lines that begin with "x1"`,
+		"x0;seed=1":                           `it begins with "x0"`,
+		"x1;speed=1":                          "speed: it is not one of seed, order, choices, faults, holds and without",
+		"x1;seed=many":                        "seed: ",
+		"x1;order=best":                       `"best" is not an order: it must be random, or pct1 to pct9`,
+		"x1;choices=1:2,x":                    `choices: "x": it must be POSITION:ALTERNATIVE`,
+		"x1;faults=0:crash":                   `faults: "0:crash": it must be N:ACTOR:VERB:RESOURCE:KIND`,
+		"x1;faults=3:a:NodeStageVolume:crash": `it must be N:ACTOR:VERB:RESOURCE:KIND`,
+		"x1;faults=3:a:get:pods:csi-lost":     `it must be N:ACTOR:METHOD:KIND`,
+		"x1;faults=3:boom":                    `the kind must be one of crash, crash-after, refused`,
+		"x1;holds=1:2:x:pods":                 `holds: "1:2:x:pods": it must be N:ACTOR:VERB:RESOURCE:DURATION:ACTOR:RESOURCE or CALL:DURATION:ACTOR:RESOURCE`,
+		"x1;without=2,0":                      `without: "0": it must be the number of an act, from 1 on`,
+		"x1;order=pct2;choices=1:1":           "order and choices exclude each other",
 	} {
 		require.ErrorContains(t, explore.Replay(explore.Config{}, line, firstComeFirstServed), says)
 	}
 	plan := explore.Plan{
-		Seed: 7, Choices: []explore.Choice{{At: 12, Take: 2}, {At: 40, Take: 1}}, Faults: []explore.Fault{{Call: 3, Kind: explore.CSIHang}},
-		Holds:   []explore.Hold{{Actor: "kubelet/node-1", Resource: "pods", From: 4, For: 90 * time.Second}, {Actor: "kube-scheduler", Resource: "nodes", From: 5, For: time.Second, Past: true}},
+		Seed: 7, Choices: []explore.Choice{{At: 12, Take: 2}, {At: 40, Take: 1}}, Faults: []explore.Fault{{Call: explore.Call{N: 3}, Kind: explore.CSIHang}, {Call: explore.Call{Actor: "kubelet/node-1", Verb: "NodeStageVolume", N: 2}, Kind: explore.CSILost}, {Call: explore.Call{Actor: "example.com/disk", Verb: "update", Resource: "pods/status", N: 4}, Kind: explore.CrashAfter}},
+		Holds:   []explore.Hold{{Actor: "kubelet/node-1", Resource: "pods", From: explore.Call{N: 4}, For: 90 * time.Second}, {Actor: "kube-scheduler", Resource: "nodes", From: explore.Call{Actor: "kube-scheduler", Verb: "create", Resource: "pods/binding", N: 1}, For: time.Second, Past: true}},
 		Without: []int{2, 5},
 	}
-	require.Equal(t, "x1;seed=7;choices=12:2,40:1;faults=3:csi-hang;holds=4:1m30s:kubelet/node-1:pods,5:1s:kube-scheduler:nodes:past;without=2,5", plan.String())
+	require.Equal(t, "x1;seed=7;choices=12:2,40:1;faults=3:csi-hang,2:kubelet/node-1:NodeStageVolume:csi-lost,4:example.com/disk:update:pods/status:crash-after;holds=4:1m30s:kubelet/node-1:pods,1:kube-scheduler:create:pods/binding:1s:kube-scheduler:nodes:past;without=2,5", plan.String())
 	again, err := explore.Parse(plan.String())
 	require.NoError(t, err)
 	require.Equal(t, plan, again)

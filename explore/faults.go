@@ -52,28 +52,128 @@ func apiKinds() []string { return FaultKinds()[:5] }
 // isCSI reports whether a fault strikes calls to drivers.
 func (f Fault) isCSI() bool { return strings.HasPrefix(f.Kind, "csi-") }
 
-// inject has a plan's faults strike the cluster from now on.
-func (p Plan) inject(c *storagesim.Cluster) error {
-	passed := map[bool]int{} // faults of drivers' calls so far, by whether they are after
-	faults := slices.Clone(p.Faults)
-	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Call, b.Call) })
+// trouble holds the faults and the caches that fall behind of one run.
+type trouble struct {
+	c      *storagesim.Cluster
+	faults []struckFault
+	holds  []startedHold
+	over   bool
+}
+
+// struckFault is a fault with the number of the calls that it addresses so far.
+type struckFault struct {
+	Fault
+	calls int
+}
+
+// startedHold is a cache that falls behind, with the number of the calls of its From so far.
+type startedHold struct {
+	Hold
+	calls int
+}
+
+// newTrouble has the faults of a plan strike the cluster from now on, if each call at the API server is told.
+func newTrouble(c *storagesim.Cluster, plan Plan) (*trouble, error) {
+	t := &trouble{c: c}
+	passed := map[Fault]int{} // faults of drivers' calls so far, by what they address and whether they are after
+	faults := slices.Clone(plan.Faults)
+	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Call.N, b.Call.N) })
 	var errs []error
 	for _, f := range faults {
 		if !f.isCSI() {
-			errs = append(errs, c.Inject(apiFault(f)))
+			t.faults = append(t.faults, struckFault{Fault: f})
 			continue
 		}
 		fault := csiFault(f)
+		fault.Caller, fault.Method = f.Call.Actor, f.Call.Verb
 		// A call that is struck is not counted by the faults behind it.
-		fault.Skip = max(0, f.Call-1-passed[fault.After])
-		passed[fault.After]++
-		errs = append(errs, c.InjectCSI(fault))
+		like := Fault{Call: Call{Actor: f.Call.Actor, Verb: f.Call.Verb}}
+		if fault.After {
+			like.Kind = CSILost
+		}
+		fault.Skip = max(0, f.Call.N-1-passed[like])
+		passed[like]++
+		errs = append(errs, c.Sockets().Inject(fault)) // the caller may come later
 	}
-	return errors.Join(errs...)
+	for _, h := range plan.Holds {
+		t.holds = append(t.holds, startedHold{Hold: h})
+	}
+	return t, errors.Join(errs...)
+}
+
+// call begins the trouble that is planned for a call, and returns the faults that strike it.
+func (t *trouble) call(number int, call *api.Request) (strikes []Fault) {
+	if t.over {
+		return nil
+	}
+	for i := range t.faults {
+		f := &t.faults[i]
+		if !f.Call.addresses(call) {
+			continue
+		}
+		if f.calls++; f.calls == f.Call.N {
+			fault := apiFault(f.Fault)
+			fault.Call = number
+			_ = t.c.Engine().Inject(fault) // it is right: apiFault made it
+			strikes = append(strikes, f.Fault)
+		}
+	}
+	for i := range t.holds {
+		h := &t.holds[i]
+		if !h.From.addresses(call) {
+			continue
+		}
+		if h.calls++; h.calls == h.From.N {
+			h.begin(t.c)
+		}
+	}
+	return strikes
+}
+
+// begin lets the cache fall behind. An actor that is not there in this run, or has no such cache, cannot be held.
+func (h Hold) begin(c *storagesim.Cluster) {
+	if h.Past {
+		_ = c.Engine().LagFor(h.Actor, h.Resource, h.For)
+	} else {
+		_ = c.Engine().HoldFor(h.Actor, h.Resource, h.For)
+	}
+}
+
+// end ends all trouble.
+func (t *trouble) end() {
+	t.over = true
+	t.c.ClearFaults()
+}
+
+// addresses reports whether a call at the API server is one of those that count.
+func (c Call) addresses(call *api.Request) bool {
+	if c.Actor == "" {
+		return true
+	}
+	if c.Actor != call.Actor || c.Verb != call.Verb {
+		return false
+	}
+	resource, sub, _ := strings.Cut(c.Resource, "/")
+	return resource == call.Resource.Resource && sub == call.Subresource
+}
+
+// place returns the kind of call, as place does.
+func (c Call) place() string { return strings.TrimSpace(c.Actor + " " + c.Verb + " " + c.Resource) }
+
+// addressesOf returns the addresses of calls, whose places are given in their order.
+func addressesOf(places []string) []Call {
+	seen := map[string]int{}
+	calls := make([]Call, len(places))
+	for i, place := range places {
+		seen[place]++
+		words := append(strings.SplitN(place, " ", 3), "")
+		calls[i] = Call{words[0], words[1], words[2], seen[place]}
+	}
+	return calls
 }
 
 func apiFault(f Fault) engine.Fault {
-	fault := engine.Fault{Call: f.Call}
+	var fault engine.Fault
 	switch f.Kind {
 	case CrashBefore, CrashAfter:
 		fault.Crash, fault.After = true, f.Kind == CrashAfter
@@ -97,20 +197,6 @@ func csiFault(f Fault) socket.Fault {
 		return socket.Fault{Hang: true}
 	}
 	return socket.Fault{After: true}
-}
-
-// hold has those caches fall behind whose time begins with a call.
-func (p Plan) hold(c *storagesim.Cluster, call int) {
-	for _, h := range p.Holds {
-		if h.From == call {
-			// An actor that is not there in this run, or has no such cache, cannot be held.
-			if h.Past {
-				_ = c.Engine().LagFor(h.Actor, h.Resource, h.For)
-			} else {
-				_ = c.Engine().HoldFor(h.Actor, h.Resource, h.For)
-			}
-		}
-	}
 }
 
 // place names a call, so that calls of one kind count as one place.

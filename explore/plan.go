@@ -37,11 +37,21 @@ type Choice struct {
 	Take uint32
 }
 
+// Call addresses one call of a run: "the second time that the kubelet creates an event". In a run in another order, or
+// of a scenario that was changed, it is mostly the same call; where there are fewer such calls, it is none.
+type Call struct {
+	// Actor makes the call at the API server, with this Verb at this Resource: "create", "persistentvolumes", or
+	// "update", "pods/status". Of a call to a CSI driver Verb is the method, and Resource is empty.
+	Actor, Verb, Resource string
+	// N is the number of the call among those, from 1. Without Actor all calls count, as in the lines of older
+	// versions: those at the API server, or for a fault of a kind that begins with "csi-" those to drivers.
+	N int
+}
+
 // Fault is one thing that goes wrong.
 type Fault struct {
-	// Call is the number of the call, from 1: of those that actors make at the API server, or,
-	// of a kind that begins with "csi-", of those to CSI drivers.
-	Call int
+	// Call is the call that it strikes.
+	Call Call
 	// Kind is the kind of fault, one of FaultKinds.
 	Kind string
 }
@@ -50,8 +60,8 @@ type Fault struct {
 type Hold struct {
 	// Actor and Resource say which, as in Cluster.Hold.
 	Actor, Resource string
-	// From is the number of the call at the API server with which it begins.
-	From int
+	// From is the call at the API server with which it begins.
+	From Call
 	// For is the time that it lasts, in virtual time.
 	For time.Duration
 	// Past has a process that starts meanwhile list what there was when it began
@@ -86,7 +96,7 @@ func (p Plan) String() string {
 		add("order", []string{p.Order})
 	}
 	add("choices", texts(p.Choices, Choice.text))
-	add("faults", texts(p.Faults, func(f Fault) string { return fmt.Sprintf("%d:%s", f.Call, f.Kind) }))
+	add("faults", texts(p.Faults, Fault.text))
 	add("holds", texts(p.Holds, Hold.text))
 	add("without", texts(p.Without, strconv.Itoa))
 	return strings.Join(line, ";")
@@ -94,8 +104,15 @@ func (p Plan) String() string {
 
 func (c Choice) text() string { return fmt.Sprintf("%d:%d", c.At, c.Take) }
 
+func (c Call) text() string {
+	parts := []string{strconv.Itoa(c.N), c.Actor, c.Verb, c.Resource}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ":")
+}
+
+func (f Fault) text() string { return f.Call.text() + ":" + f.Kind }
+
 func (h Hold) text() string {
-	text := fmt.Sprintf("%d:%s:%s:%s", h.From, h.For, h.Actor, h.Resource)
+	text := fmt.Sprintf("%s:%s:%s:%s", h.From.text(), h.For, h.Actor, h.Resource)
 	if h.Past {
 		text += ":" + past
 	}
@@ -179,16 +196,42 @@ func parseChoice(text string) (Choice, error) {
 	return Choice{position, uint32(alternative)}, nil
 }
 
-func parseFault(text string) (Fault, error) {
-	call, kind, _ := strings.Cut(text, ":")
-	number, err := strconv.Atoi(call)
-	switch {
-	case err != nil || number < 1:
-		return Fault{}, errors.New("it must be CALL:KIND, such as 12:crash, with a call from 1 on")
-	case !slices.Contains(FaultKinds(), kind):
-		return Fault{}, fmt.Errorf("the kind must be one of %s", strings.Join(FaultKinds(), ", "))
+// parseCall reads the parts of N, N:ACTOR:VERB:RESOURCE, or for a call to a driver N:ACTOR:METHOD.
+func parseCall(parts []string, isCSI bool) (c Call, ok bool) {
+	if len(parts) == 0 || slices.Contains(parts, "") {
+		return c, false
 	}
-	return Fault{number, kind}, nil
+	n, err := strconv.Atoi(parts[0])
+	c.N = n
+	switch {
+	case err != nil || n < 1:
+		return c, false
+	case len(parts) == 1:
+		return c, true
+	case isCSI && len(parts) == 3:
+		c.Actor, c.Verb = parts[1], parts[2]
+		return c, true
+	case !isCSI && len(parts) == 4:
+		c.Actor, c.Verb, c.Resource = parts[1], parts[2], parts[3]
+		return c, true
+	}
+	return c, false
+}
+
+func parseFault(text string) (Fault, error) {
+	parts := strings.Split(text, ":")
+	f := Fault{Kind: parts[len(parts)-1]}
+	call, ok := parseCall(parts[:len(parts)-1], f.isCSI())
+	f.Call = call
+	switch {
+	case !slices.Contains(FaultKinds(), f.Kind):
+		return f, fmt.Errorf("the kind must be one of %s", strings.Join(FaultKinds(), ", "))
+	case !ok && f.isCSI():
+		return f, errors.New("it must be N:ACTOR:METHOD:KIND, such as 2:kubelet/node-1:NodeStageVolume:csi-lost, or CALL:KIND")
+	case !ok:
+		return f, errors.New("it must be N:ACTOR:VERB:RESOURCE:KIND, such as 2:kube-scheduler:create:pods/binding:crash, or CALL:KIND")
+	}
+	return f, nil
 }
 
 func parseAct(text string) (int, error) {
@@ -199,15 +242,18 @@ func parseAct(text string) (int, error) {
 	return number, nil
 }
 
-func parseHold(text string) (Hold, error) {
+func parseHold(text string) (h Hold, err error) {
 	parts := strings.Split(text, ":")
-	inPast := len(parts) == 5 && parts[4] == past
-	if len(parts) == 4 || inPast {
-		from, err := strconv.Atoi(parts[0])
-		lasts, err2 := time.ParseDuration(parts[1])
-		if err == nil && err2 == nil && from > 0 && lasts > 0 {
-			return Hold{Actor: parts[2], Resource: parts[3], From: from, For: lasts, Past: inPast}, nil
+	if h.Past = parts[len(parts)-1] == past; h.Past {
+		parts = parts[:len(parts)-1]
+	}
+	if n := len(parts) - 3; n > 0 {
+		from, ok := parseCall(parts[:n], false)
+		lasts, err := time.ParseDuration(parts[n])
+		if ok && err == nil && lasts > 0 {
+			h.From, h.For, h.Actor, h.Resource = from, lasts, parts[n+1], parts[n+2]
+			return h, nil
 		}
 	}
-	return Hold{}, errors.New("it must be CALL:DURATION:ACTOR:RESOURCE, such as 3:30s:kube-scheduler:pods, and may end with :past")
+	return h, errors.New("it must be N:ACTOR:VERB:RESOURCE:DURATION:ACTOR:RESOURCE or CALL:DURATION:ACTOR:RESOURCE, such as 3:30s:kube-scheduler:pods, and may end with :past")
 }

@@ -109,9 +109,9 @@ func (s *shrinker) failsAs(plan Plan, change func(*Plan)) bool {
 	return s.fails(plan)
 }
 
-// nearby is the distance in which the number of a call is looked for when a fault before it is
+// nearby is the distance in which the number of a call is looked for, among those of its kind, when a fault before it is
 // gone.
-const nearby = 5
+const nearby = 2
 
 // one returns one of several faults that is enough to fail, or all of them. Without the others,
 // its call may have another number.
@@ -121,8 +121,9 @@ func (s *shrinker) one(plan Plan) []Fault {
 	}
 	for _, f := range plan.Faults {
 		for by := range 2*nearby + 1 {
-			alone := []Fault{{f.Call + (by+1)/2*(1-by%2*2), f.Kind}} // 0, -1, 1, -2, 2 ...
-			if alone[0].Call > 0 && s.failsAs(plan, func(p *Plan) { p.Faults = alone }) {
+			alone := []Fault{f}
+			alone[0].Call.N += (by + 1) / 2 * (1 - by%2*2) // 0, -1, 1, -2, 2 ...
+			if alone[0].Call.N > 0 && s.failsAs(plan, func(p *Plan) { p.Faults = alone }) {
 				return alone
 			}
 		}

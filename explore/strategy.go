@@ -54,6 +54,8 @@ type base struct {
 // planner makes the plan of each run.
 type planner struct {
 	base
+	at              []Call       // the addresses of base.calls
+	index           map[Call]int // where calls are among those, or among base.rpcs
 	crashes, faults []Fault
 	turns           []turn
 }
@@ -65,20 +67,22 @@ type turn struct {
 }
 
 func newPlanner(b base, strategies []string, runs int) *planner {
-	p := &planner{base: b}
+	p := &planner{base: b, at: addressesOf(b.calls), index: map[Call]int{}}
 	crashes, faults := &placed{}, &placed{}
-	for n, place := range b.calls {
-		for _, f := range faultsOf(n+1, place) {
+	for i, call := range p.at {
+		p.index[call] = i
+		for _, f := range faultsOf(call) {
 			if f.Kind == CrashBefore || f.Kind == CrashAfter {
-				crashes.add(place, f)
+				crashes.add(call.place(), f)
 			} else {
-				faults.add(place, f)
+				faults.add(call.place(), f)
 			}
 		}
 	}
-	for n, place := range b.rpcs {
-		crashes.add(place, Fault{n + 1, CSICrash}, Fault{n + 1, CSICrashAfter})
-		faults.add(place, Fault{n + 1, CSIUnavailable}, Fault{n + 1, CSILost}, Fault{n + 1, CSIHang})
+	for i, call := range addressesOf(b.rpcs) {
+		p.index[call] = i
+		crashes.add(call.place(), Fault{call, CSICrash}, Fault{call, CSICrashAfter})
+		faults.add(call.place(), Fault{call, CSIUnavailable}, Fault{call, CSILost}, Fault{call, CSIHang})
 	}
 	p.crashes, p.faults = crashes.inTurns(), faults.inTurns()
 	p.turns = []turn{{}} // the first run is the plain one
@@ -98,11 +102,11 @@ func newPlanner(b base, strategies []string, runs int) *planner {
 }
 
 // faultsOf returns the faults that a call at the API server can meet.
-func faultsOf(number int, place string) []Fault {
+func faultsOf(call Call) []Fault {
 	var faults []Fault
 	for _, kind := range apiKinds() {
-		if kind != Conflict || strings.Contains(place, " update ") || strings.Contains(place, " patch ") {
-			faults = append(faults, Fault{number, kind})
+		if kind != Conflict || call.Verb == "update" || call.Verb == "patch" {
+			faults = append(faults, Fault{call, kind})
 		}
 	}
 	return faults
@@ -176,13 +180,14 @@ func (p *planner) delays(i int) Plan {
 // stale returns the plan of a run whose cache falls behind.
 func (p *planner) stale(rng *rand.Rand, i int) Plan {
 	h := p.follows[i/3%len(p.follows)]
-	h.From, h.For = 1+rng.IntN(len(p.calls)), time.Duration(1+rng.IntN(60))*time.Second
+	from := rng.IntN(len(p.at))
+	h.From, h.For = p.at[from], time.Duration(1+rng.IntN(60))*time.Second
 	h.Past = i%3 == 2
 	if i%3 == 0 {
 		return Plan{Holds: []Hold{h}}
 	}
 	own := slices.DeleteFunc(slices.Clone(p.crashes), func(f Fault) bool {
-		return f.isCSI() || h.Past && f.Call < h.From || !strings.HasPrefix(p.calls[f.Call-1], h.Actor+" ")
+		return f.isCSI() || h.Past && p.index[f.Call] < from || f.Call.Actor != h.Actor
 	})
 	if len(own) == 0 {
 		return Plan{Holds: []Hold{h}}
@@ -215,7 +220,7 @@ func (p *planner) some(rng *rand.Rand, n int) []Fault {
 			faults = append(faults, f)
 		}
 	}
-	slices.SortFunc(faults, func(a, b Fault) int { return a.Call - b.Call })
+	slices.SortFunc(faults, func(a, b Fault) int { return p.index[a.Call] - p.index[b.Call] })
 	return faults
 }
 

@@ -66,8 +66,15 @@ how much they saw.
 What comes from a known fault of Kubernetes itself is no failure: the last line counts
 such runs, and --upstream makes the first of them one.
 
+A replay line addresses a fault by the actor, the verb, the resource and the number of
+the call: 2:kube-scheduler:create:pods/binding:crash. A line that addresses what the run
+does not do is refused, with the nearest address there is. Choices are positions: they
+fit only the manifests and the version of storagesim with which they were found.
+
 Exit codes: 0 nothing was found; 1 a rule was broken, or something is wrong with the
-manifests; 2 the command line is wrong; 130 interrupted.`,
+manifests; 2 the command line is wrong; 4 with --upstream or --replay, the run fails by
+a fault of Kubernetes itself; 5 the replay line does not fit the manifests; 6 what is
+played does not do the same twice; 130 interrupted.`,
 		Example: `  # A thousand runs on all processors.
   storagesim explore -f manifests/
 
@@ -78,7 +85,7 @@ manifests; 2 the command line is wrong; 130 interrupted.`,
   storagesim explore -f manifests/ --runs 1000000 --shard 3/16
 
   # Repeat what was found.
-  storagesim explore -f manifests/ --replay 'x1;faults=12:crash-after'
+  storagesim explore -f manifests/ --replay 'x1;faults=1:kubelet/node-1:update:pods/status:crash-after'
 
   # Tell what was found as a script, and play it.
   storagesim explore -f manifests/ --script found.txt; storagesim story found.txt`,
@@ -258,7 +265,7 @@ type foundFailure struct {
 func (o *exploreOptions) report(out io.Writer, report explore.Report, err error) error {
 	f, failed := errors.AsType[*explore.Failure](err)
 	if err != nil && !failed {
-		return err
+		return withCode(err)
 	}
 	if o.format == "json" {
 		answer := found{Runs: report.Runs, Coverage: report.Coverage}
@@ -280,10 +287,24 @@ func (o *exploreOptions) report(out io.Writer, report explore.Report, err error)
 	} else if werr := printFound(out, report, f, o.replay != ""); werr != nil {
 		return werr
 	}
-	if failed && (f.Upstream == nil || o.upstream) {
-		return quietError{err}
+	switch {
+	case !failed:
+		return nil
+	case f.Upstream != nil:
+		return codedError{quietError{err}, exitUpstream}
 	}
-	return nil
+	return quietError{err}
+}
+
+// withCode gives an error of an exploration its exit code.
+func withCode(err error) error {
+	if _, ok := errors.AsType[*explore.NotReached](err); ok {
+		return codedError{err, exitNotReached}
+	}
+	if _, ok := errors.AsType[*explore.NotRepeatable](err); ok {
+		return codedError{err, exitNotRepeated}
+	}
+	return err
 }
 
 func printFound(out io.Writer, report explore.Report, f *explore.Failure, replayed bool) error {

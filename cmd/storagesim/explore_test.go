@@ -21,7 +21,7 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 	require.Equal(t, "nothing leaks", answer.Failure.Rule)
 	require.Equal(t, "faults", answer.Failure.Strategy)
 	require.Contains(t, answer.Failure.Error, "helper pod local-path-storage/helper-pod-create-")
-	require.Regexp(t, `^x1;faults=\d+:[a-z-]+;without=[\d,]+$`, answer.Failure.Replay)
+	require.Regexp(t, `^x1;faults=1:rancher\.io/local-path:delete:pods:[a-z-]+;without=[\d,]+$`, answer.Failure.Replay)
 	require.Equal(t, []string{"apply storageclasses/local-path", "apply persistentvolumeclaims/default/data", "apply pods/default/web"}, answer.Failure.Acts)
 	require.Equal(t, answer.Failure.Run, answer.Runs)
 
@@ -34,6 +34,13 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 	code, out, _ = command(t, "", "explore", "-f", path, "--replay", "x1")
 	require.Equal(t, 0, code)
 	require.Equal(t, "Nothing was found in this run.\n", out)
+
+	code, _, errOut = command(t, "", "explore", "-f", path, "--replay", "x1;faults=1:rancher.io/local-path:delete:pod:crash")
+	require.Equal(t, exitNotReached, code)
+	require.Contains(t, errOut, "there are 0 such calls; the nearest is 1:rancher.io/local-path:delete:pods")
+	code, _, errOut = command(t, "", "explore", "-f", path, "--replay", "x1;faults=9999:crash")
+	require.Equal(t, exitNotReached, code)
+	require.Regexp(t, `fault 9999:crash: there are \d+ calls; the nearest is \d+\n`, errOut)
 
 	code, out, _ = command(t, "", "explore", "-f", path, "--runs", "40", "--except", "nothing leaks")
 	require.Equal(t, 0, code)

@@ -20,6 +20,10 @@ import (
 const (
 	exitError = 1 // something is wrong with the input, or went wrong
 	exitUsage = 2 // the command line is
+
+	exitUpstream    = 4 // explore: a run fails by a fault of Kubernetes itself
+	exitNotReached  = 5 // explore: the replay line does not fit the manifests
+	exitNotRepeated = 6 // explore: what is played does not do the same twice
 )
 
 // usageError is an error of the command line.
@@ -27,6 +31,15 @@ type usageError struct{ error }
 
 // quietError is an error that was printed already.
 type quietError struct{ error }
+
+// codedError is an error with an exit code of its own.
+type codedError struct {
+	error
+	code int
+}
+
+// Unwrap returns the error.
+func (c codedError) Unwrap() error { return c.error }
 
 // execute runs the command line and returns the exit code.
 func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
@@ -45,6 +58,9 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	case errors.As(err, &quietError{}), errors.Is(err, context.Canceled), errors.Is(err, syscall.EPIPE):
 	default:
 		fmt.Fprintln(errOut, "error:", prose.Printable(err.Error()))
+	}
+	if coded, ok := errors.AsType[codedError](err); ok {
+		return coded.code
 	}
 	return exitError
 }

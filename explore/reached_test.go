@@ -1,0 +1,42 @@
+package explore_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/explore"
+)
+
+func TestALineThatDoesNotFitIsNoSuccess(t *testing.T) {
+	for line, says := range map[string]string{
+		"x1;faults=9999:crash":     "fault 9999:crash: there are 7 calls; the nearest is 7",
+		"x1;faults=9999:csi-crash": "fault 9999:csi-crash: there is no such call",
+		"x1;faults=7:persistent-volume-binder:update:persistentvolumes:refused": "there are 1 such calls; the nearest is 1:persistent-volume-binder:update:persistentvolumes",
+		"x1;faults=1:persistent-volume-binder:update:persistentvolumez:refused": "there are 0 such calls; the nearest is 1:persistent-volume-binder:update:persistentvolumes",
+		"x1;holds=99:5s:persistent-volume-binder:persistentvolumes":             "hold 99:5s:persistent-volume-binder:persistentvolumes: there are 7 calls",
+		"x1;holds=1:5s:persistent-volume-binder:secrets":                        "there is no cache of secrets in persistent-volume-binder",
+		"x1;choices=5000:1": "choices are positions, and fit the version and the scenario that they were found with",
+		"x1;faults=1:persistent-volume-binder:update:persistentvolumes:refused,9:a:get:b:lost": "fault 9:a:get:b:lost: there is no such call",
+	} {
+		err := explore.Replay(explore.Config{}, line, explore.Scenario(bindsOneVolume))
+		odd, ok := errors.AsType[*explore.NotReached](err)
+		require.True(t, ok, "%s: %v", line, err)
+		require.ErrorContains(t, odd, "the replay line does not fit this scenario: ")
+		require.ErrorContains(t, odd, says)
+	}
+	require.NoError(t, explore.Replay(explore.Config{}, "x1;faults=1:persistent-volume-binder:update:persistentvolumes:refused", explore.Scenario(bindsOneVolume)))
+}
+
+// The line of a failure names its call, and goes on to mean it when the scenario makes others before.
+func TestAFaultIsAddressedByActorVerbResourceAndNumber(t *testing.T) {
+	f := failureOf(t, explore.Config{}, comesAndGoes(true))
+	require.Regexp(t, `^x1;faults=1:example\.com/shelf:create:persistentvolumes:crash`, f.Plan.String())
+	more := func(c *storagesim.Cluster) error {
+		return errors.Join(c.Apply(oneVolume), c.Settle(), comesAndGoes(true)(c))
+	}
+	require.ErrorContains(t, explore.Replay(explore.Config{}, f.Plan.String(), more), "left on the shelf")
+	require.ErrorContains(t, explore.Replay(explore.Config{}, "x1;faults=2:crash", comesAndGoes(true)), "left on the shelf", "an older line")
+}
