@@ -3,7 +3,6 @@ package control
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -124,8 +123,8 @@ func PollFor(ctx context.Context, env Env, interval, timeout time.Duration, cond
 	})
 }
 
-// ErrTimeout is the error of Poll when its time is up.
-var ErrTimeout = errors.New("timed out waiting for the condition")
+// ErrTimeout is the error of Poll when its time is up: that of a context, as client-go's polls return it.
+var ErrTimeout = context.DeadlineExceeded
 
 // QueueConfig says how a queue's keys are reconciled. Reconcile is required.
 type QueueConfig struct {

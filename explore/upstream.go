@@ -53,6 +53,8 @@ func UpstreamFaults() []*UpstreamFault {
 			onKubelets(func(cfg *kubelet.Config) { cfg.CleanSubPaths = true })},
 		{"", "a restarted attach/detach controller takes a volume for in use until the Node changes",
 			func(cfg *storagesim.Config) { cfg.AttachDetach.InUseLast = true }},
+		{"", "a scheduler that waits for the volumes of a pod made anew under its name writes the failure of the old pod into the new one",
+			func(cfg *storagesim.Config) { cfg.Scheduler.WaitByUID = true }},
 	}
 }
 

@@ -89,7 +89,7 @@ func TestTheNextPodSeesAnAssumedVolumeAsTaken(t *testing.T) {
 		node, testClass(delayed, "kubernetes.io/no-provisioner"), testVolume("pv", "1Gi", delayed, "node-1"),
 		testClaim("one", "1Gi", delayed), testClaim("two", "1Gi", delayed),
 	})
-	b := newVolumeBinder(stillEnv{}, s.caches, 0)
+	b := newVolumeBinder(stillEnv{}, s.caches, Config{})
 	volumes, _ := found(t, b, testPod("a", "one"), node)
 	before := volumes.StaticBindings[0].pv.DeepCopy()
 	cached := volumes.StaticBindings[0].pv
@@ -115,7 +115,7 @@ func TestAssumeThatFailsHalfWayGivesBackTheFirstHalf(t *testing.T) {
 		node, testClass(delayed, "kubernetes.io/no-provisioner"), testClass(dynamic, "example.com/ext"),
 		testVolume("pv", "1Gi", delayed, "node-1"), testClaim("one", "1Gi", delayed), testClaim("two", "1Gi", dynamic),
 	})
-	b := newVolumeBinder(stillEnv{}, s.caches, 0)
+	b := newVolumeBinder(stillEnv{}, s.caches, Config{})
 	volumes, _ := found(t, b, testPod("a", "one", "two"), node)
 	changed := testClaim("two", "1Gi", dynamic)
 	changed.ResourceVersion = "2"
@@ -130,7 +130,7 @@ func TestAssumeThatFailsHalfWayGivesBackTheFirstHalf(t *testing.T) {
 func TestTheSelectedNodeIsAssumedForAClaimToProvision(t *testing.T) {
 	one, two := testNode("node-1"), testNode("node-2")
 	s := stillScheduler(Config{}, []runtime.Object{one, two, testClass(dynamic, "example.com/ext"), testClaim("data", "1Gi", dynamic)})
-	b := newVolumeBinder(stillEnv{}, s.caches, 0)
+	b := newVolumeBinder(stillEnv{}, s.caches, Config{})
 	volumes, _ := found(t, b, testPod("a", "data"), one)
 	_, err := b.AssumePodVolumes(testPod("a", "data"), "node-1", volumes)
 	require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestCheckBindingsSaysWhyWaitingIsInVain(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newVolumeBinder(stillEnv{}, stillScheduler(Config{}, tt.now).caches, 0)
+			b := newVolumeBinder(stillEnv{}, stillScheduler(Config{}, tt.now).caches, Config{})
 			done, err := b.checkBindings(pod, "node-1", tt.wrote)
 			assert.Equal(t, tt.done, done)
 			if tt.err == "" {

@@ -84,6 +84,8 @@ type PodVolumes struct {
 type volumeBinder struct {
 	env         control.Env
 	bindTimeout time.Duration
+	// waitByUID: see Config.WaitByUID.
+	waitByUID bool
 
 	pods       *control.Cache[*v1.Pod]
 	nodes      *control.Cache[*v1.Node]
@@ -99,9 +101,9 @@ type volumeBinder struct {
 // byClass indexes volumes by their class.
 const byClass = "class"
 
-func newVolumeBinder(env control.Env, caches *caches, bindTimeout time.Duration) *volumeBinder {
+func newVolumeBinder(env control.Env, caches *caches, cfg Config) *volumeBinder {
 	b := &volumeBinder{
-		env: env, bindTimeout: bindTimeout,
+		env: env, bindTimeout: cfg.BindTimeout, waitByUID: cfg.WaitByUID,
 		pods: caches.pods, nodes: caches.nodes, classes: caches.classes, drivers: caches.drivers, capacities: caches.capacities,
 		pvs:  newAssumeCache("persistentvolumes", caches.volumes),
 		pvcs: newAssumeCache("persistentvolumeclaims", caches.claims),

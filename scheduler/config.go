@@ -28,6 +28,10 @@ type Config struct {
 	// search for nodes ends, but not before 100 of them: 1 to 100, or 0 for what upstream
 	// does by default, which is 50 less 1 for every 125 nodes, and at least 5.
 	PercentageOfNodesToScore int
+	// WaitByUID ends the wait of PreBind for a pod's volumes once the pod has been deleted and made anew under its
+	// name, and leaves the new pod's status alone. Upstream, and so the default, goes by the name: the wait goes on, the
+	// binding fails by its UID, and if the new pod has got a node meanwhile, the failure is written into its status.
+	WaitByUID bool
 	// Decide chooses the volumes of a pod; default: each attempt looks for them. Upstream's versions
 	// before 1.14 could use what they had found for an earlier attempt (kubernetes/kubernetes 71212).
 	Decide Decide

@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/clustertest"
 	"github.com/storagesim/storagesim/internal/seedtest"
+	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -116,6 +117,35 @@ func TestAPodReplacedAnywhereInPreBind(t *testing.T) {
 				x.cleared()
 			})
 		})
+	}
+}
+
+// The old pod's wait goes on for the new one's volumes, as the pod's name is all that it looks at. Which of the two
+// is bound first is a race of two polls: if the new pod is, the failure of the old one is written into its status.
+func TestAFailureOfThePodBeforeIsWrittenIntoThePodThatTookItsName(t *testing.T) {
+	for _, byUID := range []bool{false, true} {
+		var blamed int
+		for at := 3100 * time.Millisecond; at < 5*time.Second; at += 100 * time.Millisecond {
+			r := newRig(t, storagesim.Config{Scheduler: scheduler.Config{WaitByUID: byUID}}, "node-1")
+			r.addRack()
+			r.Inject(engine.Fault{Actor: rackName, Verb: "create", Resource: "pv", Delay: 5200 * time.Millisecond})
+			r.claim("cache", "5Gi", "made")
+			r.pod("web", "", "cache")
+			r.RunFor(at)
+			r.deletePod("web")
+			r.pod("web", "", "cache")
+			r.RunFor(time.Minute)
+			require.Equal(t, "node-1", r.nodeOf("web"))
+			for _, c := range r.pods["default/web"].Status.Conditions {
+				if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
+					require.Equal(t, v1.PodReasonSchedulerError, c.Reason)
+					require.Contains(t, c.Message, "binding rejected: ")
+					require.Contains(t, c.Message, "Precondition failed: UID in precondition: ")
+					blamed++
+				}
+			}
+		}
+		require.Equal(t, !byUID, blamed > 0, "WaitByUID %v: %d", byUID, blamed)
 	}
 }
 

@@ -83,9 +83,6 @@
 //     on; upstream goes by resource version.
 //   - NodeVolumeLimits tells a volume that is still to be made by its claim;
 //     upstream makes up a random handle.
-//   - A pod made anew under its name ends the wait for its predecessor's volumes, of
-//     which nothing more is said. Upstream looks at the name alone: it waits on, cannot
-//     bind the pod that is gone, and writes so into the status of the new one.
 //   - A claim named by two of a pod's volumes is searched a volume twice, as
 //     upstream, although that is not intended: one local volume is then not enough,
 //     and provisioning takes two attempts.

@@ -161,9 +161,9 @@ func (s *scheduler) rejectedBy(d *diagnosis) []plugin {
 
 // handleSchedulingFailure puts the pod back in the queue and says why: an event,
 // and the condition PodScheduled. A pod that has gone meanwhile is not put back;
-// its failure is still recorded, unless there is another pod of its name, whose status
-// this would be written to.
-// Upstream: schedule_one.go handleSchedulingFailure, v1.36.
+// its failure is still recorded, unless there is another pod of its name without a node. If that
+// one has a node, the failure is written into its status: the patch names no UID.
+// Upstream: schedule_one.go handleSchedulingFailure, v1.37.
 func (s *scheduler) handleSchedulingFailure(ctx context.Context, c *cycle, st *status) {
 	reason, message := v1.PodReasonSchedulerError, st.message()
 	if st.rejected() {
@@ -185,11 +185,11 @@ func (s *scheduler) handleSchedulingFailure(ctx context.Context, c *cycle, st *s
 	}, nominated)
 }
 
-// replaced says that the pod has been deleted and made anew under its name, as a
-// StatefulSet does.
+// replaced reports whether the pod has been deleted and made anew under its name, as a StatefulSet
+// does, and still has no node. With Config.WaitByUID it may have one.
 func (s *scheduler) replaced(pod *v1.Pod) bool {
 	known, ok := s.caches.pods.Get(control.Key(pod))
-	return ok && known.UID != pod.UID
+	return ok && known.UID != pod.UID && (s.cfg.WaitByUID || known.Spec.NodeName == "")
 }
 
 // putBack puts the pod back in the queue, unless it has gone or got a node

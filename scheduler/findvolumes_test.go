@@ -158,7 +158,7 @@ func TestFindPodVolumes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			node := testNode("node-1", func(n *v1.Node) { n.Labels["zone"] = "a" })
 			s := stillScheduler(Config{}, append(tt.objects, node))
-			binder := newVolumeBinder(stillEnv{}, s.caches, 0)
+			binder := newVolumeBinder(stillEnv{}, s.caches, Config{})
 			var names []string
 			for claim := range s.caches.claims.All() {
 				names = append(names, claim.Name)
@@ -198,7 +198,7 @@ func TestFindPodVolumes(t *testing.T) {
 
 func TestAClassThatVanishedBetweenPreFilterAndFilterIsAnError(t *testing.T) {
 	s := stillScheduler(Config{}, nil)
-	binder := newVolumeBinder(stillEnv{}, s.caches, 0)
+	binder := newVolumeBinder(stillEnv{}, s.caches, Config{})
 	_, err := binder.checkVolumeProvisions([]*delayedClaim{{PersistentVolumeClaim: testClaim("data", "1Gi", "gone")}}, testNode("node-1"))
 	assert.EqualError(t, err, `failed to find storage class "gone"`)
 	_, err = binder.checkVolumeProvisions([]*delayedClaim{{PersistentVolumeClaim: testClaim("data", "1Gi", "")}}, testNode("node-1"))
@@ -218,7 +218,7 @@ func TestGetPodVolumeClaimsSortsClaimsByWhatIsToBeDone(t *testing.T) {
 		testClaim("vanished", "1Gi", "vanished"),
 		testVolume("one", "1Gi", delayed, ""), testVolume("two", "1Gi", "now", ""),
 	})
-	binder := newVolumeBinder(stillEnv{}, s.caches, 0)
+	binder := newVolumeBinder(stillEnv{}, s.caches, Config{})
 	got, err := binder.GetPodVolumeClaims(testPod("web", "bound", "waits", "named", "now", "classless", "vanished", "waits"))
 	require.NoError(t, err)
 	names := func(claims []*v1.PersistentVolumeClaim) (list []string) {
@@ -246,7 +246,7 @@ func TestAChoiceAmongEqualVolumesTakesNoClaimItsOnlyVolume(t *testing.T) {
 		node, testClass(delayed, "kubernetes.io/no-provisioner"), testClaim("any", "5Gi", delayed), picky,
 		testVolume("pv-1", "5Gi", delayed, ""), testVolume("pv-2", "5Gi", delayed, "", labelled("disk", "fast")),
 	})
-	p := volumeBinding{binder: newVolumeBinder(lastEnv{}, s.caches, 0), scores: map[string]int64{}}
+	p := volumeBinding{binder: newVolumeBinder(lastEnv{}, s.caches, Config{}), scores: map[string]int64{}}
 	bound := func(claims ...string) map[string]string {
 		wanted, err := p.binder.GetPodVolumeClaims(testPod("web", claims...))
 		require.NoError(t, err)

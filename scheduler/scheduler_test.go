@@ -263,7 +263,7 @@ func TestWaitingForVolumesEndsAfterTheTimeout(t *testing.T) {
 	require.NoError(t, w.e.RunFor(599*time.Second))
 	assert.Empty(t, w.condition("web").Reason)
 	require.NoError(t, w.e.RunFor(2*time.Second))
-	assert.Equal(t, `running PreBind plugin "VolumeBinding": binding volumes: timed out waiting for the condition`, w.condition("web").Message)
+	assert.Equal(t, `running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded`, w.condition("web").Message)
 }
 
 func TestANodeDeletedDuringPreBindFailsTheWait(t *testing.T) {

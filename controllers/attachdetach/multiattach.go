@@ -33,6 +33,7 @@ func usedBy(pod *v1.Pod, users []*v1.Pod) string {
 			local = append(local, user.Name)
 		}
 	}
+	slices.Sort(local) // upstream has them in the order of a map
 	elsewhere := len(users) - len(local)
 	switch {
 	case len(users) == 0:
