@@ -34,6 +34,7 @@ func Driven() DrivenRules {
 		Vars: map[string][]string{
 			"binding":           {"knownModes", "orderedModeSets"},
 			"control/snapshots": {"definitions", "groupDefinitions"}, // embedded files
+			"control":           {"ErrTimeout"},                      // that of package context
 			"csi":               {"nameFormat"},                      // a regular expression
 			"explain/leaks":     {"volumeName"},                      // a regular expression
 			"kubelet":           {"ErrReadOnly"},                     // that of machine/shell
