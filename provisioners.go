@@ -60,6 +60,12 @@ func (c *Cluster) AddProvisionController(cfg provisioner.Config) error {
 	return nil
 }
 
+// Serves reports whether a provisioner of that name, or a CSI driver, is installed.
+func (c *Cluster) Serves(name string) bool {
+	return slices.Contains(c.csiNames(), name) ||
+		slices.ContainsFunc(c.provisioners, func(p *installed) bool { return p.name == name || slices.Contains(p.also, name) })
+}
+
 // AddScheduler runs a second scheduler, as the actor of that name. It schedules only pods with
 // its SchedulerName.
 func (c *Cluster) AddScheduler(actor string, cfg scheduler.Config) error {

@@ -81,10 +81,18 @@ func NodeSocket(driver string) string {
 // Kubernetes: pkg/apis/storage/validation validateCSIDriverName, v1.36.
 var nameFormat = regexp.MustCompile(`^[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
 
+// CheckName returns an error if no driver can have the name.
+func CheckName(name string) error {
+	if !nameFormat.MatchString(name) {
+		return fmt.Errorf("%q is not the name of a driver: at most 63 letters, digits, dots, dashes and underscores, a letter or digit first and last", name)
+	}
+	return nil
+}
+
 // Check returns an error if the driver is invalid. It names the field and what is allowed.
 func (d Driver) Check() error {
-	if !nameFormat.MatchString(d.Name) {
-		return fmt.Errorf("csi.Driver.Name: %q is not the name of a driver: at most 63 letters, digits, dots, dashes and underscores, a letter or digit first and last", d.Name)
+	if err := CheckName(d.Name); err != nil {
+		return fmt.Errorf("csi.Driver.Name: %w", err)
 	}
 	controllers := 0
 	for _, set := range []bool{d.Controller != nil, d.NewController != nil, d.Endpoint != ""} {

@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/tables"
+	"github.com/storagesim/storagesim/story/bundled"
 )
 
 func objectCommands() []*command {
@@ -84,6 +85,15 @@ func (c *call) eachManifest(f func(manifest.Object) error) error {
 	objects, unknown := c.manifests()
 	if len(objects) == 0 {
 		return unknown
+	}
+	if c.standIns {
+		coming := make([]runtime.Object, len(objects))
+		for i, obj := range objects {
+			coming[i] = obj.Object
+		}
+		if _, err := bundled.StandIns(c.cluster, coming...); err != nil {
+			return err
+		}
 	}
 	var errs []error
 	for _, obj := range objects {

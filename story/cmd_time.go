@@ -18,11 +18,15 @@ import (
 func timeCommands() []*command {
 	return []*command{
 		{
-			name: "cluster", usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [only=ACTOR,ACTOR...] [phase=TIME] [choices=N:M,N:M...] [settle=round]", run: cluster,
+			name: "cluster", run: cluster,
+			usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [csi=NAME[,topology=KEY,attach=false,limit=N]] [stand-ins=yes] " +
+				"[only=ACTOR,ACTOR...] [phase=TIME] [choices=N:M,N:M...] [settle=round]",
 			help: "make the cluster; it must be the first command. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
 				"nodes=      the nodes, none if empty\n" +
 				"seed=       explore another order of events\n" +
 				"provisioners=  " + strings.Join(bundled.Names(), ", ") + ", or empty for none\n" +
+				"csi=        run the reference CSI driver under this name; each volume belongs to a node with topology=\n" +
+				"stand-ins=  yes: run a stand-in for each provisioner or driver that applied objects name and that nothing serves\n" +
 				"only=       run these actors of the control plane only\n" +
 				"phase=      how long ago periodic work had its last round\n" +
 				"choices=    what happens next where it is not what a reader expects, as storagesim explore --script writes it\n" +
@@ -54,7 +58,7 @@ func cluster(c *call) error {
 	if c.cluster != nil {
 		return c.misuse("there is a cluster already; this command comes first")
 	}
-	set, err := c.settings("nodes", "seed", "provisioners", "only", "phase", "choices", "settle")
+	set, err := c.settings("nodes", "seed", "provisioners", "csi", "stand-ins", "only", "phase", "choices", "settle")
 	if err != nil {
 		return err
 	}
@@ -99,7 +103,17 @@ func cluster(c *call) error {
 			return c.misuse("provisioners: there is no %q%s", name, prose.OneOf(name, bundled.Names()))
 		}
 	}
-	if err := c.start(cfg, provisioners); err != nil {
+	var drivers []bundled.StandIn
+	if text, ok := set["csi"]; ok {
+		if drivers, err = bundled.ParseStandIns("csi", []string{text}); err != nil {
+			return misuse{err}
+		}
+	}
+	if text, ok := set["stand-ins"]; ok && text != "yes" {
+		return c.misuse("stand-ins: %q; expected yes", text)
+	}
+	c.standIns = set["stand-ins"] == "yes"
+	if err := c.start(cfg, provisioners, drivers...); err != nil {
 		return err
 	}
 	c.say("actors: %s", strings.Join(c.listedActors(), ", "))

@@ -89,6 +89,8 @@ type session struct {
 	cluster *storagesim.Cluster
 	stop    func() bool // ends the wait for ctx's end
 	told    int         // trace records already told
+	// standIns has what nothing serves stood in for before objects are applied.
+	standIns bool
 }
 
 func (s *session) close() error {
@@ -154,7 +156,7 @@ func (s *session) scrub(text string) string {
 }
 
 // start makes the cluster and lets its nodes become ready.
-func (s *session) start(cfg storagesim.Config, provisioners []string) error {
+func (s *session) start(cfg storagesim.Config, provisioners []string, drivers ...bundled.StandIn) error {
 	if cfg.Dir = s.options.Dir; cfg.Dir == "" {
 		cfg.Disks = storagesim.MemoryDisks
 	}
@@ -170,6 +172,11 @@ func (s *session) start(cfg storagesim.Config, provisioners []string) error {
 	for _, name := range provisioners {
 		if err := bundled.Install(cluster, name); err != nil {
 			return err
+		}
+	}
+	for _, driver := range drivers {
+		if err := bundled.InstallStandIn(cluster, driver); err != nil {
+			return misuse{err}
 		}
 	}
 	if err := cluster.Settle(); err != nil {

@@ -499,7 +499,11 @@ func TestTheProvisionersThatClassesNameRunAndOthersAreHinted(t *testing.T) {
 	assert.Contains(t, out, "\n  hint: --provisioners openebs runs it\n")
 	path = file(t, "all.yaml", strings.ReplaceAll(manifests, "openebs.io/local", "example.com/shelf"))
 	_, out, _ = command(t, "", "run", "-f", path)
-	assert.Contains(t, out, "\n  hint: --provisioners accepts csi, local-path, nfs, openebs; any other provisioner needs a Go program")
+	assert.Contains(t, out, "\n  hint: --stand-ins runs a stand-in for example.com/shelf; ")
+	path = file(t, "all.yaml", strings.ReplaceAll(manifests, "openebs.io/local", "kubernetes.io/glusterfs"))
+	_, out, _ = command(t, "", "run", "-f", path, "--stand-ins")
+	assert.NotContains(t, out, "stands in for")
+	assert.Contains(t, out, "no volume plugin matched name: kubernetes.io/glusterfs")
 }
 
 func TestWhatIsNotModelledIsNamedOnceForAllObjects(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/gaps"
@@ -56,7 +57,31 @@ func (o *runOptions) prepare(ctx context.Context, c *storagesim.Cluster, objects
 			return err
 		}
 	}
-	return o.installCSI(ctx, c, objects)
+	if err := o.installCSI(ctx, c, objects); err != nil {
+		return err
+	}
+	return o.standIn(c, objects)
+}
+
+// standIn runs the stand-ins of --csi and --stand-ins.
+func (o *runOptions) standIn(c *storagesim.Cluster, objects []manifest.Object) error {
+	coming := make([]runtime.Object, len(objects))
+	for i, obj := range objects {
+		coming[i] = obj.Object
+	}
+	named, err := bundled.ParseStandIns("--csi", o.named)
+	if err != nil {
+		return err
+	}
+	for _, s := range named {
+		if err := bundled.InstallStandIn(c, s, coming...); err != nil {
+			return err
+		}
+	}
+	if o.standIns {
+		_, err = bundled.StandIns(c, coming...)
+	}
+	return err
 }
 
 // named returns the provisioners that exist here and that a class of the manifests

@@ -45,6 +45,8 @@ type runOptions struct {
 	commands     []string // of --csi-command
 	realMounts   bool
 	provisioners []string
+	standIns     bool     // --stand-ins
+	named        []string // of --csi
 	// provisionersSet is false where the manifests choose the provisioners.
 	provisionersSet bool
 	// started are the drivers of commands, and patience the time in which each must make its socket.
@@ -85,6 +87,13 @@ run starts the provisioners that the StorageClasses of the manifests name, if th
 simulation has them; --provisioners names others instead. What manifests ask for and
 the simulation does not model (README lists it) is named in a note.
 
+--stand-ins runs a stand-in for each other provisioner or CSI driver that classes,
+volumes or inline volumes name: the reference CSI driver under that name, with the
+CSIDriver of the manifests if there is one, or a provisioner of hostPath volumes where
+the name cannot be a CSI driver's. --csi NAME runs one. The story begins with what is
+stood in for. Parameters of classes are not checked, and the volumes that
+PersistentVolumes name by volumeHandle exist.
+
 --csi-endpoint names CSI drivers in other processes. A process serves one node; with
 {node} in the address there is one for each. The driver is asked for its name; write
 NAME=ADDRESS for one that starts later. The paths that it gets are real paths on this
@@ -123,6 +132,12 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 
   # A local volume needs its directory, as a disk mounted on the node would be.
   storagesim run -f local-volume.yaml --disk node-1:/data/k8s/localpv
+
+  # Manifests for the driver of a cloud, without the driver.
+  storagesim run -f manifests/ --stand-ins
+
+  # The same for one driver. Each node is a zone of its own, and can have 25 volumes.
+  storagesim run -f manifests/ --csi ebs.csi.aws.com,topology=topology.ebs.csi.aws.com/zone,limit=25
 
   # Volumes on an NFS server, which is a directory of this machine.
   storagesim run -f manifests/ --nfs 192.168.203.110:/data/nfs
@@ -177,6 +192,8 @@ func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
 	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start; may be repeated")
 	flags.StringArrayVar(&o.csi, "csi-endpoint", nil, csiHelp)
 	flags.StringArrayVar(&o.commands, "csi-command", nil, commandHelp)
+	flags.BoolVar(&o.standIns, "stand-ins", false, "run a stand-in for each driver and provisioner that is named and that nothing serves")
+	flags.StringArrayVar(&o.named, "csi", nil, "run the reference CSI driver as `NAME` (NAME,topology=KEY,attach=false,limit=N); may be repeated")
 	flags.BoolVar(&o.realMounts, "real-mounts", false, "have the kernel mount volumes on the nodes, in a mount namespace of this process's own (Linux)")
 	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(bundled.Names(), ", ")+"; empty for none (default: those of the classes)")
 }
@@ -259,6 +276,9 @@ func (o *runOptions) checkCluster() error {
 		return err
 	}
 	if _, err := o.csiCommands(); err != nil {
+		return err
+	}
+	if _, err := bundled.ParseStandIns("--csi", o.named); err != nil {
 		return err
 	}
 	if o.realMounts && len(o.nfs) > 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/live/serve"
 	"github.com/storagesim/storagesim/machine/workdir"
+	"github.com/storagesim/storagesim/story/bundled"
 )
 
 // serveOptions are the flags of serve.
@@ -139,6 +140,14 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 		}
 		defer func() { err = errors.Join(err, dir.Remove()) }()
 		cfg.Kubeconfig = filepath.Join(dir.Path(), "kubeconfig")
+	}
+	if o.standIns {
+		follow := bundled.FollowStandIns(c)
+		cfg.AfterWrite = func() {
+			if err := follow(); err != nil {
+				fmt.Fprintln(errOut, "error:", err)
+			}
+		}
 	}
 	server, err := serve.Start(c, cfg)
 	if err != nil {

@@ -70,7 +70,7 @@ func hints(why storagesim.Explanation) string {
 		if short, ok := bundled.NameOf(name); ok {
 			fmt.Fprintf(&b, "  hint: --provisioners %s runs it\n", short)
 		} else {
-			fmt.Fprintf(&b, "  hint: --provisioners accepts %s; any other provisioner needs a Go program (Cluster.AddProvisioner)\n", strings.Join(bundled.Names(), ", "))
+			fmt.Fprintf(&b, "  hint: --stand-ins runs a stand-in for %s; a program of your own needs --csi-endpoint or, in Go, Cluster.AddProvisioner\n", name)
 		}
 	}
 	for _, dir := range why.Directories {

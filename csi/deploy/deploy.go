@@ -82,8 +82,10 @@ type Inventory interface {
 
 // Holdings lists what a driver holds: volumes, snapshots, attachments and mounts.
 type Holdings struct {
-	// Volumes holds the IDs of all volumes.
+	// Volumes holds the IDs of all volumes that the driver has created.
 	Volumes []string
+	// Others says of a volume that the driver has not created whether it exists; nil if none does.
+	Others func(id string) bool
 	// Snapshots holds the IDs of all snapshots.
 	Snapshots []string
 	// Attached, Staged and Published hold the places of volumes. Those of Staged and Published have the path, as the

@@ -24,7 +24,7 @@ func (c *controller) ControllerPublishVolume(_ context.Context, req *spec.Contro
 	case req.GetVolumeCapability() == nil:
 		return nil, status.Error(codes.InvalidArgument, "volume_capability is missing")
 	}
-	v, err := c.find(req.GetVolumeId())
+	v, err := c.findOrMake(req.GetVolumeId(), req.GetVolumeCapability().GetBlock() != nil)
 	if err == nil {
 		err = checkCapabilities([]*spec.VolumeCapability{req.GetVolumeCapability()})
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"path"
 	"slices"
 	"sync"
@@ -50,6 +51,9 @@ type volume struct {
 	Name  string `json:"name"`
 	Size  int64  `json:"size"`
 	Block bool   `json:"block,omitempty"`
+	// Foreign is a volume that the driver has not created (Config.AnyVolume), and Inline one that lives while a pod has it.
+	Foreign bool `json:"foreign,omitempty"`
+	Inline  bool `json:"inline,omitempty"`
 	// Node is the only node that can use it, "" if all can.
 	Node string `json:"node,omitempty"`
 	// IOPS is the parameter of its VolumeAttributesClass; "" if it has none.
@@ -67,14 +71,29 @@ type attachment struct {
 }
 
 // idOf returns the ID of the volume with a name.
-func idOf(name string) string { return fmt.Sprintf("vol-%x", sha256.Sum256([]byte(name)))[:20] }
+func idOf(name string) string {
+	return fmt.Sprintf("%s%x", ownPrefix, sha256.Sum256([]byte(name)))[:ownLength]
+}
 
-func (b *Backend) dir(id string) string { return path.Join(b.root, volumesDir, id) }
+func (b *Backend) dir(id string) string { return path.Join(b.root, volumesDir, fileOf(id)) }
+
+// fileOf returns the name of the files of a volume. It is the ID where that can be a file's name: with Config.AnyVolume it can be
+// anything, such as "server/export".
+func fileOf(id string) string { return url.PathEscape(id) }
+
+// idOfFile returns the ID of the volume whose files have this name.
+func idOfFile(name string) string {
+	id, err := url.PathUnescape(name)
+	if err != nil {
+		return name
+	}
+	return id
+}
 
 // load reads a volume. It returns errNoVolume if there is none.
 func (b *Backend) load(id string) (*volume, error) {
 	v := &volume{}
-	err := b.readJSON(id, path.Join(b.dir(id), "volume.json"), v, errNoVolume)
+	err := b.readJSON(fileOf(id), path.Join(b.dir(id), "volume.json"), v, errNoVolume)
 	if v.Attached == nil {
 		v.Attached = map[string]attachment{}
 	}
@@ -121,7 +140,7 @@ func (b *Backend) volumes() ([]*volume, error) {
 	}
 	var all []*volume
 	for _, name := range names {
-		v, err := b.load(path.Clean(name))
+		v, err := b.load(idOfFile(path.Clean(name)))
 		if errors.Is(err, errNoVolume) {
 			continue // incomplete: the crash was before volume.json
 		}
@@ -165,6 +184,9 @@ func (b *Backend) open(source string) (*disk.Disk, error) {
 // Holdings implements csi.Inventory.
 func (b *Backend) Holdings() csi.Holdings {
 	var held csi.Holdings
+	if b.cfg.AnyVolume {
+		held.Others = func(id string) bool { return !isOwn(id) }
+	}
 	if b.disk == nil {
 		return held
 	}
@@ -173,7 +195,9 @@ func (b *Backend) Holdings() csi.Holdings {
 		return held
 	}
 	for _, v := range all {
-		held.Volumes = append(held.Volumes, v.ID)
+		if !v.Foreign {
+			held.Volumes = append(held.Volumes, v.ID)
+		}
 		for _, node := range slices.Sorted(maps.Keys(v.Attached)) {
 			held.Attached = append(held.Attached, csi.Place{Volume: v.ID, Node: node})
 		}

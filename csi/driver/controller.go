@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -289,7 +290,9 @@ func (c *controller) describe(v *volume) *spec.Volume {
 	return answer
 }
 
-func (b *Backend) topologyKey() string { return "topology." + b.cfg.Name + "/node" }
+func (b *Backend) topologyKey() string {
+	return cmp.Or(b.cfg.TopologyKey, "topology."+b.cfg.Name+"/node")
+}
 
 // place returns the node for a new volume: the first preferred one.
 func (c *controller) place(asked *spec.TopologyRequirement) (string, error) {

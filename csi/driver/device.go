@@ -10,7 +10,7 @@ import (
 )
 
 // device returns the path of a volume's device on the node.
-func (n *node) device(id string) string { return path.Join("/dev", n.cfg.Name, path.Base(id)) }
+func (n *node) device(id string) string { return path.Join("/dev", n.cfg.Name, fileOf(id)) }
 
 // connect makes a volume's device visible on the node. A device that is connected stays.
 func (n *node) connect(id string) error {

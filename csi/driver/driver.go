@@ -66,9 +66,14 @@ type Config struct {
 	// NoStage removes NodeStageVolume (no capability STAGE_UNSTAGE_VOLUME): NodePublishVolume mounts each pod's
 	// volume.
 	NoStage bool
-	// Topology makes each volume reachable from one node only, the one that the provisioner prefers. The key is
-	// "topology." and the name, then "/node".
+	// Topology makes each volume reachable from one node only, the one that the provisioner prefers.
 	Topology bool
+	// TopologyKey is the key of Topology; default "topology." and the name, then "/node".
+	TopologyKey string
+	// AnyVolume lets volumes exist that the driver has not created. A PersistentVolume or VolumeAttachment can name any
+	// volume, which exists, empty and without a size, from its first use and until DeleteVolume. A volume that is
+	// published without being staged is inline (Ephemeral): it lives while it is published.
+	AnyVolume bool
 	// OnNodes runs a controller on each node, with a provisioner beside it (--node-deployment). A volume is a
 	// directory of its node's own disk, below /var/lib and the driver's name. OnNodes sets NoAttach, Topology and
 	// NoSnapshots, and excludes AttributesClasses: nodes have no resizer and no snapshotter.
@@ -114,6 +119,8 @@ func New(cfg Config) (csi.Driver, error) {
 		return csi.Driver{}, fmt.Errorf("driver.Config.Capacity: %d is negative", cfg.Capacity)
 	case cfg.MaxVolumes < 0:
 		return csi.Driver{}, fmt.Errorf("driver.Config.MaxVolumes: %d is negative", cfg.MaxVolumes)
+	case cfg.AnyVolume && (cfg.NoStage || cfg.OnNodes):
+		return csi.Driver{}, errors.New("driver.Config.AnyVolume: it excludes NoStage and OnNodes")
 	case cfg.Capacity == 0:
 		cfg.Capacity = 1 << 40
 	}

@@ -12,7 +12,7 @@ import (
 // ControllerExpandVolume makes a volume larger, in use or not. A volume that is large enough stays as it is. The
 // answer says that nodes have to expand a volume with files.
 func (c *controller) ControllerExpandVolume(_ context.Context, req *spec.ControllerExpandVolumeRequest) (*spec.ControllerExpandVolumeResponse, error) {
-	v, err := c.find(req.GetVolumeId())
+	v, err := c.findOrMake(req.GetVolumeId(), req.GetVolumeCapability().GetBlock() != nil)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (n *node) NodeStageVolume(_ context.Context, req *spec.NodeStageVolumeReque
 		return nil, status.Error(codes.Unimplemented, "the driver has no capability STAGE_UNSTAGE_VOLUME")
 	}
 	staging := req.GetStagingTargetPath()
-	v, err := n.checked(req.GetVolumeId(), "staging_target_path", staging, req.GetVolumeCapability())
+	v, err := n.wanted(req.GetVolumeId(), "staging_target_path", staging, req.GetVolumeCapability())
 	if err == nil {
 		err = n.isAttached(v)
 	}
@@ -105,7 +105,12 @@ func (n *node) NodeUnstageVolume(_ context.Context, req *spec.NodeUnstageVolumeR
 // directory of the target.
 func (n *node) NodePublishVolume(_ context.Context, req *spec.NodePublishVolumeRequest) (*spec.NodePublishVolumeResponse, error) {
 	target := req.GetTargetPath()
-	v, err := n.checked(req.GetVolumeId(), "target_path", target, req.GetVolumeCapability())
+	inline := n.cfg.AnyVolume && req.GetStagingTargetPath() == ""
+	v, err := n.wanted(req.GetVolumeId(), "target_path", target, req.GetVolumeCapability())
+	if err == nil && inline {
+		v.Inline = true
+		err = n.save(v)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +118,12 @@ func (n *node) NodePublishVolume(_ context.Context, req *spec.NodePublishVolumeR
 	if req.GetReadonly() || v.Attached[n.name].ReadOnly {
 		options = []string{"ro"}
 	}
-	if n.cfg.NoStage {
+	switch {
+	case inline:
+		err = n.makeAndMount(v, target, n.source(v), fsTypeOf(n.cfg.Name), options)
+	case n.cfg.NoStage:
 		err = n.publishDirectly(v, target, options)
-	} else {
+	default:
 		err = n.publishStaged(v, req.GetStagingTargetPath(), target, options)
 	}
 	if err != nil {
@@ -181,6 +189,11 @@ func (n *node) NodeUnpublishVolume(_ context.Context, req *spec.NodeUnpublishVol
 	if err := n.disconnectUnused(req.GetVolumeId()); err != nil {
 		return nil, err
 	}
+	if v != nil && v.Inline {
+		if err := n.Backend.disk.RemoveAll(n.dir(v.ID)); err != nil {
+			return nil, status.Error(codes.Internal, err.Error())
+		}
+	}
 	return &spec.NodeUnpublishVolumeResponse{}, nil
 }
 
@@ -194,19 +207,32 @@ func anyCapability() *spec.VolumeCapability {
 
 // checked returns the volume of a request whose fields are complete.
 func (n *node) checked(id, field, at string, wanted *spec.VolumeCapability) (*volume, error) {
-	switch {
-	case id == "":
-		return nil, status.Error(codes.InvalidArgument, "volume_id is missing")
-	case at == "":
-		return nil, status.Errorf(codes.InvalidArgument, "%s is missing", field)
-	case wanted == nil:
-		return nil, status.Error(codes.InvalidArgument, "volume_capability is missing")
-	}
-	if err := checkCapabilities([]*spec.VolumeCapability{wanted}); err != nil {
-		return nil, err
-	}
-	if err := checkPath(field, at); err != nil {
+	if err := complete(id, field, at, wanted); err != nil {
 		return nil, err
 	}
 	return n.find(id)
+}
+
+// wanted returns the volume of a request to stage or publish it, whose fields are complete.
+func (n *node) wanted(id, field, at string, wanted *spec.VolumeCapability) (*volume, error) {
+	if err := complete(id, field, at, wanted); err != nil {
+		return nil, err
+	}
+	return n.findOrMake(id, wanted.GetBlock() != nil)
+}
+
+// complete returns an error that names the first field of a request that is missing or cannot be.
+func complete(id, field, at string, wanted *spec.VolumeCapability) error {
+	switch {
+	case id == "":
+		return status.Error(codes.InvalidArgument, "volume_id is missing")
+	case at == "":
+		return status.Errorf(codes.InvalidArgument, "%s is missing", field)
+	case wanted == nil:
+		return status.Error(codes.InvalidArgument, "volume_capability is missing")
+	}
+	if err := checkCapabilities([]*spec.VolumeCapability{wanted}); err != nil {
+		return err
+	}
+	return checkPath(field, at)
 }

@@ -16,7 +16,7 @@ import (
 // stagedAt returns the file with the path at which a volume is staged. A mount does not tell staging from
 // publishing, and a device is not mounted at the staging path.
 func (n *node) stagedAt(id string) string {
-	return path.Join("/run", n.cfg.Name, "staged", path.Base(id))
+	return path.Join("/run", n.cfg.Name, "staged", fileOf(id))
 }
 
 // noteStaging writes the file stagedAt.
@@ -61,7 +61,8 @@ func (n *node) remember() error {
 			set[csi.Place{Volume: id, Node: n.name, Path: m.Path}] = true
 		}
 	}
-	for _, id := range devices {
+	for _, name := range devices {
+		id := idOfFile(name)
 		if at, err := n.disk.ReadFile(n.stagedAt(id)); err == nil {
 			n.staged[csi.Place{Volume: id, Node: n.name, Path: string(at)}] = true
 		}
@@ -75,7 +76,7 @@ func (n *node) volumeOf(m mount.MountPoint) string {
 		return strings.TrimPrefix(m.Device, n.cfg.Name+":")
 	}
 	if id, ok := strings.CutPrefix(m.Device, n.device("")+"/"); ok {
-		return id
+		return idOfFile(id)
 	}
 	return ""
 }

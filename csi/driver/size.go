@@ -11,6 +11,9 @@ import (
 // bound limits the files of a volume to its size, in whole blocks, where the disk can do that: in
 // memory. A device is not limited.
 func (b *Backend) bound(v *volume) error {
+	if v.Foreign && v.Size == 0 {
+		return nil // its size is not known
+	}
 	if v.Block {
 		return nil // a device is one file, and its size is that of the largest file
 	}

@@ -83,7 +83,7 @@ func (c *controller) CreateSnapshot(_ context.Context, req *spec.CreateSnapshotR
 	case !errors.Is(err, errNoSnapshot):
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	v, err := c.find(req.GetSourceVolumeId())
+	v, err := c.findOrMake(req.GetSourceVolumeId(), false)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"path"
@@ -42,7 +43,11 @@ func (n *node) NodeGetVolumeStats(_ context.Context, req *spec.NodeGetVolumeStat
 	if err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	usage := []*spec.VolumeUsage{{Unit: spec.VolumeUsage_BYTES, Total: v.Size, Used: used, Available: max(v.Size-used, 0)}}
+	total := v.Size
+	if v.Foreign {
+		total = cmp.Or(total, n.cfg.Capacity)
+	}
+	usage := []*spec.VolumeUsage{{Unit: spec.VolumeUsage_BYTES, Total: total, Used: used, Available: max(total-used, 0)}}
 	if !v.Block {
 		usage = append(usage, &spec.VolumeUsage{Unit: spec.VolumeUsage_INODES, Used: files})
 	}

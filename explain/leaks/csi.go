@@ -104,7 +104,7 @@ func (f *driverFinder) compareVolumes(held deploy.Holdings) {
 		if source := pv.Spec.CSI; source == nil || source.Driver != f.driver {
 			continue
 		}
-		if id := pv.Spec.CSI.VolumeHandle; !slices.Contains(held.Volumes, id) {
+		if id := pv.Spec.CSI.VolumeHandle; !slices.Contains(held.Volumes, id) && (held.Others == nil || !held.Others(id)) {
 			leak := f.leak(MissingVolume, deploy.Place{Volume: id})
 			leak.Maker = f.volumeMaker(pv.Name)
 			f.add(leak, "pv %s refers to volume %s, which driver %s does not have", pv.Name, id, f.driver)

@@ -31,6 +31,8 @@ type Config struct {
 	// Speed is the speed of virtual time: 60 means a minute in each second. With 0, the default,
 	// time passes only on command.
 	Speed float64
+	// AfterWrite, if set, is called between two steps after each request that is not a GET, before its client makes another one.
+	AfterWrite func()
 }
 
 // Server is a cluster that is offered.
@@ -69,7 +71,7 @@ func Start(cluster *storagesim.Cluster, cfg Config) (*Server, error) {
 	}
 	handler := rest.New(furnished, cluster.Server().Registry(), cluster.Now).WithNodes(nodes{s})
 	s.http = &http.Server{
-		Handler: withStack(admit(s.config.token, limit(s.withControl(s.withSnapshots(handler))))), TLSConfig: certificate.tls(),
+		Handler: withStack(admit(s.config.token, limit(s.withControl(s.withSnapshots(s.withAfterWrite(cfg.AfterWrite, handler)))))), TLSConfig: certificate.tls(),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(io.Discard, "", 0), // clients that go away, and those that do not trust the certificate
 	}

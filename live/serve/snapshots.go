@@ -22,6 +22,19 @@ func (s *Server) withSnapshots(next http.Handler) http.Handler {
 	})
 }
 
+// withAfterWrite hands everything on, and calls f after what may have written.
+func (s *Server) withAfterWrite(f func(), next http.Handler) http.Handler {
+	if f == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r)
+		if r.Method != http.MethodGet {
+			s.Do(f)
+		}
+	})
+}
+
 // installSnapshots does nothing as long as a kind is missing, and when they are installed already.
 func (s *Server) installSnapshots() {
 	for _, kind := range []string{"VolumeSnapshot", "VolumeSnapshotContent", "VolumeSnapshotClass"} {

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// ebs is a class of a driver that is not here, with a claim and two pods that use it, and a class of none.
+const ebs = `apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: gp3}
+provisioner: ebs.csi.aws.com
+parameters: {type: gp3}
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {storageClassName: gp3, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: c, image: busybox, command: [sleep, "3600"], volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+`
+
+func TestAStandInServesADriverThatIsNotThere(t *testing.T) {
+	path := file(t, "all.yaml", ebs)
+	_, out, _ := command(t, "", "run", "-f", path)
+	assert.Contains(t, out, "\n  hint: --stand-ins runs a stand-in for ebs.csi.aws.com; ")
+	code, out, errOut := command(t, "", "run", "-f", path, "--stand-ins")
+	require.Zero(t, code, errOut)
+	assert.Regexp(t, `^ +0:00:00 +storagesim +stands in for ebs.csi.aws.com: the reference CSI driver under this name`, out)
+	assert.Regexp(t, `pod/web +1/1 +Running`, out)
+	assert.Regexp(t, `volumeattachment.storage.k8s.io/csi-\w+ +ebs.csi.aws.com`, out)
+}
+
+func TestAStandInTakesItsSpecFromTheCSIDriverOrTheFlag(t *testing.T) {
+	path := file(t, "all.yaml", ebs)
+	_, out, errOut := command(t, "", "run", "-f", path, "--csi", "ebs.csi.aws.com,topology=topology.ebs.csi.aws.com/zone,attach=false,limit=25", "-o", "yaml")
+	assert.Empty(t, errOut)
+	assert.NotContains(t, out, "kind: VolumeAttachment")
+	assert.Contains(t, out, "attachRequired: false")
+	assert.Contains(t, out, "count: 25")
+	assert.Contains(t, out, "- key: topology.ebs.csi.aws.com/zone")
+
+	path = file(t, "all.yaml", ebs+`---
+apiVersion: storage.k8s.io/v1
+kind: CSIDriver
+metadata: {name: ebs.csi.aws.com}
+spec: {attachRequired: false, podInfoOnMount: true, fsGroupPolicy: ReadWriteOnceWithFSType}
+`)
+	code, out, errOut := command(t, "", "run", "-f", path, "--stand-ins", "-o", "yaml")
+	assert.Zero(t, code)
+	assert.Empty(t, errOut, "the manifest's object is the one that the driver has")
+	assert.NotContains(t, out, "kind: VolumeAttachment")
+	assert.Contains(t, out, "podInfoOnMount: true")
+	assert.Contains(t, out, "phase: Running")
+}
+
+func TestWhatCannotBeStoodInForIsRefused(t *testing.T) {
+	path := file(t, "all.yaml", ebs)
+	for flag, want := range map[string]string{
+		"a/b":               `--csi a/b: "a/b" is not the name of a driver`,
+		"a,topology=":       `--csi a,topology=: topology: "" is not the key of a label`,
+		"a,attach=maybe":    `--csi a,attach=maybe: attach: "maybe"; expected true or false`,
+		"a,limit=0":         `--csi a,limit=0: limit: "0"; expected a number of volumes, at least 1`,
+		"a,limits=3":        `"limits=3" (did you mean "limit=N"?); expected one of attach=false, limit=N, topology=KEY`,
+		"csi.storagesim.io": "",
+	} {
+		code, _, errOut := command(t, "", "run", "-f", path, "--csi", flag)
+		if want == "" {
+			assert.Zero(t, code, errOut)
+			continue
+		}
+		assert.Equal(t, 2, code, flag)
+		assert.Contains(t, errOut, want)
+	}
+	code, _, errOut := command(t, "", "run", "-f", path, "--csi", "a", "--csi", "a,limit=1")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errOut, "a is given twice")
+	code, _, errOut = command(t, "", "run", "-f", path, "--csi", "csi.storagesim.io", "--provisioners", "csi")
+	assert.Equal(t, 1, code)
+	assert.Contains(t, errOut, "stand-in for csi.storagesim.io: a driver or provisioner of that name runs already")
+	path = file(t, "mode.yaml", ebs+`---
+apiVersion: storage.k8s.io/v1
+kind: CSIDriver
+metadata: {name: ebs.csi.aws.com}
+spec: {volumeLifecycleModes: [Persistant]}
+`)
+	_, _, errOut = command(t, "", "run", "-f", path, "--stand-ins")
+	assert.Contains(t, errOut, `Unsupported value: "Persistant"`)
+}
+
+func TestServeStandsInForWhatClientsName(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "kubeconfig")
+	_, errOut := served(t, func(string) {
+		loaded, err := clientcmd.BuildConfigFromFlags("", config)
+		require.NoError(t, err)
+		client := kubernetes.NewForConfigOrDie(loaded)
+		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "gp3"}, Provisioner: "ebs.csi.aws.com"}
+		_, err = client.StorageV1().StorageClasses().Create(t.Context(), class, metav1.CreateOptions{})
+		require.NoError(t, err)
+		claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: v1.PersistentVolumeClaimSpec{
+			StorageClassName: &class.Name, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
+			Resources: v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}},
+		}}
+		_, err = client.CoreV1().PersistentVolumeClaims("default").Create(t.Context(), claim, metav1.CreateOptions{})
+		require.NoError(t, err)
+		code, _, errOut := command(t, "", "settle", "--kubeconfig", config)
+		assert.Zero(t, code, errOut)
+		claim, err = client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "data", metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, v1.ClaimBound, claim.Status.Phase)
+	}, "--speed", "step", "--kubeconfig", config, "--stand-ins")
+	assert.Empty(t, errOut)
+}
