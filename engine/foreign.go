@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/stacks"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -14,6 +15,9 @@ var _ control.Foreign = (*env)(nil)
 // foreign is a call of code that may never return.
 type foreign struct {
 	blocked func(took time.Duration)
+	running stacks.Goroutine
+	doing   string
+	about   trace.Ref
 	lost    atomic.Bool // given up: if it returns after all, no task waits for it
 }
 
@@ -22,7 +26,7 @@ type foreign struct {
 func (v *env) Foreign(doing string, about trace.Ref, f func(), blocked func(took time.Duration)) {
 	t := v.task("Foreign")
 	outer := t.foreign
-	call := &foreign{blocked: blocked}
+	call := &foreign{blocked: blocked, running: stacks.Current(), doing: doing, about: about}
 	t.foreign = call
 	defer func() {
 		thrown := recover()
@@ -90,6 +94,7 @@ func (t *task) resume() (answered bool) {
 		}
 		call.lost.Store(true)
 		if halted != nil {
+			t.actor.engine.record(t.actor.name, trace.Blocks{Doing: call.doing, About: call.about, Took: limit, Stack: stacks.Of(call.running)})
 			call.blocked(limit)
 		}
 		return false

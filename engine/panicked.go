@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/stacks"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -47,7 +48,7 @@ func (c *crashLoop) after(now time.Time) time.Duration {
 func (t *task) panicked(doing string, about trace.Ref, value any, at string) {
 	a, e := t.actor, t.actor.engine
 	a.downtime, a.ended = a.loop.after(e.Now()), true
-	e.record(a.name, trace.Panicked{Doing: doing, About: about, Value: fmt.Sprint(value), At: at, Restart: a.downtime})
+	e.record(a.name, trace.Panicked{Doing: doing, About: about, Value: fmt.Sprint(value), At: at, Stack: stacks.OfPanic(), Restart: a.downtime})
 	e.doomed = append(e.doomed, a)
 	t.dead = true
 	panic(crashed{a.name})

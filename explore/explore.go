@@ -41,6 +41,8 @@ type Config struct {
 	Strategies []string
 	// Rules must hold, beside BuiltInRules and the checks of the scenario.
 	Rules []Rule
+	// Expect lists what does not work in the plain run, and is meant so.
+	Expect []Expectation
 	// Except are the names of built-in rules that do not hold for the scenario.
 	Except []string
 	// Upstream says what to do with runs that fail by a fault of the modelled release of Kubernetes
@@ -81,6 +83,11 @@ func (cfg Config) check() error {
 		return errors.New("explore: Config.Cluster: Seed and Policy are chosen by the exploration; leave them out")
 	case cfg.Cluster.Dir != "" || cfg.Cluster.RealMounts:
 		return errors.New("explore: Config.Cluster: the disks of explored clusters are in memory; leave Dir and RealMounts out")
+	}
+	for i, e := range cfg.Expect {
+		if err := e.check(i); err != nil {
+			return err
+		}
 	}
 	return cfg.checkStrategies()
 }
@@ -419,6 +426,7 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf) (f *Failure,
 		return &Failure{Plan: plan, Err: err}, nil
 	}
 	did, seen := watchActs(c, plan, r), follow(c)
+	seen.partial = len(plan.Without) > 0
 	if until == nil {
 		err = x.playOn(c, plan, r, seen)
 	} else {
@@ -432,8 +440,8 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf) (f *Failure,
 		r.story = c.Transcript(0)
 	}
 	if err = errors.Join(err, c.Close()); err == nil {
-		if until == nil && x.plain != nil && !x.cfg.excepts(Liveness) {
-			doubtful = seen.doubtful(x.plain.rests)
+		if until == nil {
+			doubtful = x.doubtful(seen)
 		}
 		return nil, doubtful
 	}
@@ -450,11 +458,7 @@ func (cfg Config) of(seed uint64, policy engine.Policy) storagesim.Config {
 // playOn plays the scenario on a cluster, with the trouble that is planned, and sees that
 // the rules hold.
 func (x *exploration) playOn(c *storagesim.Cluster, plan Plan, r *recorded, seen *objects) error {
-	var plain tally
-	if x.plain != nil {
-		plain = x.plain.end
-	}
-	g := newGuard(c, append(x.cfg.builtIn(plain, seen), x.cfg.Rules...))
+	g := newGuard(c, append(x.cfg.builtIn(x.plain, seen), x.cfg.Rules...))
 	trouble, err := x.begun(c, plan, r)
 	if err != nil {
 		return err
@@ -482,7 +486,13 @@ func (x *exploration) judge(c *storagesim.Cluster, plan Plan, seen *objects, unt
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(x.plain.rests, func(r restOf) bool { return r.acts == until.acts })
+	rule, wrong := PlainRun, func() error { return seen.ill(x.cfg.Expect) }
+	if x.plain != nil {
+		i := slices.IndexFunc(x.plain.rests, func(r restOf) bool { return r.acts == until.acts })
+		rule, wrong = Liveness, func() error {
+			return seen.behindOf(x.plain.rests[i].tally, "when the user acts next, 20 minutes after all trouble: ")
+		}
+	}
 	rests, behind := 0, error(nil)
 	c.OnRest(func() {
 		if rests++; rests != until.at {
@@ -490,14 +500,14 @@ func (x *exploration) judge(c *storagesim.Cluster, plan Plan, seen *objects, unt
 		}
 		trouble.end()
 		c.OnRest(nil)
-		behind = seen.catchUp(x.plain.rests[i].tally)
+		behind = seen.catchUp(wrong)
 		c.Interrupt()
 	})
 	_ = guarded(func() error { return x.scenario(c) }) // it is interrupted
 	if behind == nil {
 		return nil
 	}
-	return &Broken{Liveness, behind}
+	return &Broken{rule, behind}
 }
 
 // begun has the trouble of a plan strike from now on.

@@ -49,6 +49,9 @@ metadata: {name: b}
 spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 1Gi}}}
 `
 
+// threeWait: there is one volume, and in order the first claim gets it.
+var threeWait = []explore.Expectation{explore.Expect("pvc/b", "Pending"), explore.Expect("pvc/c", "Pending"), explore.Expect("pvc/d", "Pending")}
+
 var errOrder = errors.New("claim b has the volume")
 
 // firstComeFirstServed expects that a, which is created first, gets the volume.
@@ -62,7 +65,7 @@ var firstComeFirstServed = explore.Scenario(func(c *explore.Cluster) {
 func TestTheFirstRunThatFailsIsFoundAndMadeSmallHoweverManyWorkThere(t *testing.T) {
 	var failures []*explore.Failure
 	for _, workers := range []int{1, 2, 7} {
-		report, err := explore.Run(t.Context(), explore.Config{Runs: 200, Workers: workers}, firstComeFirstServed)
+		report, err := explore.Run(t.Context(), explore.Config{Runs: 200, Workers: workers, Expect: threeWait}, firstComeFirstServed)
 		f, ok := errors.AsType[*explore.Failure](err)
 		require.True(t, ok, "%v", err)
 		require.ErrorIs(t, err, errOrder)
@@ -80,16 +83,16 @@ func TestTheFirstRunThatFailsIsFoundAndMadeSmallHoweverManyWorkThere(t *testing.
 	require.LessOrEqual(t, f.Plan.Size(), 4, "%s", f.Plan)
 	require.Less(t, f.Plan.Size(), f.From)
 
-	err := explore.Replay(explore.Config{}, f.Plan.String(), firstComeFirstServed)
+	err := explore.Replay(explore.Config{Expect: threeWait}, f.Plan.String(), firstComeFirstServed)
 	again, ok := errors.AsType[*explore.Failure](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, f.Story, again.Story, "the same story, to the byte")
-	require.NoError(t, explore.Replay(explore.Config{}, explore.Plan{}.String(), firstComeFirstServed), "in order, a comes first")
+	require.NoError(t, explore.Replay(explore.Config{Expect: threeWait}, explore.Plan{}.String(), firstComeFirstServed), "in order, a comes first")
 }
 
 // A story plays what was found: its command cluster has the choices.
 func TestCommandsOfAStoryDoWhatThePlanDoes(t *testing.T) {
-	_, err := explore.Run(t.Context(), explore.Config{Runs: 200}, firstComeFirstServed)
+	_, err := explore.Run(t.Context(), explore.Config{Runs: 200, Expect: threeWait}, firstComeFirstServed)
 	f, ok := errors.AsType[*explore.Failure](err)
 	require.True(t, ok, "%v", err)
 	require.NoError(t, f.Untold)
@@ -113,14 +116,14 @@ func TestCommandsOfAStoryDoWhatThePlanDoes(t *testing.T) {
 	require.Regexp(t, `\nb +Bound `, play(f.Cluster, f.Commands...))
 	require.Regexp(t, `\nb +Pending `, play(""), "in order, another comes first")
 
-	_, err = explore.Run(t.Context(), explore.Config{Runs: 300, Strategies: []string{explore.Random}, ShrinkRuns: -1}, firstComeFirstServed)
+	_, err = explore.Run(t.Context(), explore.Config{Runs: 300, Expect: threeWait, Strategies: []string{explore.Random}, ShrinkRuns: -1}, firstComeFirstServed)
 	require.ErrorAs(t, err, &f)
 	require.EqualError(t, f.Untold, "its order is by chance")
 }
 
 func TestWhatHoldsInEveryOrderIsTriedInAll(t *testing.T) {
 	var tried atomic.Int64
-	report, err := explore.Run(t.Context(), explore.Config{Runs: 50}, explore.Scenario(func(c *explore.Cluster) {
+	report, err := explore.Run(t.Context(), explore.Config{Runs: 50, Expect: threeWait}, explore.Scenario(func(c *explore.Cluster) {
 		tried.Add(1)
 		require.Empty(c.T, c.Dir(), "its disks are in memory")
 		c.Apply(oneVolume)
@@ -167,7 +170,8 @@ func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
 		`Config.Strategies[1]: "luck" is not one of crashes, faults`: {Strategies: []string{explore.PCT, "luck"}},
 		`Config.Except[0]: "leaks" is not one of ["one owner" `:      {Except: []string{"leaks"}},
 		"Config.Rules[0]: it needs a Name and a Begin":               {Rules: []explore.Rule{{Name: "mine"}}},
-		"Config.Budget: -1s is negative":                             {Budget: -time.Second},
+		`Config.Expect[0]: Expect("pvc/a", "Bound"): it needs an object such as pvc/data, and one of the states Pending, Lost, Failed, Terminating, Unready`: {Expect: []explore.Expectation{explore.Expect("pvc/a", "Bound")}},
+		"Config.Budget: -1s is negative": {Budget: -time.Second},
 	} {
 		_, err := explore.Run(t.Context(), cfg, firstComeFirstServed)
 		require.ErrorContains(t, err, says)
@@ -201,7 +205,7 @@ func TestATestFailsWithWhatDidNotHoldTheStoryAndALineThatRepeatsIt(t *testing.T)
 		}
 	}
 	o := &outer{TB: t}
-	explore.Test(o, explore.Config{Runs: 2000, Workers: 1}, scenario)
+	explore.Test(o, explore.Config{Runs: 2000, Workers: 1, Expect: threeWait}, scenario)
 	line := regexp.MustCompile(`^exploration failed; this repeats it: STORAGESIM_REPLAY='(x1;\S+)' go test -run '\^TestOfSomebody\$/\^else\$' \.\n`).FindStringSubmatch(o.fatal)
 	require.Len(t, line, 2, o.fatal)
 	require.Contains(t, o.fatal, `expected: "Pending"`)
@@ -211,7 +215,7 @@ func TestATestFailsWithWhatDidNotHoldTheStoryAndALineThatRepeatsIt(t *testing.T)
 
 	t.Setenv(explore.ReplayVariable, line[1])
 	again := &outer{TB: t}
-	explore.Test(again, explore.Config{}, scenario)
+	explore.Test(again, explore.Config{Expect: threeWait}, scenario)
 	require.Contains(t, again.fatal, `expected: "Pending"`)
 	_, story, _ := strings.Cut(o.fatal, "\nthe story:\n")
 	require.Contains(t, again.fatal, story, "the same story")
@@ -220,7 +224,7 @@ func TestATestFailsWithWhatDidNotHoldTheStoryAndALineThatRepeatsIt(t *testing.T)
 	o = &outer{TB: t}
 	explore.Test(o, explore.Config{Runs: 1}, func(c *explore.Cluster) { c.Apply("kind: nonsense") })
 	require.Contains(t, o.fatal, "run 1 (in order): ")
-	explore.Test(t, explore.Config{Runs: 20}, func(c *explore.Cluster) {
+	explore.Test(t, explore.Config{Runs: 20, Expect: threeWait}, func(c *explore.Cluster) {
 		c.Apply(oneVolume)
 		c.Settle()
 		c.RequireNoLeaks()
@@ -357,9 +361,10 @@ func BenchmarkExplore(b *testing.B) {
 			c.Settle()
 		},
 	} {
+		expect := map[string][]explore.Expectation{"race": threeWait}[name]
 		for rules, except := range map[string][]string{"rules": nil, "no-rules": explore.BuiltInRules()} {
 			b.Run(name+"/"+rules, func(b *testing.B) {
-				if _, err := explore.Run(b.Context(), explore.Config{Runs: b.N, Except: except}, explore.Scenario(scenario)); err != nil {
+				if _, err := explore.Run(b.Context(), explore.Config{Runs: b.N, Except: except, Expect: expect}, explore.Scenario(scenario)); err != nil {
 					b.Fatal(err)
 				}
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
@@ -369,6 +374,12 @@ func BenchmarkExplore(b *testing.B) {
 }
 
 const podWithClaim = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: openebs-hostpath}
+provisioner: openebs.io/local
+volumeBindingMode: WaitForFirstConsumer
+---
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: data}

@@ -21,13 +21,13 @@ func TestALineThatDoesNotFitIsNoSuccess(t *testing.T) {
 		"x1;choices=5000:1": "choices are positions, and fit the version and the scenario that they were found with",
 		"x1;faults=1:persistent-volume-binder:update:persistentvolumes:refused,9:a:get:b:lost": "fault 9:a:get:b:lost: there is no such call",
 	} {
-		err := explore.Replay(explore.Config{}, line, explore.Scenario(bindsOneVolume))
+		err := explore.Replay(explore.Config{Expect: threeWait}, line, explore.Scenario(bindsOneVolume))
 		odd, ok := errors.AsType[*explore.NotReached](err)
 		require.True(t, ok, "%s: %v", line, err)
 		require.ErrorContains(t, odd, "the replay line does not fit this scenario: ")
 		require.ErrorContains(t, odd, says)
 	}
-	require.NoError(t, explore.Replay(explore.Config{}, "x1;faults=1:persistent-volume-binder:update:persistentvolumes:refused", explore.Scenario(bindsOneVolume)))
+	require.NoError(t, explore.Replay(explore.Config{Expect: threeWait}, "x1;faults=1:persistent-volume-binder:update:persistentvolumes:refused", explore.Scenario(bindsOneVolume)))
 }
 
 // The line of a failure names its call, and goes on to mean it when the scenario makes others before.

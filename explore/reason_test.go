@@ -31,13 +31,14 @@ func TestAFailureIsNotMadeSmallerToAPodWithoutItsClaim(t *testing.T) {
 		c.Settle()
 		require.Equal(c.T, v1.PodRunning, c.Pod("web").Status.Phase, "it runs")
 	}))
-	require.Equal(t, []string{"apply persistentvolumeclaims/default/data", "apply pods/default/web"}, f.Acts)
+	require.Greater(t, f.Run, 1)
+	require.Contains(t, f.Acts, "apply persistentvolumeclaims/default/data")
 	require.Zero(t, f.Plan.Size(), "%s", f.Plan)
 }
 
 // Two assertions fail: the first run that fails meets the one, and the smaller runs that meet the other do not count.
 func TestAFailureIsMadeSmallerOnlyAsLongAsTheSameAssertionFails(t *testing.T) {
-	f := failureOf(t, explore.Config{}, explore.Scenario(func(c *explore.Cluster) {
+	f := failureOf(t, explore.Config{Expect: threeWait}, explore.Scenario(func(c *explore.Cluster) {
 		bindsOneVolume(c)
 		bound := 0
 		for _, name := range []string{"a", "b", "c", "d"} {

@@ -51,13 +51,18 @@ type objects struct {
 	tally tally
 	acts  int // writes of the user so far
 	rests []restOf
-	story string // of a twin, up to its end
+	// states has the states of objects at the rests so far.
+	states map[string][]string
+	// partial is set if acts of the user are left out: then not all that is expected comes true.
+	partial bool
+	story   string // of a twin, up to its end
 }
 
 // standing says whether an object is as its user wants it.
 type standing struct {
 	kind, ref   string
 	done, going bool
+	state       string // as Expectation has it
 }
 
 // restOf is one rest of a run.
@@ -65,13 +70,15 @@ type restOf struct {
 	acts  int // writes of the user before it
 	at    int // its number among all times that the cluster came to rest, from 1
 	tally tally
+	// troubled is set if an object has a state.
+	troubled bool
 	// stopped is set if the scenario has stopped a process, which then is not there on purpose.
 	stopped bool
 }
 
 // follow counts the objects of a cluster from now on, at each of its rests.
 func follow(c *storagesim.Cluster) *objects {
-	o := &objects{c: c, known: map[types.UID]standing{}, tally: tally{}}
+	o := &objects{c: c, known: map[types.UID]standing{}, tally: tally{}, states: map[string][]string{}}
 	c.Server().OnWrite(o.write)
 	rests := 0
 	c.OnRest(func() {
@@ -105,9 +112,9 @@ func (o *objects) write(w trace.Write) {
 		delete(o.known, m.GetUID())
 		return
 	}
-	is := standing{kind: w.Kind, ref: was.ref, done: isDone(w.New), going: isGoing(w.New)}
+	is := standing{kind: w.Kind, ref: was.ref, done: isDone(w.New), going: isGoing(w.New), state: stateOf(w.Kind, w.New)}
 	if !known {
-		is.ref = w.Resource.Resource + "/" + strings.TrimPrefix(m.GetNamespace()+"/"+m.GetName(), "/")
+		is.ref = refOf(w.Resource.Resource, m.GetNamespace(), m.GetName())
 	}
 	o.known[m.GetUID()] = is
 	o.add(is, 1)
@@ -151,7 +158,13 @@ func (o *objects) rest(number int) {
 	for _, until := range o.c.Engine().Down() {
 		stopped = stopped || until.IsZero()
 	}
-	o.rests = append(o.rests, restOf{o.acts, number, maps.Clone(o.tally), stopped})
+	troubled := o.troubled()
+	for _, ref := range troubled {
+		if state := o.state(ref); !slices.Contains(o.states[ref], state) {
+			o.states[ref] = append(o.states[ref], state)
+		}
+	}
+	o.rests = append(o.rests, restOf{o.acts, number, maps.Clone(o.tally), len(troubled) > 0, stopped})
 }
 
 // behind returns the kinds in which a run is behind the plain run, in the order of their names.
@@ -235,11 +248,10 @@ func (o *objects) behindOf(plain tally, when string) error {
 	return about(cmp.Or(object, kinds[0]), "%s%s", when, strings.Join(lines, "\n"))
 }
 
-// catchUp lets time pass, in order, until the run is not behind the plain run any more. It returns an error if it still
-// is after Recovery.
-func (o *objects) catchUp(plain tally) error {
+// catchUp lets time pass, in order, until nothing is wrong any more. It returns what still is after Recovery.
+func (o *objects) catchUp(wrong func() error) error {
 	left := Recovery
-	for wait := firstLook; len(o.tally.behind(plain)) > 0 && left > 0; wait *= 2 {
+	for wait := firstLook; wrong() != nil && left > 0; wait *= 2 {
 		wait = min(wait, left)
 		left -= wait
 		if err := o.c.Engine().Ordered(func() error { return errors.Join(o.c.RunFor(wait), o.c.Settle()) }); err != nil {
@@ -247,7 +259,7 @@ func (o *objects) catchUp(plain tally) error {
 		}
 	}
 	o.story = o.c.Transcript(0)
-	return o.behindOf(plain, "when the user acts next, 20 minutes after all trouble: ")
+	return wrong()
 }
 
 // unfinished returns the objects of those kinds that are not finished, by kind and name.

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,10 +29,13 @@ import (
 //   - Liveness: at each rest (before the scenario acts, and at the end) as many pods run, as many claims are bound, and
 //     as many other objects are finished as in the plain run at the same rest, and no more are being deleted. What is
 //     behind has 20 minutes without trouble.
+//   - PlainRun: in the plain run each claim is bound, and each pod runs, at each rest and at the end, but for what waits
+//     by design and what Config.Expect names;
+//   - Returns: the code of provisioners and drivers does not panic, and returns.
 //
 // That finalizers go last needs no rule: the API server sees to it.
 func BuiltInRules() []string {
-	return []string{OneOwner, OneNode, NotInUse, CallOrder, NothingLeaks, Liveness}
+	return []string{OneOwner, OneNode, NotInUse, CallOrder, Returns, NothingLeaks, Liveness, PlainRun}
 }
 
 // The names of the built-in rules.
@@ -42,6 +46,8 @@ const (
 	CallOrder    = "in order"
 	NothingLeaks = "nothing leaks"
 	Liveness     = "what runs in order runs"
+	PlainRun     = "the plain run works"
+	Returns      = "the author's code returns"
 )
 
 // stateless returns the built-in rules that need nothing but the run itself.
@@ -50,21 +56,30 @@ func stateless() []Rule {
 		{OneOwner, func(*storagesim.Cluster) Check { return Check{Write: newOwners().write} }},
 		{OneNode, func(*storagesim.Cluster) Check { return Check{Write: newPlaces().write} }},
 		{NotInUse, func(*storagesim.Cluster) Check { return Check{Write: newUses().write} }},
+		{Returns, func(c *storagesim.Cluster) Check {
+			calls := &authorsCalls{log: c.Engine().Trace()}
+			return Check{Write: func(trace.Write) error { return calls.look() }, Rest: calls.look}
+		}},
 		{CallOrder, func(c *storagesim.Cluster) Check {
 			return Check{Rest: func() error { return callsInOrder(c.Records()) }}
 		}},
 	}
 }
 
-// builtIn returns the rules of a configuration, for a run with these objects. plain is the end of the run in order,
-// nil in that run itself.
-func (cfg Config) builtIn(plain tally, objects *objects) []Rule {
+// builtIn returns the rules of a configuration, for a run with these objects. plain says how the run in order stood; it
+// is nil in that run itself.
+func (cfg Config) builtIn(plain *ends, objects *objects) []Rule {
 	rules := append(stateless(), Rule{NothingLeaks, func(c *storagesim.Cluster) Check {
 		return Check{Rest: func() error { return newLeaks(c) }}
 	}})
 	if plain != nil {
 		rules = append(rules, Rule{Liveness, func(*storagesim.Cluster) Check {
-			return Check{Rest: func() error { return objects.behindOf(plain, "") }}
+			return Check{Rest: func() error { return objects.behindOf(plain.end, "") }}
+		}})
+	}
+	if plain == nil {
+		rules = append(rules, Rule{PlainRun, func(*storagesim.Cluster) Check {
+			return Check{Rest: func() error { return cmp.Or(objects.ill(cfg.Expect), objects.cameTrue(cfg.Expect)) }}
 		}})
 	}
 	return slices.DeleteFunc(rules, func(r Rule) bool { return cfg.excepts(r.Name) })

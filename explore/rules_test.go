@@ -111,7 +111,7 @@ func TestEachStrategyMakesItsPlansAndTheSystematicOnesEnd(t *testing.T) {
 			}
 		})
 	}
-	report, err := explore.Run(t.Context(), explore.Config{Runs: 100_000, Strategies: []string{explore.Crashes, explore.Faults}}, explore.Scenario(bindsOneVolume))
+	report, err := explore.Run(t.Context(), explore.Config{Runs: 100_000, Expect: threeWait, Strategies: []string{explore.Crashes, explore.Faults}}, explore.Scenario(bindsOneVolume))
 	require.NoError(t, err)
 	require.Less(t, report.Runs, 1000, "all there are")
 	require.Equal(t, report.Coverage.Places, report.Coverage.Tried, report.Coverage.String())
@@ -126,7 +126,7 @@ func TestAUsersRuleIsLookedAtWithEachWriteAndEndsTheRun(t *testing.T) {
 			return nil
 		}}
 	}}
-	_, err := explore.Run(t.Context(), explore.Config{Rules: []explore.Rule{rule}}, explore.Scenario(bindsOneVolume))
+	_, err := explore.Run(t.Context(), explore.Config{Rules: []explore.Rule{rule}, Expect: threeWait}, explore.Scenario(bindsOneVolume))
 	f, ok := errors.AsType[*explore.Failure](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, "d waits", f.Rule())

@@ -66,6 +66,8 @@ type Panicked struct {
 	Doing     string
 	About     Ref
 	Value, At string
+	// Stack is the stack of the user's code. No story tells it.
+	Stack string
 	// Restart is the time until the process starts again.
 	Restart time.Duration
 }
@@ -90,6 +92,20 @@ func (p Panicked) Where() string {
 	}
 	return call + ", at " + p.At
 }
+
+// Blocks says that a user's code did not return for a long real time.
+type Blocks struct {
+	// Doing and About are as in Panicked.
+	Doing string
+	About Ref
+	// Took is the real time, and Stack the stack of the code.
+	Took  time.Duration
+	Stack string
+}
+
+// Topic implements Record: stories leave it out, since an event says it.
+func (Blocks) Topic() string    { return "call" }
+func (b Blocks) String() string { return fmt.Sprintf("does not return from %s in %s", b.Doing, b.Took) }
 
 // Stopped says that an actor's process was ended until Cluster.Start.
 type Stopped struct{}

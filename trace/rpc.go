@@ -23,6 +23,8 @@ type RPC struct {
 	Took time.Duration
 	// Fault says what a fault did to the call, empty without one.
 	Fault string
+	// Stack is the stack of the driver's code if it panicked or did not return. No story tells it.
+	Stack string
 	// Routine is set for calls that are made again and again, such as Probe. They are
 	// details as long as they succeed.
 	Routine bool

@@ -28,6 +28,7 @@ type exploreOptions struct {
 	shard       string
 	strategies  []string
 	except      []string
+	expect      []string
 	replay      string
 	format      string
 	script      string
@@ -57,7 +58,8 @@ In each run these rules must hold: a volume has one owner and a claim one volume
 volume for one node is attached to one; what is in use does not go; volumes are
 attached, staged and published in that order; nothing is left behind; and what runs
 in the plain run runs, too: before the objects are deleted and in the end. What is late
-has 20 minutes without trouble.
+has 20 minutes without trouble. The plain run itself must work: what is not bound or
+does not run there, and does not wait by design, is a failure but for what --expect names.
 
 The first run that breaks a rule is made as small as it can be: with less trouble, and
 with fewer objects applied and deleted. Its story is printed, with a line that repeats it. Without one, explore says how many runs there were and
@@ -107,6 +109,7 @@ played does not do the same twice; 130 interrupted.`,
 	flags.StringVar(&o.shard, "shard", "", "`PART/PARTS` of the runs to play, for example 3/16")
 	flags.StringSliceVar(&o.strategies, "strategies", nil, "strategies that take turns (default all)")
 	flags.StringSliceVar(&o.except, "except", nil, "rules that need not hold: "+strings.Join(explore.BuiltInRules(), ", "))
+	flags.StringSliceVar(&o.expect, "expect", nil, "`OBJECT=STATE` of what does not work in the plain run and is meant so, for example pvc/spare=Pending")
 	flags.StringVar(&o.replay, "replay", "", "repeat the run of this `LINE` alone")
 	flags.StringVarP(&o.format, "output", "o", "", "`FORMAT` of the output: json, or text (the default)")
 	flags.StringVar(&o.script, "script", "", "write what was found as a script of storagesim story to `FILE`")
@@ -134,6 +137,10 @@ func (o *exploreOptions) config() (explore.Config, error) {
 		return cfg, fmt.Errorf("--runs %d, --from %d: both must be 1 or more", o.runs, o.first)
 	case o.budget < 0:
 		return cfg, fmt.Errorf("--time %s: the time must not be negative", o.budget)
+	}
+	for _, text := range o.expect {
+		object, state, _ := strings.Cut(text, "=")
+		cfg.Expect = append(cfg.Expect, explore.Expect(object, state))
 	}
 	if o.shard != "" {
 		if n, err := fmt.Sscanf(o.shard, "%d/%d", &cfg.Shard, &cfg.Shards); n != 2 || err != nil || cfg.Shard < 1 || cfg.Shard > cfg.Shards {

@@ -42,6 +42,13 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 	require.Equal(t, exitNotReached, code)
 	require.Regexp(t, `fault 9999:crash: there are \d+ calls; the nearest is \d+\n`, errOut)
 
+	lonely := file(t, "lonely.yaml", `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: lonely}, spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 1Gi}}}}`)
+	code, out, _ = command(t, "", "explore", "-f", lonely, "--runs", "5")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "run 1 (in order): the plain run works: persistentvolumeclaims/default/lonely is Pending\n")
+	code, _, errOut = command(t, "", "explore", "-f", lonely, "--runs", "5", "--expect", "pvc/lonely=Pending")
+	require.Equal(t, 0, code, errOut)
+
 	code, out, _ = command(t, "", "explore", "-f", path, "--runs", "40", "--except", "nothing leaks")
 	require.Equal(t, 0, code)
 	require.Regexp(t, `^Nothing was found in 40 runs: \d+ states \(the last new one in run \d+\), \d+ orders of writes \(the last in run \d+\), faults at \d+ of \d+ places\.\n$`, out)

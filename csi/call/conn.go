@@ -14,6 +14,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/internal/bounded"
+	"github.com/storagesim/storagesim/internal/stacks"
 )
 
 var _ grpc.ClientConnInterface = (*Conn)(nil)
@@ -88,6 +89,7 @@ type invocation struct {
 	opts        []grpc.CallOption
 	driver      string
 	fault       string // the effect of a fault, in words
+	stack       string // of the driver's code, if it panicked or does not return
 	would       error  // the answer that a fault delays
 }
 
@@ -157,6 +159,9 @@ func (c *invocation) ask(l *Listener) (err error) {
 		}
 		return err
 	}
+	l.mu.Lock()
+	c.stack = stacks.Of(l.running)
+	l.mu.Unlock()
 	cancel()
 	<-answered // gRPC returns at once when its context ends
 	c.fault = "the driver" + l.where() + " does not answer"
@@ -224,6 +229,7 @@ func (c *invocation) suffer(l *Listener, after bool) error {
 
 // panicked ends the process of a server whose handler has panicked, and returns the error for the caller.
 func (c *invocation) panicked(l *Listener, f *failure) error {
+	c.stack = f.stack
 	c.fault = fmt.Sprintf("the driver panics in %s, at %s: %v", shortMethod(f.method), f.at, f.value)
 	l.Kill()
 	if l.socket.Panicked != nil {

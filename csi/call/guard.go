@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/storagesim/storagesim/internal/stacks"
 )
 
 // failure is a handler that panicked, or ended its goroutine.
@@ -16,11 +18,15 @@ type failure struct {
 	method string
 	value  any
 	at     string
+	stack  string
 }
 
 // guard recovers the panic of a handler. It ends the driver's process instead of the simulation.
 func (l *Listener) guard(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 	returned := false
+	l.mu.Lock()
+	l.running = stacks.Current()
+	l.mu.Unlock()
 	defer func() {
 		if returned {
 			return
@@ -30,7 +36,7 @@ func (l *Listener) guard(ctx context.Context, req any, info *grpc.UnaryServerInf
 			value = "the handler's goroutine ended"
 		}
 		l.mu.Lock()
-		l.failure = &failure{method: info.FullMethod, value: value, at: panickedAt()}
+		l.failure = &failure{method: info.FullMethod, value: value, at: panickedAt(), stack: stacks.OfPanic()}
 		l.mu.Unlock()
 		go l.server.Stop() // breaks the connections; in a goroutine, since this call is running
 		answer, err = nil, status.Error(codes.Unavailable, "error reading from server: EOF")

@@ -29,7 +29,7 @@ func (c *invocation) record(err error, took time.Duration) trace.RPC {
 	service, method, _ := strings.Cut(full, "/")
 	r := trace.RPC{
 		Driver: c.driver, Machine: c.at.Machine, Service: service, Method: method, Request: fieldsOf(c.req),
-		Code: status.Code(err).String(), Took: took, Fault: c.fault, Routine: Routine(method),
+		Code: status.Code(err).String(), Took: took, Fault: c.fault, Stack: c.stack, Routine: Routine(method),
 	}
 	if r.Driver == "" {
 		r.Driver = c.at.Path

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/storagesim/storagesim/csi/socket"
+	"github.com/storagesim/storagesim/internal/stacks"
 )
 
 // MaxPath is the number of bytes that the path of a unix socket may have: Linux has room for 108, the last of which
@@ -60,7 +61,8 @@ type Listener struct {
 
 	mu      sync.Mutex
 	closed  bool
-	failure *failure // of a handler
+	failure *failure         // of a handler
+	running stacks.Goroutine // that of the last handler
 }
 
 // Listen starts a server. Like bind, it refuses a path that is too long, on which a server listens, or at which

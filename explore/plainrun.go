@@ -1,0 +1,197 @@
+package explore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/unfinished"
+)
+
+// The plain run has no trouble, so that it must work: if a claim is not bound in it, or a pod does not run, then no run
+// with trouble says anything about that. What the scenario means to be so is an Expectation.
+
+// Expectation says that an object is not bound, ready or running in the plain run, and that this is meant.
+type Expectation struct {
+	// Object is the object: "pvc/data" (in the namespace default), "pod/shop/web".
+	Object string
+	// State is its state at a rest or at the end: the phase of a claim or a pod, such as Pending or Failed; Terminating for
+	// an object that is being deleted; Unready for a StatefulSet, Deployment, DaemonSet or Job.
+	State string
+}
+
+// Expect returns an Expectation, for Config.Expect. It must come true in the plain run.
+func Expect(object, state string) Expectation { return Expectation{object, state} }
+
+// The states of objects beside the phases of claims and pods.
+const (
+	terminating = "Terminating"
+	unready     = "Unready"
+)
+
+// expectable returns the states that an Expectation can have.
+func expectable() []string {
+	return []string{string(v1.ClaimPending), string(v1.ClaimLost), string(v1.PodFailed), terminating, unready}
+}
+
+func (e Expectation) check(i int) error {
+	if e.Object == "" || !slices.Contains(expectable(), e.State) {
+		return fmt.Errorf("explore: Config.Expect[%d]: Expect(%q, %q): it needs an object such as pvc/data, and one of the states %s", i, e.Object, e.State, strings.Join(expectable(), ", "))
+	}
+	return nil
+}
+
+// stateOf returns the state of an object that is not as its user wants it, "" of any other.
+func stateOf(kind string, obj runtime.Object) string {
+	switch o := obj.(type) {
+	case *v1.Pod:
+		if o.DeletionTimestamp != nil {
+			return terminating
+		}
+		if isDone(o) || o.Status.Phase == v1.PodFailed && len(o.OwnerReferences) > 0 {
+			return ""
+		}
+		return string(o.Status.Phase)
+	case *v1.PersistentVolumeClaim:
+		if o.DeletionTimestamp != nil {
+			return terminating
+		}
+		if o.Status.Phase != v1.ClaimBound {
+			return string(o.Status.Phase)
+		}
+	}
+	if !slices.Contains([]string{"StatefulSet", "Deployment", "DaemonSet", "Job", "PersistentVolumeClaim"}, kind) || !unfinished.Object(obj) {
+		return ""
+	}
+	return unready
+}
+
+// ill returns an error if an object is not bound, ready or running, does not wait by design, and is not expected to be so.
+func (o *objects) ill(expect []Expectation) error {
+	expected, err := o.expected(expect)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	object := ""
+	for _, ref := range o.troubled() {
+		state := o.state(ref)
+		if slices.Contains(expected[ref], state) || o.waits(ref) {
+			continue
+		}
+		object = cmp.Or(object, ref)
+		lines = append(lines, fmt.Sprintf("%s is %s", ref, state))
+		if why, err := o.c.Explain(ref); err == nil {
+			lines = append(lines, strings.TrimRight(why, "\n"))
+		}
+		lines = append(lines, fmt.Sprintf("if that is meant, say so: Config.Expect with explore.Expect(%q, %q)", ref, state))
+	}
+	if object == "" {
+		return nil
+	}
+	return about(object, "%s", strings.Join(lines, "\n"))
+}
+
+// expected returns the expected states by object.
+func (o *objects) expected(expect []Expectation) (map[string][]string, error) {
+	states := map[string][]string{}
+	for i, e := range expect {
+		at, err := manifest.ParseRef(o.c.Server().Registry(), "", e.Object)
+		if err != nil {
+			return nil, fmt.Errorf("explore: Config.Expect[%d]: %w", i, err)
+		}
+		ref := refOf(at.Resource.Plural, at.Namespace, at.Name)
+		states[ref] = append(states[ref], e.State)
+	}
+	return states, nil
+}
+
+// cameTrue returns an error if an expectation did not come true at any rest so far.
+func (o *objects) cameTrue(expect []Expectation) error {
+	for i, e := range expect {
+		if o.partial {
+			break
+		}
+		states, err := o.expected(expect[i : i+1])
+		if err != nil {
+			return err
+		}
+		for ref := range states { // there is one
+			if !slices.Contains(o.states[ref], e.State) {
+				return about(ref, "explore.Expect(%q, %q) does not come true", e.Object, e.State)
+			}
+		}
+	}
+	return nil
+}
+
+// refOf returns an object's name among those that acts and reasons have.
+func refOf(plural, namespace, name string) string {
+	return plural + "/" + strings.TrimPrefix(namespace+"/"+name, "/")
+}
+
+// troubled returns the objects with a state, in the order of their names.
+func (o *objects) troubled() (refs []string) {
+	for _, s := range o.known {
+		if s.state != "" {
+			refs = append(refs, s.ref)
+		}
+	}
+	slices.Sort(refs)
+	return refs
+}
+
+func (o *objects) state(ref string) string {
+	for _, s := range o.known {
+		if s.ref == ref {
+			return s.state
+		}
+	}
+	return ""
+}
+
+// waits reports whether a claim waits by design: its class binds when a pod uses the claim, and none does.
+func (o *objects) waits(ref string) bool {
+	name, ok := strings.CutPrefix(ref, "persistentvolumeclaims/")
+	if !ok {
+		return false
+	}
+	class, delayed, used := "", map[string]bool{}, false
+	for _, obj := range o.c.Server().Objects() {
+		switch obj := obj.(type) {
+		case *v1.PersistentVolumeClaim:
+			if obj.Namespace+"/"+obj.Name == name {
+				class = binding.GetPersistentVolumeClaimClass(obj)
+			}
+		case *v1.Pod:
+			used = used || slices.ContainsFunc(obj.Spec.Volumes, func(v v1.Volume) bool {
+				return v.PersistentVolumeClaim != nil && obj.Namespace+"/"+v.PersistentVolumeClaim.ClaimName == name
+			})
+		case *storagev1.StorageClass:
+			delayed[obj.Name] = obj.VolumeBindingMode != nil && *obj.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+		}
+	}
+	return delayed[class] && !used
+}
+
+// doubtful returns the rests of a run that a twin must judge: of the plain run those at which something does not work.
+func (x *exploration) doubtful(seen *objects) (list []restOf) {
+	switch {
+	case x.plain != nil && !x.cfg.excepts(Liveness):
+		return seen.doubtful(x.plain.rests)
+	case x.plain == nil && !x.cfg.excepts(PlainRun):
+		for _, rest := range seen.rests[:max(0, len(seen.rests)-1)] {
+			if rest.troubled && !rest.stopped {
+				list = append(list, rest)
+			}
+		}
+	}
+	return list
+}
