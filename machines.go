@@ -1,6 +1,7 @@
 package storagesim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -83,6 +84,22 @@ func (c *Cluster) ClearFaults() {
 	c.engine.ClearFaults()
 	c.machines.ClearFaults()
 	c.sockets.ClearFaults()
+}
+
+// MissedFaults returns, in a few words each, the injected faults that have struck nothing so far, those that ClearFaults
+// removed included: a test whose fault strikes nothing shows nothing.
+func (c *Cluster) MissedFaults() []string {
+	var list []string
+	for _, f := range c.engine.MissedFaults() {
+		list = append(list, f.String())
+	}
+	for _, f := range c.sockets.MissedFaults() {
+		list = append(list, f.String())
+	}
+	for _, f := range c.machines.MissedFaults() {
+		list = append(list, fmt.Sprintf("fault of %s of %s on %s", cmp.Or(f.Op, "any operation"), cmp.Or(f.Path, "any path"), cmp.Or(f.Machine, "any machine")))
+	}
+	return list
 }
 
 // AddNFSServer adds an NFS server that all nodes can reach: a machine with a

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -87,6 +89,37 @@ func (e *Engine) Inject(f Fault) error {
 
 // ClearFaults ends all trouble.
 func (e *Engine) ClearFaults() { e.faults.Clear() }
+
+// MissedFaults returns the injected faults that have struck nothing so far.
+func (e *Engine) MissedFaults() []Fault {
+	var missed []Fault
+	for _, f := range e.faults.Missed() {
+		missed = append(missed, *f)
+	}
+	return missed
+}
+
+// String returns the fault in a few words, such as "crash of example.com/disk before create persistentvolumes".
+func (f Fault) String() string {
+	what, when := "error", "before"
+	switch {
+	case f.Crash:
+		what = "crash"
+	case f.Delay > 0:
+		what = "delay"
+	case errors.Is(f.Err, ErrAnswerLost):
+		what = "lost answer"
+	}
+	if f.After {
+		when = "after"
+	}
+	words := []string{what, "of", cmp.Or(f.Actor, "any actor"), when, cmp.Or(f.Verb, "any call"), f.Resource, f.Name}
+	text := strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
+	if f.Skip > 0 {
+		text += fmt.Sprintf(" (number %d)", f.Skip+1)
+	}
+	return text
+}
 
 // Crash ends an actor's process, which starts again when no other actor can go on.
 // During a step (an actor's own code or an observer of the server calls) the

@@ -1,9 +1,11 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -26,47 +28,72 @@ type Coverage struct {
 	// before had. Where they are far behind the number of runs, more runs will find little.
 	NewState int `json:"newState"`
 	NewOrder int `json:"newOrder"`
-	// Places is the number of places for a fault the plain run has: kinds of calls (an actor, a
-	// verb, a resource) with the kinds of faults that they can meet, and kinds of calls to
-	// drivers. Tried is at how many of them there was a fault.
-	Places int `json:"places"`
-	Tried  int `json:"tried"`
+	// Places is the number of single faults that the plain run has: each of its calls (an actor, a verb, a resource or a
+	// method, and its number) with each kind of fault that it can meet. Tried is the number of those that were played, each in a
+	// run of its own, and Recovered that of these runs in which all rules held, but for those that fail by faults of Kubernetes.
+	Places    int `json:"places"`
+	Tried     int `json:"tried"`
+	Recovered int `json:"recovered"`
+	// Missed is the number of runs with trouble that struck nothing, since the run did not do what the plain run does;
+	// Unreached lists the first of such faults and holds.
+	Missed    int      `json:"missed"`
+	Unreached []string `json:"unreached,omitempty"`
 }
 
 // String returns the coverage in one line.
 func (c Coverage) String() string {
-	return fmt.Sprintf("%d states (the last new one in run %d), %d orders of writes (the last in run %d), faults at %d of %d places",
-		c.States, c.NewState, c.Orders, c.NewOrder, c.Tried, c.Places)
+	text := fmt.Sprintf("%d states (the last new one in run %d), %d orders of writes (the last in run %d), %d of %d places recover",
+		c.States, c.NewState, c.Orders, c.NewOrder, c.Recovered, c.Places)
+	if left := c.Places - c.Tried; left > 0 {
+		text += fmt.Sprintf(", %d were not tried", left)
+	}
+	if len(c.Unreached) > 0 {
+		text += fmt.Sprintf("; trouble struck nothing in %d (such as %s)", c.Missed, strings.Join(c.Unreached, ", "))
+	}
+	return text
 }
+
+// unreachedShown is the number of faults that struck nothing that are named.
+const unreachedShown = 3
 
 // covered collects what runs saw. Runs happen beside each other.
 type covered struct {
-	mu            sync.Mutex
-	states        map[uint64]int // the first run that had it
-	orders        map[uint64]int
-	places, tried map[string]bool
+	mu     sync.Mutex
+	states map[uint64]int // the first run that had it
+	orders map[uint64]int
+	places map[Fault]bool
+	single []singleRun
+	missed []missedRun
+}
+
+// singleRun is a run with a single fault in order.
+type singleRun struct {
+	run       int
+	recovered bool
+}
+
+// missedRun is a run whose trouble struck nothing.
+type missedRun struct {
+	run   int
+	first string
 }
 
 func newCovered() *covered {
-	return &covered{states: map[uint64]int{}, orders: map[uint64]int{}, places: map[string]bool{}, tried: map[string]bool{}}
+	return &covered{states: map[uint64]int{}, orders: map[uint64]int{}, places: map[Fault]bool{}}
 }
 
-// expect takes the places of the plain run as all places.
-func (c *covered) expect(b base) {
-	for _, call := range addressesOf(b.calls) {
-		for _, f := range faultsOf(call) {
-			c.places[call.place()+" "+f.Kind] = true
-		}
-	}
-	for _, place := range b.rpcs {
-		c.places[place] = true
+// expect takes the single faults of the plain run as all places.
+func (c *covered) expect(p *planner) {
+	for _, f := range slices.Concat(p.crashes, p.faults) {
+		c.places[f] = true
 	}
 }
 
 // add takes over what a run saw.
-func (c *covered) add(run int, s *seen) {
+func (c *covered) add(run int, plan Plan, r *recorded, recovered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	s := r.seen
 	for state := range s.states {
 		if first, known := c.states[state]; !known || run < first {
 			c.states[state] = run
@@ -75,12 +102,16 @@ func (c *covered) add(run int, s *seen) {
 	if first, known := c.orders[s.order]; !known || run < first {
 		c.orders[s.order] = run
 	}
-	for _, place := range s.struck {
-		c.tried[place] = true
+	switch {
+	case len(r.missed) > 0:
+		c.missed = append(c.missed, missedRun{run, r.missed[0]})
+	case plan.Size() == 1 && len(plan.Faults) == 1 && c.places[plan.Faults[0]]:
+		c.single = append(c.single, singleRun{run, recovered})
 	}
 }
 
-func (c *covered) coverage() Coverage {
+// coverage sums up the runs up to a number.
+func (c *covered) coverage(last int) Coverage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := Coverage{States: len(c.states), Orders: len(c.orders), Places: len(c.places)}
@@ -90,9 +121,21 @@ func (c *covered) coverage() Coverage {
 	for _, run := range c.orders {
 		out.NewOrder = max(out.NewOrder, run)
 	}
-	for place := range c.places {
-		if c.tried[place] {
+	for _, s := range c.single {
+		if s.run <= last {
 			out.Tried++
+			if s.recovered {
+				out.Recovered++
+			}
+		}
+	}
+	slices.SortFunc(c.missed, func(a, b missedRun) int { return cmp.Compare(a.run, b.run) })
+	for _, m := range c.missed {
+		if m.run > last {
+			break
+		}
+		if out.Missed++; len(out.Unreached) < unreachedShown && !slices.Contains(out.Unreached, m.first) {
+			out.Unreached = append(out.Unreached, m.first)
 		}
 	}
 	return out
@@ -101,9 +144,8 @@ func (c *covered) coverage() Coverage {
 // seen holds the states that one run saw.
 type seen struct {
 	states map[uint64]bool
-	now    uint64   // the present state: the sum of the objects'
-	order  uint64   // the writes so far
-	struck []string // places, with the kind of the fault
+	now    uint64 // the present state: the sum of the objects'
+	order  uint64 // the writes so far
 }
 
 func newSeen() *seen { return &seen{states: map[uint64]bool{}} }

@@ -229,29 +229,35 @@ func Run(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) e
 	if err != nil {
 		return x.end(1, 1, nil, err)
 	}
-	numbers := cfg.numbers(len(x.planner.turns))
-	first, runs := seeds.First(ctx, seeds.Config{Runs: len(numbers), Budget: cfg.Budget, Least: cfg.least, Workers: cfg.Workers}, func(i uint64) *Failure {
-		return x.run(numbers[i-1])
+	runs := cfg.share(x.planner.plans(cfg.runs()))
+	first, tried := seeds.First(ctx, seeds.Config{Runs: runs, Budget: cfg.Budget, Least: cfg.least, Workers: cfg.Workers}, func(i uint64) *Failure {
+		return x.run(cfg.number(int(i)))
 	})
-	if first == nil && runs < len(numbers) {
+	if first == nil && tried < runs {
 		err = ctx.Err()
 	}
 	last := 0
-	if runs > 0 {
-		last = numbers[runs-1]
+	if tried > 0 {
+		last = cfg.number(tried)
 	}
-	return x.end(runs, last, first, err)
+	return x.end(tried, last, first, err)
 }
 
-// numbers returns those of the runs to play, of so many.
-func (cfg Config) numbers(runs int) []int {
-	var numbers []int
-	for n := max(1, cfg.First); n <= runs; n++ {
-		if cfg.Shards < 2 || (n-1)%cfg.Shards == cfg.Shard-1 {
-			numbers = append(numbers, n)
-		}
+// number returns that of the i-th run to play, from 1.
+func (cfg Config) number(i int) int {
+	first, step := max(1, cfg.First), max(1, cfg.Shards)
+	if step > 1 { // the first run of this part
+		first += (cfg.Shard - 1 - (first-1)%step + step) % step
 	}
-	return numbers
+	return first + (i-1)*step
+}
+
+// share returns how many of so many runs to play.
+func (cfg Config) share(runs int) int {
+	if runs < cfg.number(1) {
+		return 0
+	}
+	return (runs-cfg.number(1))/max(1, cfg.Shards) + 1
 }
 
 // Replay repeats the run of a line such as a failure prints. It returns a *Failure if the
@@ -313,7 +319,7 @@ func newExploration(ctx context.Context, cfg Config, scenario func(c *storagesim
 
 // end returns the outcome. last is the number of the last run that counts.
 func (x *exploration) end(runs, last int, failure *Failure, err error) (Report, error) {
-	report := Report{Runs: runs, Coverage: x.covered.coverage(), Upstream: x.findings.until(last)}
+	report := Report{Runs: runs, Coverage: x.covered.coverage(last), Upstream: x.findings.until(last)}
 	if failure != nil {
 		x.shrink(failure)
 		x.tell(failure)
@@ -339,7 +345,7 @@ func (x *exploration) begin(without []int) (*Failure, error) {
 	}
 	x.plain = &first.ends
 	x.planner = newPlanner(first.base, x.cfg.strategies(), x.cfg.runs())
-	x.covered.expect(first.base)
+	x.covered.expect(x.planner)
 	return nil, nil
 }
 
@@ -362,7 +368,7 @@ func (x *exploration) run(number int) *Failure {
 	strategy, plan := x.planner.plan(number)
 	var r recorded
 	f := x.play(plan, &r)
-	x.covered.add(number, r.seen)
+	x.covered.add(number, plan, &r, f == nil)
 	if f != nil {
 		f.Run, f.Strategy = number, strategy
 		f = x.judged(f)
@@ -392,6 +398,9 @@ type recorded struct {
 	story string // of the plain run only
 	seen  *seen
 	steps uint64
+	// trouble is that of the run, and missed what of it struck nothing.
+	trouble *trouble
+	missed  []string
 	opening
 }
 
@@ -514,13 +523,14 @@ func (x *exploration) judge(c *storagesim.Cluster, plan Plan, seen *objects, unt
 func (x *exploration) begun(c *storagesim.Cluster, plan Plan, r *recorded) (*trouble, error) {
 	t, err := newTrouble(c, plan)
 	if r != nil {
+		r.trouble = t
 		r.seen = newSeen()
 		c.Server().OnWrite(r.seen.write)
 	}
 	c.Engine().OnCall(func(number int, call *api.Request) {
-		strikes := t.call(number, call)
+		t.call(number, call)
 		if r != nil {
-			r.call(call, strikes)
+			r.call(call)
 		}
 	})
 	return t, err
@@ -576,13 +586,10 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// call notes a call at the API server: where it is in the plain run, and what strikes it.
-func (r *recorded) call(call *api.Request, strikes []Fault) {
+// call notes a call at the API server.
+func (r *recorded) call(call *api.Request) {
 	if r.plain || r.notes {
 		r.calls = append(r.calls, place(call))
-	}
-	for _, f := range strikes {
-		r.seen.struck = append(r.seen.struck, place(call)+" "+f.Kind)
 	}
 }
 
@@ -596,9 +603,9 @@ func (r *recorded) noteRPCs(c *storagesim.Cluster) {
 		if ok && (r.plain || r.notes) {
 			r.rpcs = append(r.rpcs, entry.Actor+" "+rpc.Method)
 		}
-		if ok && rpc.Fault != "" {
-			r.seen.struck = append(r.seen.struck, entry.Actor+" "+rpc.Method)
-		}
+	}
+	if r.trouble != nil {
+		r.missed = r.trouble.missed()
 	}
 }
 

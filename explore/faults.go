@@ -101,10 +101,10 @@ func newTrouble(c *storagesim.Cluster, plan Plan) (*trouble, error) {
 	return t, errors.Join(errs...)
 }
 
-// call begins the trouble that is planned for a call, and returns the faults that strike it.
-func (t *trouble) call(number int, call *api.Request) (strikes []Fault) {
+// call begins the trouble that is planned for a call.
+func (t *trouble) call(number int, call *api.Request) {
 	if t.over {
-		return nil
+		return
 	}
 	for i := range t.faults {
 		f := &t.faults[i]
@@ -115,7 +115,6 @@ func (t *trouble) call(number int, call *api.Request) (strikes []Fault) {
 			fault := apiFault(f.Fault)
 			fault.Call = number
 			_ = t.c.Engine().Inject(fault) // it is right: apiFault made it
-			strikes = append(strikes, f.Fault)
 		}
 	}
 	for i := range t.holds {
@@ -127,7 +126,24 @@ func (t *trouble) call(number int, call *api.Request) (strikes []Fault) {
 			h.begin(t.c)
 		}
 	}
-	return strikes
+}
+
+// missed returns the faults that struck nothing, and the caches that did not fall behind.
+func (t *trouble) missed() (list []string) {
+	for _, f := range t.faults {
+		if f.calls < f.Call.N {
+			list = append(list, f.text())
+		}
+	}
+	for _, f := range t.c.Sockets().MissedFaults() {
+		list = append(list, f.String())
+	}
+	for _, h := range t.holds {
+		if h.calls < h.From.N {
+			list = append(list, h.text())
+		}
+	}
+	return list
 }
 
 // begin lets the cache fall behind. An actor that is not there in this run, or has no such cache, cannot be held.

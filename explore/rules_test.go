@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -104,17 +105,48 @@ func TestEachStrategyMakesItsPlansAndTheSystematicOnesEnd(t *testing.T) {
 			if name != explore.Crashes && name != explore.Faults { // which have fewer for so small a scenario
 				require.Equal(t, 40, report.Runs)
 			}
-			random := name == explore.Random || name == explore.PCT || name == explore.Stale || name == explore.Delays
-			require.Equal(t, name == explore.Stale, random && report.Coverage.Tried > 0, report.Coverage.String())
-			if !random {
+			if name == explore.Crashes || name == explore.Faults {
 				require.Greater(t, report.Coverage.Tried, 8)
+				require.Zero(t, report.Coverage.Missed)
+			} else {
+				require.Zero(t, report.Coverage.Tried, "it has more than one fault in order")
 			}
+			require.Equal(t, report.Coverage.Tried, report.Coverage.Recovered)
 		})
 	}
 	report, err := explore.Run(t.Context(), explore.Config{Runs: 100_000, Expect: threeWait, Strategies: []string{explore.Crashes, explore.Faults}}, explore.Scenario(bindsOneVolume))
 	require.NoError(t, err)
 	require.Less(t, report.Runs, 1000, "all there are")
-	require.Equal(t, report.Coverage.Places, report.Coverage.Tried, report.Coverage.String())
+	require.Equal(t, report.Coverage.Places, report.Coverage.Recovered, report.Coverage.String())
+	require.Equal(t, report.Coverage.Places+1, report.Runs, "and the plain run")
+	require.Contains(t, report.Coverage.String(), fmt.Sprintf("%d of %[1]d places recover", report.Coverage.Places))
+}
+
+// Single faults come before all else, those at the first call of each kind first; then all strategies take turns.
+func TestSingleFaultsComeFirst(t *testing.T) {
+	report, err := explore.Run(t.Context(), explore.Config{Runs: 300}, comesAndGoes(false))
+	require.NoError(t, err)
+	places := report.Coverage.Places
+	require.Less(t, places, 150)
+	require.Equal(t, places, report.Coverage.Recovered, report.Coverage.String())
+	report, err = explore.Run(t.Context(), explore.Config{Runs: places + 1}, comesAndGoes(false))
+	require.NoError(t, err)
+	require.Less(t, report.Coverage.Recovered, places, "half of the runs are for other strategies")
+	require.Greater(t, report.Coverage.Recovered, places/2)
+	require.Contains(t, report.Coverage.String(), "were not tried")
+}
+
+// There may be any number of runs: they are not planned before.
+func TestAnyNumberOfRunsCanBeAskedFor(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := explore.Config{Runs: math.MaxInt, Shard: 2, Shards: 3, Progress: func(run int) {
+		if run > 100 {
+			cancel()
+		}
+	}}
+	report, err := explore.Run(ctx, cfg, comesAndGoes(false))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Less(t, report.Runs, 100)
 }
 
 func TestAUsersRuleIsLookedAtWithEachWriteAndEndsTheRun(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -13,7 +14,8 @@ import (
 const (
 	// Crashes has each actor crash before and after each of its calls, and each driver before
 	// and after each that it gets: one crash a run, in order, all of them if there are runs
-	// enough. First come calls of a kind (actor, verb, resource) that was not struck before.
+	// enough. Together with Faults it comes before all other strategies, first with calls of a kind (actor, verb,
+	// resource) that was not struck before, as long as that takes at most half of the runs.
 	Crashes = "crashes"
 	// Faults is the same for all other faults: a call that is refused, meets a conflict, loses
 	// its answer, or hangs.
@@ -57,7 +59,13 @@ type planner struct {
 	at              []Call       // the addresses of base.calls
 	index           map[Call]int // where calls are among those, or among base.rpcs
 	crashes, faults []Fault
-	turns           []turn
+	single          map[string][][]Fault // by strategy and round: those at the first call of each kind, at the second, ...
+	strategies      []string
+	runs            int // how many there are at most
+
+	mu    sync.Mutex
+	turns []turn         // of the runs so far
+	next  map[string]int // the number of the next plan of each strategy
 }
 
 // turn says which of a strategy's plans a run has.
@@ -85,20 +93,74 @@ func newPlanner(b base, strategies []string, runs int) *planner {
 		faults.add(call.place(), Fault{call, CSIUnavailable}, Fault{call, CSILost}, Fault{call, CSIHang})
 	}
 	p.crashes, p.faults = crashes.inTurns(), faults.inTurns()
+	p.single = map[string][][]Fault{Crashes: crashes.rounds, Faults: faults.rounds}
+	p.strategies, p.runs = strategies, runs
+	p.next = map[string]int{}
 	p.turns = []turn{{}} // the first run is the plain one
-	for round := 0; len(p.turns) < runs; round++ {
+	p.campaign()
+	return p
+}
+
+// campaign plans the single faults, which come before all other strategies: of each kind of call the first, then the
+// second, and so on. If there are more than half of the runs, those of the first calls of each kind come first, and
+// the others take turns with the other strategies.
+func (p *planner) campaign() {
+	for round := 0; round == 0 || len(p.turns)-1 <= p.runs/2; round++ {
 		before := len(p.turns)
-		for _, s := range strategies {
-			if round < p.size(s) {
-				p.turns = append(p.turns, turn{s, round})
+		for _, s := range []string{Crashes, Faults} {
+			rounds := p.single[s]
+			if round >= len(rounds) || !slices.Contains(p.strategies, s) {
+				continue
+			}
+			if round > 0 && len(p.turns)+len(rounds[round]) > p.runs/2 {
+				continue
+			}
+			for range rounds[round] {
+				p.turns = append(p.turns, turn{s, p.next[s]})
+				p.next[s]++
 			}
 		}
 		if len(p.turns) == before {
 			break
 		}
 	}
-	p.turns = p.turns[:min(len(p.turns), runs)]
-	return p
+	p.turns = p.turns[:min(len(p.turns), p.runs)]
+}
+
+// turn returns that of a run, from 1; false if there is no such run. Turns are planned as they are needed.
+func (p *planner) turn(run int) (turn, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.turns) < run && len(p.turns) < p.runs {
+		before := len(p.turns)
+		for _, s := range p.strategies {
+			if p.next[s] < p.size(s) {
+				p.turns = append(p.turns, turn{s, p.next[s]})
+				p.next[s]++
+			}
+		}
+		if len(p.turns) == before {
+			p.runs = before // there are no more plans
+		}
+	}
+	if run > p.runs {
+		return turn{}, false
+	}
+	return p.turns[run-1], true
+}
+
+// plans returns the number of runs that there are, at most so many.
+func (p *planner) plans(most int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if slices.ContainsFunc(p.strategies, func(s string) bool { return p.size(s) == endless }) {
+		return min(most, p.runs)
+	}
+	all := 1
+	for _, s := range p.strategies {
+		all += p.size(s)
+	}
+	return min(all, most, p.runs)
 }
 
 // faultsOf returns the faults that a call at the API server can meet.
@@ -138,9 +200,9 @@ func (p *planner) size(strategy string) int {
 	return endless
 }
 
-// plan returns that of a run, from 1.
+// plan returns that of a run, from 1, of those that there are.
 func (p *planner) plan(run int) (strategy string, plan Plan) {
-	t := p.turns[run-1]
+	t, _ := p.turn(run)
 	rng := rand.New(rand.NewPCG(uint64(t.i), 0xfa017))
 	switch t.strategy {
 	case Crashes:

@@ -83,8 +83,8 @@ func testOnly(t testing.TB, cfg Config, number uint64, play func(c *storagesim.C
 	x := newExploration(t.Context(), cfg, play)
 	failure, err := x.begin(nil)
 	switch {
-	case err == nil && failure == nil && int(number) > len(x.planner.turns):
-		t.Fatalf("STORAGESIM_SEED: there is no run %d: the strategies have plans for %d", number, len(x.planner.turns))
+	case err == nil && failure == nil && int(number) > x.planner.plans(cfg.Runs):
+		t.Fatalf("STORAGESIM_SEED: there is no run %d: the strategies have plans for %d", number, x.planner.plans(cfg.Runs))
 	case err == nil && failure == nil:
 		x.scenario = func(c *storagesim.Cluster) error {
 			defer func() { t.Logf("run %d:\n%s", number, c.Story()) }()

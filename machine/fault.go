@@ -131,6 +131,9 @@ func (s *Set) ClearFaults() {
 	s.watchAll()
 }
 
+// MissedFaults returns the injected faults that have struck nothing so far.
+func (s *Set) MissedFaults() []Fault { return s.faults.Missed() }
+
 // PauseFaults stops all faults from striking and counting, or ends that: it is for code that only
 // looks.
 func (s *Set) PauseFaults(paused bool) { s.paused.Store(paused) }

@@ -42,7 +42,8 @@ type Cluster struct {
 
 // New makes a cluster that is closed when the test ends. If the test
 // fails, it prints the seed and the story so far, in 80 columns and with short identifiers. If
-// objects asked for what the simulation does not model, it logs one line about that.
+// objects asked for what the simulation does not model, it logs one line about that, and one for each
+// injected fault that struck nothing.
 func New(t testing.TB, cfg storagesim.Config) *Cluster {
 	t.Helper()
 	c, err := storagesim.New(cfg)
@@ -56,6 +57,9 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 				texts[i] = gap.String()
 			}
 			t.Logf("storagesim %s", strings.Join(texts, "; and "))
+		}
+		for _, fault := range c.MissedFaults() {
+			t.Logf("storagesim: an injected fault struck nothing: %s", fault)
 		}
 		if t.Failed() {
 			t.Logf("storagesim: seed %d; the story so far:\n%s", cfg.Seed, c.Transcript(terminal.TestWidth))

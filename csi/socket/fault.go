@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -77,6 +78,21 @@ func (t *Table) Inject(f Fault) error {
 
 // ClearFaults removes all faults.
 func (t *Table) ClearFaults() { t.faults.Clear() }
+
+// MissedFaults returns the injected faults that have struck nothing so far.
+func (t *Table) MissedFaults() []Fault { return t.faults.Missed() }
+
+// String returns the fault in a few words, such as "fault of NodeStageVolume of kubelet/node-1".
+func (f Fault) String() string {
+	text := "fault of " + cmp.Or(f.Method, "any call")
+	if f.Caller != "" {
+		text += " of " + f.Caller
+	}
+	if f.Skip > 0 {
+		text += fmt.Sprintf(" (number %d)", f.Skip+1)
+	}
+	return text
+}
 
 // Strike returns the first fault that matches, nil if none does.
 func (t *Table) Strike(matches func(Fault) bool) *Fault {

@@ -14,11 +14,14 @@ import (
 type Script[F any] struct {
 	mu    sync.Mutex
 	lines []*line[F]
+	// missed holds faults that were removed and had struck nothing.
+	missed []F
 }
 
 type line[F any] struct {
 	fault       F
 	skip, times int // that are left
+	struck      bool
 }
 
 // Add adds a fault. It lets skip things that it matches pass, strikes the next times
@@ -29,7 +32,7 @@ func (s *Script[F]) Add(fault F, skip, times int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines = append(s.lines, &line[F]{fault, skip, times})
+	s.lines = append(s.lines, &line[F]{fault: fault, skip: skip, times: times})
 }
 
 // Strike returns the fault that strikes an operation; matches reports whether a fault is about
@@ -45,7 +48,9 @@ func (s *Script[F]) Strike(matches func(F) bool) (fault F, struck bool) {
 		case l.skip > 0:
 			l.skip--
 			continue
-		case l.times > 0:
+		}
+		l.struck = true
+		if l.times > 0 {
 			if l.times--; l.times == 0 {
 				s.lines = slices.Delete(s.lines, i, i+1)
 			}
@@ -66,5 +71,23 @@ func (s *Script[F]) Any() bool {
 func (s *Script[F]) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.missed = s.unstruck()
 	s.lines = nil
+}
+
+// Missed returns the faults that have struck nothing so far, those that were removed first.
+func (s *Script[F]) Missed() []F {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unstruck()
+}
+
+func (s *Script[F]) unstruck() []F {
+	missed := slices.Clone(s.missed)
+	for _, l := range s.lines {
+		if !l.struck {
+			missed = append(missed, l.fault)
+		}
+	}
+	return missed
 }
