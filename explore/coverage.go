@@ -62,7 +62,7 @@ type covered struct {
 	states map[uint64]int // the first run that had it
 	orders map[uint64]int
 	places map[Fault]bool
-	single []singleRun
+	single map[Fault]singleRun // the first of each
 	missed []missedRun
 }
 
@@ -79,7 +79,7 @@ type missedRun struct {
 }
 
 func newCovered() *covered {
-	return &covered{states: map[uint64]int{}, orders: map[uint64]int{}, places: map[Fault]bool{}}
+	return &covered{states: map[uint64]int{}, orders: map[uint64]int{}, places: map[Fault]bool{}, single: map[Fault]singleRun{}}
 }
 
 // expect takes the single faults of the plain run as all places.
@@ -106,7 +106,9 @@ func (c *covered) add(run int, plan Plan, r *recorded, recovered bool) {
 	case len(r.missed) > 0:
 		c.missed = append(c.missed, missedRun{run, r.missed[0]})
 	case plan.Size() == 1 && len(plan.Faults) == 1 && c.places[plan.Faults[0]]:
-		c.single = append(c.single, singleRun{run, recovered})
+		if first, known := c.single[plan.Faults[0]]; !known || run < first.run {
+			c.single[plan.Faults[0]] = singleRun{run, recovered}
+		}
 	}
 }
 

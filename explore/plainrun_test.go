@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,6 +93,13 @@ func (o *odd) Provision(ctx context.Context, options provisioner.ProvisionOption
 }
 
 func TestCodeThatPanicsOrDoesNotReturnIsAFailureWithItsStack(t *testing.T) {
+	var over atomic.Bool // what spins takes no time from other tests
+	defer over.Store(true)
+	spins := func() {
+		for !over.Load() {
+			runtime.Gosched()
+		}
+	}
 	for name, tt := range map[string]struct {
 		before func()
 		says   string
@@ -129,13 +137,4 @@ func locksForEver() {
 	var mu sync.Mutex
 	mu.Lock()
 	mu.Lock()
-}
-
-// spinning ends what spins, so that it takes no time from other tests.
-const spinning = 500 * time.Millisecond
-
-func spins() {
-	for begin := time.Now(); time.Since(begin) < spinning; {
-		runtime.Gosched()
-	}
 }

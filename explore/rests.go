@@ -134,7 +134,7 @@ func (o *objects) add(s standing, n int) {
 
 // isDone reports whether an object is as its user wants it. A container of a pod may end again and again: the pod runs.
 func isDone(obj runtime.Object) bool {
-	if pod, ok := obj.(*v1.Pod); ok {
+	if pod, ok := obj.(*v1.Pod); ok && pod.DeletionTimestamp == nil {
 		return pod.Status.Phase == v1.PodRunning || pod.Status.Phase == v1.PodSucceeded
 	}
 	return !unfinished.Object(obj)
