@@ -58,16 +58,18 @@ type Cluster struct {
 	applied      map[string][]byte // the manifest that Apply applied last, by object
 	provisioners []*installed
 	schedulers   []scheduler.Config
-	sockets      socket.Table // of all machines
-	csiDrivers   []deploy.Plan
-	snapshots    bool                // InstallSnapshots was called
-	onNode       map[string][]string // the actors of each node
-	off          map[string]bool     // nodes that are switched off
-	began        int                 // the number of records written while the cluster started
-	ids          prose.IDs
-	onAct        func(verb, ref string) bool
-	onRest       func()
-	progress     *progress // nil: Settle has no rounds
+	// schedulerActors are the actors of schedulers.
+	schedulerActors []string
+	sockets         socket.Table // of all machines
+	csiDrivers      []deploy.Plan
+	snapshots       bool                // InstallSnapshots was called
+	onNode          map[string][]string // the actors of each node
+	off             map[string]bool     // nodes that are switched off
+	began           int                 // the number of records written while the cluster started
+	ids             prose.IDs
+	onAct           func(verb, ref string) bool
+	onRest          func()
+	progress        *progress // nil: Settle has no rounds
 
 	gapsMu   sync.Mutex // clients write beside the engine
 	gaps     []trace.Gap
@@ -138,7 +140,7 @@ func (c *Cluster) start() error {
 		}
 	}
 	if c.cfg.runs(Scheduler) {
-		c.schedulers = append(c.schedulers, c.cfg.Scheduler)
+		c.schedulers, c.schedulerActors = append(c.schedulers, c.cfg.Scheduler), append(c.schedulerActors, Scheduler)
 	}
 	for _, server := range c.cfg.NFSServers {
 		if _, err := c.AddNFSServer(server.Name, server.Exports...); err != nil {

@@ -159,8 +159,10 @@ func TestReferencesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
 	} {
 		require.ErrorContains(t, c.Cluster.Delete(ref), says)
 	}
-	_, err := c.Cluster.Explain("sc/x")
-	require.ErrorContains(t, err, "only pods, claims (pvc), volumes (pv), volumesnapshots, their contents and volumegroupsnapshots can be explained")
+	_, err := c.Cluster.Explain("cm/x")
+	require.ErrorContains(t, err, "explain cm/x: what can be explained: pods, claims (pvc), volumes (pv), storage classes (sc), nodes, volumeattachments")
+	_, err = c.Cluster.Explain("node/node-l")
+	require.EqualError(t, err, `nodes "node-l" not found (did you mean "node-1"?)`)
 	_, err = c.Cluster.ReadFile("nod/x", "/")
 	require.ErrorContains(t, err, "is not a place for files")
 	_, err = c.Cluster.ReadFile("node/x", "/")

@@ -7,11 +7,15 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/explain/leaks"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/trace"
@@ -20,9 +24,11 @@ import (
 // Explanation holds the text that Explain returns, and for programs the missing things as values.
 type Explanation = explain.Explanation
 
-// Explain says in words why a claim, volume, pod or snapshot is in its state. ref is
-// "pvc/default/data", "pvc/data" (in the namespace default), "pv/name",
-// "pod/default/web", "volumesnapshot/default/s1" or "volumesnapshotcontent/name".
+// Explain says in words why an object is as it is: in one line its state, the cause and what to do, then the
+// chain that leads to the cause, then the events with their ages. ref is "pvc/default/data", "pvc/data" (in
+// the namespace default), "pv/name", "pod/default/web"; pods, claims, volumes, storage classes, nodes,
+// StatefulSets, Deployments, ReplicaSets, VolumeAttachments and snapshots have explanations. An object that is
+// not there is an error that names the one that was probably meant.
 func (c *Cluster) Explain(ref string) (string, error) {
 	why, err := c.Explanation(ref)
 	return why.Text, err
@@ -37,17 +43,42 @@ func (c *Cluster) Explanation(ref string) (Explanation, error) {
 	c.machines.PauseFaults(true) // a look at a disk is not an operation of the simulation
 	defer c.machines.PauseFaults(false)
 	why, err := explain.Object(context.Background(), c.world(), at.Resource.Kind, at.Namespace, at.Name)
-	if errors.Is(err, explain.ErrKind) {
+	switch {
+	case errors.Is(err, explain.ErrKind):
 		err = fmt.Errorf("explain %s: %w", ref, err)
+	case apierrors.IsNotFound(err):
+		err = c.near(at, err)
 	}
 	return why, err
+}
+
+// near adds to the error about an object that is not there which name was probably meant.
+func (c *Cluster) near(at manifest.Ref, err error) error {
+	var names []string
+	for _, obj := range c.Server().Objects() {
+		kinds, _, unknown := scheme.Scheme.ObjectKinds(obj)
+		m, wrong := meta.Accessor(obj)
+		if unknown != nil || wrong != nil || kinds[0].Kind != at.Resource.Kind {
+			continue
+		}
+		switch {
+		case m.GetNamespace() == at.Namespace:
+			names = append(names, m.GetName())
+		case m.GetName() == at.Name:
+			return fmt.Errorf("%w (there is one in namespace %s)", err, m.GetNamespace())
+		}
+	}
+	if meant := prose.DidYouMean(at.Name, names); meant != "" {
+		return fmt.Errorf("%w%s", err, meant)
+	}
+	return err
 }
 
 // world returns the cluster as package explain sees it.
 func (c *Cluster) world() explain.World {
 	w := explain.World{
 		Client: c.client, Objects: c.Server().Objects, Log: c.engine.Trace(), Start: c.started(), Down: c.engine.Down(),
-		Schedulers: c.schedulers, Kubelets: c.kubelets, Waits: map[string]func(*trace.Log) string{}, AttacherWaits: map[string]func(*trace.Log) string{},
+		Now: c.Now(), Actors: c.engine.Actors(), Schedulers: c.schedulers, SchedulerActors: c.schedulerActors, Kubelets: c.kubelets, Waits: map[string]func(*trace.Log) string{}, AttacherWaits: map[string]func(*trace.Log) string{},
 		HasExport: func(server, dir string) bool {
 			s := c.nfs.Server(server)
 			return s != nil && s.Offers(dir)

@@ -75,7 +75,7 @@ func (c *Cluster) AddScheduler(actor string, cfg scheduler.Config) error {
 	if err := c.addActor(actor, scheduler.New(cfg)); err != nil {
 		return err
 	}
-	c.schedulers = append(c.schedulers, cfg)
+	c.schedulers, c.schedulerActors = append(c.schedulers, cfg), append(c.schedulerActors, actor)
 	return nil
 }
 

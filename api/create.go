@@ -53,7 +53,11 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 	}
 	s.fillSystemFields(r, st, obj, now)
 	if prepare := r.kind.Strategy.Create; prepare != nil {
+		across := hasSourceAcross(obj)
 		prepare(obj, now)
+		if across && !hasSourceAcross(obj) {
+			r.dropped = []string{"spec.dataSourceRef"}
+		}
 	}
 	if errs := append(r.validateNew(obj), s.privilegeErrors(obj)...); len(errs) > 0 {
 		return outcome{}, r.invalid(errs)
@@ -83,6 +87,13 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 		}
 	}
 	return outcome{new: obj}, nil
+}
+
+// hasSourceAcross reports whether an object is a claim whose data source is in another namespace. Such a source is dropped without a word
+// unless a feature gate is on.
+func hasSourceAcross(obj object) bool {
+	claim, ok := obj.(*v1.PersistentVolumeClaim)
+	return ok && claim.Spec.DataSourceRef != nil && claim.Spec.DataSourceRef.Namespace != nil && *claim.Spec.DataSourceRef.Namespace != ""
 }
 
 // versionOnCreate refuses a new object with a resourceVersion. One that is no number is

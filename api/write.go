@@ -25,6 +25,7 @@ type request struct {
 	kind                 *kind
 	sub, namespace, name string
 	dryRun               bool
+	dropped              []string          // fields that the server left out, for the trace
 	manager              string            // field manager; the actor if empty
 	tracked              bool              // obj comes with its managedFields: an apply
 	strict               bool              // unknown fields in a patch are refused
@@ -100,6 +101,7 @@ func (s *Server) report(r *request, out outcome, err error) {
 	w := trace.Write{
 		RV: s.rv, Time: s.cfg.Now(), Actor: r.actor, Verb: r.verb, Resource: r.kind.gvr, Subresource: r.sub,
 		Namespace: r.namespace, Name: r.name, Kind: r.kind.gvk.Kind, Code: codeOf(r, out, err), Err: err,
+		Dropped: r.dropped,
 	}
 	if out.old != nil {
 		w.Old = out.old

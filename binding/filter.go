@@ -45,6 +45,33 @@ const (
 	Outranked
 )
 
+// Field returns the field of a volume that the filter looks at, "" for those that look at more than the volume.
+func (f Filter) Field() string {
+	switch f {
+	case Claimed:
+		return "spec.claimRef"
+	case TooSmall:
+		return "spec.capacity.storage"
+	case WrongMode:
+		return "spec.volumeMode"
+	case WrongAttributesClass:
+		return "spec.volumeAttributesClassName"
+	case Deleting:
+		return "metadata.deletionTimestamp"
+	case NotAvailable:
+		return "status.phase"
+	case WrongLabels:
+		return "metadata.labels"
+	case WrongClass:
+		return "spec.storageClassName"
+	case WrongNode:
+		return "spec.nodeAffinity"
+	case WrongAccessModes:
+		return "spec.accessModes"
+	}
+	return ""
+}
+
 // CheckVolumeModeMismatches reports whether claim and volume differ in volumeMode; nil
 // is Filesystem.
 // Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.

@@ -29,7 +29,7 @@ func TestExplainSaysWhatASnapshotWaitsFor(t *testing.T) {
 			`snapshot-controller said Warning SnapshotContentCreationFailed`,
 		}},
 		"the claim waits": {strings.Replace(claim, "storageClassName: csi", "storageClassName: none", 1) + snapClass + snapOf("data"), nil, []string{
-			"  it is to be taken of pvc default/data, which is Pending and must be Bound\n",
+			"  it is to be taken of pvc default/data, which is Pending and must be Bound: its class \"none\" does not exist, and there is no free volume of class none\n",
 		}},
 		"no class": {claim + snapOf("data"), nil, []string{"  its class snap does not exist\n"}},
 		"the driver refuses": {claim + snapClass + snapOf("data"), func(c *storagesimtest.Cluster) {

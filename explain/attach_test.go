@@ -98,7 +98,7 @@ func TestAPodThatWaitsForItsVolumeToBeAttachedIsExplained(t *testing.T) {
 	c.Settle()
 	assert.Contains(t, explain("two"), "volume disk is attached to node node-1, and its access modes [ReadWriteOnce] allow one node only: it is used there by pod default/web")
 	c.Stop(storagesim.AttachDetach)
-	assert.Contains(t, explain("two"), "the attach/detach controller is down")
+	assert.Contains(t, explain("two"), "attachdetach-controller, which asks for volumes to be attached and detached, is stopped")
 	c.Start(storagesim.AttachDetach)
 	require.NoError(t, c.Cluster.Client().CoreV1().Pods("default").Delete(t.Context(), "web", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	assert.Contains(t, explain("two"), "allow one node only: no pod uses it there; it is detached when the node's kubelet has unmounted it and says so in status.volumesInUse")
@@ -110,7 +110,7 @@ func TestWithoutAnAttachDetachControllerAnExplanationSaysSo(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Only: []string{storagesim.PVController, storagesim.Scheduler}})
 	c.Apply(csiVolume, csiPod("web", "node-1"))
 	c.Settle()
-	assert.Contains(t, c.Explain("pod/web"), "no attach/detach controller runs here, so nothing is attached")
+	assert.Contains(t, c.Explain("pod/web"), "attachdetach-controller, which asks for volumes to be attached and detached, does not run here")
 }
 
 func TestAnAttachmentThatOutlivesItsPodsIsALeak(t *testing.T) {

@@ -122,7 +122,7 @@ func TestAClusterWithoutAPVControllerSaysSo(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Only: []string{storagesim.Scheduler}})
 	c.Apply("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {storageClassName: \"\", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n")
 	c.Settle()
-	require.Contains(t, c.Explain("pvc/data"), "  no PV controller runs here, so it is not bound\n")
+	require.Contains(t, c.Explain("pvc/data"), "  persistent-volume-binder, which binds claims, does not run here\n")
 }
 
 // A kubelet is explained by the plugins that it has.

@@ -27,9 +27,12 @@ func (x *explainer) missing(pod *v1.Pod) {
 	}
 	why := kubelet.Explain(cfg, specs)
 	for _, text := range why.Unsupported {
-		x.say("  %s", text)
+		x.ill(NoPlugin, "", "use a volume of another kind, or a kubelet that has the plugin", "%s", text)
 	}
 	for _, dir := range why.Directories {
+		x.silently(func() {
+			x.ill(DirectoryMissing, "node/"+pod.Spec.NodeName, "create it on the node", "node %s lacks directory %s", pod.Spec.NodeName, dir)
+		})
 		x.found.Directories = append(x.found.Directories, NodeDirectory{pod.Spec.NodeName, dir})
 	}
 }
@@ -49,7 +52,11 @@ func (x *explainer) missingExport(spec *volume.Spec) {
 	if ip := net.ParseIP(name); ip != nil && ip.To4() == nil {
 		name = "[" + name + "]"
 	}
-	x.found.Exports = append(x.found.Exports, name+":"+source.Path)
+	export := name + ":" + source.Path
+	x.silently(func() {
+		x.ill(ExportMissing, "", "add an NFS server that exports it", "no NFS server exports %s", export)
+	})
+	x.found.Exports = append(x.found.Exports, export)
 }
 
 // spec returns a volume of a pod, or the volume bound to its claim; nil if no volume is bound yet.

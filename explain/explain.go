@@ -10,14 +10,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
 	"github.com/storagesim/storagesim/internal/gaps"
@@ -28,25 +26,57 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Explanation is an explanation in words, with the missing things as values for programs.
+// Schema is the value of Explanation.Schema: the form of its JSON.
+const Schema = "storagesim.io/explanation/v1"
+
+// Explanation is an explanation: the verdict, the chain that leads to it, and what was said of the objects in it. As JSON
+// `storagesim explain -o json` prints it.
 type Explanation struct {
-	// Text is the explanation in words.
-	Text string
+	// Schema names the form, and changes with it.
+	Schema string `json:"schema"`
+	// Verdict says in what state the object is, why, and what to do.
+	Verdict Verdict `json:"verdict"`
+	// Findings are all causes that were found, in the order of the chain. Verdict has the one of them that says most.
+	Findings []Verdict `json:"findings"`
 	// Objects lists the explained objects, such as "pod/default/web": the requested one, and
 	// the claims of a pod.
-	Objects []string
+	Objects []string `json:"objects"`
+	// Chain holds the lines that lead from the object to the cause.
+	Chain []string `json:"chain"`
+	// Events are the events of the explained objects, oldest first.
+	Events []Event `json:"events"`
 	// Provisioners are the names of provisioners that should make a volume and do not
 	// run in this cluster.
-	Provisioners []string
+	Provisioners []string `json:"provisioners,omitempty"`
 	// Directories lists directories that a volume of a pod needs and that its node lacks.
-	Directories []NodeDirectory
+	Directories []NodeDirectory `json:"directories,omitempty"`
 	// Exports are the NFS exports, such as "nas:/srv", that a volume of a pod needs and
 	// that no server of this cluster has.
-	Exports []string
+	Exports []string `json:"exports,omitempty"`
+	// Text is all of it in words: the verdict in one line, the chain, the events with their ages.
+	Text string `json:"text"`
 }
 
 // NodeDirectory is a directory of a node.
-type NodeDirectory struct{ Node, Path string }
+type NodeDirectory struct {
+	Node string `json:"node"`
+	Path string `json:"path"`
+}
+
+// Event is an event of the API, and how often it was said.
+type Event struct {
+	// Object is the object that it is about, and By who said it.
+	Object string `json:"object"`
+	By     string `json:"by"`
+	// Type is Normal or Warning.
+	Type    string `json:"type"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Count   int32  `json:"count"`
+	// Last is when it was said last, and Age how long ago that is, as kubectl prints it.
+	Last time.Time `json:"last"`
+	Age  string    `json:"age"`
+}
 
 // World is the cluster as an explanation sees it.
 type World struct {
@@ -57,14 +87,22 @@ type World struct {
 	// Log is the trace, and Start the time of the start.
 	Log   *trace.Log
 	Start time.Time
+	// Now is the time by which ages are told.
+	Now time.Time
+	// Actors are the names of all that run here, Down included.
+	Actors []string
+	// Programs says whether programs with clients of their own run beside the actors. They may be anything, sidecars too.
+	Programs bool
 	// Down are the actors whose process is down, with when each starts again.
 	Down map[string]time.Time
 	// HasExport says whether an NFS server exports a directory.
 	HasExport func(server, path string) bool
 	// Schedulers and Provisioners are the configurations of those that run, Kubelets by
 	// node. PVController is nil where no PV controller runs.
-	Schedulers   []scheduler.Config
-	Provisioners []provisioner.Config
+	Schedulers []scheduler.Config
+	// SchedulerActors are the actors of Schedulers.
+	SchedulerActors []string
+	Provisioners    []provisioner.Config
 	// Waits says why a CSI driver's provisioner works on nothing at all, or "", by the
 	// driver's name. What it configures the library with is in Provisioners.
 	Waits map[string]func(log *trace.Log) string
@@ -81,43 +119,103 @@ type World struct {
 }
 
 // ErrKind is the error for objects of any other kind.
-var ErrKind = errors.New("only pods, claims (pvc), volumes (pv), volumesnapshots, their contents and volumegroupsnapshots can be explained")
+var ErrKind = errors.New("what can be explained: pods, claims (pvc), volumes (pv), storage classes (sc), nodes, volumeattachments, StatefulSets, Deployments, ReplicaSets, " +
+	"volumesnapshots, their contents and volumegroupsnapshots")
 
-// Object says why an object is as it is. kind is "Pod", "PersistentVolumeClaim",
-// "PersistentVolume", "VolumeSnapshot", "VolumeSnapshotContent" or "VolumeGroupSnapshot"; namespace is "" for a volume and
-// a content.
+// Object says why an object is as it is. kind is the API's kind; namespace is "" for objects without one. It returns ErrKind for
+// kinds that have no verdict, and the API's NotFound for an object that is not there.
 func Object(ctx context.Context, w World, kind, namespace, name string) (Explanation, error) {
 	x := &explainer{World: w, ctx: ctx}
-	var err error
+	err := x.object(kind, namespace, name)
+	return x.explanation(), err
+}
+
+func (x *explainer) object(kind, namespace, name string) error {
 	switch kind {
 	case "PersistentVolumeClaim":
-		err = x.claim(namespace, name)
+		return x.claim(namespace, name)
 	case "PersistentVolume":
-		err = x.volume(name)
+		return x.volume(name)
+	case "StorageClass":
+		return x.storageClass(name)
 	case "Pod":
-		err = x.pod(namespace, name)
+		return x.pod(namespace, name)
+	case "StatefulSet", "Deployment", "ReplicaSet":
+		return x.workload(kind, namespace, name)
+	case "Node":
+		return x.node(name)
+	case "VolumeAttachment":
+		return x.attachment(name)
 	case "VolumeSnapshot":
-		err = x.snapshot(namespace, name)
+		return x.snapshot(namespace, name)
 	case snapshots.GroupKind:
-		err = x.groupSnapshot(namespace, name)
+		return x.groupSnapshot(namespace, name)
 	case "VolumeSnapshotContent":
-		err = x.snapshotContent(name)
-	default:
-		err = ErrKind
+		return x.snapshotContent(name)
 	}
-	x.found.Text = x.b.String()
-	return x.found, err
+	return ErrKind
 }
 
 // explainer collects the lines of an explanation.
 type explainer struct {
 	World
-	ctx context.Context
-	b   strings.Builder
-	of  string // the pod that is explained, if it is one
+	ctx   context.Context
+	lines []string
+	of    string // the pod that is explained, if it is one
+
+	about    string // the object that is explained, "pod/default/web"
+	state    string // its state in a word
+	well     bool   // it is as it should be
+	subject  string // the object that the lines are about now
+	findings []Verdict
+
+	asides int // how deep this is an aside of another explanation
 
 	indent string // before each line
 	found  Explanation
+}
+
+// is notes the state of the object at hand. It is the verdict's if that is the object asked for.
+func (x *explainer) is(well bool, state string, args ...any) {
+	if x.subject == x.about && x.state == "" {
+		x.state, x.well = fmt.Sprintf(state, args...), well
+	}
+}
+
+// verdict chooses the cause that says most.
+func (x *explainer) verdict() Verdict {
+	v, found := worst(x.findings)
+	switch {
+	case x.well && v.Class != Ill:
+		v = Verdict{Class: Well, Code: Fine}
+	case !found:
+		v = Verdict{Class: UnderWay, Code: Unknown}
+	}
+	v.About, v.State = x.about, x.state
+	return v
+}
+
+// explanation puts together what was found.
+func (x *explainer) explanation() Explanation {
+	if x.about == "" {
+		return Explanation{} // it is not there
+	}
+	found := x.found
+	found.Schema, found.Verdict, found.Chain = Schema, x.verdict(), x.lines
+	for _, v := range x.findings {
+		v.About, v.State = x.about, x.state
+		found.Findings = append(found.Findings, v)
+	}
+	slices.SortStableFunc(found.Events, func(a, b Event) int { return a.Last.Compare(b.Last) })
+	lines := append([]string{found.Verdict.String()}, x.lines...)
+	for i, e := range found.Events {
+		if i == 0 {
+			lines = append(lines, "events")
+		}
+		lines = append(lines, "  "+e.String())
+	}
+	found.Text = strings.Join(append(lines, ""), "\n")
+	return found
 }
 
 // notModelled says which fields of an object a cluster acts on and the simulation does not.
@@ -128,223 +226,60 @@ func (x *explainer) notModelled(kind string, obj runtime.Object) {
 }
 
 func (x *explainer) say(format string, args ...any) {
-	fmt.Fprintf(&x.b, x.indent+format+"\n", args...)
+	x.lines = append(x.lines, x.indent+fmt.Sprintf(format, args...))
 }
 
-// claim explains a claim: its class, a verdict for every volume, its events and
-// the pods that wait for it.
-func (x *explainer) claim(ns, name string) error {
-	claim, err := x.Client.CoreV1().PersistentVolumeClaims(ns).Get(x.ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	x.found.Objects = append(x.found.Objects, "pvc/"+ns+"/"+name)
-	x.say("pvc %s/%s is %s%s", ns, name, claim.Status.Phase, boundWhere(claim))
-	x.notModelled("PersistentVolumeClaim", claim)
-	switch claim.Status.Phase {
-	case v1.ClaimPending:
-		if err := x.pending(claim); err != nil {
-			return err
+// events takes up what was said of an object, but for the message that is known already.
+func (x *explainer) events(object, kind string, uid types.UID, known string) {
+	for _, e := range x.eventsOf(kind, uid) {
+		if e.Message == known {
+			continue
 		}
-	case v1.ClaimLost:
-		if err := x.lost(claim); err != nil {
-			return err
-		}
+		e.Object = object
+		x.found.Events = append(x.found.Events, e)
 	}
-	x.waitsForFinalizers(claim)
-	x.events("PersistentVolumeClaim", claim.UID, "")
-	pods, err := x.Client.CoreV1().Pods(ns).List(x.ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for i := range pods.Items {
-		if pod := &pods.Items[i]; slices.Contains(claimNames(pod), name) && pod.Name != x.of {
-			x.say("  it is used by pod %s/%s, which is %s%s", ns, pod.Name, pod.Status.Phase, scheduledWhere(pod))
-		}
-	}
-	return nil
 }
 
-// lost says what became of the volume of a claim that has lost it.
-func (x *explainer) lost(claim *v1.PersistentVolumeClaim) error {
-	volume, err := x.Client.CoreV1().PersistentVolumes().Get(x.ctx, claim.Spec.VolumeName, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		x.say("  it was bound to volume %s, which is gone", claim.Spec.VolumeName)
-	case err != nil:
-		return err
-	case volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID != claim.UID:
-		x.say("  it was bound to volume %s, which belongs to pvc %s/%s now", volume.Name, volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)
-	default:
-		x.say("  it was bound to volume %s, which exists again", volume.Name)
-	}
-	return nil
-}
-
-func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
-	volumes, err := x.Client.CoreV1().PersistentVolumes().List(x.ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	if x.PVController == nil {
-		x.say("  no PV controller runs here, so it is not bound")
-	}
-	class, delayed, err := x.class(claim, reservedFor(claim, volumes.Items))
-	if err != nil {
-		return err
-	}
-	if claim.Spec.VolumeName != "" {
-		x.say("  it asks for volume %s and no other", claim.Spec.VolumeName)
-	}
-	var pointers []*v1.PersistentVolume
-	for i := range volumes.Items {
-		if name := claim.Spec.VolumeName; name == "" || name == volumes.Items[i].Name {
-			pointers = append(pointers, &volumes.Items[i])
-		}
-	}
-	verdicts, err := binding.Explain(claim, pointers, nil, nil, delayed)
-	if err != nil {
-		x.say("  %v", err)
-		return nil
-	}
-	if class != nil && external(class) {
-		x.provisioner(claim, class.Provisioner, delayed)
-		x.provisioning(claim, class.Provisioner, volumes.Items)
-	}
-	switch {
-	case len(verdicts) > 0:
-	case claim.Spec.VolumeName != "":
-		x.say("  there is no such volume")
-	default:
-		x.say("  there are no volumes")
-	}
-	for _, v := range verdicts {
-		x.say("  volume %s", v)
-	}
-	if delayed && claim.Annotations[binding.AnnSelectedNode] == "" {
-		return x.bypassed(claim)
-	}
-	return nil
-}
-
-// reservedFor names the volumes that are reserved for a claim, of any class; "" if no volume is.
-func reservedFor(claim *v1.PersistentVolumeClaim, volumes []v1.PersistentVolume) string {
-	var names []string
-	for i := range volumes {
-		ref := volumes[i].Spec.ClaimRef
-		if ref != nil && ref.Namespace == claim.Namespace && ref.Name == claim.Name && (ref.UID == "" || ref.UID == claim.UID) {
-			names = append(names, volumes[i].Name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// class says which class the claim has and what that means. reserved are the
-// volumes reserved for the claim.
-func (x *explainer) class(claim *v1.PersistentVolumeClaim, reserved string) (*storagev1.StorageClass, bool, error) {
-	name := binding.GetPersistentVolumeClaimClass(claim)
-	or := ""
-	if reserved != "" {
-		or = fmt.Sprintf(", and %s, which is reserved for it", reserved)
-	}
-	if name == "" {
-		x.say("  it has no class, so it can only be bound to a volume without a class%s", or)
-		return nil, false, nil
-	}
-	class, err := x.Client.StorageV1().StorageClasses().Get(x.ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		x.say("  its class %q does not exist, so it can only be bound to a volume that names the same class%s", name, or)
-		return nil, false, nil
-	case err != nil:
-		return nil, false, err
-	}
-	delayed := class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
-	switch {
-	case delayed:
-		x.say("  its class %s binds when the first pod that uses the claim is scheduled (WaitForFirstConsumer)", name)
-	case class.Provisioner == binding.NotSupportedProvisioner:
-		x.say("  its class %s has no provisioner, so a user must create a volume for it", name)
-	default:
-		x.say("  its class %s binds at once (Immediate)", name)
-	}
-	return class, delayed, nil
-}
-
-func external(class *storagev1.StorageClass) bool {
-	return !strings.HasPrefix(class.Provisioner, "kubernetes.io/")
-}
-
-func (x *explainer) volume(name string) error {
-	volume, err := x.Client.CoreV1().PersistentVolumes().Get(x.ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	x.found.Objects = append(x.found.Objects, "pv/"+name)
-	x.say("pv %s is %s", name, volume.Status.Phase)
-	x.notModelled("PersistentVolume", volume)
-	if ref := volume.Spec.ClaimRef; ref != nil {
-		claim, err := x.Client.CoreV1().PersistentVolumeClaims(ref.Namespace).Get(x.ctx, ref.Name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			x.say("  it belongs to pvc %s/%s, which is gone", ref.Namespace, ref.Name)
-		case err != nil:
-			return err
-		case ref.UID == "":
-			x.say("  it is reserved for pvc %s/%s", ref.Namespace, ref.Name)
-		case ref.UID != claim.UID:
-			x.say("  it belongs to an earlier pvc %s/%s, not to the one of that name now", ref.Namespace, ref.Name)
-		default:
-			x.say("  it belongs to pvc %s/%s, which is %s", ref.Namespace, ref.Name, claim.Status.Phase)
-			x.returned(claim, volume)
-		}
-	}
-	if volume.Status.Phase == v1.VolumeReleased {
-		x.reclaim(volume)
-		x.panicked(volume, volume.Annotations[binding.AnnDynamicallyProvisioned])
-		x.helperPods(volume.Spec.ClaimRef.UID)
-	}
-	x.waitsForFinalizers(volume)
-	x.events("PersistentVolume", volume.UID, "")
-	return nil
-}
-
-// reclaim says what becomes of a volume whose claim is gone.
-func (x *explainer) reclaim(volume *v1.PersistentVolume) {
-	policy := volume.Spec.PersistentVolumeReclaimPolicy
-	if x.PVController == nil {
-		x.say("  its reclaim policy is %s; no PV controller runs here", policy)
-		return
-	}
-	text, by := pvcontroller.Explain(*x.PVController, volume)
-	if by != "" && !slices.ContainsFunc(x.Provisioners, func(cfg provisioner.Config) bool { return cfg.AnswersTo(by) }) {
-		text += ", and does not run in this cluster"
-	}
-	x.say("  its reclaim policy is %s: %s", policy, text)
-}
-
-// events says what was said of an object, oldest first, but for the message that
-// is known already.
-func (x *explainer) events(kind string, uid types.UID, known string) {
+// eventsOf returns what was said of an object, oldest first.
+func (x *explainer) eventsOf(kind string, uid types.UID) (found []Event) {
 	events, err := x.Client.CoreV1().Events(metav1.NamespaceAll).List(x.ctx, metav1.ListOptions{})
 	if err != nil {
-		return
+		return nil
 	}
 	slices.SortStableFunc(events.Items, func(a, b v1.Event) int { return lastSeen(a).Compare(lastSeen(b)) })
 	for _, e := range events.Items {
-		if e.InvolvedObject.Kind != kind || e.InvolvedObject.UID != uid || e.Message == known {
+		if e.InvolvedObject.Kind != kind || e.InvolvedObject.UID != uid {
 			continue
 		}
-		times, count := "", e.Count
+		count := e.Count
 		if e.Series != nil {
 			count = e.Series.Count
 		}
-		if count > 1 {
-			times = fmt.Sprintf(" (%d times)", count)
-		}
-		said := x.sayer(cmp.Or(e.Source.Component, e.ReportingController))
-		x.say("  %s said %s %s%s: %s", said, e.Type, e.Reason, times, strings.ReplaceAll(e.Message, "\n", "; "))
+		found = append(found, Event{
+			By: x.sayer(cmp.Or(e.Source.Component, e.ReportingController)), Type: e.Type, Reason: e.Reason, Message: oneLine(e.Message), Count: max(count, 1),
+			Last: lastSeen(e), Age: duration.HumanDuration(x.Now.Sub(lastSeen(e))),
+		})
 	}
+	return found
+}
+
+// lastWarning returns the last event of an object if it is a warning with one of the reasons; any reason if none is given.
+func (x *explainer) lastWarning(kind string, uid types.UID, reasons ...string) (Event, bool) {
+	for _, e := range slices.Backward(x.eventsOf(kind, uid)) {
+		if e.Type == v1.EventTypeWarning && (len(reasons) == 0 || slices.Contains(reasons, e.Reason)) {
+			return e, true
+		}
+	}
+	return Event{}, false
+}
+
+// String returns a line: "5s ago, pvc default/data: persistentvolume-controller said Warning ProvisioningFailed (3 times): ...".
+func (e Event) String() string {
+	times := ""
+	if e.Count > 1 {
+		times = fmt.Sprintf(" (%d times)", e.Count)
+	}
+	return fmt.Sprintf("%s ago, %s: %s said %s %s%s: %s", e.Age, shown(e.Object), e.By, e.Type, e.Reason, times, e.Message)
 }
 
 // lastSeen returns the second in which an event was last said, as far as it says so itself.
@@ -364,11 +299,4 @@ func (w World) sayer(component string) string {
 		}
 	}
 	return component
-}
-
-func boundWhere(claim *v1.PersistentVolumeClaim) string {
-	if claim.Status.Phase == v1.ClaimBound {
-		return " to pv " + claim.Spec.VolumeName
-	}
-	return ""
 }

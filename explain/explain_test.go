@@ -155,7 +155,7 @@ func TestExplainSaysOfABadPodWhatIsWrongWithIt(t *testing.T) {
 		}},
 		"a claim that is being deleted": {explainPod("web", "", "kept"), [][]string{
 			{`  no node is looked at: persistentvolumeclaim "kept" is being deleted`},
-			{"pvc default/kept is Bound to pv kept", "  it is being deleted and waits for its finalizers: kubernetes.io/pvc-protection"},
+			{"pvc default/kept is Bound to pv kept", "  it is being deleted and waits for its finalizers: kubernetes.io/pvc-protection", "  pod default/user still uses it"},
 			{"  it is used by pod default/user, which is Running on node node-1"},
 		}},
 		"a lost claim": {explainPod("web", "", "lost"), [][]string{
@@ -235,7 +235,7 @@ func TestExplainNamesTheVolumeReservedForAClaimWhateverItsClass(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.Crash("persistent-volume-binder")
 	c.Apply(explainVolume("mine", "1Gi", "node-1", "  storageClassName: gold\n  claimRef: {namespace: default, name: data}"), explainClaim("data", "5Gi", ", storageClassName: ''"))
-	requireLines(t, c.Explain("pvc/data"), "pvc default/data is Pending",
+	requireLines(t, c.Explain("pvc/data"), "pvc default/data is Pending", "  persistent-volume-binder, which binds claims, is down until 0:00:00",
 		"  it has no class, so it can only be bound to a volume without a class, and mine, which is reserved for it",
 		"  volume mine is passed over: capacity 1Gi is less than the requested 5Gi")
 }

@@ -2,7 +2,7 @@ package explain
 
 import (
 	"cmp"
-	"slices"
+	"fmt"
 
 	groupv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumegroupsnapshot/v1"
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
@@ -18,13 +18,19 @@ func (x *explainer) groupSnapshot(ns, name string) error {
 	if !x.custom(snapshots.GroupKind, ns, name, &g) {
 		return apierrors.NewNotFound(snapshots.GroupSnapshots().GroupResource(), name)
 	}
-	x.found.Objects = append(x.found.Objects, "volumegroupsnapshot/"+ns+"/"+name)
-	ready := snapshots.IsGroupReady(&g)
+	ref := "volumegroupsnapshot/" + ns + "/" + name
+	return x.within(ref, func() error { return x.groupSnapshotOf(ref, &g) })
+}
+
+func (x *explainer) groupSnapshotOf(ref string, g *groupv1.VolumeGroupSnapshot) error {
+	ns, name := g.Namespace, g.Name
+	x.found.Objects = append(x.found.Objects, ref)
+	ready := snapshots.IsGroupReady(g)
+	x.deleting(g)
+	x.is(ready, "%s", readiness(ready))
 	x.say("volumegroupsnapshot %s/%s is %s", ns, name, readiness(ready))
 	if !ready {
-		if !x.SnapshotController {
-			x.say("  no snapshot controller runs here")
-		}
+		x.snapshotController()
 		if g.Spec.Source.Selector != nil {
 			if err := x.chosenClaims(ns, g.Spec.Source.Selector); err != nil {
 				return err
@@ -34,11 +40,11 @@ func (x *explainer) groupSnapshot(ns, name string) error {
 			x.snapshotError(g.Status.Error)
 		}
 	}
-	if content := cmp.Or(snapshots.BoundGroupContent(&g), *cmp.Or(g.Spec.Source.VolumeGroupSnapshotContentName, new(string))); content != "" {
+	if content := cmp.Or(snapshots.BoundGroupContent(g), *cmp.Or(g.Spec.Source.VolumeGroupSnapshotContentName, new(string))); content != "" {
 		x.groupContent(content)
 	}
-	x.waitsForFinalizers(&g)
-	x.events(snapshots.GroupKind, g.UID, "")
+	x.waitsForFinalizers(g)
+	x.events(ref, snapshots.GroupKind, g.UID, "")
 	return nil
 }
 
@@ -50,7 +56,10 @@ func (x *explainer) chosenClaims(ns string, selector *metav1.LabelSelector) erro
 		return err
 	}
 	if len(list.Items) == 0 {
-		x.say("  no claim in %s has the labels %s", ns, labels)
+		x.blame(Verdict{
+			Class: Ill, Code: SourceMissing, Field: "spec.source.selector", Value: labels, Do: "label the claims, or mend the selector",
+			Cause: fmt.Sprintf("no claim in %s has the labels %s", ns, labels),
+		})
 	}
 	for _, claim := range list.Items {
 		if err := x.sourceClaim(ns, claim.Name); err != nil {
@@ -64,7 +73,7 @@ func (x *explainer) chosenClaims(ns string, selector *metav1.LabelSelector) erro
 func (x *explainer) groupContent(name string) {
 	var c groupv1.VolumeGroupSnapshotContent
 	if !x.custom("VolumeGroupSnapshotContent", "", name, &c) {
-		x.say("  volumegroupsnapshotcontent %s does not exist", name)
+		x.ill(SourceMissing, "volumegroupsnapshotcontent/"+name, "create it", "volumegroupsnapshotcontent %s does not exist", name)
 		return
 	}
 	ready := c.Status != nil && c.Status.ReadyToUse != nil && *c.Status.ReadyToUse
@@ -72,10 +81,8 @@ func (x *explainer) groupContent(name string) {
 	if ready {
 		return
 	}
-	if !slices.Contains(x.Snapshotters, c.Spec.Driver) {
-		x.say("  the csi-snapshotter of driver %s should work on it, and does not run in this cluster", c.Spec.Driver)
-	}
-	x.events("VolumeGroupSnapshotContent", c.UID, "")
+	x.snapshotter(c.Spec.Driver)
+	x.events("volumegroupsnapshotcontent/"+name, "VolumeGroupSnapshotContent", c.UID, "")
 }
 
 // member says of a snapshot which group snapshot it is part of, and whether it is.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/trace"
@@ -78,8 +77,21 @@ func (x *explainer) helperPod(name string, attempts []*helperAttempt) {
 	x.say("  helper pod %s%s %s %s%s", name, attempt, is, pod.Status.Phase, scheduledWhere(pod))
 	x.indent = "  "
 	defer func() { x.indent = "" }()
-	x.containers(pod)
-	x.events("Pod", pod.UID, unscheduled(pod))
+	ref := "pod/" + name
+	_ = x.within(ref, func() error {
+		x.containers(pod)
+		x.silently(func() { // said above
+			switch why := unscheduled(pod); {
+			case why != "":
+				x.ill(HelperPodFailed, ref, "make a node take it", "helper pod %s has no node: %s", name, why)
+			case pod.Status.Phase == v1.PodFailed:
+				x.ill(HelperPodFailed, ref, "mend its script, or what it works on", "helper pod %s has failed%s", name, because(pod.Status.Message))
+			}
+		})
+		x.mountTrouble(pod)
+		x.events(ref, "Pod", pod.UID, unscheduled(pod))
+		return nil
+	})
 }
 
 // hasTrouble reports whether there is a warning about a pod, or it has failed.
@@ -87,25 +99,35 @@ func (x *explainer) hasTrouble(pod *v1.Pod) bool {
 	if pod.Status.Phase == v1.PodFailed || unscheduled(pod) != "" {
 		return true
 	}
-	events, err := x.Client.CoreV1().Events(pod.Namespace).List(x.ctx, metav1.ListOptions{})
-	return err == nil && slices.ContainsFunc(events.Items, func(e v1.Event) bool {
-		return e.InvolvedObject.UID == pod.UID && e.Type == v1.EventTypeWarning
-	})
+	return slices.ContainsFunc(x.eventsOf("Pod", pod.UID), func(e Event) bool { return e.Type == v1.EventTypeWarning })
 }
 
 // containers says what keeps a pod's containers from running, or how they failed.
 func (x *explainer) containers(pod *v1.Pod) {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if waiting := c.State.Waiting; waiting != nil && waiting.Message != "" {
-			x.say("  container %s waits: %s", c.Name, reasonAnd(waiting.Reason, waiting.Message))
+			line := fmt.Sprintf("container %s waits: %s", c.Name, reasonAnd(waiting.Reason, waiting.Message))
+			if waiting.Reason == "CrashLoopBackOff" {
+				x.say("  %s", line) // how it ended is the cause
+			} else {
+				x.ill(ContainerFailed, "", "mend what it says", "%s", line)
+			}
 		}
 		for _, ended := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
 			if ended != nil && ended.ExitCode != 0 {
-				x.say("  container %s exited with %d: %s", c.Name, ended.ExitCode, reasonAnd(ended.Reason, ended.Message))
+				x.ill(ContainerFailed, "", "mend its script or its program", "container %s exited with %d: %s", c.Name, ended.ExitCode, reasonAnd(ended.Reason, ended.Message))
 				break
 			}
 		}
 	}
+}
+
+// because returns a message as the end of a sentence, if there is one.
+func because(message string) string {
+	if message == "" {
+		return ""
+	}
+	return ": " + oneLine(message)
 }
 
 // reasonAnd returns a reason and its message, if there is one.

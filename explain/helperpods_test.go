@@ -59,31 +59,35 @@ func TestExplainFollowsAClaimToTheEventsAndTheContainersOfItsHelperPod(t *testin
 		class, dir string
 		pause      time.Duration
 		lines      []string
+		said       string // among the events
 	}{
 		"local-path cannot mount": {explainLocalPath, "/opt", 5 * time.Minute, []string{
 			"  helper pod local-path-storage/helper-pod-create-pvc-UID (attempt 3) is Pending on node node-1",
-			`    kubelet said Warning FailedMount (5 times): MountVolume.SetUp failed for volume "data" : mkdir /opt/local-path-provisioner/: ` + full,
-		}},
+		}, `, pod local-path-storage/helper-pod-create-pvc-UID: kubelet said Warning FailedMount (5 times): MountVolume.SetUp failed for volume "data" : mkdir /opt/local-path-provisioner/: ` + full},
 		"local-path between two attempts": {explainLocalPath, "/opt/local-path-provisioner/*", 125 * time.Second, []string{
 			"  helper pod local-path-storage/helper-pod-create-pvc-UID is deleted; it was Failed on node node-1",
 			"    container helper-pod exited with 1: Error: mkdir: cannot create directory '/opt/local-path-provisioner/pvc-UID_default_data': " + full,
-		}},
+		}, ""},
 		"openebs cannot start": {explainOpenEBS, "/var/openebs", time.Minute, []string{
 			"  helper pod openebs/init-pvc-UID is Pending on node node-1",
 			`    container local-path-init waits: CreateContainerError: failed to generate container spec: failed to mkdir "/var/openebs/local": mkdir /var/openebs/local: ` + full,
-			"    default-scheduler said Normal Scheduled: Successfully assigned openebs/init-pvc-UID to node-1",
-		}},
+		}, "60s ago, pod openebs/init-pvc-UID: default-scheduler said Normal Scheduled: Successfully assigned openebs/init-pvc-UID to node-1"},
 		"openebs runs and fails": {explainOpenEBS, "/var/openebs/local/*", time.Minute, []string{
 			"  helper pod openebs/init-pvc-UID (attempt 3) is deleted; it was Failed on node node-1",
 			"    container local-path-init exited with 1: Error: mkdir: cannot create directory '/data/pvc-UID': " + full,
-		}},
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := fullDisk(t, tt.class, tt.dir)
 			c.RunFor(tt.pause)
 			uid := string(c.Claim("data").UID)
-			requireLines(t, unwrapped(c, "pvc/data", uid), tt.lines...)
-			requireLines(t, unwrapped(c, "pod/web", uid), tt.lines...)
+			for _, ref := range []string{"pvc/data", "pod/web"} {
+				why := unwrapped(c, ref, uid)
+				requireLines(t, why, tt.lines...)
+				require.Contains(t, why, tt.said)
+				first, _, _ := strings.Cut(why, "\n")
+				require.Contains(t, first, full, "the verdict names the cause at the end of the chain")
+			}
 
 			c.ClearFaults()
 			c.RunFor(20 * time.Minute)
@@ -121,7 +125,7 @@ func TestExplainSaysThatTheDiskOfTheNFSServerIsFull(t *testing.T) {
 	c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\nprovisioner: k8s-sigs.io/nfs-subdir-external-provisioner\n",
 		explainClaim("data", "5Gi", ", storageClassName: made"))
 	c.RunFor(time.Minute)
-	require.Regexp(t, `(?m)^  k8s-sigs.io/nfs-subdir-external-provisioner said Warning ProvisioningFailed .*no space left on device$`, c.Explain("pvc/data"))
+	require.Regexp(t, `(?m)^  \d+s ago, pvc default/data: k8s-sigs.io/nfs-subdir-external-provisioner said Warning ProvisioningFailed .*no space left on device$`, c.Explain("pvc/data"))
 }
 
 func TestExplainComparesWhatAProvisionerReturnedWithWhatTheClaimAsks(t *testing.T) {
@@ -164,7 +168,7 @@ func TestExplainSaysWhereAProvisionerPanickedAndWhenItStartsAgain(t *testing.T) 
 	c.Settle()
 	why := c.Explain("pvc/bad")
 	require.Regexp(t, `(?m)^  provisioner example.com/shelf panicked at 0:01:10 in Provision of pvc default/bad, at [\w.-]+/helperpods_test\.go:\d+: oh; no$`, why)
-	requireLines(t, why, "  the process of provisioner example.com/shelf is down and starts again at 0:02:30")
+	requireLines(t, why, "  example.com/shelf, which makes and deletes volumes, is down until 0:02:30")
 	require.Contains(t, c.Explain("pvc/bad"), "example.com/shelf said Normal Provisioning", "the rest is explained as ever")
 }
 
@@ -188,5 +192,5 @@ func TestExplainSaysOfAContainerThatIsRestartedHowItEndedLast(t *testing.T) {
 	why := c.Explain("pod/web")
 	require.Contains(t, why, "  container maker waits: CrashLoopBackOff: back-off ")
 	require.Contains(t, why, "  container maker exited with 1: Error: mkdir: ")
-	require.ErrorContains(t, c.Cluster.RequireRunning("web"), "container maker of pod default/web does not run\n"+why[:20])
+	require.ErrorContains(t, c.Cluster.RequireRunning("web"), "container maker of pod default/web does not run\n"+why[:20], "and what the verdict says follows")
 }

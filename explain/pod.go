@@ -12,7 +12,9 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/scheduler"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // pod explains a pod: what the scheduler thinks of each node for it, or whether
@@ -23,23 +25,9 @@ func (x *explainer) pod(ns, name string) error {
 		return err
 	}
 	x.of = name
-	x.found.Objects = append(x.found.Objects, "pod/"+ns+"/"+name)
-	x.say("pod %s/%s is %s%s", ns, name, pod.Status.Phase, scheduledWhere(pod))
-	x.notModelled("Pod", pod)
-	if err := x.nobodyRuns(pod); err != nil {
+	if err := x.podAlone(pod); err != nil {
 		return err
 	}
-	if pod.Spec.NodeName == "" {
-		if err := x.unplaced(pod); err != nil {
-			return err
-		}
-	}
-	if pod.Status.Phase == v1.PodPending {
-		x.unattached(pod)
-	}
-	x.containers(pod)
-	x.events("Pod", pod.UID, unscheduled(pod))
-	x.missing(pod)
 	claims := claimNames(pod)
 	for i, claim := range claims {
 		if slices.Contains(claims[:i], claim) {
@@ -47,7 +35,7 @@ func (x *explainer) pod(ns, name string) error {
 		}
 		switch err := x.claim(ns, claim); {
 		case apierrors.IsNotFound(err):
-			x.say("it uses pvc %s/%s, which does not exist", ns, claim)
+			x.missingClaim(pod, claim)
 		case err != nil:
 			return err
 		}
@@ -55,25 +43,198 @@ func (x *explainer) pod(ns, name string) error {
 	return nil
 }
 
+// missingClaim blames a claim that a pod names and that does not exist.
+func (x *explainer) missingClaim(pod *v1.Pod, claim string) {
+	_ = x.within(podRef(pod), func() error {
+		was := x.indent
+		x.indent = ""
+		defer func() { x.indent = was }()
+		v := Verdict{
+			Class: Ill, Code: ClaimMissing, Object: claimRef(pod.Namespace, claim), Field: "spec.volumes", Value: claim, Do: "create the claim in namespace " + pod.Namespace + x.otherClaims(pod.Namespace, claim),
+			Cause: fmt.Sprintf("it uses pvc %s/%s, which does not exist", pod.Namespace, claim),
+		}
+		x.silently(func() { x.blame(v) })
+		x.say("%s", v.Cause)
+		return nil
+	})
+}
+
+// otherClaims names the claim that was probably meant.
+func (x *explainer) otherClaims(ns, name string) string {
+	claims, err := x.Client.CoreV1().PersistentVolumeClaims(ns).List(x.ctx, metav1.ListOptions{})
+	if err != nil {
+		return ""
+	}
+	names := make([]string, len(claims.Items))
+	for i := range claims.Items {
+		names[i] = claims.Items[i].Name
+	}
+	return prose.DidYouMean(name, names)
+}
+
+func podRef(pod *v1.Pod) string { return "pod/" + pod.Namespace + "/" + pod.Name }
+
+// podAlone explains a pod without its claims.
+func (x *explainer) podAlone(pod *v1.Pod) error {
+	return x.within(podRef(pod), func() error {
+		x.found.Objects = append(x.found.Objects, podRef(pod))
+		x.podState(pod)
+		x.say("pod %s/%s is %s%s", pod.Namespace, pod.Name, pod.Status.Phase, scheduledWhere(pod))
+		x.notModelled("Pod", pod)
+		if err := x.nobodyRuns(pod); err != nil {
+			return err
+		}
+		if pod.Spec.NodeName == "" {
+			if err := x.unplaced(pod); err != nil {
+				return err
+			}
+		}
+		x.placed(pod)
+		x.containers(pod)
+		if pod.Status.Phase == v1.PodFailed {
+			x.ill(PodFailed, "", "see why, then delete it", "it has failed%s", because(reasonAnd(pod.Status.Reason, pod.Status.Message)))
+		}
+		x.missing(pod)
+		if pod.DeletionTimestamp != nil {
+			x.terminating(pod)
+		}
+		x.events(podRef(pod), "Pod", pod.UID, unscheduled(pod))
+		return nil
+	})
+}
+
+// podState notes a pod's state in a word or two, and whether it is as it should be.
+func (x *explainer) podState(pod *v1.Pod) {
+	ready := slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
+	where := ""
+	if pod.Spec.NodeName != "" {
+		where = " on node " + pod.Spec.NodeName
+	}
+	switch {
+	case pod.DeletionTimestamp != nil:
+		x.is(false, "being deleted%s", where)
+	case pod.Status.Phase == v1.PodRunning && !ready:
+		x.is(false, "Running and not ready%s", where)
+	default:
+		x.is(pod.Status.Phase == v1.PodRunning || pod.Status.Phase == v1.PodSucceeded, "%s%s", pod.Status.Phase, where)
+	}
+}
+
+// placed says what keeps a pod that has a node from running there: the node, its kubelet, its drivers, its attachments, its mounts.
+func (x *explainer) placed(pod *v1.Pod) {
+	node := pod.Spec.NodeName
+	if _, runs := x.Kubelets[node]; !runs || binding.IsPodTerminated(pod) {
+		return
+	}
+	if x.nodeIsDead(node) {
+		x.lostNode(pod, node)
+		return
+	}
+	if pod.Status.Phase != v1.PodPending && pod.DeletionTimestamp == nil {
+		return
+	}
+	x.needs("kubelet/"+node, "runs the pods of "+node)
+	if pod.Status.Phase != v1.PodPending || pod.DeletionTimestamp != nil {
+		return
+	}
+	x.volumeModes(pod)
+	x.unattached(pod)
+	x.mountTrouble(pod)
+}
+
+// mountTrouble says why the kubelet could not set a volume up the last time.
+func (x *explainer) mountTrouble(pod *v1.Pod) {
+	if e, failed := x.lastWarning("Pod", pod.UID, "FailedMount", "FailedMapVolume"); failed && pod.Status.Phase == v1.PodPending {
+		x.silently(func() { x.ill(MountFailed, "", "mend what it says", "%s", e.Message) }) // it stands among the events
+	}
+}
+
+// volumeModes compares how a pod's containers use claims with the claims' volumeMode, as the kubelet does.
+// Upstream: pkg/kubelet/volumemanager/populator/desired_state_of_world_populator.go createVolumeSpec, v1.37.2.
+func (x *explainer) volumeModes(pod *v1.Pod) {
+	mounts, devices := map[string]bool{}, map[string]bool{}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		for _, m := range c.VolumeMounts {
+			mounts[m.Name] = true
+		}
+		for _, d := range c.VolumeDevices {
+			devices[d.Name] = true
+		}
+	}
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		name := binding.ClaimOfVolume(pod, v)
+		claim, err := x.Client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(x.ctx, name, metav1.GetOptions{})
+		if name == "" || err != nil {
+			continue
+		}
+		block := claim.Spec.VolumeMode != nil && *claim.Spec.VolumeMode == v1.PersistentVolumeBlock
+		found := Verdict{Class: Ill, Code: VolumeMode, Object: claimRef(pod.Namespace, name), Field: "spec.volumeMode"}
+		switch {
+		case block && mounts[v.Name]:
+			found.Value, found.Want, found.Do = "Block", "Filesystem", "name the volume in volumeDevices instead, or make the claim anew with volumeMode Filesystem"
+			found.Cause = fmt.Sprintf("its volume %s is in volumeMounts, and the volumeMode of pvc %s/%s is Block", v.Name, pod.Namespace, name)
+		case !block && devices[v.Name]:
+			found.Value, found.Want, found.Do = "Filesystem", "Block", "name the volume in volumeMounts instead, or make the claim anew with volumeMode Block"
+			found.Cause = fmt.Sprintf("its volume %s is in volumeDevices, and the volumeMode of pvc %s/%s is Filesystem", v.Name, pod.Namespace, name)
+		default:
+			continue
+		}
+		x.blame(found)
+	}
+}
+
+// terminating says what keeps a pod that is being deleted.
+func (x *explainer) terminating(pod *v1.Pod) {
+	for _, m := range x.failedUnmounts(pod) {
+		x.ill(UnmountFailed, "pv/"+m.Volume, "mend what it says; the kubelet tries again", "it is being deleted, and volume %s cannot be unmounted: %s", m.Volume, oneLine(m.Err))
+	}
+	if len(pod.Finalizers) > 0 {
+		x.waitsForFinalizers(pod)
+		x.foreignFinalizers(pod)
+	}
+	if left := pod.DeletionTimestamp.Sub(x.Now); left > 0 && len(x.findings) == 0 {
+		x.underWay(Unknown, "", "it is being deleted, and its containers have %s to end", left)
+	}
+}
+
+// failedUnmounts returns the last unmount of each of a pod's volumes if that failed.
+func (x *explainer) failedUnmounts(pod *v1.Pod) (failed []trace.Mount) {
+	seen := map[string]bool{}
+	for _, entry := range slices.Backward(x.Log.Entries()) {
+		m, ok := entry.Record.(trace.Mount)
+		if !ok || m.About.Namespace != pod.Namespace || m.About.Name != pod.Name || seen[m.Volume] {
+			continue
+		}
+		seen[m.Volume] = true
+		if m.Op == "unmount" && m.Err != "" {
+			failed = append(failed, m)
+		}
+	}
+	slices.Reverse(failed)
+	return failed
+}
+
 // unattached says which volumes of a pod wait to be attached to its node, and why.
 func (x *explainer) unattached(pod *v1.Pod) {
-	var cfg attachdetach.Config
-	if x.AttachDetach != nil {
-		cfg = *x.AttachDetach
+	said := attachdetach.Explain(x.attachDetach(), pod.Namespace+"/"+pod.Name, x.Objects(), x.attacherWaits)
+	for _, why := range said {
+		v := Verdict{Class: UnderWay, Code: NotAttached, Object: why.Object, Cause: fmt.Sprintf("volume %s %s", why.Volume, why.Text), Do: why.Do}
+		if why.Stuck {
+			v.Class, v.Code = Ill, AttachFailed
+		}
+		x.blame(v)
+		if why.Driver != "" {
+			if x.attacherIsHere(why.Driver) {
+				x.needs("csi-attacher/"+why.Driver, "attaches and detaches volumes")
+			}
+			if actor := "csi-driver/" + why.Driver; slices.Contains(x.Actors, actor) {
+				x.needs(actor, "is the driver's controller")
+			}
+		}
 	}
-	said := attachdetach.Explain(cfg, pod.Namespace+"/"+pod.Name, x.Objects(), x.attacherWaits)
-	for _, line := range said {
-		x.say("  %s", line)
-	}
-	restart, down := x.Down[attachdetach.ActorName]
-	switch {
-	case len(said) == 0:
-	case x.AttachDetach == nil:
-		x.say("  no attach/detach controller runs here, so nothing is attached")
-	case down && restart.IsZero():
-		x.say("  the attach/detach controller is down")
-	case down:
-		x.say("  the attach/detach controller is down until %s", x.offset(restart))
+	if len(said) > 0 {
+		x.needs(attachdetach.ActorName, "asks for volumes to be attached and detached")
 	}
 }
 
@@ -89,54 +250,157 @@ func (x *explainer) attacherWaits(driver string) string {
 // an object: such a pod waits for ever.
 func (x *explainer) nobodyRuns(pod *v1.Pod) error {
 	node := pod.Spec.NodeName
-	if _, runs := x.Kubelets[node]; node == "" || runs {
-		return nil
-	}
 	_, err := x.Client.CoreV1().Nodes().Get(x.ctx, node, metav1.GetOptions{})
+	_, runs := x.Kubelets[node]
 	switch {
+	case node == "":
 	case apierrors.IsNotFound(err):
-		x.say("  there is no node %s, so its containers are never started", node)
+		x.ill(NodeGone, "node/"+node, "delete the pod, or bring the node back", "there is no node %s, so its containers are never started", node)
 	case err != nil:
 		return err
-	default:
-		x.say("  no kubelet runs on node %s, so its containers are never started", node)
-	}
-	return nil
-}
-
-// bypassed names the pods that use a claim which waits for the scheduler to place a
-// pod, and that have a node already: the scheduler does not look at them.
-func (x *explainer) bypassed(claim *v1.PersistentVolumeClaim) error {
-	pods, err := x.Client.CoreV1().Pods(claim.Namespace).List(x.ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if pod.Spec.NodeName != "" && slices.Contains(claimNames(pod), claim.Name) {
-			x.say("  pod %s/%s is on node %s already (spec.nodeName), so the scheduler does not look at it and selects no node for the claim", pod.Namespace, pod.Name, pod.Spec.NodeName)
-		}
+	case !runs:
+		x.ill(ActorMissing, "actor/kubelet/"+node, "run a kubelet there", "no kubelet runs on node %s, so its containers are never started", node)
 	}
 	return nil
 }
 
 // nodes says which nodes could take a pod, and why the others could not.
-func (x *explainer) nodes(cfg scheduler.Config, pod string) error {
-	why, err := scheduler.Explain(cfg, pod, x.Objects())
+func (x *explainer) nodes(cfg scheduler.Config, pod *v1.Pod) error {
+	why, err := scheduler.Explain(cfg, pod.Namespace+"/"+pod.Name, x.Objects())
 	if err != nil {
 		return err
 	}
 	if why.PreFilter != "" {
 		x.say("  no node is looked at: %s", why.PreFilter)
+		x.silently(func() { x.refused(pod, why.PreFilter) })
 	}
 	if why.Failure != "" {
-		x.say("  an attempt ends with an error: %s", why.Failure)
+		x.ill(SchedulingFailed, "", "mend what it says", "an attempt ends with an error: %s", why.Failure)
 	}
 	for _, note := range why.Notes {
 		x.say("    %s", note)
 	}
 	x.verdicts(why.Nodes)
+	x.silently(func() { x.turnedDown(pod, why) })
 	return nil
+}
+
+// refused judges a pod for which no node is looked at: the cause is mostly in one of its claims, which come later in the chain.
+func (x *explainer) refused(pod *v1.Pod, why string) {
+	for _, name := range claimNames(pod) {
+		claim, err := x.Client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(x.ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			if x.of == "" {
+				x.missingClaim(pod, name)
+			}
+			return
+		case err != nil:
+			return
+		case claim.DeletionTimestamp != nil:
+			x.ill(ClaimDeleted, claimRef(pod.Namespace, name), "wait until it is gone, and create it anew", "its claim pvc %s/%s is being deleted", pod.Namespace, name)
+			return
+		case claim.Status.Phase != v1.ClaimBound:
+			x.underWay(NoNodeFits, claimRef(pod.Namespace, name), "no node is looked at: %s", why)
+			return
+		}
+	}
+	x.ill(NoNodeFits, "", "mend what it says", "no node is looked at: %s", why)
+}
+
+// turnedDown judges a pod that no node can take.
+func (x *explainer) turnedDown(pod *v1.Pod, why scheduler.Explanation) {
+	if len(why.Nodes) == 0 || why.PreFilter != "" {
+		return
+	}
+	var causes []string
+	for _, v := range why.Nodes {
+		if v.Plugin == "" {
+			if why.Failure == "" && x.schedulerRuns(pod) {
+				x.underWay(Unknown, "", "node %s can take it, and the scheduler tries again", v.Node)
+			}
+			return
+		}
+		cause := v.String()
+		if near := nearestOf(v); near != "" {
+			cause += " (" + near + ")"
+		}
+		causes = append(causes, cause)
+	}
+	const shown = 2
+	more := ""
+	if len(causes) > shown {
+		more = fmt.Sprintf("; and %d more", len(causes)-shown)
+		causes = causes[:shown]
+	}
+	x.ill(NoNodeFits, "", "", "no node can take it: %s%s", strings.Join(causes, "; "), more)
+	x.unreachableVolumes(pod)
+	for _, v := range why.Nodes {
+		if v.Plugin == "TaintToleration" && x.nodeIsDead(v.Node) {
+			x.deadNode(v.Node)
+			return
+		}
+	}
+}
+
+// nearestOf says of a node which volume came nearest to what a claim wants, if its claims keep the pod from it.
+func nearestOf(v scheduler.NodeVerdict) string {
+	for _, conflict := range v.Conflicts {
+		for _, claim := range v.Claims {
+			if claim.Claim != conflict.Claim {
+				continue
+			}
+			var best *binding.Verdict
+			for i := range claim.Volumes {
+				if one := &claim.Volumes[i]; one.Filter != binding.Claimed && (best == nil || one.Filter > best.Filter) {
+					best = one
+				}
+			}
+			if best != nil {
+				return "volume " + best.String()
+			}
+		}
+	}
+	return ""
+}
+
+// unreachableVolumes blames volumes that are on no node of the cluster: their node was deleted, mostly.
+func (x *explainer) unreachableVolumes(pod *v1.Pod) {
+	nodes, err := x.Client.CoreV1().Nodes().List(x.ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	for i := range pod.Spec.Volumes {
+		spec := x.spec(pod, &pod.Spec.Volumes[i])
+		if spec == nil || spec.PersistentVolume == nil {
+			continue
+		}
+		pv := spec.PersistentVolume
+		reachable := slices.ContainsFunc(nodes.Items, func(n v1.Node) bool { return binding.CheckNodeAffinity(pv, n.Labels) == nil })
+		if affinity := pv.Spec.NodeAffinity; affinity != nil && !reachable {
+			x.blame(Verdict{
+				Class: Ill, Code: NodeGone, Object: "pv/" + pv.Name, Field: "spec.nodeAffinity", Value: hostsOf(pv), Do: "bring the node back, or give the data up: delete the claim and its pod",
+				Cause: fmt.Sprintf("its volume %s is only on %s, and no node of the cluster is that", pv.Name, hostsOf(pv)),
+			})
+		}
+	}
+}
+
+// hostsOf says on which nodes a volume is.
+func hostsOf(pv *v1.PersistentVolume) string {
+	var wants []string
+	if affinity := pv.Spec.NodeAffinity; affinity != nil && affinity.Required != nil {
+		for _, term := range affinity.Required.NodeSelectorTerms {
+			for _, e := range term.MatchExpressions {
+				if e.Key == v1.LabelHostname && e.Operator == v1.NodeSelectorOpIn {
+					wants = append(wants, "node "+strings.Join(e.Values, ", "))
+					continue
+				}
+				wants = append(wants, fmt.Sprintf("nodes with %s %s %v", e.Key, e.Operator, e.Values))
+			}
+		}
+	}
+	return strings.Join(wants, " or ")
 }
 
 // maxAlike is the number of nodes with the same verdict that are listed one by one.
@@ -192,13 +456,17 @@ func (x *explainer) unplaced(pod *v1.Pod) error {
 		x.say("  it is being deleted, so it gets no node")
 		return nil
 	case len(pod.Spec.SchedulingGates) > 0:
-		x.say("  it is not scheduled before its scheduling gates are removed: %s", gates(pod))
+		x.blame(Verdict{
+			Class: Waits, Code: Gated, Field: "spec.schedulingGates", Value: gates(pod), Do: "remove the gates",
+			Cause: fmt.Sprintf("it is not scheduled before its scheduling gates are removed: %s", gates(pod)),
+		})
 		return nil
 	}
 	cfg, ok := x.schedulerOf(pod)
 	if !ok {
 		return nil
 	}
+	x.schedulerRuns(pod)
 	if node := pod.Status.NominatedNodeName; node != "" {
 		x.say("  node %s is nominated while its volumes are bound", node)
 	}
@@ -207,9 +475,21 @@ func (x *explainer) unplaced(pod *v1.Pod) error {
 	case err != nil:
 		return err
 	case len(nodes.Items) == 0:
-		x.say("  there are no nodes")
+		x.ill(NoNodes, "", "add a node", "there are no nodes")
 	}
-	return x.nodes(cfg, pod.Namespace+"/"+pod.Name)
+	return x.nodes(cfg, pod)
+}
+
+// schedulerRuns blames the scheduler of a pod if it is down. Which actor it is follows from the order in which schedulers were added.
+func (x *explainer) schedulerRuns(pod *v1.Pod) bool {
+	for i, cfg := range x.Schedulers {
+		if cfg.Name() == pod.Spec.SchedulerName && i < len(x.SchedulerActors) {
+			_, down := x.Down[x.SchedulerActors[i]]
+			blamed := slices.ContainsFunc(x.findings, func(v Verdict) bool { return v.Object == "actor/"+x.SchedulerActors[i] })
+			return !down || !blamed && x.needs(x.SchedulerActors[i], "gives pods their nodes")
+		}
+	}
+	return true
 }
 
 // schedulerOf returns the configuration of the scheduler that the pod is for; false, and it is
@@ -230,7 +510,11 @@ func (x *explainer) schedulerOf(pod *v1.Pod) (scheduler.Config, bool) {
 	default:
 		others = "only " + strings.Join(names, " and ") + " run here"
 	}
-	x.say("  it is left to scheduler %q (spec.schedulerName), and %s", pod.Spec.SchedulerName, others)
+	x.blame(Verdict{
+		Class: Ill, Code: ActorMissing, Object: "actor/" + pod.Spec.SchedulerName, Field: "spec.schedulerName", Value: pod.Spec.SchedulerName, Want: strings.Join(names, ", "),
+		Do:    "run that scheduler, or make the pod anew for one that runs",
+		Cause: fmt.Sprintf("it is left to scheduler %q (spec.schedulerName), and %s", pod.Spec.SchedulerName, others),
+	})
 	return scheduler.Config{}, false
 }
 

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,37 +14,73 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// provisioner says what the provisioner of a claim's class is to do, and when.
+// provisioner says what the provisioner of a claim's class is to do, and when, and blames it if it does not.
 func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, delayed bool) {
-	node, which := claim.Annotations[binding.AnnSelectedNode], slices.IndexFunc(x.Provisioners, func(cfg provisioner.Config) bool { return cfg.AnswersTo(name) })
+	node, which := claim.Annotations[binding.AnnSelectedNode], x.provisionerOf(name)
 	runs := which >= 0
 	if waits := x.Waits[name]; waits != nil {
 		if why := waits(x.Log); why != "" {
-			x.say("  provisioner %s makes no volume for it: %s", name, why)
+			x.ill(ActorIdle, "actor/"+name, "mend what it says", "provisioner %s makes no volume for it: %s", name, why)
 			return
 		}
 	}
 	if runs {
 		if why := provisioner.Explain(x.Provisioners[which], claim, x.Log); why != "" {
-			x.say("  provisioner %s makes no volume for it: %s", name, why)
+			x.ill(Declined, "actor/"+x.Provisioners[which].ActorName(), "see which claims it takes", "provisioner %s makes no volume for it: %s", name, why)
 			return
 		}
 	}
-	if !runs && !slices.Contains(x.found.Provisioners, name) {
+	if !runs {
+		x.missingProvisioner(name)
+		when := "should make a volume"
+		if delayed && node == "" {
+			when += " when a pod that uses the claim is given a node"
+		}
+		x.ill(ActorMissing, "actor/"+name, "run provisioner "+name+", or use a class of one that runs", "provisioner %s %s, but no such provisioner runs here", name, when)
+		return
+	}
+	if delayed && node == "" {
+		x.say("  provisioner %s will make a volume when a pod that uses the claim is given a node", name)
+		x.provisionerRuns(name)
+		return
+	}
+	where := ""
+	if node != "" {
+		where = " on node " + node
+	}
+	x.say("  provisioner %s should make a volume%s", name, where)
+	if !x.provisionerRuns(name) {
+		return
+	}
+	x.silently(func() {
+		if e, failed := x.lastWarning("PersistentVolumeClaim", claim.UID, "ProvisioningFailed"); failed {
+			x.ill(ProvisioningFailed, "actor/"+x.Provisioners[which].ActorName(), "mend what it says", "provisioner %s failed: %s", name, e.Message)
+		} else {
+			x.underWay(Unknown, "", "provisioner %s is to make a volume%s", name, where)
+		}
+	})
+}
+
+// missingProvisioner notes that a provisioner is wanted and does not run.
+func (x *explainer) missingProvisioner(name string) {
+	if !slices.Contains(x.found.Provisioners, name) {
 		x.found.Provisioners = append(x.found.Provisioners, name)
 	}
-	switch {
-	case delayed && node == "" && runs:
-		x.say("  provisioner %s will make a volume when a pod that uses the claim is given a node", name)
-	case delayed && node == "":
-		x.say("  provisioner %s should make a volume when a pod that uses the claim is given a node, but no such provisioner runs here", name)
-	case !runs:
-		x.say("  provisioner %s should make a volume, but no such provisioner runs here", name)
-	case node != "":
-		x.say("  provisioner %s should make a volume on node %s", name, node)
-	default:
-		x.say("  provisioner %s should make a volume", name)
+}
+
+// provisionerRuns blames the process of a provisioner that is down, and its driver's controller.
+func (x *explainer) provisionerRuns(name string) bool {
+	actor := name
+	if i := x.provisionerOf(name); i >= 0 {
+		actor = x.Provisioners[i].ActorName()
 	}
+	up := true
+	for _, process := range []struct{ actor, does string }{{actor, "makes and deletes volumes"}, {"csi-driver/" + name, "is the driver's controller"}} {
+		if slices.Contains(x.Actors, process.actor) { // others run as programs, or have no controller
+			up = x.needs(process.actor, process.does) && up
+		}
+	}
+	return up
 }
 
 // provisioning explains what became of a claim at its provisioner: a panic, the helper
@@ -59,22 +96,19 @@ func (x *explainer) provisioning(claim *v1.PersistentVolumeClaim, name string, v
 // panicked says where the provisioner's code panicked last, if that was for this claim
 // or if its process is still down.
 func (x *explainer) panicked(about control.Object, name string) {
-	if i := slices.IndexFunc(x.Provisioners, func(cfg provisioner.Config) bool { return cfg.AnswersTo(name) }); i >= 0 {
+	if i := x.provisionerOf(name); i >= 0 {
 		name = x.Provisioners[i].ActorName()
 	}
-	restart, down := x.Down[name]
+	_, down := x.Down[name]
 	for _, entry := range slices.Backward(x.Log.Entries()) {
 		p, ok := entry.Record.(trace.Panicked)
 		if !ok || entry.Actor != name {
 			continue
 		}
 		if down || p.About.Namespace == about.GetNamespace() && p.About.Name == about.GetName() {
-			x.say("  provisioner %s panicked at %s in %s: %s", name, x.offset(entry.Time), p.Where(), oneLine(p.Value))
+			x.ill(Panicked, "actor/"+name, "mend the provisioner's code there", "provisioner %s panicked at %s in %s: %s", name, x.offset(entry.Time), p.Where(), oneLine(p.Value))
 		}
 		break
-	}
-	if down {
-		x.say("  the process of provisioner %s is down and starts again at %s", name, x.offset(restart))
 	}
 }
 
@@ -91,6 +125,9 @@ func (x *explainer) returned(claim *v1.PersistentVolumeClaim, volume *v1.Persist
 	if !ok || mismatch.Wants == "" {
 		return
 	}
-	x.say("  provisioner %s returned pv %s with capacity %s and access modes %v; the claim asks for %s and %v (%s is %q, it should be %q)", by, volume.Name,
-		volume.Spec.Capacity.Storage(), volume.Spec.AccessModes, claim.Spec.Resources.Requests.Storage(), claim.Spec.AccessModes, mismatch.Field, mismatch.Has, mismatch.Wants)
+	x.blame(Verdict{Class: Ill, Code: VolumeMismatch, Object: "pv/" + volume.Name, Field: fieldOf(mismatch), Value: mismatch.Has, Want: mismatch.Wants,
+		Do: "mend the provisioner: the volume must be what the claim asks for",
+		Cause: fmt.Sprintf("provisioner %s returned pv %s with capacity %s and access modes %v; the claim asks for %s and %v (%s is %q, it should be %q)", by, volume.Name,
+			volume.Spec.Capacity.Storage(), volume.Spec.AccessModes, claim.Spec.Resources.Requests.Storage(), claim.Spec.AccessModes, mismatch.Field, mismatch.Has, mismatch.Wants),
+	})
 }

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/control/snapshots"
+	"github.com/storagesim/storagesim/controllers/snapshotcontroller"
 )
 
 // snapshot explains a VolumeSnapshot: what it is taken of, its class, its content and its events.
@@ -21,14 +23,20 @@ func (x *explainer) snapshot(ns, name string) error {
 	if !x.custom("VolumeSnapshot", ns, name, &s) {
 		return apierrors.NewNotFound(snapshots.Snapshots().GroupResource(), name)
 	}
-	x.found.Objects = append(x.found.Objects, "volumesnapshot/"+ns+"/"+name)
+	ref := "volumesnapshot/" + ns + "/" + name
+	return x.within(ref, func() error { return x.snapshotOf(ref, &s) })
+}
+
+func (x *explainer) snapshotOf(ref string, s *snapshotv1.VolumeSnapshot) error {
+	ns, name := s.Namespace, s.Name
+	x.found.Objects = append(x.found.Objects, ref)
 	ready := s.Status != nil && s.Status.ReadyToUse != nil && *s.Status.ReadyToUse
+	x.deleting(s)
+	x.is(ready, "%s", readiness(ready))
 	x.say("volumesnapshot %s/%s is %s", ns, name, readiness(ready))
-	member := x.member(&s)
+	member := x.member(s)
 	if !ready {
-		if !x.SnapshotController {
-			x.say("  no snapshot controller runs here")
-		}
+		x.snapshotController()
 		if source := s.Spec.Source.PersistentVolumeClaimName; source != nil {
 			if err := x.sourceClaim(ns, *source); err != nil {
 				return err
@@ -47,8 +55,8 @@ func (x *explainer) snapshot(ns, name string) error {
 		x.say("  it is to be bound to volumesnapshotcontent %s", *content)
 		x.content(*content)
 	}
-	x.waitsForFinalizers(&s)
-	x.events("VolumeSnapshot", s.UID, "")
+	x.waitsForFinalizers(s)
+	x.events(ref, "VolumeSnapshot", s.UID, "")
 	return nil
 }
 
@@ -58,12 +66,17 @@ func (x *explainer) snapshotContent(name string) error {
 	if !x.custom("VolumeSnapshotContent", "", name, &c) {
 		return apierrors.NewNotFound(snapshots.Contents().GroupResource(), name)
 	}
-	x.found.Objects = append(x.found.Objects, "volumesnapshotcontent/"+name)
-	x.content(name)
-	ref := c.Spec.VolumeSnapshotRef
-	x.say("  it belongs to volumesnapshot %s/%s; its deletion policy is %s", ref.Namespace, ref.Name, c.Spec.DeletionPolicy)
-	x.waitsForFinalizers(&c)
-	return nil
+	return x.within("volumesnapshotcontent/"+name, func() error {
+		x.found.Objects = append(x.found.Objects, x.subject)
+		ready := c.Status != nil && c.Status.ReadyToUse != nil && *c.Status.ReadyToUse
+		x.deleting(&c)
+		x.is(ready, "%s", readiness(ready))
+		x.content(name)
+		ref := c.Spec.VolumeSnapshotRef
+		x.say("  it belongs to volumesnapshot %s/%s; its deletion policy is %s", ref.Namespace, ref.Name, c.Spec.DeletionPolicy)
+		x.waitsForFinalizers(&c)
+		return nil
+	})
 }
 
 // custom reads an object of a custom kind, and says whether it is there.
@@ -82,13 +95,20 @@ func (x *explainer) sourceClaim(ns, name string) error {
 	claim, err := x.Client.CoreV1().PersistentVolumeClaims(ns).Get(x.ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		x.say("  it is to be taken of pvc %s/%s, which does not exist", ns, name)
+		x.ill(SourceMissing, claimRef(ns, name), "create the claim, or take the snapshot of another", "it is to be taken of pvc %s/%s, which does not exist", ns, name)
 	case err != nil:
 		return err
 	case claim.DeletionTimestamp != nil:
-		x.say("  it is to be taken of pvc %s/%s, which is being deleted", ns, name)
+		x.ill(SourceMissing, claimRef(ns, name), "take the snapshot of another claim", "it is to be taken of pvc %s/%s, which is being deleted", ns, name)
 	case claim.Status.Phase != v1.ClaimBound:
-		x.say("  it is to be taken of pvc %s/%s, which is %s and must be Bound", ns, name, claim.Status.Phase)
+		v, ok := x.aside(func(y *explainer) error { return y.claim(ns, name) })
+		v.Code, v.Object, v.Subject = SourceNotBound, claimRef(ns, name), ""
+		if cause := v.Cause; ok {
+			v.Cause = fmt.Sprintf("it is to be taken of pvc %s/%s, which is %s and must be Bound: %s", ns, name, claim.Status.Phase, cause)
+		} else {
+			v.Class, v.Cause = UnderWay, fmt.Sprintf("it is to be taken of pvc %s/%s, which is %s and must be Bound", ns, name, claim.Status.Phase)
+		}
+		x.blame(v)
 	default:
 		x.say("  it is to be taken of pvc %s/%s, which is Bound to pv %s", ns, name, claim.Spec.VolumeName)
 	}
@@ -103,7 +123,10 @@ func (x *explainer) snapshotClass(name *string) {
 	}
 	var class snapshotv1.VolumeSnapshotClass
 	if !x.custom("VolumeSnapshotClass", "", *name, &class) {
-		x.say("  its class %s does not exist", *name)
+		x.blame(Verdict{
+			Class: Ill, Code: ClassMissing, Field: "spec.volumeSnapshotClassName", Value: *name, Do: "create VolumeSnapshotClass " + *name,
+			Cause: fmt.Sprintf("its class %s does not exist", *name),
+		})
 		return
 	}
 	x.say("  its class %s is of driver %s", *name, class.Driver)
@@ -111,7 +134,7 @@ func (x *explainer) snapshotClass(name *string) {
 
 func (x *explainer) snapshotError(failure *snapshotv1.VolumeSnapshotError) {
 	if failure != nil && failure.Message != nil {
-		x.say("  its error is: %s", oneLine(*failure.Message))
+		x.ill(SnapshotFailed, "", "mend what it says", "its error is: %s", oneLine(*failure.Message))
 	}
 }
 
@@ -119,7 +142,7 @@ func (x *explainer) snapshotError(failure *snapshotv1.VolumeSnapshotError) {
 func (x *explainer) content(name string) {
 	var c snapshotv1.VolumeSnapshotContent
 	if !x.custom("VolumeSnapshotContent", "", name, &c) {
-		x.say("  volumesnapshotcontent %s does not exist", name)
+		x.ill(SourceMissing, "volumesnapshotcontent/"+name, "create it", "volumesnapshotcontent %s does not exist", name)
 		return
 	}
 	ready := c.Status != nil && c.Status.ReadyToUse != nil && *c.Status.ReadyToUse
@@ -134,10 +157,38 @@ func (x *explainer) content(name string) {
 	if ready {
 		return
 	}
-	if !slices.Contains(x.Snapshotters, c.Spec.Driver) {
-		x.say("  the csi-snapshotter of driver %s should work on it, and does not run in this cluster", c.Spec.Driver)
+	x.snapshotter(c.Spec.Driver)
+	if c.Status != nil {
+		x.snapshotError(c.Status.Error)
 	}
-	x.events("VolumeSnapshotContent", c.UID, "")
+	x.events("volumesnapshotcontent/"+name, "VolumeSnapshotContent", c.UID, "")
+}
+
+// snapshotter blames the csi-snapshotter of a driver that does not run.
+func (x *explainer) snapshotter(driver string) {
+	actor := "csi-snapshotter/" + driver
+	switch {
+	case !slices.Contains(x.Snapshotters, driver):
+		x.ill(ActorMissing, "actor/"+actor, "install the driver with snapshots", "the csi-snapshotter of driver %s should work on it, and does not run in this cluster", driver)
+	case slices.Contains(x.Actors, actor):
+		x.needs(actor, "makes the driver's snapshots")
+	}
+}
+
+// snapshotController blames the snapshot controller that does not run.
+func (x *explainer) snapshotController() {
+	if !x.SnapshotController {
+		x.ill(ActorMissing, "actor/"+snapshotcontroller.ActorName, "install snapshots", "no snapshot controller runs here")
+		return
+	}
+	x.needs(snapshotcontroller.ActorName, "binds snapshots and contents")
+}
+
+// deleting notes that the object at hand is being deleted, if it is.
+func (x *explainer) deleting(obj metav1.Object) {
+	if obj.GetDeletionTimestamp() != nil {
+		x.is(false, "being deleted")
+	}
 }
 
 func (x *explainer) waitsForFinalizers(obj metav1.Object) {

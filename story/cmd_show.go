@@ -1,6 +1,7 @@
 package story
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -25,7 +26,9 @@ func showCommands() []*command {
 			flags: func(f *pflag.FlagSet) { selecting(f); f.String("for", "", "") },
 		},
 		{
-			name: "explain", usage: "explain TYPE/NAME | TYPE/NAMESPACE/NAME | TYPE NAME, where TYPE is pvc, pv, pod or volumesnapshot", help: "say why a claim, a volume, a pod or a snapshot is as it is", run: explain,
+			name: "explain", usage: "explain TYPE/NAME | TYPE/NAMESPACE/NAME | TYPE NAME [-o json]", run: explain,
+			help:  "say why an object is as it is: a pod, pvc, pv, storageclass, node, statefulset, deployment, volumeattachment or volumesnapshot",
+			flags: func(f *pflag.FlagSet) { f.StringP("output", "o", "", "") },
 		},
 		{
 			name: "trace", usage: "trace [ACTOR... TOPIC... TYPE/NAME...]", run: showTrace,
@@ -114,11 +117,24 @@ func explain(c *call) error {
 	if err := c.want(1, 2); err != nil {
 		return err
 	}
-	text, err := c.cluster.Explain(strings.Join(c.args, "/"))
-	if text != "" {
-		c.say("%s", text)
+	output := c.flag("output")
+	if output != "" && output != "json" {
+		return c.misuse("-o %q: expected json, or nothing for words", output)
 	}
-	return err
+	why, err := c.cluster.Explanation(strings.Join(c.args, "/"))
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		values, err := json.MarshalIndent(why, "", "  ")
+		if err != nil {
+			return err
+		}
+		c.WriteString(c.cluster.ShortIDs(string(values)) + "\n")
+		return nil
+	}
+	c.say("%s", why.Text)
+	return nil
 }
 
 func showTrace(c *call) error {

@@ -25,7 +25,9 @@ func namesOf(kind metav1.APIResource) []string {
 }
 
 // explained are the kinds that can be explained.
-var explained = []string{"PersistentVolumeClaim", "PersistentVolume", "Pod"}
+var explained = []string{
+	"PersistentVolumeClaim", "PersistentVolume", "Pod", "StorageClass", "Node", "VolumeAttachment", "StatefulSet", "Deployment", "ReplicaSet",
+}
 
 func TestEveryKindHasTheSameNamesAtEveryEntranceOfTheLibrary(t *testing.T) {
 	c := unstarted(t)

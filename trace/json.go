@@ -70,8 +70,9 @@ func (w Write) MarshalJSON() ([]byte, error) {
 		Code        int          `json:"code,omitempty"`
 		Reason      string       `json:"reason,omitempty"`
 		Err         string       `json:"err,omitempty"`
+		Dropped     []string     `json:"dropped,omitempty"`
 		Changes     []jsonChange `json:"changes,omitempty"`
-	}{Verb: w.Verb, About: w.About(), Resource: w.Resource.Resource, Subresource: w.Subresource, RV: w.RV, Code: w.Code}
+	}{Verb: w.Verb, About: w.About(), Resource: w.Resource.Resource, Subresource: w.Subresource, RV: w.RV, Code: w.Code, Dropped: w.Dropped}
 	if w.Err != nil {
 		out.Reason, out.Err = string(apierrors.ReasonForError(w.Err)), w.Err.Error()
 	} else {

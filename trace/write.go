@@ -42,6 +42,9 @@ type Write struct {
 	// Size is the size of New in bytes, encoded as in etcd. It is 0 if nothing was created or
 	// changed, and for requests other than create, update and patch.
 	Size int
+	// Dropped lists the fields that the server left out of a new object without a word, as kube-apiserver does with those of feature gates
+	// that are off. Only the data source of a claim in another namespace is told.
+	Dropped []string
 	// Code is the HTTP status code of the answer.
 	Code int
 	// Err is the refusal, an *apierrors.StatusError; nil if the write was carried out.
@@ -73,6 +76,8 @@ func (w Write) String() string {
 		s += " " + w.Subresource
 	}
 	switch {
+	case w.Old == nil && len(w.Dropped) > 0:
+		return s + "; the server drops " + strings.Join(w.Dropped, ", ")
 	case w.Old == nil:
 		return s
 	case w.New == nil && w.Verb == "delete":

@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/live/serve"
 )
 
@@ -52,6 +56,50 @@ func newRunFor() *cobra.Command {
 		}
 		return c.RunFor(ctx, d)
 	})
+}
+
+// newExplain asks a server that runs why an object is as it is.
+func newExplain() *cobra.Command {
+	var file, output string
+	cmd := &cobra.Command{
+		Use: "explain KIND/[NAMESPACE/]NAME", Short: "Say why an object of a cluster that is served is as it is",
+		Long: `Say why an object of a cluster that storagesim serve offers is as it is: in one line its
+state, the cause and what to do, then the chain that leads there, then its events.
+kubectl get --raw /storagesim/explain/pvc/default/data prints the same.`,
+		Example: "  storagesim explain pvc/data\n  storagesim explain deployment/shop/web -o json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("explain takes one object such as pvc/data or pod/default/web, but %d are given", len(args))}
+			}
+			if output != "" && output != "json" {
+				return usageError{fmt.Errorf("-o %q: expected json, or nothing for words", output)}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&file, "kubeconfig", "", "`FILE` that serve has written (default: $KUBECONFIG, as for kubectl)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json prints the explanation as a value, of the form that \"schema\" names")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := serve.NewClient(file)
+		if err != nil {
+			return err
+		}
+		why, err := client.Explain(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		text := prose.Wrap(why.Text, terminal.Width(cmd.OutOrStdout()), 4)
+		if output == "json" {
+			values, err := json.MarshalIndent(why, "", "  ")
+			if err != nil {
+				return err
+			}
+			text = string(values) + "\n"
+		}
+		_, err = io.WriteString(cmd.OutOrStdout(), text)
+		return err
+	}
+	return cmd
 }
 
 // toServer has a command tell the server that a kubeconfig names.

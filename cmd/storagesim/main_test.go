@@ -105,8 +105,9 @@ func TestRunSaysWhySomethingIsPending(t *testing.T) {
 	code, out, errOut := command(t, "", "run", "-f", path, "--width", "0")
 	require.Zero(t, code, errOut)
 	for _, why := range []string{
-		"\n\npod default/lost is Pending on node nowhere\n  there is no node nowhere, so its containers are never started\n",
-		"\n\npod default/picky is Pending: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
+		"\n\npod default/lost is Pending on node nowhere: there is no node nowhere, so its containers are never started. To do: delete the pod, or bring the node back.\n" +
+			"pod default/lost is Pending on node nowhere\n  there is no node nowhere, so its containers are never started\n",
+		"\npod default/picky is Pending: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
 		"\n  node node-1: node(s) didn't match Pod's node affinity/selector: nodeSelector wants disk=ssd, the node has no such label\n",
 		"\npvc default/data is Pending\n  its class \"missing\" does not exist, so it can only be bound to a volume that names the same class\n",
 	} {
@@ -114,7 +115,7 @@ func TestRunSaysWhySomethingIsPending(t *testing.T) {
 	}
 	assert.Equal(t, 1, strings.Count(out, "pvc default/data is Pending\n"), "the pod's explanation has it already")
 	_, out, _ = command(t, strings.Split(strings.Replace(manifests, "WaitForFirstConsumer", "Immediate", 1), "---")[1], "run", "-f", "-")
-	assert.Contains(t, out, "\n\npvc default/data is Pending\n  its class \"openebs-hostpath\" does not exist", "a claim that no pod uses")
+	assert.Contains(t, out, "\n\npvc default/data is Pending: its class \"openebs-hostpath\" does not exist", "a claim that no pod uses")
 }
 
 func TestRunPrintsEveryObjectAtRest(t *testing.T) {
@@ -178,7 +179,7 @@ func TestWhatTheServerRefusesIsReportedAndTheRestApplied(t *testing.T) {
 
 func TestAWrongCommandLineExitsWith2(t *testing.T) {
 	for args, want := range map[string]string{
-		"rnu":                              `unknown command "rnu" (did you mean "run"?); expected one of conformance, control, explore, help, museum, run, run-for, serve, settle, step, story, version`,
+		"rnu":                              `unknown command "rnu" (did you mean "run"?); expected one of conformance, control, explain, explore, help, museum, run, run-for, serve, settle, step, story, version`,
 		"run":                              `nothing to apply: give manifests with -f`,
 		"run -f x -o xml":                  `-o: unknown format "xml"; expected one of story, table, yaml, json`,
 		"run -f x --for -1s":               `--for -1s: the time must not be negative`,
@@ -203,7 +204,9 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"run -f x --seed -1":                                              `--seed "-1" is not a whole number such as 7`,
 		"run -f x --for 5":                                                `--for "5" is not a time such as 90s, 6m or 1h30m`,
 		"run x":                                                           `run takes no arguments: write -f x`,
-		"explain pvc/data":                                                `"explain" is a command of stories: write it into a script, and play that with storagesim story`,
+		"delete pvc/data":                                                 `"delete" is a command of stories: write it into a script, and play that with storagesim story`,
+		"explain":                                                         `explain takes one object such as pvc/data or pod/default/web, but 0 are given`,
+		"explain pvc/data -o yaml":                                        `-o "yaml": expected json, or nothing for words`,
 		"run --file x":                                                    `unknown flag: --file (did you mean "--filename"?)`,
 		"run --nope":                                                      `unknown flag: --nope (did you mean "--nodes"?)`,
 		"run -x":                                                          `unknown shorthand flag: 'x' in -x`,
@@ -503,7 +506,7 @@ func TestTheProvisionersThatClassesNameRunAndOthersAreHinted(t *testing.T) {
 	path = file(t, "all.yaml", strings.ReplaceAll(manifests, "openebs.io/local", "kubernetes.io/glusterfs"))
 	_, out, _ = command(t, "", "run", "-f", path, "--stand-ins")
 	assert.NotContains(t, out, "stands in for")
-	assert.Contains(t, out, "no volume plugin matched name: kubernetes.io/glusterfs")
+	assert.Contains(t, strings.Join(strings.Fields(out), " "), "no volume plugin matched name: kubernetes.io/glusterfs")
 }
 
 func TestWhatIsNotModelledIsNamedOnceForAllObjects(t *testing.T) {

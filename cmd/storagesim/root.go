@@ -111,7 +111,7 @@ machine, one for each node, and nothing in a manifest can reach outside them.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{flagError(cmd, err)} })
-	root.AddCommand(newRun(), newExplore(), newMuseum(), newStory(), newServe(), newStep(), newSettle(), newRunFor(), newControl(), newConformance(), newVersion())
+	root.AddCommand(newRun(), newExplore(), newMuseum(), newStory(), newServe(), newStep(), newSettle(), newRunFor(), newExplain(), newControl(), newConformance(), newVersion())
 	return root
 }
 

@@ -13,10 +13,22 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// Explain says in sentences which volumes of a pod are not attached to its node yet, and why. pod is its key,
+// Unattached says why a volume is not at the node of a pod.
+type Unattached struct {
+	// Volume is the PersistentVolume, and Driver the CSI driver for whose attacher it waits, if it does.
+	Volume, Driver string
+	// Object has the cause: "node/node-1", "volumeattachment/csi-...", "pod/default/web".
+	Object string
+	// Text is the cause, as the rest of a sentence that begins with the volume, and Do what to do about it, or "".
+	Text, Do string
+	// Stuck is set if nothing changes until a user does something.
+	Stuck bool
+}
+
+// Explain says which volumes of a pod are not attached to its node yet, and why. pod is its key,
 // objects holds all objects of the API, cfg is the controller's. attacher, if not nil, says why a driver's attacher
 // works on nothing, or "". Explain returns nothing for a pod whose volumes are attached, or need not be.
-func Explain(cfg Config, pod string, objects []runtime.Object, attacher func(driver string) string) []string {
+func Explain(cfg Config, pod string, objects []runtime.Object, attacher func(driver string) string) []Unattached {
 	w := newSnapshot(cfg, objects)
 	if w.attacher = attacher; attacher == nil {
 		w.attacher = func(string) string { return "" }
@@ -25,11 +37,12 @@ func Explain(cfg Config, pod string, objects []runtime.Object, attacher func(dri
 	if p == nil || p.Spec.NodeName == "" || binding.IsPodTerminated(p) {
 		return nil
 	}
-	var said []string
+	var said []Unattached
 	for i := range p.Spec.Volumes {
 		if pv := w.volumeOf(p, &p.Spec.Volumes[i]); pv != nil {
-			if why := w.unattached(p, pv); why != "" {
-				said = append(said, fmt.Sprintf("volume %s %s", pv.Name, why))
+			if why, found := w.unattached(p, pv); found {
+				why.Volume = pv.Name
+				said = append(said, why)
 			}
 		}
 	}
@@ -85,42 +98,50 @@ func (w *snapshot) volumeOf(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume
 	return pv
 }
 
-// unattached says why a volume is not at its pod's node; "" if it is.
-func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) string {
+// unattached says why a volume is not at its pod's node; false if it is.
+func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) (Unattached, bool) {
 	source, name := pv.Spec.CSI, pod.Spec.NodeName
 	node := w.nodes[name]
 	if node == nil {
-		return fmt.Sprintf("is not attached: there is no node %s", name)
+		return Unattached{Object: "node/" + name, Stuck: true, Text: fmt.Sprintf("is not attached: there is no node %s", name)}, true
 	}
 	if _, managed := node.Annotations[controllerManaged]; !managed {
-		return fmt.Sprintf("is not attached: node %s lacks the annotation %s", name, controllerManaged)
+		return Unattached{Object: "node/" + name, Stuck: true, Text: fmt.Sprintf("is not attached: node %s lacks the annotation %s", name, controllerManaged)}, true
 	}
 	va := w.attachments[binding.AttachmentName(source.VolumeHandle, source.Driver, name)]
 	if va == nil {
 		if others := w.elsewhere(pv, name); len(others) > 0 && !isMultiAttachAllowed(pv) {
-			return w.heldBy(pv, others[0])
+			return w.heldBy(pv, others[0]), true
 		}
-		return fmt.Sprintf("is not attached to node %s, and there is no volumeattachment yet", name)
+		return Unattached{Object: "node/" + name, Text: fmt.Sprintf("is not attached to node %s, and there is no volumeattachment yet", name)}, true
 	}
 	listed := slices.ContainsFunc(node.Status.VolumesAttached, func(v v1.AttachedVolume) bool { return v.Name == uniqueVolumeName(source) })
 	attached, err := verifyAttachmentStatus(va)
+	why := Unattached{Driver: source.Driver, Object: "volumeattachment/" + va.Name}
 	switch {
 	case va.DeletionTimestamp != nil:
-		return fmt.Sprintf("is being detached from node %s: volumeattachment %s waits for its finalizers: %s", name, va.Name, strings.Join(va.Finalizers, ", "))
-	case err != nil:
-		return fmt.Sprintf("cannot be attached to node %s: volumeattachment %s says: %v", name, va.Name, err)
-	case !attached:
-		said := fmt.Sprintf("is not attached to node %s yet: volumeattachment %s waits for the attacher of driver %s to set status.attached", name, va.Name, source.Driver)
-		if why := w.attacher(source.Driver); why != "" {
-			said += "; " + why
+		why.Text = fmt.Sprintf("is being detached from node %s: volumeattachment %s waits for its finalizers: %s", name, va.Name, strings.Join(va.Finalizers, ", "))
+		if failure := va.Status.DetachError; failure != nil {
+			why.Stuck, why.Do, why.Text = true, "mend what the driver says", why.Text+"; the driver says: "+failure.Message
 		}
-		return said
+	case err != nil:
+		why.Stuck, why.Do, why.Text = true, "mend what the driver says", fmt.Sprintf("cannot be attached to node %s: volumeattachment %s says: %v", name, va.Name, err)
+	case !attached:
+		why.Text = fmt.Sprintf("is not attached to node %s yet: volumeattachment %s waits for the attacher of driver %s to set status.attached", name, va.Name, source.Driver)
+		if idle := w.attacher(source.Driver); idle != "" {
+			why.Stuck, why.Text = true, why.Text+"; "+idle
+		}
 	case !listed:
-		return fmt.Sprintf("is attached to node %s, whose status.volumesAttached does not list it yet", name)
+		return Unattached{Object: "node/" + name, Text: fmt.Sprintf("is attached to node %s, whose status.volumesAttached does not list it yet", name)}, true
 	case !slices.Contains(node.Status.VolumesInUse, uniqueVolumeName(source)):
-		return fmt.Sprintf("is attached to node %s, whose kubelet has not yet said in status.volumesInUse that it will use it; it writes its status every 10 s", name)
+		return Unattached{
+			Object: "node/" + name,
+			Text:   fmt.Sprintf("is attached to node %s, whose kubelet has not yet said in status.volumesInUse that it will use it; it writes its status every 10 s", name),
+		}, true
+	default:
+		return Unattached{}, false
 	}
-	return ""
+	return why, true
 }
 
 // elsewhere returns the confirmed attachments of a volume at other nodes, in order of the nodes' names.
@@ -136,11 +157,20 @@ func (w *snapshot) elsewhere(pv *v1.PersistentVolume, node string) []*storagev1.
 }
 
 // heldBy says why another node has a volume for one node, and when it will be detached.
-func (w *snapshot) heldBy(pv *v1.PersistentVolume, va *storagev1.VolumeAttachment) string {
+func (w *snapshot) heldBy(pv *v1.PersistentVolume, va *storagev1.VolumeAttachment) Unattached {
+	held := w.holds(pv, va)
+	held.Text = fmt.Sprintf("is attached to node %s, and its access modes %v allow one node only: %s", va.Spec.NodeName, pv.Spec.AccessModes, held.Text)
+	return held
+}
+
+// holds says what keeps a volume attached to a node.
+func (w *snapshot) holds(pv *v1.PersistentVolume, va *storagev1.VolumeAttachment) Unattached {
 	name := va.Spec.NodeName
-	said := fmt.Sprintf("is attached to node %s, and its access modes %v allow one node only: ", name, pv.Spec.AccessModes)
+	held := Unattached{Volume: pv.Name, Object: "volumeattachment/" + va.Name}
 	if users := w.users(pv, name); len(users) > 0 {
-		return said + fmt.Sprintf("it is used there by pod %s", strings.Join(users, ", "))
+		held.Object, held.Stuck, held.Text = "pod/"+users[0], true, "it is used there by pod "+strings.Join(users, ", ")
+		held.Do = "end that pod, place both on one node, or use a volume that allows ReadWriteMany"
+		return held
 	}
 	node := w.nodes[name]
 	if node == nil {
@@ -149,11 +179,26 @@ func (w *snapshot) heldBy(pv *v1.PersistentVolume, va *storagev1.VolumeAttachmen
 	h := healthOf(node)
 	switch inUse := slices.Contains(node.Status.VolumesInUse, uniqueVolumeName(pv.Spec.CSI)); {
 	case !inUse || h.outOfService:
-		return said + "it is about to be detached"
+		held.Text = "it is about to be detached"
 	case judge(w.cfg, w.cfg.maxWaitForUnmount()+1, inUse, h).detach:
-		return said + fmt.Sprintf("no pod uses it there, and the node is not ready; it is detached %s after its last pod has gone, or at once if the node is tainted %s", w.cfg.maxWaitForUnmount(), v1.TaintNodeOutOfService)
+		held.Text = fmt.Sprintf("no pod uses it there, and the node is not ready; it is detached %s after its last pod has gone, or at once if the node is tainted %s",
+			w.cfg.maxWaitForUnmount(), v1.TaintNodeOutOfService)
+		held.Object, held.Do = "node/"+name, fmt.Sprintf("wait, or taint node %s %s if it is down for good", name, v1.TaintNodeOutOfService)
+	default:
+		held.Text = "no pod uses it there; it is detached when the node's kubelet has unmounted it and says so in status.volumesInUse"
+		held.Object = "node/" + name
 	}
-	return said + "no pod uses it there; it is detached when the node's kubelet has unmounted it and says so in status.volumesInUse"
+	return held
+}
+
+// ExplainKept says what keeps a VolumeAttachment of a PersistentVolume, as a sentence.
+func ExplainKept(cfg Config, va *storagev1.VolumeAttachment, objects []runtime.Object) string {
+	w := newSnapshot(cfg, objects)
+	name := va.Spec.Source.PersistentVolumeName
+	if name == nil || w.volumes[*name] == nil || w.volumes[*name].Spec.CSI == nil {
+		return "its volume is gone"
+	}
+	return w.holds(w.volumes[*name], va).Text
 }
 
 // users returns the pods that use a volume at a node, in order.

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/storagesim/storagesim"
 )
 
 // Client tells a server that runs somewhere to let something happen.
@@ -49,29 +51,48 @@ func (c *Client) RunFor(ctx context.Context, d time.Duration) (Moved, error) {
 	return c.move(ctx, "run-for?duration="+url.QueryEscape(d.String()))
 }
 
+// Explain says why an object is as it is. ref is as for Cluster.Explain.
+func (c *Client) Explain(ctx context.Context, ref string) (why storagesim.Explanation, err error) {
+	parts := strings.Split(ref, "/")
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i])
+	}
+	return why, c.do(ctx, http.MethodGet, "explain/"+strings.Join(parts, "/")+"?output=json", &why)
+}
+
 func (c *Client) move(ctx context.Context, command string) (moved Moved, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+controlPath+command, nil)
+	return moved, c.do(ctx, http.MethodPost, command, &moved)
+}
+
+// maxAnswer is the longest answer that is read.
+const maxAnswer = 64 << 20
+
+// do sends one request and decodes its answer.
+func (c *Client) do(ctx context.Context, method, command string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, method, c.url+controlPath+command, nil)
 	if err != nil {
-		return moved, err
+		return err
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return moved, fmt.Errorf("the server does not answer: %w", err)
+		return fmt.Errorf("the server does not answer: %w", err)
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
-		return moved, fmt.Errorf("the server does not answer: %w", err)
+		return fmt.Errorf("the server does not answer: %w", err)
 	}
 	if answer.StatusCode == http.StatusOK {
-		return moved, json.Unmarshal(text, &moved)
+		return json.Unmarshal(text, into)
 	}
 	var status metav1.Status
 	switch err := json.Unmarshal(text, &status); {
-	case answer.StatusCode == http.StatusNotFound:
-		return moved, fmt.Errorf("the server at %s is not one of storagesim serve", c.url)
+	case answer.StatusCode == http.StatusNotFound && (err != nil || status.Message == ""), strings.HasPrefix(status.Message, "the server could not find the requested resource"):
+		return fmt.Errorf("the server at %s is not one of storagesim serve", c.url)
+	case answer.StatusCode == http.StatusUnauthorized:
+		return fmt.Errorf("the server at %s does not accept the token of the kubeconfig: %s", c.url, status.Message)
 	case err != nil || status.Message == "":
-		return moved, fmt.Errorf("the server at %s answers %s", c.url, answer.Status)
+		return fmt.Errorf("the server at %s answers %s", c.url, answer.Status)
 	}
-	return moved, errors.New(status.Message)
+	return errors.New(status.Message)
 }

@@ -12,8 +12,10 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/bounded"
 )
 
@@ -37,6 +39,8 @@ func (s *Server) withControl(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		case command == "story" && r.Method == http.MethodGet:
 			s.story(w, r)
+		case strings.HasPrefix(command, "explain/") && r.Method == http.MethodGet:
+			s.explain(w, r, strings.TrimPrefix(command, "explain/"))
 		case r.Method == http.MethodPost:
 			s.move(w, r, command)
 		default:
@@ -63,6 +67,39 @@ func (s *Server) story(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, text)
+}
+
+// explain answers why an object is as it is, between two steps: in words, or with output=json as explain.Explanation.
+func (s *Server) explain(w http.ResponseWriter, r *http.Request, ref string) {
+	output := r.URL.Query().Get("output")
+	if output != "" && output != "json" {
+		refuse(w, metav1.Status{
+			Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest,
+			Message: fmt.Sprintf("output %q is not known; expected json, or none for words", bounded.Text(output, 100)),
+		})
+		return
+	}
+	var why storagesim.Explanation
+	var err error
+	if !s.Do(func() { why, err = s.cluster.Explanation(bounded.Text(ref, 1000)) }) {
+		refuse(w, gone())
+		return
+	}
+	if err != nil {
+		status := metav1.Status{Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: err.Error()}
+		if apierrors.IsNotFound(err) {
+			status.Code, status.Reason = http.StatusNotFound, metav1.StatusReasonNotFound
+		}
+		refuse(w, status)
+		return
+	}
+	if output == "json" {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(why)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, why.Text)
 }
 
 // number returns a parameter of a request, which must not be negative.
