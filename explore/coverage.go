@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,8 +54,8 @@ func (c Coverage) String() string {
 	return text
 }
 
-// unreachedShown is the number of faults that struck nothing that are named.
-const unreachedShown = 3
+// Of faults that struck nothing, unreachedShown are named, and no more than unreachedKept are kept.
+const unreachedShown, unreachedKept = 3, 10_000
 
 // covered collects what runs saw. Runs happen beside each other.
 type covered struct {
@@ -63,7 +64,8 @@ type covered struct {
 	orders map[uint64]int
 	places map[Fault]bool
 	single map[Fault]singleRun // the first of each
-	missed []missedRun
+	missed []int               // the runs whose trouble struck nothing
+	first  map[string]int      // by what struck nothing first: the first such run, of some
 }
 
 // singleRun is a run with a single fault in order.
@@ -72,14 +74,8 @@ type singleRun struct {
 	recovered bool
 }
 
-// missedRun is a run whose trouble struck nothing.
-type missedRun struct {
-	run   int
-	first string
-}
-
 func newCovered() *covered {
-	return &covered{states: map[uint64]int{}, orders: map[uint64]int{}, places: map[Fault]bool{}, single: map[Fault]singleRun{}}
+	return &covered{states: map[uint64]int{}, orders: map[uint64]int{}, places: map[Fault]bool{}, single: map[Fault]singleRun{}, first: map[string]int{}}
 }
 
 // expect takes the single faults of the plain run as all places.
@@ -104,7 +100,10 @@ func (c *covered) add(run int, plan Plan, r *recorded, recovered bool) {
 	}
 	switch {
 	case len(r.missed) > 0:
-		c.missed = append(c.missed, missedRun{run, r.missed[0]})
+		c.missed = append(c.missed, run)
+		if first, known := c.first[r.missed[0]]; known && run < first || !known && len(c.first) < unreachedKept {
+			c.first[r.missed[0]] = run
+		}
 	case plan.Size() == 1 && len(plan.Faults) == 1 && c.places[plan.Faults[0]]:
 		if first, known := c.single[plan.Faults[0]]; !known || run < first.run {
 			c.single[plan.Faults[0]] = singleRun{run, recovered}
@@ -131,13 +130,15 @@ func (c *covered) coverage(last int) Coverage {
 			}
 		}
 	}
-	slices.SortFunc(c.missed, func(a, b missedRun) int { return cmp.Compare(a.run, b.run) })
-	for _, m := range c.missed {
-		if m.run > last {
-			break
+	for _, run := range c.missed {
+		if run <= last {
+			out.Missed++
 		}
-		if out.Missed++; len(out.Unreached) < unreachedShown && !slices.Contains(out.Unreached, m.first) {
-			out.Unreached = append(out.Unreached, m.first)
+	}
+	names := slices.SortedFunc(maps.Keys(c.first), func(a, b string) int { return cmp.Or(cmp.Compare(c.first[a], c.first[b]), cmp.Compare(a, b)) })
+	for _, name := range names {
+		if c.first[name] <= last && len(out.Unreached) < unreachedShown {
+			out.Unreached = append(out.Unreached, name)
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package explore
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -127,6 +128,9 @@ type Report struct {
 	// Upstream sums up the runs that failed by faults of the modelled release of Kubernetes, unless
 	// Config.Upstream is Fail.
 	Upstream []Finding
+	// WithoutInventory are the provisioners and drivers that do not say what their backends hold: what is left there
+	// was not looked for.
+	WithoutInventory []string
 }
 
 // Failure is a run that failed, made as small as could be.
@@ -164,6 +168,7 @@ type Failure struct { // it is more than an error
 	acts    int // how many there are, with those left out
 	choices []uint32
 	needs   []string
+	once    bool // it did not fail so when it was repeated
 }
 
 // Rule returns the name of the rule that was broken, "" if the run failed otherwise.
@@ -200,16 +205,21 @@ func (f *Failure) Error() string {
 // Unwrap returns Err.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// NotRepeatable is the error of a scenario that does not do the same in two plain runs. It
-// depends on something else than its cluster: the order of a map, the wall clock, chance, or
-// goroutines of its own.
+// NotRepeatable is the error of a scenario that does not do the same in two plain runs, or of which a run failed and
+// did not fail when it was repeated. It depends on something else than its cluster: the order of a map, the wall clock,
+// chance, or goroutines of its own.
 type NotRepeatable struct { // says what a scenario is
+	// Failure is the run that failed once; nil if the plain runs differ.
+	Failure *Failure
 	// First and Second are the lines at which the stories of the two runs first differ, with the
 	// line before.
 	First, Second string
 }
 
 func (n *NotRepeatable) Error() string {
+	if f := n.Failure; f != nil {
+		return fmt.Sprintf("run %d (%s) failed, and did not fail so when it was repeated (map order, wall clock, chance or goroutines of its own?); it said\n%v\nreplay %s", f.Run, cmp.Or(f.Strategy, "in order"), f.Err, f.Plan)
+	}
 	return fmt.Sprintf("the scenario does not do the same in two runs (map order, wall clock, chance or goroutines of its own?); one went on with\n%s\nthe other with\n%s", n.First, n.Second)
 }
 
@@ -309,18 +319,22 @@ type exploration struct {
 	plain    *ends // how it stood at its rests; nil as long as it is played
 	// plainSteps is the number of steps it had.
 	plainSteps uint64
+	unlisted   []string // see Report.WithoutInventory
 	covered    *covered
 	findings   *findings
 }
 
 func newExploration(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) error) *exploration {
-	return &exploration{ctx: ctx, cfg: cfg, scenario: scenario, covered: newCovered(), findings: &findings{}}
+	return &exploration{ctx: ctx, cfg: cfg, scenario: scenario, covered: newCovered(), findings: newFindings()}
 }
 
 // end returns the outcome. last is the number of the last run that counts.
 func (x *exploration) end(runs, last int, failure *Failure, err error) (Report, error) {
-	report := Report{Runs: runs, Coverage: x.covered.coverage(last), Upstream: x.findings.until(last)}
+	report := Report{Runs: runs, Coverage: x.covered.coverage(last), Upstream: x.findings.until(last), WithoutInventory: x.unlisted}
 	if failure != nil {
+		if failure.once {
+			return report, &NotRepeatable{Failure: failure}
+		}
 		x.shrink(failure)
 		x.tell(failure)
 		return report, failure
@@ -334,10 +348,12 @@ func (x *exploration) begin(without []int) (*Failure, error) {
 	first, second := recorded{plain: true}, recorded{plain: true}
 	failure := x.play(Plan{Without: without}, &first)
 	again := x.play(Plan{Without: without}, &second)
-	x.plainSteps, x.base = first.steps, first.base
+	x.plainSteps, x.base, x.unlisted = first.steps, first.base, first.unlisted
 	switch {
 	case first.story != second.story:
 		return nil, difference(first.story, second.story)
+	case first.trace != second.trace:
+		return nil, difference(first.trace, second.trace)
 	case failure != nil || again != nil:
 		failure = cmp.Or(failure, again)
 		failure.Run = 1
@@ -379,8 +395,12 @@ func (x *exploration) run(number int) *Failure {
 	return f
 }
 
-// judged lays a failure to upstream if it comes from there. It returns nil for one that only counts.
+// judged repeats a failure, and lays it to upstream if it comes from there. It returns nil for one that only counts.
 func (x *exploration) judged(f *Failure) *Failure {
+	if again := x.play(f.Plan, nil); again == nil || again.Reason() != f.Reason() {
+		f.once = true
+		return f
+	}
 	f.Upstream = x.attribute(f)
 	if f.Upstream == nil || x.cfg.Upstream == Fail {
 		return f
@@ -395,9 +415,12 @@ type recorded struct {
 	plain bool // the run is without trouble
 	notes bool // what a run with trouble does is noted
 	ends  ends
-	story string // of the plain run only
-	seen  *seen
-	steps uint64
+	// story is the transcript, and trace all writes with their objects and all records, of the plain run only.
+	story, trace string
+	writes       strings.Builder
+	seen         *seen
+	steps        uint64
+	unlisted     []string
 	// trouble is that of the run, and missed what of it struck nothing.
 	trouble *trouble
 	missed  []string
@@ -446,7 +469,8 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf) (f *Failure,
 		r.steps = c.Engine().Steps()
 	}
 	if r != nil && r.plain {
-		r.story = c.Transcript(0)
+		r.story, r.unlisted = c.Transcript(0), c.WithoutInventory()
+		r.trace = r.writes.String() + c.Engine().Trace().String()
 	}
 	if err = errors.Join(err, c.Close()); err == nil {
 		if until == nil {
@@ -526,6 +550,9 @@ func (x *exploration) begun(c *storagesim.Cluster, plan Plan, r *recorded) (*tro
 		r.trouble = t
 		r.seen = newSeen()
 		c.Server().OnWrite(r.seen.write)
+		if r.plain {
+			c.Server().OnWrite(r.write)
+		}
 	}
 	c.Engine().OnCall(func(number int, call *api.Request) {
 		t.call(number, call)
@@ -584,6 +611,15 @@ func guarded(f func() error) (err error) {
 		}
 	}()
 	return f()
+}
+
+// write notes a write of the plain run with its object.
+func (r *recorded) write(w trace.Write) {
+	object, err := json.Marshal(w.New)
+	if err != nil {
+		object = []byte(err.Error())
+	}
+	fmt.Fprintf(&r.writes, "%s %ss %s: %s\n", w.Actor, w.Verb, w.About(), object)
 }
 
 // call notes a call at the API server.

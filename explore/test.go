@@ -71,6 +71,9 @@ func Test(t testing.TB, cfg Config, scenario func(c *Cluster)) {
 	for _, f := range report.Upstream {
 		t.Log(f)
 	}
+	if len(report.WithoutInventory) > 0 {
+		t.Log(report.Unlisted())
+	}
 	if err != nil {
 		fail(t, err)
 	}

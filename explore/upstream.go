@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/storagesim/storagesim"
@@ -109,37 +108,45 @@ func (x *exploration) mended(fault *UpstreamFault) *exploration {
 	return &better
 }
 
-// findings collects the failures of upstream's own faults. It is safe for concurrent use.
+// findings collects the failures of upstream's own faults: the numbers of the runs, and the first run. It is safe for
+// concurrent use.
 type findings struct {
-	mu  sync.Mutex
-	all []*Failure
+	mu    sync.Mutex
+	runs  map[string][]int // by the text of the fault
+	first map[string]*Failure
+}
+
+func newFindings() *findings {
+	return &findings{runs: map[string][]int{}, first: map[string]*Failure{}}
 }
 
 func (f *findings) add(failure *Failure) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.all = append(f.all, failure)
+	fault := failure.Upstream.Text
+	f.runs[fault] = append(f.runs[fault], failure.Run)
+	if first := f.first[fault]; first == nil || failure.Run < first.Run {
+		f.first[fault] = failure
+	}
 }
 
 // until returns the findings of the runs up to a number, in the order of UpstreamFaults.
-func (f *findings) until(run int) []Finding {
+func (f *findings) until(last int) []Finding {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	slices.SortFunc(f.all, func(a, b *Failure) int { return cmp.Compare(a.Run, b.Run) })
 	var list []Finding
 	for _, fault := range UpstreamFaults() {
-		found := Finding{Fault: fault}
-		for _, failure := range f.all {
-			if failure.Upstream.Text != fault.Text || failure.Run > run {
-				continue
-			}
-			if found.Runs++; found.First == nil {
-				found.First = failure
+		first := f.first[fault.Text]
+		if first == nil || first.Run > last {
+			continue
+		}
+		found := Finding{Fault: fault, First: first}
+		for _, run := range f.runs[fault.Text] {
+			if run <= last {
+				found.Runs++
 			}
 		}
-		if found.Runs > 0 {
-			list = append(list, found)
-		}
+		list = append(list, found)
 	}
 	return list
 }
