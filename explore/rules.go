@@ -24,6 +24,9 @@ import (
 //   - NotInUse: no claim is removed while a pod on a node uses it, no volume while it is attached;
 //   - CallOrder: a driver's volume is attached before it is staged, staged before it is
 //     published, and not deleted while it is attached;
+//   - CSICalls: the sidecars and the kubelet keep the rules of CSI v1.13: a volume is unpublished from a node when it is
+//     unstaged there, a volume for one node is staged on one, and no call is made a second time while it is under way. A
+//     breach of this rule or of CallOrder is laid to Kubernetes or to this library, and never fails a driver's author;
 //   - NothingLeaks: Cluster.RequireNoLeaks holds at the end, but for leaks that are known
 //     to be upstream's (storagesim.Leak.Known);
 //   - Liveness: at each rest (before the scenario acts, and at the end) as many pods run, as many claims are bound, and
@@ -35,7 +38,7 @@ import (
 //
 // That finalizers go last needs no rule: the API server sees to it.
 func BuiltInRules() []string {
-	return []string{OneOwner, OneNode, NotInUse, CallOrder, Returns, NothingLeaks, Liveness, PlainRun}
+	return []string{OneOwner, OneNode, NotInUse, CallOrder, CSICalls, Returns, NothingLeaks, Liveness, PlainRun}
 }
 
 // The names of the built-in rules.
@@ -44,6 +47,7 @@ const (
 	OneNode      = "one node"
 	NotInUse     = "not in use"
 	CallOrder    = "in order"
+	CSICalls     = "the calls of CSI"
 	NothingLeaks = "nothing leaks"
 	Liveness     = "what runs in order runs"
 	PlainRun     = "the plain run works"
@@ -62,6 +66,9 @@ func stateless() []Rule {
 		}},
 		{CallOrder, func(c *storagesim.Cluster) Check {
 			return Check{Rest: func() error { return callsInOrder(c.Records()) }}
+		}},
+		{CSICalls, func(c *storagesim.Cluster) Check {
+			return Check{Rest: func() error { return keepCSI(c.Records()) }}
 		}},
 	}
 }

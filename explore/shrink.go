@@ -92,12 +92,12 @@ func (s *shrinker) fails(p Plan) bool {
 	if f == nil || f.Reason() != s.reason || !isSubset(f.needs, s.best.needs) {
 		return false
 	}
-	if fault := s.best.Upstream; fault != nil {
+	if fault := s.best.Upstream; fault != nil && fault != ownBreach {
 		if s.mended(fault).play(p, nil) != nil {
 			return false // something else fails, too
 		}
-		f.Upstream = fault
 	}
+	f.Upstream = s.best.Upstream
 	f.Run, f.Strategy = s.best.Run, s.best.Strategy
 	s.best = f
 	return true

@@ -91,12 +91,15 @@ func (f Finding) String() string {
 }
 
 // attribute finds the fault of the modelled release that makes a run fail: the same plan is clean with
-// that one fault mended. nil means that the failure is the scenario's own, or that of what it plays.
+// that one fault mended. A breach of the rules of CSI by those who call a driver is never the author's. nil means that the failure is the scenario's own, or that of what it plays.
 func (x *exploration) attribute(f *Failure) *UpstreamFault {
 	for _, fault := range UpstreamFaults() {
 		if x.mended(fault).play(f.Plan, nil) == nil {
 			return fault
 		}
+	}
+	if rule := f.Rule(); rule == CSICalls || rule == CallOrder {
+		return ownBreach
 	}
 	return nil
 }
@@ -135,7 +138,7 @@ func (f *findings) until(last int) []Finding {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var list []Finding
-	for _, fault := range UpstreamFaults() {
+	for _, fault := range append(UpstreamFaults(), ownBreach) {
 		first := f.first[fault.Text]
 		if first == nil || first.Run > last {
 			continue

@@ -85,7 +85,7 @@ func (e Exhibit) config(fixed bool) explore.Config {
 			fault.Mend(&cluster)
 		}
 	}
-	cfg := explore.Config{Cluster: cluster, Except: append([]string{explore.PlainRun}, e.except...), Upstream: explore.Fail}
+	cfg := explore.Config{Cluster: cluster, Except: append([]string{explore.PlainRun, explore.CSICalls}, e.except...), Upstream: explore.Fail}
 	for _, rule := range slices.Concat(rules(), podRules()) {
 		if rule.Name == e.Rule {
 			cfg.Rules = append(cfg.Rules, rule)

@@ -1,0 +1,146 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/trace"
+)
+
+// The rules of CSI for those who call a driver, spec v1.13: "Volume Lifecycle" and the sections of the calls. The sidecars
+// and the kubelet call, so that a breach is never a failure of the driver's author.
+//
+//   - ControllerUnpublishVolume comes after NodeUnpublishVolume and NodeUnstageVolume have succeeded on that node, unless
+//     the node is not ready, is gone, or has the taint out-of-service: then volumes are detached by force;
+//   - a volume for one node is staged on one;
+//   - NodePublishVolume comes after NodeStageVolume, if the driver stages;
+//   - no call is made a second time while it is under way, unless its caller has crashed.
+
+// volumeCalls follows what a driver's callers know of its volumes.
+type volumeCalls struct {
+	stages            bool
+	nodeOf            map[string]string // node ID -> machine
+	staged, published map[[2]string]bool
+	single            map[string]bool // volumes for one node
+	until             map[string]time.Time
+}
+
+// keepCSI returns an error for the first call that breaks a rule.
+func keepCSI(records []trace.Entry) error {
+	drivers, away := map[string]*volumeCalls{}, map[string]bool{}
+	for _, entry := range records {
+		switch r := entry.Record.(type) {
+		case trace.Write:
+			if r.Kind == "Node" && r.Err == nil {
+				away["node/"+r.Name] = isAway(r.New)
+			}
+		case trace.RPC:
+			d := drivers[r.Driver]
+			if d == nil {
+				d = &volumeCalls{
+					nodeOf: map[string]string{}, staged: map[[2]string]bool{}, published: map[[2]string]bool{}, single: map[string]bool{},
+					until: map[string]time.Time{},
+				}
+				drivers[r.Driver] = d
+			}
+			if err := d.see(entry, r, away); err != nil {
+				return about(r.Driver, "%s %s at %s: %w", entry.Actor, r.Method, entry.Time.Format("15:04:05.000"), err)
+			}
+		}
+	}
+	return nil
+}
+
+// isAway reports whether volumes may be detached from a node by force.
+func isAway(obj any) bool {
+	node, ok := obj.(*v1.Node)
+	if !ok || node == nil {
+		return true
+	}
+	ready := slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue })
+	return !ready || slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeOutOfService })
+}
+
+func (d *volumeCalls) see(entry trace.Entry, rpc trace.RPC, away map[string]bool) error {
+	volume, _ := rpc.Request["volume_id"].(string)
+	here, done := [2]string{volume, rpc.Machine}, rpc.Code == "OK"
+	if err := d.twice(entry, rpc, volume); err != nil {
+		return err
+	}
+	switch rpc.Method {
+	case "NodeGetInfo":
+		if id, ok := rpc.Answer["node_id"].(string); ok {
+			d.nodeOf[id] = rpc.Machine
+		}
+	case "NodeStageVolume":
+		d.stages = true
+		if isSingle(rpc.Request["volume_capability"]) {
+			for at := range d.staged {
+				if at[0] == volume && at[1] != rpc.Machine && !away[at[1]] {
+					return fmt.Errorf("volume %s is for one node: it is staged on %s, and on %s already", volume, rpc.Machine, at[1])
+				}
+			}
+		}
+		if done {
+			d.staged[here] = true
+		}
+	case "NodePublishVolume":
+		if d.stages && !d.staged[here] {
+			return fmt.Errorf("volume %s is published on %s, where it is not staged", volume, rpc.Machine)
+		}
+		if done {
+			d.published[here] = true
+		}
+	case "NodeUnpublishVolume":
+		if done {
+			delete(d.published, here)
+		}
+	case "NodeUnstageVolume":
+		if done {
+			delete(d.staged, here)
+		}
+	case "ControllerUnpublishVolume":
+		id, _ := rpc.Request["node_id"].(string)
+		there := [2]string{volume, d.nodeOf[id]}
+		switch {
+		case away[there[1]]:
+			delete(d.staged, there)
+			delete(d.published, there)
+		case d.published[there]:
+			return fmt.Errorf("volume %s is unpublished from %s before NodeUnpublishVolume has succeeded there", volume, there[1])
+		case d.staged[there]:
+			return fmt.Errorf("volume %s is unpublished from %s before NodeUnstageVolume has succeeded there", volume, there[1])
+		}
+	}
+	return nil
+}
+
+// twice returns an error for a call that began while the same one was under way.
+func (d *volumeCalls) twice(entry trace.Entry, rpc trace.RPC, volume string) error {
+	if volume == "" {
+		return nil
+	}
+	target, _ := rpc.Request["target_path"].(string)
+	node, _ := rpc.Request["node_id"].(string)
+	call := strings.Join([]string{entry.Actor, rpc.Machine, rpc.Method, volume, target, node}, " ")
+	if begin := entry.Time.Add(-rpc.Took); begin.Before(d.until[call]) {
+		return fmt.Errorf("volume %s: it begins while the same call is under way", volume)
+	}
+	d.until[call] = entry.Time
+	return nil
+}
+
+// isSingle reports whether a capability is for one node.
+func isSingle(capability any) bool {
+	fields, _ := capability.(map[string]any)
+	access, _ := fields["access_mode"].(map[string]any)
+	mode, _ := access["mode"].(string)
+	return strings.HasPrefix(mode, "SINGLE_NODE")
+}
+
+// ownBreach stands for a breach of these rules that no known fault of Kubernetes explains.
+var ownBreach = &UpstreamFault{Text: "a rule of CSI is broken by the callers of a driver: that is a bug of Kubernetes, or of this library; please report the replay line"}
