@@ -32,6 +32,8 @@ type exploreOptions struct {
 	replay      string
 	format      string
 	script      string
+	accept      string
+	accepted    []string
 	stay        bool
 	upstream    bool
 }
@@ -112,6 +114,7 @@ played does not do the same twice; 130 interrupted.`,
 	flags.StringSliceVar(&o.expect, "expect", nil, "`OBJECT=STATE` of what does not work in the plain run and is meant so, for example pvc/spare=Pending")
 	flags.StringVar(&o.replay, "replay", "", "repeat the run of this `LINE` alone")
 	flags.StringVarP(&o.format, "output", "o", "", "`FORMAT` of the output: json, or text (the default)")
+	flags.StringVar(&o.accept, "accept", "", "`FILE` with the keys of failures that are known, a line each; such a failure exits with 0")
 	flags.StringVar(&o.script, "script", "", "write what was found as a script of storagesim story to `FILE`")
 	flags.BoolVar(&o.upstream, "upstream", false, "fail by the faults of Kubernetes itself, too")
 	flags.BoolVar(&o.stay, "keep-objects", false, "delete nothing at the end of a run")
@@ -166,6 +169,9 @@ func (o *exploreOptions) config() (explore.Config, error) {
 		if _, err := explore.Parse(o.replay); err != nil {
 			return cfg, err
 		}
+	}
+	if err := o.readAccepted(); err != nil {
+		return cfg, err
 	}
 	servers, err := nfsServers(o.nfs)
 	cfg.Cluster = storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), NFSServers: servers}
@@ -239,8 +245,13 @@ func deleted(ctx context.Context, c *storagesim.Cluster, objects []manifest.Obje
 	return gone, nil
 }
 
-// found is the output in JSON.
+// foundVersion is the version of the output in JSON. It grows when a field changes its meaning or goes; new fields may
+// come without that.
+const foundVersion = 1
+
+// found is the output in JSON, which docs/36-explore-your-provisioner.md describes.
 type found struct {
+	Version  int              `json:"version"`
 	Runs     int              `json:"runs"`
 	Coverage explore.Coverage `json:"coverage"`
 	Failure  *foundFailure    `json:"failure,omitempty"`
@@ -259,13 +270,18 @@ type foundFailure struct {
 	Run      int    `json:"run"`
 	Strategy string `json:"strategy,omitempty"`
 	Rule     string `json:"rule,omitempty"`
-	Error    string `json:"error"`
+	// Reason stays the same when the failure is made smaller; Key is its text, a line for --accept.
+	Reason explore.Reason `json:"reason"`
+	Key    string         `json:"key"`
+	Error  string         `json:"error"`
 	// Acts lists the acts of the user that the failure needs.
 	Acts   []string `json:"acts"`
 	Replay string   `json:"replay"`
 	Story  string   `json:"story"`
 	// Upstream is the fault of Kubernetes itself by which the run fails.
 	Upstream string `json:"upstream,omitempty"`
+	// Accepted is set if --accept has the failure: the exit code is 0.
+	Accepted bool `json:"accepted,omitempty"`
 }
 
 // report prints what an exploration found. A failure is told on out.
@@ -275,9 +291,12 @@ func (o *exploreOptions) report(out io.Writer, report explore.Report, err error)
 		return withCode(err)
 	}
 	if o.format == "json" {
-		answer := found{Runs: report.Runs, Coverage: report.Coverage}
+		answer := found{Version: foundVersion, Runs: report.Runs, Coverage: report.Coverage}
 		if failed {
-			answer.Failure = &foundFailure{f.Run, f.Strategy, f.Rule(), f.Err.Error(), f.Acts, f.Plan.String(), f.Story, ""}
+			answer.Failure = &foundFailure{
+				Run: f.Run, Strategy: f.Strategy, Rule: f.Rule(), Reason: f.Reason(), Key: f.Reason().String(), Error: f.Err.Error(),
+				Acts: f.Acts, Replay: f.Plan.String(), Story: f.Story, Accepted: o.accepts(f),
+			}
 			if f.Upstream != nil {
 				answer.Failure.Upstream = f.Upstream.String()
 			}
@@ -291,16 +310,38 @@ func (o *exploreOptions) report(out io.Writer, report explore.Report, err error)
 		if werr := encoder.Encode(answer); werr != nil {
 			return werr
 		}
-	} else if werr := printFound(out, report, f, o.replay != ""); werr != nil {
+	} else if werr := printFound(out, report, f, o.replay != "", failed && o.accepts(f)); werr != nil {
 		return werr
 	}
 	switch {
-	case !failed:
+	case !failed || o.accepts(f):
 		return nil
 	case f.Upstream != nil:
 		return codedError{quietError{err}, exitUpstream}
 	}
 	return quietError{err}
+}
+
+// accepts reports whether the file of --accept has a failure.
+func (o *exploreOptions) accepts(f *explore.Failure) bool {
+	return slices.Contains(o.accepted, f.Reason().String())
+}
+
+// readAccepted reads the file of --accept: a line for each failure that is known, and # for comments.
+func (o *exploreOptions) readAccepted() error {
+	if o.accept == "" {
+		return nil
+	}
+	text, err := os.ReadFile(o.accept)
+	if err != nil {
+		return fmt.Errorf("--accept: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			o.accepted = append(o.accepted, line)
+		}
+	}
+	return nil
 }
 
 // withCode gives an error of an exploration its exit code.
@@ -314,11 +355,13 @@ func withCode(err error) error {
 	return err
 }
 
-func printFound(out io.Writer, report explore.Report, f *explore.Failure, replayed bool) error {
+func printFound(out io.Writer, report explore.Report, f *explore.Failure, replayed, accepted bool) error {
 	var err error
 	switch {
+	case accepted:
+		_, err = fmt.Fprintf(out, "Run %d fails, and that is accepted: %s\n", f.Run, f.Reason())
 	case f != nil:
-		_, err = fmt.Fprintln(out, strings.TrimRight(f.Error(), "\n"))
+		_, err = fmt.Fprintf(out, "%s\nkey %s\n", strings.TrimRight(f.Error(), "\n"), f.Reason())
 	case replayed:
 		_, err = fmt.Fprintln(out, "Nothing was found in this run.")
 	default:

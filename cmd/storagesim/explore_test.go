@@ -24,6 +24,14 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 	require.Regexp(t, `^x1;faults=1:rancher\.io/local-path:delete:pods:[a-z-]+;without=[\d,]+$`, answer.Failure.Replay)
 	require.Equal(t, []string{"apply storageclasses/local-path", "apply persistentvolumeclaims/default/data", "apply pods/default/web"}, answer.Failure.Acts)
 	require.Equal(t, answer.Failure.Run, answer.Runs)
+	require.Equal(t, 1, answer.Version)
+	require.Equal(t, "nothing leaks: helper pod of local-path-storage/helper-pod-create-pvc-", answer.Failure.Key)
+
+	accept := filepath.Join(t.TempDir(), "accepted.txt")
+	require.NoError(t, os.WriteFile(accept, []byte("# known, see the tracker\n\n"+answer.Failure.Key+"\n"), 0o600))
+	code, out, _ = command(t, "", "explore", "-f", path, "--runs", "200", "--strategies", "faults", "--accept", accept)
+	require.Equal(t, 0, code)
+	require.Regexp(t, `^Run \d+ fails, and that is accepted: nothing leaks: helper pod of `, out)
 
 	code, out, _ = command(t, "", "explore", "-f", path, "--replay", answer.Failure.Replay)
 	require.Equal(t, 1, code)
@@ -135,6 +143,7 @@ func TestAWrongExplorationIsRefusedBeforeAnythingIsRead(t *testing.T) {
 		"-f x --except leaks":                `--except: there is no rule "leaks"; there are ["one owner"`,
 		"-f x --replay y1":                   `it begins with "y1", and this version of storagesim plays lines that begin with "x1"`,
 		"-f x --time -1s":                    "--time -1s: the time must not be negative",
+		"-f x --accept nowhere.txt":          "--accept: open nowhere.txt: no such file",
 		"-f x -o yaml":                       `-o: unknown format "yaml": it must be text or json`,
 		"-f x --csi-endpoint unix:///x.sock": "--csi-endpoint: a driver in another process does not repeat itself",
 	} {

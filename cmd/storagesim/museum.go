@@ -103,5 +103,5 @@ func show(ctx context.Context, out io.Writer, e museum.Exhibit, fixed, find bool
 		_, werr := fmt.Fprintln(out, strings.TrimRight(f.Error(), "\n"))
 		return errors.Join(werr, quietError{err})
 	}
-	return printFound(out, report, nil, !find)
+	return printFound(out, report, nil, !find, false)
 }
