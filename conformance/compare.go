@@ -59,7 +59,7 @@ func (r *replay) compare(i int, got *observed) []Difference {
 	return slices.Concat(
 		compareRefusals(recorded.refusals, got.refusals),
 		compareWrites(apart(doubtful.leaveOut(slices.DeleteFunc(recorded.writes, left))), apart(doubtful.leaveOut(slices.DeleteFunc(got.writes, left)))),
-		compareEvents(without(recorded.events, optional), without(got.events, optional), got.repeated),
+		compareEvents(leaveOut(recorded.events, optional), leaveOut(got.events, optional), got.repeated),
 		r.compareFiles(step.Files, got.files),
 		compareEnded(step.Ended, got.ended),
 		compareLeft(step.Left, got.left, got.gone),
@@ -156,10 +156,10 @@ func expectations(entries []Entry) *observed {
 		switch {
 		case e.Event != "":
 			about, _ := e.Object.(string)
-			want.events = append(want.events, eventText(e.Actor, e.Type, e.Event, about))
+			want.events = append(want.events, said{e.Actor, e.Type, e.Event, about, comparedText(e.Message)})
 		case !compared(resource):
 		case e.Actor == storagesim.User && e.Code >= 400:
-			r := refusal{request: e.Verb + " " + e.Resource + " " + e.Name, code: e.Code, reason: e.Reason}
+			r := refusal{request: e.Verb + " " + e.Resource + " " + e.Name, code: e.Code, reason: e.Reason, message: problems(comparedText(e.Message))}
 			if e.Code == 422 {
 				r.fields, r.cut = invalidFields(e.Message), isCut(e.Message)
 			}
@@ -221,7 +221,7 @@ func (r refusal) agrees(got refusal) bool {
 	if r.cut {
 		return len(without(r.fields, got.fields)) == 0
 	}
-	return slices.Equal(r.fields, got.fields)
+	return r.message == got.message && slices.Equal(r.fields, got.fields)
 }
 
 // isCut reports whether a message was cut by the recorder, which did so after 300
@@ -309,7 +309,7 @@ func (r refusal) String() string {
 	if len(r.fields) > 0 {
 		s += " for " + strings.Join(r.fields, ", ")
 	}
-	return s
+	return withMessage(s, r.message)
 }
 
 // at returns the text of element i, "nothing" if there is none.
@@ -322,16 +322,16 @@ func at[T fmt.Stringer](list []T, i int) string {
 
 // compareEvents compares the sets of events. What the simulation only repeated may
 // have been recorded as a first occurrence, or not at all.
-func compareEvents(want, got, repeated []string) []Difference {
+func compareEvents(want, got, repeated []said) []Difference {
 	missing, extra := without(without(want, got), repeated), without(got, want)
 	var all []Difference
 	for i := range max(len(missing), len(extra)) {
 		d := Difference{Object: "events", Wanted: "nothing more", Got: "nothing"}
 		if i < len(missing) {
-			d.Wanted = missing[i]
+			d.Wanted = missing[i].String()
 		}
 		if i < len(extra) {
-			d.Got = extra[i]
+			d.Got = extra[i].String()
 		}
 		all = append(all, d)
 	}
@@ -339,8 +339,8 @@ func compareEvents(want, got, repeated []string) []Difference {
 }
 
 // without returns the elements of list that are not in other.
-func without(list, other []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+func without[T comparable](list, other []T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(other, v) })
 }
 
 // compareObjects compares the state at the end.

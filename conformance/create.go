@@ -119,10 +119,15 @@ func (r *replay) create(objects []json.RawMessage) error {
 			m.SetNamespace(metav1.NamespaceDefault)
 		}
 		req := api.Request{Verb: "create", Resource: res.GroupVersionResource(), Namespace: m.GetNamespace(), Object: obj}
-		if err := r.request(req); err != nil {
+		quiet := r.afterCreate
+		refused, err := r.request(req)
+		if err != nil {
 			return err
 		}
-		if err := r.rest(r.afterCreate); err != nil {
+		if refused {
+			quiet = afterRefusal
+		}
+		if err := r.rest(quiet); err != nil {
 			return err
 		}
 	}

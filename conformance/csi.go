@@ -245,7 +245,7 @@ func ofDriver(calls []DriverCall, driver string) (found driverCalls) {
 		if !slices.Contains(found.methods, c.Method) {
 			found.methods = append(found.methods, c.Method)
 		}
-		kind := fmt.Sprintf("%s on %s: %s %s", c.Method, c.Side, c.Code, text(comparable(c.Request)))
+		kind := fmt.Sprintf("%s on %s: %s %s", c.Method, c.Side, c.Code, text(withoutChance(c.Request)))
 		if !slices.Contains(found.kinds, kind) {
 			found.kinds = append(found.kinds, kind)
 		}
@@ -253,14 +253,14 @@ func ofDriver(calls []DriverCall, driver string) (found driverCalls) {
 	return found
 }
 
-// comparable returns a field of a request without what cannot be compared: the values of secrets,
+// withoutChance returns a field of a request without what cannot be compared: the values of secrets,
 // which a trace does not have, and the kind of numbers.
-func comparable(value any) any {
+func withoutChance(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		fields := map[string]any{}
 		for key, field := range value {
-			fields[key] = comparable(field)
+			fields[key] = withoutChance(field)
 			if secrets, ok := field.(map[string]any); ok && key == "secrets" {
 				fields[key] = sortedKeys(secrets)
 			}
@@ -272,7 +272,7 @@ func comparable(value any) any {
 	case []any:
 		list := make([]any, len(value))
 		for i := range value {
-			list[i] = comparable(value[i])
+			list[i] = withoutChance(value[i])
 		}
 		return list
 	case float64:

@@ -27,7 +27,8 @@
 //   - seeded: a bounded number of random interleavings, in which others also run
 //     between the requests of one step, and the recorder is up to half a second slow.
 //     Where one agrees longer than the others, the search goes on from there, step by
-//     step, with other seeds and other phases of the resync.
+//     step, with other seeds and other phases of the resync;
+//   - in as many schedules again, steps before the one that differs are varied, too.
 //
 // A rule that the simulation breaks is broken in every schedule. A search ends early
 // when a difference stays the same whatever is tried. testdata/known has a file for

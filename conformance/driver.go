@@ -178,7 +178,11 @@ func (n *testNode) NodePublishVolume(_ context.Context, req *csipb.NodePublishVo
 	if req.GetVolumeCapability().GetBlock() != nil {
 		return &csipb.NodePublishVolumeResponse{}, n.answer(n.device(req.GetVolumeId(), req.GetTargetPath()))
 	}
-	return &csipb.NodePublishVolumeResponse{}, n.answer(n.bind(req.GetStagingTargetPath(), req.GetTargetPath()))
+	source := req.GetStagingTargetPath()
+	if source == "" { // a volume of the pod's own is not staged
+		source = path.Join(volumesDir, path.Base(req.GetVolumeId()))
+	}
+	return &csipb.NodePublishVolumeResponse{}, n.answer(n.bind(source, req.GetTargetPath()))
 }
 
 // device mounts the file that is a volume's device on another; both are made.

@@ -27,7 +27,9 @@ type observer struct {
 
 	step  *observed
 	err   error           // the first write that could not be observed
-	said  map[string]bool // events seen before, by their objects' keys and by their texts
+	seen  map[string]bool // the keys of Event objects seen before
+	known map[string]bool // those known to newEvents
+	said  map[said]bool   // the events seen before
 	heard int             // how much of the trace has been read
 	// simulated reports, in a case with kubelets, whether an actor's writes count; nil means all do.
 	simulated func(actor string) bool
@@ -36,8 +38,8 @@ type observer struct {
 // observed holds the writes, events, refusals and calls of one step.
 type observed struct {
 	writes   []write
-	events   []string // first occurrences
-	repeated []string // later ones
+	events   []said // first occurrences
+	repeated []said // later ones
 	refusals []refusal
 	files    []File
 	calls    []DriverCall
@@ -63,12 +65,13 @@ type refusal struct {
 	request string // "patch persistentvolumes pv"
 	code    int
 	reason  string
+	message string   // as texts are compared
 	fields  []string // for 422
 	cut     bool     // the recorder cut the message, and so perhaps fields
 }
 
 func newObserver(cluster *storagesim.Cluster, uids *uids) *observer {
-	o := &observer{cluster: cluster, uids: uids, said: map[string]bool{}}
+	o := &observer{cluster: cluster, uids: uids, seen: map[string]bool{}, known: map[string]bool{}, said: map[said]bool{}}
 	cluster.Server().OnWrite(o.onWrite)
 	return o
 }
@@ -90,9 +93,9 @@ func (o *observer) end() (*observed, error) {
 	for _, e := range list.Items {
 		about := o.uids.hide(objectKey(e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name))
 		actor := actorOf(cmp.Or(e.Source.Component, e.ReportingController), cmp.Or(e.Source.Host, e.ReportingInstance))
-		event := eventText(actor, e.Type, e.Reason, about)
-		if key := e.Namespace + "/" + e.Name; !o.said[key] {
-			o.said[key] = true
+		event := said{actor, e.Type, e.Reason, about, comparedText(o.uids.hide(e.Message))}
+		if key := e.Namespace + "/" + e.Name; !o.seen[key] {
+			o.seen[key] = true
 			if o.simulated != nil && o.said[event] { // of an earlier object of that name
 				o.step.repeated = append(o.step.repeated, event)
 				continue
@@ -106,23 +109,47 @@ func (o *observer) end() (*observed, error) {
 	return o.step, nil
 }
 
-// listen reads what has been said since it was called last. A new event is a write for
-// which the recorder waited; a repeated one is not.
+// listen reads what has been said since it was called last. A new Event object is a write for
+// which the recorder waited, also if its text was said before; a repeated event is not.
 func (o *observer) listen() {
 	log := o.cluster.Engine().Trace()
+	var fresh map[eventKey]bool
 	for _, entry := range log.Since(o.heard) {
 		e, ok := entry.Record.(trace.Event)
 		if !ok {
 			continue
 		}
-		if !e.Repeated {
+		if fresh == nil {
+			fresh = o.newEvents()
+		}
+		if !e.Repeated || fresh[eventKey{e.About.Kind, e.About.Namespace, e.About.Name, e.Reason, e.Message}] {
 			o.lastWrite = later(o.lastWrite, entry.Time)
 		}
 		if o.step != nil {
-			o.step.repeated = append(o.step.repeated, eventText(recordedActor(entry.Actor), e.Type, e.Reason, o.uids.hide(objectKey(e.About.Kind, e.About.Namespace, e.About.Name))))
+			about := o.uids.hide(objectKey(e.About.Kind, e.About.Namespace, e.About.Name))
+			o.step.repeated = append(o.step.repeated, said{recordedActor(entry.Actor), e.Type, e.Reason, about, comparedText(o.uids.hide(e.Message))})
 		}
 	}
 	o.heard = log.Len()
+}
+
+// eventKey is by what a record of an event is found to be that of an Event object.
+type eventKey struct{ kind, namespace, name, reason, message string }
+
+// newEvents returns the Event objects that were not there when it was called last.
+func (o *observer) newEvents() map[eventKey]bool {
+	found := map[eventKey]bool{}
+	list, err := o.cluster.Client().CoreV1().Events("").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return found // the server always lists
+	}
+	for _, e := range list.Items {
+		if key := e.Namespace + "/" + e.Name; !o.known[key] {
+			o.known[key] = true
+			found[eventKey{e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Reason, e.Message}] = true
+		}
+	}
+	return found
 }
 
 func later(a, b time.Time) time.Time {
@@ -168,10 +195,6 @@ func userAgent(actor string) string {
 	return actor
 }
 
-func eventText(actor, eventtype, reason, object string) string {
-	return strings.Join([]string{actor, eventtype, reason, object}, " ")
-}
-
 // compared reports whether writes to a resource count.
 func compared(resource string) bool {
 	switch resource {
@@ -204,7 +227,7 @@ func (o *observer) onWrite(w trace.Write) {
 	switch {
 	case w.Actor == storagesim.User && w.Err != nil:
 		r := refusal{request: o.uids.hide(w.Verb + " " + slash(w.Resource.Resource, w.Subresource) + " " + nameOf(w.Namespace, w.Name)), code: w.Code}
-		r.reason = string(apierrors.ReasonForError(w.Err))
+		r.reason, r.message = string(apierrors.ReasonForError(w.Err)), problems(comparedText(o.uids.hide(w.Err.Error())))
 		if r.code == 422 {
 			r.fields = invalidFields(w.Err.Error())
 		}

@@ -348,8 +348,20 @@ func (a Action) check() error {
 	if a.Quiet != nil && *a.Quiet < 0 {
 		return fmt.Errorf("quiet: %v s is negative", *a.Quiet)
 	}
+	times := map[string]float64{"wait": a.Wait, "most": a.Most}
+	if a.Quiet != nil {
+		times["quiet"] = *a.Quiet
+	}
+	for _, field := range sortedKeys(times) {
+		if times[field] > longest {
+			return fmt.Errorf("%s: %v s is too long; at most %v s can pass in a step", field, times[field], float64(longest))
+		}
+	}
 	return nil
 }
+
+// longest is the number of seconds that may pass in a step: a day.
+const longest = 24 * 60 * 60
 
 // quiet returns the time without a write after which the step is over.
 func (a Action) quiet(normally time.Duration) time.Duration {

@@ -25,6 +25,7 @@ func actors() []string {
 	return []string{
 		storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection,
 		storagesim.EphemeralVolumes, storagesim.VolumeExpansion, storagesim.StatefulSets, storagesim.AttachDetach, storagesim.Scheduler,
+		storagesim.PodGC,
 		storagesim.SnapshotController, // once the kinds of snapshots are there
 	}
 }
@@ -32,8 +33,11 @@ func actors() []string {
 // withKubelets returns the actors that only recordings of the whole stack have: they act on
 // what kubelets do or do not do.
 func withKubelets() []string {
-	return append(actors(), storagesim.GarbageCollection, storagesim.NodeLifecycle, storagesim.TaintEviction, storagesim.PodGC)
+	return append(actors(), storagesim.GarbageCollection, storagesim.NodeLifecycle, storagesim.TaintEviction)
 }
+
+// afterRefusal is the time without a write after a refused creation before the next object is created.
+const afterRefusal = 250 * time.Millisecond
 
 // restLimit is the virtual time that a step may take to come to rest.
 const restLimit = 30 * time.Minute
@@ -291,7 +295,7 @@ func (r *replay) delete(refs []string, grace *int64) error {
 			options.GracePeriodSeconds = grace
 		}
 		req := api.Request{Verb: "delete", Resource: res.GroupVersionResource(), Namespace: namespace, Name: name, Delete: options}
-		if err := r.request(req); err != nil {
+		if _, err := r.request(req); err != nil {
 			return err
 		}
 		if err := r.meanwhile(); err != nil {
@@ -318,10 +322,11 @@ func (r *replay) patch(p Patch) error {
 	if patchTypes[p.Type] == types.ApplyPatchType {
 		options.FieldManager = "kubectl"
 	}
-	return r.request(api.Request{
+	_, err = r.request(api.Request{
 		Verb: "patch", Resource: res.GroupVersionResource(), Subresource: p.Subresource, Namespace: namespace, Name: name,
 		PatchType: patchTypes[p.Type], Patch: []byte(filled), Write: options,
 	})
+	return err
 }
 
 // patchTypes are the types of patches by what recordings call them.
@@ -352,12 +357,12 @@ func (r *replay) attachments(node string, do func(name string) error) error {
 
 // request makes the user's request. That it is refused is something to compare;
 // anything but an answer of the API server is not.
-func (r *replay) request(req api.Request) error {
-	_, err := r.client.Do(context.Background(), req)
+func (r *replay) request(req api.Request) (refused bool, err error) {
+	_, err = r.client.Do(context.Background(), req)
 	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
-		return bad("%s %s: %w", req.Verb, req.Resource.Resource, err)
+		return false, bad("%s %s: %w", req.Verb, req.Resource.Resource, err)
 	}
-	return nil
+	return err != nil, nil
 }
 
 // resolve takes "pvc/data" or "pvc/namespace/data" apart.

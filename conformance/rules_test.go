@@ -42,14 +42,14 @@ func TestAStepWaitsUntilEventsHaveEndedToo(t *testing.T) {
 
 func TestARepeatedEventMayBeThereOrNot(t *testing.T) {
 	tests := map[string]struct {
-		want, got, repeated []string
+		want, got, repeated []said
 		differ              bool
 	}{
-		"the same":                           {[]string{"a"}, []string{"a"}, []string{"a"}, false},
-		"recorded, and repeated here":        {[]string{"a"}, nil, []string{"a"}, false},
-		"not recorded, and repeated here":    {nil, nil, []string{"a"}, false},
-		"not recorded, and new here":         {nil, []string{"a"}, []string{"a"}, true},
-		"recorded, and not said here at all": {[]string{"a"}, nil, []string{"b"}, true},
+		"the same":                           {[]said{{message: "a"}}, []said{{message: "a"}}, []said{{message: "a"}}, false},
+		"recorded, and repeated here":        {[]said{{message: "a"}}, nil, []said{{message: "a"}}, false},
+		"not recorded, and repeated here":    {nil, nil, []said{{message: "a"}}, false},
+		"not recorded, and new here":         {nil, []said{{message: "a"}}, []said{{message: "a"}}, true},
+		"recorded, and not said here at all": {[]said{{message: "a"}}, nil, []said{{message: "b"}}, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -58,6 +58,28 @@ func (s Schedule) then(step int, seed uint64) Schedule {
 	return s
 }
 
+// only returns s with another way to choose in one step.
+func (s Schedule) only(step int, seed uint64) Schedule {
+	before := Turn{}
+	var turns, after []Turn
+	for _, t := range s.Turns {
+		switch {
+		case t.Step < step:
+			turns, before = append(turns, t), t
+		case t.Step == step:
+			before = t
+		default:
+			after = append(after, t)
+		}
+	}
+	turns = append(turns, Turn{step, seed})
+	if len(after) == 0 || after[0].Step > step+1 {
+		turns = append(turns, Turn{step + 1, before.Seed})
+	}
+	s.Turns = append(turns, after...)
+	return s
+}
+
 // steering is the engine.Policy of a replay: it follows a Schedule's turns.
 type steering struct {
 	turns []Turn

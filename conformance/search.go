@@ -31,7 +31,9 @@ type search struct {
 	tried uint64        // seeded schedules so far
 	runs  int           // schedules so far
 
-	stuck int // how many tries in a row met the best one's difference
+	// earlier is set in the second half of a search, which also varies the steps before the one that differs.
+	earlier bool
+	stuck   int // how many tries in a row met the best one's difference
 
 	starts []*start
 	inOrder,
@@ -74,7 +76,7 @@ func newSearch(rec *Recording, limit chan struct{}) *search {
 // cores returns a place for each core that may be used.
 func cores() chan struct{} { return make(chan struct{}, runtime.GOMAXPROCS(0)) }
 
-// run tries at most so many seeded schedules. It returns the outcome that agrees, or
+// run tries at most so many seeded schedules, and as many that vary earlier steps, too. It returns the outcome that agrees, or
 // that in order.
 func (s *search) run(seeds int) (outcome, error) {
 	first := s.try([]Schedule{{}})[0]
@@ -92,9 +94,12 @@ func (s *search) run(seeds int) (outcome, error) {
 	if found, done, err := s.take(s.try(phases)); done {
 		return found, err
 	}
-	for s.tried < uint64(seeds) && !s.hopeless() {
-		if found, done, err := s.take(s.try(s.next(min(batch, seeds-int(s.tried))))); done {
-			return found, err
+	for _, s.earlier = range []bool{false, true} {
+		s.stuck = 0
+		for end := s.tried + uint64(seeds); s.tried < end && !s.hopeless(); {
+			if found, done, err := s.take(s.try(s.next(min(batch, int(end-s.tried))))); done {
+				return found, err
+			}
 		}
 	}
 	return s.inOrder, nil
@@ -131,9 +136,14 @@ func (s *search) next(n int) []Schedule {
 }
 
 // variant makes a schedule from a start: with another resync phase, or with another
-// seed for its first step or for all of the rest.
+// seed for its first step or for all of the rest. In the second half of a search it is each other time one with
+// another seed for one of the steps before: what differs may have been decided there, although that step agreed.
 func (s *search) variant(from *start) Schedule {
 	schedule := from.schedule
+	if s.earlier && from.tries%2 == 0 && from.step > 1 {
+		earlier := 1 + int(s.tried)%(from.step-1)
+		return schedule.only(earlier, s.tried)
+	}
 	if from.tries%3 == 0 && len(schedule.Turns) > 0 {
 		// 7 and 30 have no common divisor: every half second has its turn.
 		schedule.Phase = (schedule.Phase + time.Duration(from.tries/3*7%30)*resync/30) % resync

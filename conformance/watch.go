@@ -38,7 +38,7 @@ type Watcher struct {
 // Watch begins to observe a cluster, which is not driven yet. The driver is the one whose calls
 // count; its Options must have the watcher's Intercept.
 func Watch(cluster *storagesim.Cluster, driver string) *Watcher {
-	o := &observer{cluster: cluster, uids: newUIDs(), said: map[string]bool{}, simulated: func(string) bool { return true }}
+	o := &observer{cluster: cluster, uids: newUIDs(), seen: map[string]bool{}, known: map[string]bool{}, said: map[said]bool{}, simulated: func(string) bool { return true }}
 	w := &Watcher{observer: o, driver: driver, last: time.Now()}
 	for _, obj := range cluster.Server().Objects() {
 		o.uids.learn(obj.GetObjectKind().GroupVersionKind().Kind, obj)
@@ -164,6 +164,7 @@ func (o *Observation) Writers() []string {
 //   - of a deletion it counts that it was asked for: whether the object went with it depends on
 //     whose finalizer was the last;
 //   - an object whose name the server made is known by what it was created with;
+//   - of an event the message is not compared: it may name what the server made up;
 //   - an event about an object without a name is left out: snapshot-controller v8.7.0 records one
 //     if the write before it was refused (updateSnapshotErrorStatusWithEvent), which it tries again.
 func CompareRuns(want, got []*Observation) []Difference {
@@ -177,7 +178,7 @@ func CompareRuns(want, got []*Observation) []Difference {
 		found := slices.Concat(
 			compareRefusals(w.refusals, g.refusals),
 			compareWrites(concurrent(w.writes, wantNames), concurrent(g.writes, gotNames)),
-			compareEvents(named(w.events), without(named(g.events), w.repeated), g.repeated),
+			compareEvents(named(w.events), without(named(g.events), textless(w.repeated)), textless(g.repeated)),
 			compareCalls(w.calls, g.calls))
 		for _, d := range found {
 			d.Step, d.Of = i+1, len(want)
@@ -213,9 +214,7 @@ func overcome(o *observed) *observed {
 		}
 	}
 	if failed {
-		left.events = slices.DeleteFunc(slices.Clone(o.events), func(e string) bool {
-			return strings.HasPrefix(e, storagesim.AttachDetach+" Warning FailedAttachVolume ")
-		})
+		left.events = slices.DeleteFunc(slices.Clone(o.events), func(e said) bool { return e.actor == storagesim.AttachDetach && e.reason == "FailedAttachVolume" })
 	}
 	return &left
 }
@@ -253,9 +252,9 @@ func nameless(object map[string]any) map[string]any {
 	return object
 }
 
-// named returns the events about objects that have a name.
-func named(events []string) []string {
-	return slices.DeleteFunc(slices.Clone(events), func(e string) bool { return strings.HasSuffix(e, "/") })
+// named returns the events about objects that have a name, without their messages.
+func named(events []said) []said {
+	return slices.DeleteFunc(textless(events), func(e said) bool { return strings.HasSuffix(e.object, "/") })
 }
 
 // claimGuards are the finalizers by which several components keep a claim, by who adds and

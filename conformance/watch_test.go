@@ -16,22 +16,22 @@ func TestRunsAreComparedWithoutTheOrderOfThoseWhoRanAtTheSameTime(t *testing.T) 
 	guardedLater := guarded
 	guardedLater.changed = finalizers("external-attacher/x")
 	provision := DriverCall{Driver: "csi.storagesim.io", Method: "CreateVolume", Side: "controller", Code: "OK", Request: map[string]any{"name": "pvc-1"}}
-	run := func(calls []DriverCall, events []string, writes ...write) []*Observation {
+	run := func(calls []DriverCall, events []said, writes ...write) []*Observation {
 		return []*Observation{{name: "step", observed: &observed{writes: writes, calls: calls, events: events}}}
 	}
-	want := run([]DriverCall{provision}, []string{"csi-provisioner Normal Provisioning x"}, attached, bound, guarded)
+	want := run([]DriverCall{provision}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, attached, bound, guarded)
 
-	same := run([]DriverCall{provision, provision}, []string{"csi-provisioner Normal Provisioning x"}, guardedLater, bound, attached, attached)
+	same := run([]DriverCall{provision, provision}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, guardedLater, bound, attached, attached)
 	require.Empty(t, CompareRuns(want, same))
 
 	other := provision
 	other.Request = map[string]any{"name": "pvc-2"}
 	changed := attached
 	changed.changed = map[string]any{"/status/attached": false}
-	require.Len(t, CompareRuns(want, run([]DriverCall{other}, []string{"csi-provisioner Normal Provisioning x"}, attached, bound, guarded)), 1)
+	require.Len(t, CompareRuns(want, run([]DriverCall{other}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, attached, bound, guarded)), 1)
 	require.Len(t, CompareRuns(want, run([]DriverCall{provision}, nil, attached, bound, guarded)), 1)
-	require.Len(t, CompareRuns(want, run([]DriverCall{provision}, []string{"csi-provisioner Normal Provisioning x"}, changed, bound, guarded)), 1)
-	require.Len(t, CompareRuns(want, run([]DriverCall{provision}, []string{"csi-provisioner Normal Provisioning x"}, attached, bound)), 1)
+	require.Len(t, CompareRuns(want, run([]DriverCall{provision}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, changed, bound, guarded)), 1)
+	require.Len(t, CompareRuns(want, run([]DriverCall{provision}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, attached, bound)), 1)
 	require.Len(t, CompareRuns(want, nil), 1)
 }
 
@@ -56,11 +56,11 @@ func TestAFailureToAttachCountsUnlessItIsOvercomeInTheStep(t *testing.T) {
 	attached := write{object: "volumeattachments a", actor: "csi-attacher", verb: "patch", sub: "status", changed: map[string]any{"/status/attached": true}}
 	after := attached
 	after.changed = map[string]any{"/status/attached": true, attachError: nil}
-	event := "attachdetach-controller Warning FailedAttachVolume pod/default/web"
-	run := func(events []string, writes ...write) []*Observation {
+	event := said{actor: "attachdetach-controller", kind: "Warning", reason: "FailedAttachVolume", object: "pod/default/web"}
+	run := func(events []said, writes ...write) []*Observation {
 		return []*Observation{{name: "step", observed: &observed{writes: writes, events: events}}}
 	}
-	require.Empty(t, CompareRuns(run([]string{event}, failed, after), run(nil, attached)))
-	require.Len(t, CompareRuns(run(nil, attached), run([]string{event}, failed)), 2)
-	require.Len(t, CompareRuns(run(nil, attached), run([]string{event}, attached)), 1)
+	require.Empty(t, CompareRuns(run([]said{event}, failed, after), run(nil, attached)))
+	require.Len(t, CompareRuns(run(nil, attached), run([]said{event}, failed)), 2)
+	require.Len(t, CompareRuns(run(nil, attached), run([]said{event}, attached)), 1)
 }

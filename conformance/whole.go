@@ -358,12 +358,12 @@ func claimOf(pod *v1.Pod, v v1.Volume) string { return binding.ClaimOfVolume(pod
 
 // optionalEvents reads from Differs which events of a step, from 0, were there in one of
 // two runs only.
-func (r *Recording) optionalEvents(step int) []string {
-	var events []string
+func (r *Recording) optionalEvents(step int) []said {
+	var events []said
 	for _, line := range r.Differs {
 		if strings.HasPrefix(line, fmt.Sprintf("step %d events: ", step)) {
 			for _, m := range tuple.FindAllStringSubmatch(line, -1) {
-				events = append(events, eventText(m[1], m[2], m[3], m[4]))
+				events = append(events, said{m[1], m[2], m[3], m[4], ""})
 			}
 		}
 	}

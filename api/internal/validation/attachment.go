@@ -38,8 +38,8 @@ func (p *problems) volumeError(e *storagev1.VolumeError, name string) {
 	if e == nil {
 		return
 	}
-	if len(e.Message) > maxVolumeError { // upstream names the wrong limit
-		p.add(field.TooLong(statusPath.Child(name, "message"), "", maxAttachmentMetadata))
+	if len(e.Message) > maxVolumeError {
+		p.add(field.TooLong(statusPath.Child(name, "message"), "", maxVolumeError))
 	}
 	if e.ErrorCode != nil && *e.ErrorCode < 0 {
 		p.invalid(statusPath.Child(name, "errorCode"), *e.ErrorCode, validation.InclusiveRangeError(0, math.MaxInt32))

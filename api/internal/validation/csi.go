@@ -93,7 +93,7 @@ func (p *problems) tokenRequests(requests []storagev1.TokenRequest, path *field.
 func (p *problems) csiDriverUpdate(d, old *storagev1.CSIDriver) {
 	p.csiDriver(&d.Spec)
 	p.immutable(d.Spec.AttachRequired, old.Spec.AttachRequired, specPath.Child("attachedRequired"))
-	p.fixed(d.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes, specPath.Child("volumeLifecycleModes"))
+	p.immutable(d.Spec.VolumeLifecycleModes, old.Spec.VolumeLifecycleModes, specPath.Child("volumeLifecycleModes"))
 }
 
 // csiNode validates a CSINode.

@@ -119,7 +119,7 @@ func TestACSIDriverKeepsWhetherItAttaches(t *testing.T) {
 	})
 	refusesChange(t, apitest.GoodCSIDriver, []refusal{
 		{"attachRequired", "spec: {attachRequired: false}", []string{"spec.attachedRequired: Invalid value: false: field is immutable"}},
-		{"life cycles", "spec: {volumeLifecycleModes: [Ephemeral]}", []string{`spec.volumeLifecycleModes: Invalid value: null: field is immutable`}},
+		{"life cycles", "spec: {volumeLifecycleModes: [Ephemeral]}", []string{`spec.volumeLifecycleModes: Invalid value: ["Ephemeral"]: field is immutable`}},
 		{"but podInfoOnMount may change", "spec: {podInfoOnMount: true}", nil},
 		{"but storageCapacity may change", "spec: {storageCapacity: true}", nil},
 	})
