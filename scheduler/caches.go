@@ -26,6 +26,8 @@ type caches struct {
 	replicationControllers *control.Cache[*v1.ReplicationController]
 	replicaSets            *control.Cache[*appsv1.ReplicaSet]
 	statefulSets           *control.Cache[*appsv1.StatefulSet]
+	// namespaces is InterPodAffinity's; nil until a pod needs it (followNamespaces).
+	namespaces *control.Cache[*v1.Namespace]
 }
 
 // newCaches follows nodes and storage before pods, so that in order the first

@@ -77,7 +77,7 @@
 //     saves time and finds the same).
 //   - There are the scores of NodeResourcesFit (LeastAllocated),
 //     NodeResourcesBalancedAllocation, NodeAffinity, TaintToleration, PodTopologySpread
-//     (with the default constraints) and VolumeBinding (StorageCapacityScoring, with the
+//     (with the default constraints), InterPodAffinity and VolumeBinding (StorageCapacityScoring, with the
 //     default shape).
 //   - Restoring the assume cache takes off only the very object that was laid
 //     on; upstream goes by resource version.
@@ -86,7 +86,7 @@
 //   - A claim named by two of a pod's volumes is searched a volume twice, as
 //     upstream, although that is not intended: one local volume is then not enough,
 //     and provisioning takes two attempts.
-//   - Left out: inter-pod affinity, dynamic resources, image
+//   - Left out: dynamic resources, image
 //     locality, extenders, profiles and in-tree to CSI migration.
 //
 // # Why a pod has no node

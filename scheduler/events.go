@@ -43,6 +43,7 @@ func (s *scheduler) addAllEventHandlers() {
 }
 
 func (s *scheduler) podAdded(pod *v1.Pod) {
+	s.caches.followNamespaces(s.env, pod)
 	s.cluster.setPod(pod)
 	switch {
 	case s.ours(pod):

@@ -231,5 +231,7 @@ func TestEachPluginRegistersForTheEventsOfUpstream(t *testing.T) {
 		// Upstream registers UpdatePodLabel, which is one of the updates that are not told apart here.
 		"PodTopologySpread: Pod/Add|Delete|UpdatePodToleration|Update",
 		"PodTopologySpread: Node/Add|Delete|UpdateNodeLabel|UpdateNodeTaint",
+		"InterPodAffinity: Pod/Add|Delete|Update",
+		"InterPodAffinity: Node/Add|UpdateNodeLabel",
 	}, table)
 }

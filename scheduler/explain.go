@@ -159,7 +159,11 @@ func stillScheduler(cfg Config, objects []runtime.Object) *scheduler {
 		s.cluster.setNode(node)
 	}
 	for pod := range s.caches.pods.All() {
+		s.caches.followNamespaces(s.env, pod)
 		s.cluster.setPod(pod)
+	}
+	if s.caches.namespaces != nil {
+		fill(s.caches.namespaces, objects)
 	}
 	return s
 }

@@ -104,7 +104,10 @@ type cycle struct {
 	// the latter are the pod's own.
 	spread, spreadScore []*spreadConstraint
 	ownSpread           bool
-	diagnosis           diagnosis // why nodes were passed over
+	// interPod and interPodScores are InterPodAffinity's, for Filter and Score.
+	interPod       interPodState
+	interPodScores termCounts
+	diagnosis      diagnosis // why nodes were passed over
 }
 
 func newCycle(pod *v1.Pod, entry *queuedPod) *cycle {

@@ -37,6 +37,8 @@ type placement struct {
 	node    string
 	request resources
 	claims  []string // keys of its claims
+	// terms holds its affinity to other pods, nil if it has none.
+	terms *affinityTerms
 	// assumed: chosen by us and not yet seen bound in the cache.
 	assumed bool
 }
@@ -53,6 +55,8 @@ type clusterState struct {
 	placed map[types.UID]*placement
 	// claimUsers counts the placed pods that use a claim.
 	claimUsers map[string]int
+	// affine are the placed pods with terms of affinity to other pods, in the order in which they were placed.
+	affine []*placement
 	// priorities counts the placed pods of each priority.
 	priorities map[int32]int
 }
@@ -202,6 +206,9 @@ func (s *clusterState) isAssumed(uid types.UID) bool {
 func (s *clusterState) place(p *placement) {
 	p.request, p.claims = podRequest(p.pod), claimKeys(p.pod)
 	s.placed[p.pod.UID] = p
+	if p.terms, _ = affinityTermsOf(p.pod); p.terms != nil { // terms that cannot be read match nothing
+		s.affine = append(s.affine, p)
+	}
 	s.priorities[priority(p.pod)]++
 	info := s.info(p.node)
 	info.requested.add(p.request, 1)
@@ -224,6 +231,9 @@ func (s *clusterState) forget(uid types.UID) {
 		return
 	}
 	delete(s.placed, uid)
+	if p.terms != nil {
+		s.affine = slices.DeleteFunc(s.affine, func(other *placement) bool { return other == p })
+	}
 	if s.priorities[priority(p.pod)]--; s.priorities[priority(p.pod)] == 0 {
 		delete(s.priorities, priority(p.pod))
 	}

@@ -63,6 +63,7 @@ func newScheduler(cfg Config, env control.Env) *scheduler {
 		volumeBinding{newVolumeBinder(env, caches, cfg), cfg.decide(), map[string]int64{}},
 		volumeZone{claims: caches.claims, volumes: caches.volumes},
 		topologySpread{caches, s.cluster},
+		interPodAffinity{caches, s.cluster},
 		balancedAllocation{},
 		defaultBinder{env},
 	}

@@ -62,24 +62,6 @@ var kinds = []*Gap{
 
 var scheduling = []*Gap{
 	{
-		Kinds: pods,
-		Fields: []string{
-			"spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution",
-			"spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
-		},
-		Cluster: "places the pod only where the pods that the terms select run, or do not run",
-		Here:    "the scheduler does not read these terms: other pods keep this one from no node",
-	},
-	{
-		Kinds: pods,
-		Fields: []string{
-			"spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution",
-			"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution",
-		},
-		Cluster: "prefers nodes near to, or far from, the pods that the terms select",
-		Here:    "the scheduler does not read these terms",
-	},
-	{
 		Kinds:   pods,
 		Fields:  []string{"spec.priority"},
 		Quiet:   true, // FailedScheduling says it of each pod that has no node
