@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/seeds"
+	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -165,7 +166,12 @@ type Failure struct { // it is more than an error
 	// mended, the same plan is clean. nil for a failure of what the scenario plays.
 	Upstream *UpstreamFault
 
-	acts    int // how many there are, with those left out
+	// Nearest is the nearest run that goes well, the plan of the failure without one part, and where both part: the line
+	// with which that run goes on, and that of the failure. It is empty if no part can be left out.
+	Nearest, GoesOn, FailsWith string
+
+	narrow  string // the story in the columns of a test
+	acts    int    // how many there are, with those left out
 	choices []uint32
 	needs   []string
 	once    bool // it did not fail so when it was repeated
@@ -180,7 +186,9 @@ func (f *Failure) Rule() string {
 }
 
 // Error returns the reason, the story, and the line that repeats it.
-func (f *Failure) Error() string {
+func (f *Failure) Error() string { return f.text(f.Story) }
+
+func (f *Failure) text(story string) string {
 	by := "in order"
 	if f.Strategy != "" {
 		by = "strategy " + f.Strategy
@@ -199,7 +207,10 @@ func (f *Failure) Error() string {
 	if len(f.Plan.Choices) > 0 {
 		text += "(choices are positions: they fit this version and this scenario only)\n"
 	}
-	return text + fmt.Sprintf("the story:\n%s", f.Story)
+	if f.Nearest != "" {
+		text += fmt.Sprintf("without %s all is well: that run goes on with\n%s\nand this one with\n%s\n", f.Nearest, f.GoesOn, f.FailsWith)
+	}
+	return text + fmt.Sprintf("the story:\n%s", story)
 }
 
 // Unwrap returns Err.
@@ -270,6 +281,36 @@ func (cfg Config) share(runs int) int {
 	return (runs-cfg.number(1))/max(1, cfg.Shards) + 1
 }
 
+// nearest finds the nearest run that goes well: the plan of a failure without its last fault, cache or choice.
+func (x *exploration) nearest(f *Failure) {
+	plan := f.Plan
+	switch {
+	case plan.Order != "":
+		return
+	case len(plan.Faults) > 0:
+		last := len(plan.Faults) - 1
+		f.Nearest, plan.Faults = "fault "+plan.Faults[last].text(), plan.Faults[:last]
+	case len(plan.Holds) > 0:
+		last := len(plan.Holds) - 1
+		f.Nearest, plan.Holds = "hold "+plan.Holds[last].text(), plan.Holds[:last]
+	case len(plan.Choices) > 0:
+		last := len(plan.Choices) - 1
+		f.Nearest, plan.Choices = "choice "+plan.Choices[last].text(), plan.Choices[:last]
+	default:
+		return
+	}
+	good, alone := recorded{plain: true}, *x
+	alone.plain = nil // with acts that are left out, another run is the plain one
+	if alone.play(plan, &good) != nil {
+		f.Nearest = ""
+		return
+	}
+	parts := difference(good.story, f.Story)
+	f.GoesOn, f.FailsWith = lastLine(parts.First), lastLine(parts.Second)
+}
+
+func lastLine(text string) string { return text[strings.LastIndex(text, "\n")+1:] }
+
 // Replay repeats the run of a line such as a failure prints. It returns a *Failure if the
 // scenario fails, nil if it does not, a *NotReached if it does not and the line does not fit it, and another error for a
 // line that cannot be played.
@@ -336,6 +377,7 @@ func (x *exploration) end(runs, last int, failure *Failure, err error) (Report, 
 			return report, &NotRepeatable{Failure: failure}
 		}
 		x.shrink(failure)
+		x.nearest(failure)
 		x.tell(failure)
 		return report, failure
 	}
@@ -478,7 +520,7 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf) (f *Failure,
 		}
 		return nil, doubtful
 	}
-	return &Failure{Plan: plan, Err: err, Story: cmp.Or(seen.story, c.Transcript(0)), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c)}, nil
+	return &Failure{Plan: plan, Err: err, Story: cmp.Or(seen.story, c.Transcript(0)), narrow: cmp.Or(seen.narrow, c.Transcript(terminal.TestWidth)), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c)}, nil
 }
 
 // of returns the configuration of one run's cluster.

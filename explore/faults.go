@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // The kinds of faults of calls at the API server.
@@ -148,10 +149,12 @@ func (t *trouble) missed() (list []string) {
 
 // begin lets the cache fall behind. An actor that is not there in this run, or has no such cache, cannot be held.
 func (h Hold) begin(c *storagesim.Cluster) {
+	hold := c.Engine().HoldFor
 	if h.Past {
-		_ = c.Engine().LagFor(h.Actor, h.Resource, h.For)
-	} else {
-		_ = c.Engine().HoldFor(h.Actor, h.Resource, h.For)
+		hold = c.Engine().LagFor
+	}
+	if hold(h.Actor, h.Resource, h.For) == nil {
+		c.Engine().Record(h.Actor, trace.Held{Actor: h.Actor, Resource: h.Resource, For: h.For, Past: h.Past})
 	}
 }
 

@@ -34,9 +34,25 @@ func TestALineThatDoesNotFitIsNoSuccess(t *testing.T) {
 func TestAFaultIsAddressedByActorVerbResourceAndNumber(t *testing.T) {
 	f := failureOf(t, explore.Config{}, comesAndGoes(true))
 	require.Regexp(t, `^x1;faults=1:example\.com/shelf:create:persistentvolumes:crash`, f.Plan.String())
+	require.ErrorContains(t, f, "without fault 1:example.com/shelf:create:persistentvolumes:crash all is well: that run goes on with\n")
+	require.Regexp(t, `^ +example\.com/shelf +creates pv pvc-`, f.GoesOn)
+	require.Regexp(t, `^ +example\.com/shelf +crashes before: create persistentvolumes pvc-`, f.FailsWith)
 	more := func(c *storagesim.Cluster) error {
 		return errors.Join(c.Apply(oneVolume), c.Settle(), comesAndGoes(true)(c))
 	}
 	require.ErrorContains(t, explore.Replay(explore.Config{}, f.Plan.String(), more), "left on the shelf")
 	require.ErrorContains(t, explore.Replay(explore.Config{}, "x1;faults=2:crash", comesAndGoes(true)), "left on the shelf", "an older line")
+}
+
+// A cache that falls behind is told: the changes that it did not get explain what its process did.
+func TestAStorySaysThatACacheIsHeld(t *testing.T) {
+	err := explore.Replay(explore.Config{}, "x1;holds=1:persistent-volume-binder:update:persistentvolumeclaims:5s:example.com/shelf:persistentvolumes", func(c *storagesim.Cluster) error {
+		if err := comesAndGoes(false)(c); err != nil {
+			return err
+		}
+		return errors.New("to see the story")
+	})
+	f, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Contains(t, f.Story, "now the cache of persistentvolumes of example.com/shelf gets no changes for 5s\n")
 }

@@ -57,7 +57,7 @@ func Test(t testing.TB, cfg Config, scenario func(c *Cluster)) {
 		if f, ok := errors.AsType[*Failure](err); ok && f.Upstream != nil && cfg.Upstream == Count {
 			t.Log(err)
 		} else if err != nil {
-			t.Fatal(err)
+			t.Fatal(textOf(err))
 		}
 		return
 	}
@@ -110,5 +110,13 @@ func fail(t testing.TB, err error) {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		again = fmt.Sprintf("; this repeats it: %s='%s' go test -run '%s' .", ReplayVariable, f.Plan, seedtest.Pattern(t.Name()))
 	}
-	t.Fatalf("exploration failed%s\n%v", again, err)
+	t.Fatalf("exploration failed%s\n%s", again, textOf(err))
+}
+
+// textOf returns the text of an error, the story of a failure in the columns of a test.
+func textOf(err error) string {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f.text(f.narrow)
+	}
+	return err.Error()
 }

@@ -107,6 +107,27 @@ type Blocks struct {
 func (Blocks) Topic() string    { return "call" }
 func (b Blocks) String() string { return fmt.Sprintf("does not return from %s in %s", b.Doing, b.Took) }
 
+// Held says that a cache of an actor falls behind.
+type Held struct {
+	// Actor is that of the cache of Resource.
+	Actor, Resource string
+	// For is the time for which the cache gets no changes. If Past is set, it lists what there is now if the actor starts
+	// again meanwhile.
+	For  time.Duration
+	Past bool
+}
+
+// Topic implements Record.
+func (Held) Topic() string { return "fault" }
+
+func (h Held) String() string {
+	text := fmt.Sprintf("now the cache of %s of %s gets no changes for %s", h.Resource, h.Actor, h.For)
+	if h.Past {
+		text += ", and lists what there is now"
+	}
+	return text
+}
+
 // Stopped says that an actor's process was ended until Cluster.Start.
 type Stopped struct{}
 
