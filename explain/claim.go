@@ -400,7 +400,6 @@ func (x *explainer) firstConsumer(claim *v1.PersistentVolumeClaim) error {
 		if !ok {
 			v = Verdict{Class: UnderWay, Cause: "it has no pods yet"}
 		}
-		x.findings = append(x.findings, v)
 		x.blame(Verdict{
 			Class: v.Class, Code: ConsumerWithoutPods, Object: w.ref(claim.Namespace), Do: v.Do,
 			Cause: fmt.Sprintf("its first consumer would be a pod of %s, which has none: %s", shown(w.ref(claim.Namespace)), v.Cause),

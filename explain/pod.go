@@ -142,11 +142,17 @@ func (x *explainer) placed(pod *v1.Pod) {
 	x.mountTrouble(pod)
 }
 
-// mountTrouble says why the kubelet could not set a volume up the last time.
+// mountTrouble says what the kubelet said last about a pod that it does not start.
 func (x *explainer) mountTrouble(pod *v1.Pod) {
-	if e, failed := x.lastWarning("Pod", pod.UID, "FailedMount", "FailedMapVolume"); failed && pod.Status.Phase == v1.PodPending {
-		x.silently(func() { x.ill(MountFailed, "", "mend what it says", "%s", e.Message) }) // it stands among the events
+	e, failed := x.lastWarning("Pod", pod.UID)
+	if !failed || e.By != "kubelet" || pod.Status.Phase != v1.PodPending {
+		return
 	}
+	code := ContainerFailed
+	if e.Reason == "FailedMount" || e.Reason == "FailedMapVolume" {
+		code = MountFailed
+	}
+	x.silently(func() { x.ill(code, "", "mend what it says", "%s", e.Message) }) // it stands among the events
 }
 
 // volumeModes compares how a pod's containers use claims with the claims' volumeMode, as the kubelet does.

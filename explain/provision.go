@@ -19,6 +19,9 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 	node, which := claim.Annotations[binding.AnnSelectedNode], x.provisionerOf(name)
 	runs := which >= 0
 	if waits := x.Waits[name]; waits != nil {
+		if !x.provisionerRuns(name) {
+			return
+		}
 		if why := waits(x.Log); why != "" {
 			x.ill(ActorIdle, "actor/"+name, "mend what it says", "provisioner %s makes no volume for it: %s", name, why)
 			return
