@@ -1,6 +1,7 @@
 package storagesim_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,6 +49,42 @@ func TestTheStorySaysWhatOfAnObjectIsNotModelled(t *testing.T) {
 	require.Len(t, c.Gaps(), 2, "each entry once")
 	require.Equal(t, "web", c.Gaps()[0].About.Name)
 	require.Equal(t, 4, strings.Count(c.Story(), "storagesim  "), "the patch asks for nothing new")
+}
+
+// logged is a test that keeps what is logged, and ends when it is told to.
+type logged struct {
+	testing.TB
+	lines []string
+	ends  []func()
+}
+
+func (l *logged) Logf(format string, args ...any) {
+	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+}
+func (l *logged) Cleanup(end func()) { l.ends = append(l.ends, end) }
+
+// The log of a test has one line about all that is not modelled, and none if nothing asked for it.
+func TestALineOfTheLogSaysWhatIsNotModelled(t *testing.T) {
+	for manifests, want := range map[string]int{probed: 1, namedPod("plain"): 0} {
+		l := &logged{TB: t}
+		c := storagesimtest.New(l, storagesim.Config{})
+		c.Apply(manifests)
+		c.Settle()
+		require.Empty(t, l.lines, "before the test ends")
+		for _, end := range l.ends {
+			end()
+		}
+		require.Len(t, l.lines, want)
+		if want > 0 {
+			require.Contains(t, l.lines[0], "storagesim does not model spec.containers[a].livenessProbe, spec.containers[c].livenessProbe of pod default/web: a cluster restarts")
+			require.Contains(t, l.lines[0], "; and does not model spec.volumes[tmp].emptyDir.sizeLimit of pod default/web: ")
+		}
+	}
+}
+
+// namedPod returns a pod that asks for nothing that is missing.
+func namedPod(name string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec: {containers: [{name: a, image: nginx}]}\n"
 }
 
 // What holds for a template is said of the object that has it, and not again of each pod.

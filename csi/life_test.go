@@ -314,6 +314,19 @@ func TestAVolumeMovesBetweenNodesInOrderWhateverFails(t *testing.T) {
 	})
 }
 
+// With every fault of Kubernetes mended nothing is laid to it, and nothing fails.
+func TestAVolumeMovesBetweenNodesWithoutTheFaultsOfKubernetes(t *testing.T) {
+	t.Parallel()
+	cfg := clustertest.Randomly(12, mended())
+	report, err := explore.Run(t.Context(), cfg, explore.Scenario(func(c *explore.Cluster) {
+		m := &moves{watched: watch(c), rng: rand.New(rand.NewPCG(c.Seed(), 13))}
+		m.play()
+	}))
+	require.NoError(t, err)
+	require.Equal(t, 12, report.Runs)
+	require.Empty(t, report.Upstream)
+}
+
 // withMemory follows the name of an actor of the driver that keeps its memory in a crash.
 const withMemory = " with its memory"
 
