@@ -7,10 +7,9 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/unfinished"
 )
@@ -157,28 +156,11 @@ func (o *objects) state(ref string) string {
 	return ""
 }
 
-// waits reports whether a claim waits by design: its class binds when a pod uses the claim, and none does.
+// waits reports whether an object waits by design, such as a claim whose class binds when a pod uses the claim, and none
+// does.
 func (o *objects) waits(ref string) bool {
-	name, ok := strings.CutPrefix(ref, "persistentvolumeclaims/")
-	if !ok {
-		return false
-	}
-	class, delayed, used := "", map[string]bool{}, false
-	for _, obj := range o.c.Server().Objects() {
-		switch obj := obj.(type) {
-		case *v1.PersistentVolumeClaim:
-			if obj.Namespace+"/"+obj.Name == name {
-				class = binding.GetPersistentVolumeClaimClass(obj)
-			}
-		case *v1.Pod:
-			used = used || slices.ContainsFunc(obj.Spec.Volumes, func(v v1.Volume) bool {
-				return v.PersistentVolumeClaim != nil && obj.Namespace+"/"+v.PersistentVolumeClaim.ClaimName == name
-			})
-		case *storagev1.StorageClass:
-			delayed[obj.Name] = obj.VolumeBindingMode != nil && *obj.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
-		}
-	}
-	return delayed[class] && !used
+	why, err := o.c.Explanation(ref)
+	return err == nil && why.Verdict.Class == explain.Waits
 }
 
 // doubtful returns the rests of a run that a twin must judge: of the plain run those at which something does not work.
