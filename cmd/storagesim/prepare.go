@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -9,12 +10,14 @@ import (
 	"strings"
 
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/gaps"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/provisioner/localpath"
 	"github.com/storagesim/storagesim/story/bundled"
 )
 
@@ -60,8 +63,43 @@ func (o *runOptions) prepare(ctx context.Context, c *storagesim.Cluster, objects
 	if err := o.installCSI(ctx, c, objects); err != nil {
 		return err
 	}
-	return o.standIn(c, objects)
+	if err := o.standIn(c, objects); err != nil {
+		return err
+	}
+	return o.makeDefault(c, objects)
 }
+
+// makeDefault makes the class of --default-class the default: that of the manifests, before it is applied, or a new one on local-path.
+func (o *runOptions) makeDefault(c *storagesim.Cluster, objects []manifest.Object) error {
+	if o.defaultClass == "" {
+		return nil
+	}
+	for i, obj := range objects {
+		if class, ok := obj.Object.(*storagev1.StorageClass); !ok || class.Name != o.defaultClass {
+			continue
+		}
+		written := map[string]any{}
+		if err := json.Unmarshal(obj.JSON, &written); err != nil {
+			return err
+		}
+		if err := unstructured.SetNestedField(written, "true", "metadata", "annotations", defaultAnnotation); err != nil {
+			return err
+		}
+		data, err := json.Marshal(written)
+		objects[i].JSON = data
+		return err
+	}
+	if !c.Serves(localpath.ProvisionerName) {
+		if err := bundled.Install(c, "local-path"); err != nil {
+			return err
+		}
+	}
+	return c.Apply(fmt.Sprintf("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: %q, annotations: {%s: \"true\"}}\nprovisioner: %s\nvolumeBindingMode: WaitForFirstConsumer",
+		o.defaultClass, defaultAnnotation, localpath.ProvisionerName))
+}
+
+// defaultAnnotation is the annotation of the default class.
+const defaultAnnotation = "storageclass.kubernetes.io/is-default-class"
 
 // standIn runs the stand-ins of --csi and --stand-ins.
 func (o *runOptions) standIn(c *storagesim.Cluster, objects []manifest.Object) error {

@@ -45,6 +45,7 @@ type runOptions struct {
 	commands     []string // of --csi-command
 	realMounts   bool
 	provisioners []string
+	defaultClass string
 	standIns     bool     // --stand-ins
 	named        []string // of --csi
 	// provisionersSet is false where the manifests choose the provisioners.
@@ -192,6 +193,7 @@ func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
 	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start; may be repeated")
 	flags.StringArrayVar(&o.csi, "csi-endpoint", nil, csiHelp)
 	flags.StringArrayVar(&o.commands, "csi-command", nil, commandHelp)
+	flags.StringVar(&o.defaultClass, "default-class", "", "make the StorageClass `NAME` the default; if there is none, it is made on local-path")
 	flags.BoolVar(&o.standIns, "stand-ins", false, "run a stand-in for each driver and provisioner that is named and that nothing serves")
 	flags.StringArrayVar(&o.named, "csi", nil, "run the reference CSI driver as `NAME` (NAME,topology=KEY,attach=false,limit=N); may be repeated")
 	flags.BoolVar(&o.realMounts, "real-mounts", false, "have the kernel mount volumes on the nodes, in a mount namespace of this process's own (Linux)")
@@ -280,6 +282,9 @@ func (o *runOptions) checkCluster() error {
 	}
 	if _, err := bundled.ParseStandIns("--csi", o.named); err != nil {
 		return err
+	}
+	if msgs := validation.NameIsDNSSubdomain(o.defaultClass, false); o.defaultClass != "" && len(msgs) > 0 {
+		return fmt.Errorf("--default-class: %q is not the name of a class: %s", o.defaultClass, strings.Join(msgs, "; "))
 	}
 	if o.realMounts && len(o.nfs) > 0 {
 		return errors.New("--real-mounts: nodes make bind mounts only, so that there can be no --nfs")

@@ -126,3 +126,29 @@ func TestServeStandsInForWhatClientsName(t *testing.T) {
 	}, "--speed", "step", "--kubeconfig", config, "--stand-ins")
 	assert.Empty(t, errOut)
 }
+
+func TestTheDefaultClassIsThatOfTheManifestsOrOneOnLocalPath(t *testing.T) {
+	const plain = `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: plain}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: user}
+spec:
+  containers: [{name: c, image: busybox, command: [sleep, "3600"], volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: plain}}]
+`
+	code, out, errOut := command(t, "", "run", "-f", file(t, "plain.yaml", plain), "--default-class", "standard", "-o", "table")
+	assert.Zero(t, code, errOut)
+	assert.Regexp(t, `storageclass.storage.k8s.io/standard \(default\) +rancher.io/local-path`, out)
+	assert.Regexp(t, `pod/user +1/1 +Running`, out)
+	code, out, errOut = command(t, "", "run", "-f", file(t, "all.yaml", plain+"---\n"+ebs), "--default-class", "gp3", "--stand-ins", "-o", "table")
+	assert.Zero(t, code, errOut)
+	assert.Regexp(t, `storageclass.storage.k8s.io/gp3 \(default\) +ebs.csi.aws.com`, out)
+	assert.Regexp(t, `persistentvolumeclaim/plain +Bound .* gp3`, out)
+	code, _, errOut = command(t, "", "run", "-f", file(t, "plain.yaml", plain), "--default-class", "A b")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errOut, `--default-class: "A b" is not the name of a class`)
+}
