@@ -192,6 +192,6 @@ func tell(out io.Writer, server *serve.Server, speed float64) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "export KUBECONFIG=%s\n# %s; time goes %s; Ctrl-C ends it\n", file, server.URL(), pace)
+	_, err = fmt.Fprintf(out, "export KUBECONFIG=%s\n# %s; time, and with it AGE, goes %s; Ctrl-C ends it\n", file, server.URL(), pace)
 	return err
 }

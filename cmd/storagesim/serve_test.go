@@ -53,7 +53,7 @@ func TestServeOffersAClusterThatStepSettleAndRunForMove(t *testing.T) {
 	require.NoError(t, os.WriteFile(claim, []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"), 0o600))
 	_, errOut := served(t, func(out string) {
 		assert.True(t, strings.HasPrefix(out, "export KUBECONFIG="+file+"\n# https://127.0.0.1:"), out)
-		assert.Contains(t, out, "time goes only when it is told to")
+		assert.Contains(t, out, "time, and with it AGE, goes only when it is told to")
 		for _, args := range [][]string{{"step"}, {"settle"}, {"run-for", "10m"}} {
 			code, out, errOut := command(t, "", append(args, "--kubeconfig", file)...)
 			assert.Zero(t, code, errOut)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -133,8 +134,11 @@ func (s *session) shell(ctx context.Context, line string, moving bool) string {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	return olderWords.Replace(strings.ReplaceAll(text, s.dir, "DIR"))
+	return realTimes.ReplaceAllString(olderWords.Replace(strings.ReplaceAll(text, s.dir, "DIR")), "(a real time)")
 }
+
+// realTimes matches the moments that kubectl describe prints: they are told by the real clock, which is in no year of the simulation's.
+var realTimes = regexp.MustCompile(`\w{3}, \d\d \w{3} 20\d\d \d\d:\d\d:\d\d \+0000`)
 
 // olderWords replaces texts of kubectl v1.36 by those of v1.32.
 var olderWords = strings.NewReplacer(

@@ -71,7 +71,7 @@ func Start(cluster *storagesim.Cluster, cfg Config) (*Server, error) {
 	}
 	handler := rest.New(furnished, cluster.Server().Registry(), cluster.Now).WithNodes(nodes{s})
 	s.http = &http.Server{
-		Handler: withStack(admit(s.config.token, limit(s.withControl(s.withSnapshots(s.withAfterWrite(cfg.AfterWrite, handler)))))), TLSConfig: certificate.tls(),
+		Handler: withStack(admit(s.config.token, limit(s.withControl(s.withSnapshots(s.withAfterWrite(cfg.AfterWrite, s.withAges(handler))))))), TLSConfig: certificate.tls(),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(io.Discard, "", 0), // clients that go away, and those that do not trust the certificate
 	}
