@@ -95,7 +95,7 @@ func TestAClaimOfADriverThatDoesNotAnswerIsExplained(t *testing.T) {
 	c.Stop("csi-driver/" + csitest.Name)
 	c.Crash(csi.ProvisionerActor(csitest.Name))
 	c.RunFor(time.Minute)
-	require.Contains(t, c.Explain("pvc/data"), "it waits for its driver: Probe answers Unavailable")
+	require.Contains(t, c.Explain("pvc/data"), "csi-driver/plain.csi.example.com, which is the driver's controller, is stopped")
 }
 
 func TestAVolumeOfADriverThatAttachesNothingIsExplained(t *testing.T) {
