@@ -268,7 +268,7 @@ func (x *explainer) unmade(claim *v1.PersistentVolumeClaim, class *storagev1.Sto
 		v.Cause += ", and " + none
 	} else {
 		v.Code, v.Object, v.Field, v.Value = ClassMissing, "", "spec.storageClassName", name
-		v.Do = fmt.Sprintf("create StorageClass %s, or %s%s", name, v.Do, x.otherClasses(name))
+		v.Do = fmt.Sprintf("create StorageClass %s%s, or %s", name, x.otherClasses(name), v.Do)
 		v.Cause = fmt.Sprintf("its class %q does not exist, and %s", name, v.Cause)
 	}
 	x.blame(v)
@@ -284,7 +284,7 @@ func (x *explainer) otherClasses(name string) string {
 	for i := range classes.Items {
 		names[i] = classes.Items[i].Name
 	}
-	return prose.OneOf(name, names)
+	return prose.DidYouMean(name, names)
 }
 
 // earlierOwned returns a volume that an earlier claim of the same name had, nil if there is none.

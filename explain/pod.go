@@ -383,13 +383,33 @@ func (x *explainer) unreachableVolumes(pod *v1.Pod) {
 		}
 		pv := spec.PersistentVolume
 		reachable := slices.ContainsFunc(nodes.Items, func(n v1.Node) bool { return binding.CheckNodeAffinity(pv, n.Labels) == nil })
-		if affinity := pv.Spec.NodeAffinity; affinity != nil && !reachable {
+		if affinity := pv.Spec.NodeAffinity; affinity != nil && affinity.Required != nil && !reachable {
 			x.blame(Verdict{
-				Class: Ill, Code: NodeGone, Object: "pv/" + pv.Name, Field: "spec.nodeAffinity", Value: hostsOf(pv), Do: "bring the node back, or give the data up: delete the claim and its pod",
+				Class: Ill, Code: NodeGone, Object: "pv/" + pv.Name, Field: "spec.nodeAffinity", Value: hostsOf(pv), Do: "bring the node back" + x.otherNodes(pv) + ", or give the data up: delete the claim and its pod",
 				Cause: fmt.Sprintf("its volume %s is only on %s, and no node of the cluster is that", pv.Name, hostsOf(pv)),
 			})
 		}
 	}
+}
+
+// otherNodes names the node that was probably meant, where a volume is on one that does not exist.
+func (x *explainer) otherNodes(pv *v1.PersistentVolume) string {
+	nodes, err := x.Client.CoreV1().Nodes().List(x.ctx, metav1.ListOptions{})
+	if err != nil {
+		return ""
+	}
+	names := make([]string, len(nodes.Items))
+	for i := range nodes.Items {
+		names[i] = nodes.Items[i].Name
+	}
+	for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		for _, e := range term.MatchExpressions {
+			if e.Key == v1.LabelHostname && len(e.Values) == 1 {
+				return prose.DidYouMean(e.Values[0], names)
+			}
+		}
+	}
+	return ""
 }
 
 // hostsOf says on which nodes a volume is.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -39,7 +40,7 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 		if delayed && node == "" {
 			when += " when a pod that uses the claim is given a node"
 		}
-		x.ill(ActorMissing, "actor/"+name, "run provisioner "+name+", or use a class of one that runs", "provisioner %s %s, but no such provisioner runs here", name, when)
+		x.ill(ActorMissing, "actor/"+name, "run provisioner "+name+x.otherProvisioners(name)+", or use a class of one that runs", "provisioner %s %s, but no such provisioner runs here", name, when)
 		return
 	}
 	if delayed && node == "" {
@@ -62,6 +63,15 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 			x.underWay(Unknown, "", "provisioner %s is to make a volume%s", name, where)
 		}
 	})
+}
+
+// otherProvisioners names the provisioner that was probably meant.
+func (w World) otherProvisioners(name string) string {
+	var names []string
+	for _, p := range w.Provisioners {
+		names = append(append(names, p.Name), p.AdditionalNames...)
+	}
+	return prose.DidYouMean(name, names)
 }
 
 // missingProvisioner notes that a provisioner is wanted and does not run.

@@ -333,6 +333,21 @@ func judge(c *storagesim.Cluster) (n judged, err error) {
 	return n, nil
 }
 
+// A name that nearly fits is probably another one.
+func TestAVerdictNamesWhatWasProbablyMeant(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2")})
+	c.InstallCSIDriver(driver.Config{})
+	c.Apply(csiClass, strings.NewReplacer("name: csi", "name: typo", "csi.storagesim.io", "csi.storagsim.io").Replace(csiClass),
+		explainClaim("a", "1Gi", ", storageClassName: cssi"), explainClaim("b", "1Gi", ", storageClassName: typo"),
+		explainVolume("disk", "1Gi", "node1", ""), explainClaim("c", "1Gi", ", storageClassName: ''"), explainPod("web", "", "c"))
+	c.RunFor(20 * time.Second)
+	for ref, meant := range map[string]string{"pvc/a": `"csi"`, "pvc/b": `"csi.storagesim.io"`, "pod/web": `"node-1"`} {
+		why, err := c.Explanation(ref)
+		require.NoError(t, err)
+		require.Contains(t, why.Verdict.Do, "did you mean "+meant, ref)
+	}
+}
+
 // A data source in another namespace is dropped by an API server whose feature gate is off, and the claim gets an empty volume.
 func TestADroppedDataSourceIsTold(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})

@@ -147,7 +147,7 @@ func (r *podRecycler) waitForPod(ctx context.Context, volume *v1.PersistentVolum
 		phase = pod.Status.Phase
 		return phase == v1.PodSucceeded, nil
 	})
-	if errors.Is(err, control.ErrTimeout) {
+	if errors.Is(err, control.ErrTimeout) && ctx.Err() == nil { // and not the caller's own deadline
 		return fmt.Errorf("recycler pod is still %s after %s", phase, limit)
 	}
 	return err

@@ -90,7 +90,7 @@ func (r Runner) await(ctx context.Context, launched *v1.Pod) error {
 		}
 		return pod.Status.Phase == v1.PodSucceeded, nil
 	})
-	if errors.Is(err, control.ErrTimeout) {
+	if errors.Is(err, control.ErrTimeout) && ctx.Err() == nil { // and not the caller's own deadline
 		return fmt.Errorf("create process timeout after %v seconds", r.Timeout.Seconds())
 	}
 	return err
