@@ -404,12 +404,20 @@ func (x *explainer) otherNodes(pv *v1.PersistentVolume) string {
 	}
 	for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
 		for _, e := range term.MatchExpressions {
-			if e.Key == v1.LabelHostname && len(e.Values) == 1 {
+			if e.Key == v1.LabelHostname && len(e.Values) == 1 && !x.hadNode(e.Values[0]) {
 				return prose.DidYouMean(e.Values[0], names)
 			}
 		}
 	}
 	return ""
+}
+
+// hadNode reports whether there was a node of that name, as far as the trace goes back.
+func (x *explainer) hadNode(name string) bool {
+	return slices.ContainsFunc(x.Log.Entries(), func(e trace.Entry) bool {
+		w, ok := e.Record.(trace.Write)
+		return ok && w.Kind == "Node" && w.Name == name
+	})
 }
 
 // hostsOf says on which nodes a volume is.

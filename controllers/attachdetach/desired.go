@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +23,8 @@ type volumeToAttach struct {
 	pods map[types.UID]*v1.Pod
 	// multiAttachErrorReported: the pods have the event that another node has the volume.
 	multiAttachErrorReported bool
+	// tried is when it was last begun to attach it here.
+	tried time.Time
 }
 
 // scheduledPods returns the pods in order of namespace and name.

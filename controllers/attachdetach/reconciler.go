@@ -35,7 +35,12 @@ func (c *controller) reconcile(ctx context.Context, _ string) error {
 	}
 	var desired []*volumeToAttach
 	for _, name := range touched {
-		desired = append(desired, c.desired.at(name)...)
+		// The nodes that want a volume for one node share its backoff, so that the same one could always come first, be it one where
+		// attaching fails for ever. Upstream takes them in the order of a map: by chance the others have their turn. Here the one that was
+		// tried longest ago does.
+		at := c.desired.at(name)
+		slices.SortStableFunc(at, func(a, b *volumeToAttach) int { return a.tried.Compare(b.tried) })
+		desired = append(desired, at...)
 	}
 	control.Shuffle(c.env, desired)
 	for _, v := range desired {
@@ -149,9 +154,12 @@ func (c *controller) attachDesired(v *volumeToAttach) {
 		return
 	}
 	pods := v.scheduledPods()
-	c.run(key, attachOperation, fmt.Sprintf("attach %s to %s", v.pv.Name, v.node), func(ctx context.Context) error {
+	started := c.run(key, attachOperation, fmt.Sprintf("attach %s to %s", v.pv.Name, v.node), func(ctx context.Context) error {
 		return c.attachVolume(ctx, v.place, v.pv, pods)
 	})
+	if started {
+		v.tried = c.env.Now()
+	}
 }
 
 // mark records the state of a volume at a node.
