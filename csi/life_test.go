@@ -315,7 +315,7 @@ func TestAVolumeMovesBetweenNodesInOrderWhateverFails(t *testing.T) {
 }
 
 // With every fault of Kubernetes mended nothing is laid to it, and nothing fails.
-func TestAVolumeMovesBetweenNodesWithoutTheFaultsOfKubernetes(t *testing.T) {
+func TestNothingIsLaidToKubernetesWhereItsFaultsAreMended(t *testing.T) {
 	t.Parallel()
 	cfg := clustertest.Randomly(12, mended())
 	report, err := explore.Run(t.Context(), cfg, explore.Scenario(func(c *explore.Cluster) {
