@@ -31,3 +31,18 @@ func TestANodeWhereAttachingFailsDoesNotKeepAnotherFromItsTurn(t *testing.T) {
 	assert.Equal(t, "pod/default/second", why.Verdict.Object, why.Text)
 	assert.True(t, strings.Contains(why.Verdict.Do, "ReadWriteMany"), why.Verdict.Do)
 }
+
+// A call that was begun while no driver was there is the driver's once it answers.
+func TestACallThatOutlastsTheDriversAbsenceHasItsName(t *testing.T) {
+	c := growing(t, 1)
+	c.Apply(growingPod("web", "node-1"))
+	c.RunFor(30 * time.Second)
+	c.RequireRunning("web")
+	c.Stop("csi-driver/csi.storagesim.io/node-1")
+	c.InjectCSI(socket.Fault{Method: "NodeUnpublishVolume", Delay: 14 * time.Second, Times: 1})
+	c.Delete("pod/web")
+	c.RunFor(5 * time.Second) // the call waits
+	c.Start("csi-driver/csi.storagesim.io/node-1")
+	c.RunFor(time.Minute)
+	require.Regexp(t, `calls NodeUnpublishVolume of csi\.storagesim\.io with volume_id .*: OK after 14s`, c.Story())
+}

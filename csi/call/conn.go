@@ -108,6 +108,7 @@ func (c *invocation) run() error {
 	if l = listenerAt(c.sockets, c.at); l == nil {
 		return c.noServer()
 	}
+	c.driver = l.socket.Driver // it may have come while a fault delayed the call
 	err := c.ask(l)
 	if failed := l.takeFailure(); failed != nil {
 		return c.panicked(l, failed)
