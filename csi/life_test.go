@@ -12,6 +12,7 @@ import (
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,8 @@ type watched struct {
 	handles map[string]string              // by PersistentVolume
 	listed  map[string][]v1.AttachedVolume // by node
 	broken  []string
+	// refusals counts, by method, the calls that nodes' servers are to end with a final error.
+	refusals map[string]int
 }
 
 // watch installs the reference driver, whose processes lose their memory when they end.
@@ -43,7 +46,7 @@ func watch(c *storagesimtest.Cluster) *watched { return watchWith(c, false) }
 
 // watchWith says whether a process of the driver that starts again has the memory of the last one.
 func watchWith(c *storagesimtest.Cluster, keepsMemory bool) *watched {
-	w := &watched{Cluster: c, handles: map[string]string{}, listed: map[string][]v1.AttachedVolume{}}
+	w := &watched{Cluster: c, handles: map[string]string{}, listed: map[string][]v1.AttachedVolume{}, refusals: map[string]int{}}
 	d, err := driver.New(driver.Config{})
 	require.NoError(c.T, err)
 	d.Options = nil // calls come one at a time here, and what the driver holds is looked at during them
@@ -149,12 +152,28 @@ type watchedNode struct {
 	name string
 }
 
+// refuses reports whether a call is to end with a final error. Where an earlier call has done its work, whatever its caller heard, the driver
+// does not say that: to the caller it means that nothing is there.
+func (n watchedNode) refuses(method string, done bool) bool {
+	if n.refusals[method] == 0 || done {
+		return false
+	}
+	n.refusals[method]--
+	return true
+}
+
 func (n watchedNode) NodeStageVolume(ctx context.Context, req *spec.NodeStageVolumeRequest) (*spec.NodeStageVolumeResponse, error) {
+	if n.refuses("NodeStageVolume", at(n.holds().Staged, req.VolumeId, n.name)) {
+		return nil, status.Error(codes.Internal, "not now")
+	}
 	n.check(!at(n.holds().Attached, req.VolumeId, n.name), "%s is to be staged on %s, and is not attached", req.VolumeId, n.name)
 	return n.NodeServer.NodeStageVolume(ctx, req)
 }
 
 func (n watchedNode) NodePublishVolume(ctx context.Context, req *spec.NodePublishVolumeRequest) (*spec.NodePublishVolumeResponse, error) {
+	if n.refuses("NodePublishVolume", at(n.holds().Published, req.VolumeId, n.name)) {
+		return nil, status.Error(codes.Internal, "not now")
+	}
 	n.check(!at(n.holds().Staged, req.VolumeId, n.name), "%s is to be published on %s, and is not staged", req.VolumeId, n.name)
 	return n.NodeServer.NodePublishVolume(ctx, req)
 }
@@ -222,6 +241,10 @@ func (m *moves) trouble() {
 		fault.Code = []codes.Code{codes.Internal, codes.Unavailable, codes.ResourceExhausted, codes.Aborted}[m.rng.IntN(4)]
 		// Internal is final: it says that nothing was done. Kubelets believe it, and do not unstage.
 		fault.After = fault.After && fault.Code != codes.Internal
+		if fault.Code == codes.Internal && (fault.Method == "NodeStageVolume" || fault.Method == "NodePublishVolume") {
+			m.refusals[fault.Method] = fault.Times // by the driver, which knows whether an earlier call has done it
+			return
+		}
 	case 1:
 		fault.Hang = true
 	case 2:
@@ -273,6 +296,7 @@ func (m *moves) play() {
 		m.move(names[m.rng.IntN(2)])
 	}
 	m.ClearFaults()
+	clear(m.refusals)
 	m.requireSoon("pods run", m.allRun)
 	m.move(names[m.rng.IntN(2)])
 	m.requireSoon("pods run", m.allRun)
