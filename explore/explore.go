@@ -323,7 +323,7 @@ func Replay(cfg Config, line string, scenario func(c *storagesim.Cluster) error)
 		return err
 	}
 	x := newExploration(context.Background(), cfg, scenario)
-	if failure, err := x.begin(plan.Without); err != nil || failure != nil && plan.Size() == 0 {
+	if failure, err := x.begin(plan.Without); err != nil || failure != nil && plan.Size() == 0 && plan.Seed == 0 {
 		if failure != nil {
 			failure.Upstream = x.attribute(failure)
 		}

@@ -30,6 +30,24 @@ func TestALineThatDoesNotFitIsNoSuccess(t *testing.T) {
 	require.NoError(t, explore.Replay(explore.Config{Expect: threeWait}, "x1;faults=1:persistent-volume-binder:update:persistentvolumes:refused", explore.Scenario(bindsOneVolume)))
 }
 
+// A line with nothing but a seed means the run with that seed, also where what is left out makes the run without one fail.
+func TestALineOfASeedIsNotTheRunWithoutOne(t *testing.T) {
+	err := explore.Replay(explore.Config{}, "x1;seed=7;without=1", func(c *storagesim.Cluster) error {
+		if err := errors.Join(c.Apply(oneVolume), c.Settle()); err != nil {
+			return err
+		}
+		if c.Seed() == 0 {
+			_, err := c.Volume("only")
+			return err
+		}
+		return errors.New("wrong with a seed")
+	})
+	f, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.ErrorContains(t, f, "wrong with a seed")
+	require.Equal(t, "x1;seed=7;without=1", f.Plan.String())
+}
+
 // The line of a failure names its call, and goes on to mean it when the scenario makes others before.
 func TestAFaultIsAddressedByActorVerbResourceAndNumber(t *testing.T) {
 	f := failureOf(t, explore.Config{}, comesAndGoes(true))
