@@ -40,12 +40,13 @@ func (x *explainer) claim(ns, name string) error {
 		default:
 			x.is(claim.Status.Phase == v1.ClaimBound, "%s", claim.Status.Phase)
 		}
-		switch claim.Status.Phase {
-		case v1.ClaimPending:
+		switch {
+		case claim.DeletionTimestamp != nil: // what it lacks does not matter any more
+		case claim.Status.Phase == v1.ClaimPending:
 			err = x.pending(claim)
-		case v1.ClaimLost:
+		case claim.Status.Phase == v1.ClaimLost:
 			err = x.lost(claim)
-		case v1.ClaimBound:
+		case claim.Status.Phase == v1.ClaimBound:
 			err = x.grows(claim)
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -105,7 +106,7 @@ func (x *explainer) podAlone(pod *v1.Pod) error {
 
 // podState notes a pod's state in a word or two, and whether it is as it should be.
 func (x *explainer) podState(pod *v1.Pod) {
-	ready := slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
+	ready := isReady(pod)
 	where := ""
 	if pod.Spec.NodeName != "" {
 		where = " on node " + pod.Spec.NodeName
@@ -118,6 +119,11 @@ func (x *explainer) podState(pod *v1.Pod) {
 	default:
 		x.is(pod.Status.Phase == v1.PodRunning || pod.Status.Phase == v1.PodSucceeded, "%s%s", pod.Status.Phase, where)
 	}
+}
+
+// isReady reports whether a pod has the condition Ready.
+func isReady(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
 }
 
 // placed says what keeps a pod that has a node from running there: the node, its kubelet, its drivers, its attachments, its mounts.
@@ -139,6 +145,7 @@ func (x *explainer) placed(pod *v1.Pod) {
 	}
 	x.volumeModes(pod)
 	x.unattached(pod)
+	x.drivers(pod)
 	x.mountTrouble(pod)
 }
 
@@ -153,6 +160,44 @@ func (x *explainer) mountTrouble(pod *v1.Pod) {
 		code = MountFailed
 	}
 	x.silently(func() { x.ill(code, "", "mend what it says", "%s", e.Message) }) // it stands among the events
+}
+
+// drivers blames the CSI drivers of a pod's volumes that have not registered with its node's kubelet.
+func (x *explainer) drivers(pod *v1.Pod) {
+	node := pod.Spec.NodeName
+	registered, err := x.Client.StorageV1().CSINodes().Get(x.ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return
+	}
+	for i := range pod.Spec.Volumes {
+		name := x.driverOf(pod, &pod.Spec.Volumes[i])
+		if name == "" || slices.ContainsFunc(registered.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == name }) {
+			continue
+		}
+		if actor := "csi-driver/" + name + "/" + node; slices.Contains(x.Actors, actor) {
+			if x.needs(actor, "is the driver on its node") {
+				x.underWay(DriverMissing, "csinode/"+node, "driver %s has not registered on node %s yet", name, node)
+			}
+			continue
+		}
+		x.blame(Verdict{
+			Class: Ill, Code: DriverMissing, Object: "csinode/" + node, Field: "spec.drivers", Want: name, Do: "run the driver on the node",
+			Cause: fmt.Sprintf("CSI driver %s does not run on node %s", name, node),
+		})
+	}
+}
+
+// driverOf returns the CSI driver of a volume, "" if it has none.
+func (x *explainer) driverOf(pod *v1.Pod, v *v1.Volume) string {
+	spec := x.spec(pod, v)
+	switch {
+	case spec == nil:
+	case spec.PersistentVolume != nil && spec.PersistentVolume.Spec.CSI != nil:
+		return spec.PersistentVolume.Spec.CSI.Driver
+	case spec.PersistentVolume == nil && spec.Volume.CSI != nil:
+		return spec.Volume.CSI.Driver
+	}
+	return ""
 }
 
 // volumeModes compares how a pod's containers use claims with the claims' volumeMode, as the kubelet does.

@@ -186,7 +186,7 @@ func weight(c Code) int {
 		return 3
 	case NodeUnreachable:
 		return 2
-	case FailedCreate:
+	case FailedCreate, DriverMissing:
 		return 1
 	case NoNodeFits, MountFailed, ContainerFailed, PodNotReady, Finalizer, NotAttached:
 		return -1

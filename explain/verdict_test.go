@@ -222,6 +222,57 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "create", Times: -1, Err: syscall.ENOSPC})
 			c.Apply(explainClass, explainVolume("disk", "5Gi", "node-1", "  storageClassName: local"), explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "", "data"))
 		}, "pod/web", want{explain.Ill, explain.ContainerFailed, "pod/default/web", ""}},
+		"no node has the driver": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply("apiVersion: storage.k8s.io/v1\nkind: CSIDriver\nmetadata: {name: far.example.com}\nspec: {attachRequired: false}\n",
+				"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: disk}\nspec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], csi: {driver: far.example.com, volumeHandle: h}}\n",
+				explainClaim("data", "1Gi", ", storageClassName: ''"), mountingPod)
+		}, "pod/web", want{explain.Ill, explain.DriverMissing, "", "spec.drivers"}},
+		"the driver on the node is stopped": {withCSI, func(c *storagesimtest.Cluster) {
+			c.Stop("csi-driver/csi.storagesim.io/node-2")
+			c.Stop("csi-registrar/csi.storagesim.io/node-2")
+			_, err := c.Client().StorageV1().CSINodes().Patch(c.T.Context(), "node-2", "application/merge-patch+json", []byte(`{"spec":{"drivers":[]}}`), metav1.PatchOptions{})
+			c.Must(err)
+			c.Delete("pod/web")
+			c.RunFor(time.Minute)
+			c.Apply(strings.Replace(mountingPod, "spec:\n", "spec:\n  nodeName: node-2\n", 1))
+		}, "pod/web", want{explain.Ill, explain.ActorDown, "actor/csi-driver/csi.storagesim.io/node-2", ""}},
+		"no program expands the volume": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(explainClass+"allowVolumeExpansion: true\n", strings.Replace(explainVolume("disk", "5Gi", "node-1", "  storageClassName: local"), "local: {path: /data}", "hostPath: {path: /data}", 1),
+				explainClaim("data", "5Gi", ", storageClassName: local, volumeName: disk"))
+			c.Settle()
+			c.RequireBound("data")
+			grow(c, "9Gi")
+		}, "pvc/data", want{explain.Ill, explain.NoResizer, "pvc/default/data", "spec.resources.requests.storage"}},
+		"a claim has lost its volume": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(explainVolume("disk", "5Gi", "node-1", ""), explainClaim("data", "5Gi", ", storageClassName: ''"))
+			c.Settle()
+			_, err := c.Client().CoreV1().PersistentVolumes().Patch(c.T.Context(), "disk", "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			c.Must(err)
+			c.Stop("pv-protection-controller")
+			c.Delete("pv/disk")
+		}, "pvc/data", want{explain.Ill, explain.VolumeLost, "pv/disk", "spec.volumeName"}},
+		"a finalizer is not removed": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(strings.Replace(explainClaim("data", "5Gi", ", storageClassName: ''"), "name: data", "name: data, finalizers: [example.com/keep]", 1))
+			c.Delete("pvc/data")
+		}, "pvc/data", want{explain.Ill, explain.Finalizer, "pvc/default/data", "metadata.finalizers"}},
+		"a released volume is retained": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(explainVolume("disk", "5Gi", "node-1", "  persistentVolumeReclaimPolicy: Retain"), explainClaim("data", "5Gi", ", storageClassName: ''"))
+			c.Settle()
+			c.Delete("pvc/data")
+		}, "pv/disk", want{explain.Waits, explain.Retained, "pv/disk", ""}},
+		"a pod with a node of its own would be the first consumer": {later, func(c *storagesimtest.Cluster) {
+			c.Apply(explainClaim("data", "1Gi", ofCSI), strings.Replace(mountingPod, "spec:\n", "spec:\n  nodeName: node-2\n", 1))
+		}, "pvc/data", want{explain.Ill, explain.NodeNameSet, "pod/default/web", "spec.nodeName"}},
+		"there are no nodes": {empty, func(c *storagesimtest.Cluster) {
+			c.Delete("node/node-1", "node/node-2")
+			c.Apply(explainPod("web", ""))
+		}, "pod/web",
+			want{explain.Ill, explain.NoNodes, "pod/default/web", ""}},
+		"a pod has failed": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {restartPolicy: Never, containers: [{name: c, image: busybox, command: [mkdir, /no/such]}]}\n")
+		}, "pod/web", want{explain.Ill, explain.ContainerFailed, "pod/default/web", ""}},
+		"a rollout is paused": {empty, func(c *storagesimtest.Cluster) { c.Apply(strings.Replace(usingDeployment, "PAUSED", "true", 1)) }, "deployment/shop",
+			want{explain.Waits, explain.Paused, "deployment/default/shop", ""}},
 		"a class without its provisioner": {empty, func(c *storagesimtest.Cluster) { c.Apply(csiClass) }, "sc/csi",
 			want{explain.Ill, explain.ActorMissing, "actor/csi.storagesim.io", "provisioner"}},
 		"all is well with the claim": {withCSI, nil, "pvc/data", want{explain.Well, explain.Fine, "", ""}},

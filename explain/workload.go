@@ -22,7 +22,6 @@ type workload struct {
 	paused            bool
 	want, made, ready int32
 	updated           int32
-	owner             *metav1.OwnerReference
 	template          *v1.PodTemplateSpec
 }
 
@@ -70,7 +69,7 @@ func (x *explainer) readWorkload(kind, ns, name string) (workload, error) {
 			return w, err
 		}
 		w.actor, w.uid, w.want, w.made, w.ready, w.template = statefulset.ActorName, set.UID, replicas(set.Spec.Replicas), set.Status.Replicas, set.Status.ReadyReplicas, &set.Spec.Template
-		w.updated, w.owner = w.want, metav1.GetControllerOf(set) // an OnDelete set keeps its old pods
+		w.updated = w.want // an OnDelete set keeps its old pods
 	case "Deployment":
 		d, err := x.Client.AppsV1().Deployments(ns).Get(x.ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -84,7 +83,7 @@ func (x *explainer) readWorkload(kind, ns, name string) (workload, error) {
 			return w, err
 		}
 		w.actor, w.uid, w.want, w.made, w.ready, w.template = replicaset.ActorName, rs.UID, replicas(rs.Spec.Replicas), rs.Status.Replicas, rs.Status.ReadyReplicas, &rs.Spec.Template
-		w.updated, w.owner = w.want, metav1.GetControllerOf(rs)
+		w.updated = w.want
 	}
 	return w, nil
 }
@@ -128,7 +127,7 @@ func (x *explainer) firstNotReady(ns string, w workload) error {
 	slices.SortStableFunc(pods.Items, func(a, b v1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		ready := slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
+		ready := isReady(pod)
 		if !isOwnedBy(pod, w.uid) || ready && pod.DeletionTimestamp == nil {
 			continue
 		}
