@@ -465,3 +465,42 @@ func TestACallThatIsUnderWayInRealTimeEndsWithItsCaller(t *testing.T) {
 	require.NoError(t, r.engine.RunFor(time.Minute))
 	require.NotContains(t, *ended, "slow DeadlineExceeded")
 }
+
+// ending is an Env whose process ends while it waits for the answer of a server, as live/remote has it.
+type ending struct{ control.Env }
+
+func (ending) IsLive() bool { return true }
+
+func (ending) Await(_ context.Context, ask func() <-chan struct{}) bool {
+	if ask() == nil {
+		return true
+	}
+	time.Sleep(20 * time.Millisecond) // the answer comes now, and the caller does not see it
+	panic("the process ends")
+}
+
+// The answer of a call comes while its caller ends, in another goroutine than the one that writes the record of the
+// call: only the race detector sees that they do not share a message.
+func TestAnAnswerThatComesWhileItsCallerEndsIsNotSeen(t *testing.T) {
+	r := newRig(t, engine.Config{})
+	r.listen()
+	var abandoned []trace.RPC
+	r.sockets.Abandoned = func(_ string, rpc trace.RPC) { abandoned = append(abandoned, rpc) }
+	answer := &csi.NodeGetInfoResponse{}
+	r.as("kubelet/node-1", func(ctx context.Context, env control.Env, _ csi.NodeClient) {
+		require.PanicsWithValue(t, "the process ends", func() {
+			_ = call.Dial(r.sockets, ending{env}, "node/node-1", socketPath).Invoke(ctx, csi.Node_NodeGetInfo_FullMethodName, &csi.NodeGetInfoRequest{}, answer)
+		})
+	})
+	require.Len(t, abandoned, 1)
+	require.Empty(t, abandoned[0].Answer)
+	require.Empty(t, answer.GetNodeId())
+}
+
+func TestAnAnswerThatIsNoMessageIsRefused(t *testing.T) {
+	r := newRig(t, engine.Config{})
+	r.as("kubelet/node-1", func(ctx context.Context, env control.Env, _ csi.NodeClient) {
+		err := call.Dial(r.sockets, env, "node/node-1", socketPath).Invoke(ctx, csi.Node_NodeGetInfo_FullMethodName, nil, new(string))
+		require.EqualError(t, err, "rpc error: code = Internal desc = the answer of /csi.v1.Node/NodeGetInfo is wanted in a *string, which is no protobuf message")
+	})
+}

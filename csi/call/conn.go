@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/socket"
@@ -44,8 +45,12 @@ func newConn(s *Sockets, env control.Env, at socket.Place) *Conn {
 
 // Invoke implements grpc.ClientConnInterface.
 func (c *Conn) Invoke(ctx context.Context, method string, req, answer any, opts ...grpc.CallOption) error {
+	message, ok := answer.(proto.Message)
+	if !ok {
+		return status.Errorf(codes.Internal, "the answer of %s is wanted in a %T, which is no protobuf message", method, answer)
+	}
 	began := c.env.Now()
-	it := &invocation{Conn: c, ctx: ctx, method: method, req: req, answer: answer, opts: opts}
+	it := &invocation{Conn: c, ctx: ctx, method: method, req: req, answer: message, opts: opts}
 	ended := false
 	defer func() {
 		if !ended { // the caller's process ends: this unwinds its stack
@@ -83,14 +88,15 @@ func shortened(err error) error {
 // invocation is one call.
 type invocation struct {
 	*Conn
-	ctx         context.Context
-	method      string
-	req, answer any
-	opts        []grpc.CallOption
-	driver      string
-	fault       string // the effect of a fault, in words
-	stack       string // of the driver's code, if it panicked or does not return
-	would       error  // the answer that a fault delays
+	ctx    context.Context
+	method string
+	req    any
+	answer proto.Message
+	opts   []grpc.CallOption
+	driver string
+	fault  string // the effect of a fault, in words
+	stack  string // of the driver's code, if it panicked or does not return
+	would  error  // the answer that a fault delays
 }
 
 // run does the whole call: faults before it, the call itself, faults after it.
@@ -131,7 +137,7 @@ func (c *invocation) yield() error {
 }
 
 // ask makes the real call, and waits for the answer.
-func (c *invocation) ask(l *Listener) (err error) {
+func (c *invocation) ask(l *Listener) error {
 	ctx, cancel := c.contextFor(l)
 	defer cancel()
 	if sent, ok := metadata.FromOutgoingContext(c.ctx); ok {
@@ -141,20 +147,32 @@ func (c *invocation) ask(l *Listener) (err error) {
 	if err != nil {
 		return status.Error(codes.Unavailable, err.Error())
 	}
+	// gRPC writes into a message of its own: a caller whose process ends does not wait for the answer, and what
+	// it asked into is read for the record of the call meanwhile.
+	received := c.answer.ProtoReflect().New().Interface()
 	answered := make(chan struct{})
+	var failure error
 	begin := func() <-chan struct{} {
 		go func() {
 			defer close(answered)
-			err = conn.Invoke(ctx, c.method, onThisMachine(l.socket.Root, c.req), c.answer, c.opts...)
+			failure = conn.Invoke(ctx, c.method, onThisMachine(l.socket.Root, c.req), received, c.opts...)
 		}()
 		return answered
+	}
+	take := func() error {
+		if failure == nil {
+			proto.Reset(c.answer)
+			proto.Merge(c.answer, received)
+		}
+		return failure
 	}
 	outside, ok := c.env.(control.Outside)
 	if !ok {
 		<-begin()
-		return err
+		return take()
 	}
 	if outside.Await(c.ctx, begin) && ctx.Err() == nil {
+		err := take()
 		if l.socket.Address != "" && status.Code(err) == codes.Unavailable {
 			c.fault = "the driver" + l.where() + " is not there, or its connection broke"
 		}
