@@ -65,7 +65,7 @@ func (d *differences) inField(path []string, was, is reflect.Value) {
 	switch {
 	case !was.IsValid() && !is.IsValid():
 	case !is.IsValid():
-		*d = append(*d, FieldChange{Path: path, Removed: true})
+		*d = append(*d, FieldChange{Path: path, Removed: true, old: shown(path, was)})
 	case !was.IsValid() && is.Kind() == reflect.Map && !is.IsNil() && (name == "annotations" || name == "labels"):
 		d.inMap(path, is, is, false) // each key counts, also the first
 	case !was.IsValid():
@@ -98,9 +98,9 @@ func (d *differences) inFields(path []string, was, is map[string]any) {
 			*d = append(*d, FieldChange{Path: at, Value: after, old: before})
 		}
 	}
-	for name := range was {
+	for name, before := range was {
 		if _, has := is[name]; !has && !isKeptByServer(path, name) {
-			*d = append(*d, FieldChange{Path: append(slices.Clip(path), name), Removed: true})
+			*d = append(*d, FieldChange{Path: append(slices.Clip(path), name), Removed: true, old: before})
 		}
 	}
 }

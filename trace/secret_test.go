@@ -17,4 +17,9 @@ func TestTheTraceDoesNotShowTheDataOfASecret(t *testing.T) {
 		Old: secret(map[string][]byte{"a": []byte("old"), "b": []byte("old")}), New: secret(map[string][]byte{"a": []byte("new")}),
 	}.cutDown()
 	require.Equal(t, "updates secret default/s: data.a = (not shown), data.b removed", w.String())
+
+	kept := secret(nil)
+	kept.Annotations = map[string]string{v1.LastAppliedConfigAnnotation: "new", "note": "shown"}
+	w = Write{Verb: "update", Kind: "Secret", Namespace: "default", Name: "s", Old: secret(nil), New: kept}
+	require.Equal(t, "updates secret default/s: metadata.annotations[kubectl.kubernetes.io/last-applied-configuration] = (not shown), metadata.annotations.note = shown", w.String())
 }

@@ -112,11 +112,22 @@ func (w Write) shownChanges() []FieldChange {
 	}
 	changes = slices.Clone(changes)
 	for i, c := range changes {
-		if (c.Path[0] == "data" || c.Path[0] == "stringData") && !c.Removed && !c.isMinor() {
+		if c.IsSecret() && !c.Removed && !c.isMinor() {
 			changes[i].Value, changes[i].old = "(not shown)", nil
 		}
 	}
 	return changes
+}
+
+// IsSecret reports whether a change of a Secret is one of its data, or of the manifest that kubectl keeps with it.
+func (c FieldChange) IsSecret() bool {
+	switch c.Path[0] {
+	case "data", "stringData":
+		return true
+	case "metadata":
+		return len(c.Path) > 2 && c.Path[1] == "annotations" && c.Path[2] == v1.LastAppliedConfigAnnotation
+	}
+	return false
 }
 
 // isMinor reports whether a story leaves the change out: it is a time, follows from another
@@ -180,6 +191,10 @@ type FieldChange struct {
 
 	old any
 }
+
+// Old returns the value before the write as JSON types; nil if the field was not there, or if the record kept no versions (see
+// Write). Do not modify it.
+func (c FieldChange) Old() any { return c.old }
 
 // Pointer returns the path as a JSON pointer (RFC 6901).
 func (c FieldChange) Pointer() string {

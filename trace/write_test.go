@@ -169,7 +169,7 @@ func diff(path []string, old, new map[string]any, out []FieldChange) []FieldChan
 		isMap, b := is.(map[string]any)
 		switch {
 		case !has:
-			out = append(out, FieldChange{Path: at, Removed: true})
+			out = append(out, FieldChange{Path: at, Removed: true, old: was})
 		case !had && b && (k == "annotations" || k == "labels"):
 			out = diff(at, nil, isMap, out) // each key counts, also the first
 		case !had:

@@ -33,6 +33,7 @@ import (
 	"github.com/storagesim/storagesim/machine/workdir"
 	"github.com/storagesim/storagesim/story/bundled"
 	"github.com/storagesim/storagesim/trace"
+	"github.com/storagesim/storagesim/view"
 )
 
 // runOptions are the flags of run.
@@ -65,7 +66,7 @@ type runOptions struct {
 }
 
 // outputs lists the values of -o; empty means the story and then the tables.
-var outputs = []string{"", "story", "table", "yaml", "json", "trace"}
+var outputs = []string{"", "story", "table", "yaml", "json", "trace", "html"}
 
 func newRun() *cobra.Command {
 	var o runOptions
@@ -122,6 +123,9 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
   # What happened, a line of JSON for each record, for other tools.
   storagesim run -f manifests/ -o trace | jq 'select(.topic == "write") | .text'
 
+  # A page of what happened, one file for a browser.
+  storagesim run -f manifests/ -o html > page.html
+
   # The manifests of another program.
   helm template ./chart | storagesim run -f -
 
@@ -163,7 +167,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 			if !cmd.Flags().Changed("width") {
 				o.width = terminal.Width(cmd.OutOrStdout())
 			}
-			err := o.check()
+			err := errors.Join(o.check(), checkPage(o.output, cmd.OutOrStdout()))
 			if err == nil && o.keep == "" && cmd.Flags().Changed("keep") {
 				err = errors.New("--keep: name a directory, new or empty")
 			}
@@ -176,7 +180,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 	flags := cmd.Flags()
 	addClusterFlags(flags, &o)
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the order of events; 0 is the order in which they occur")
-	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml, json or trace (default: the story and then the tables)")
+	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml, json, trace or html (default: the story and then the tables)")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "have the story tell details: the calls of provisioners, and what they and programs made")
 	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR`, which must be new or empty, and keep them")
 	flags.IntVar(&o.width, "width", 0, widthHelp)
@@ -551,6 +555,8 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 			_, err = io.WriteString(out, records)
 		}
 		return err
+	case "html":
+		return writePage(out, c, view.Options{Title: "run " + quoted(dashF(o.files)), Repeat: o.repeat()})
 	case "yaml", "json":
 		return tables.Print(out, o.output, c.Server().Objects())
 	}

@@ -29,6 +29,8 @@ func Layers() []Layer {
 		{Name: "internal", Tops: []string{"internal"}},
 		{Name: "rules", Tops: []string{"binding"}},
 		{Name: "trace", Tops: []string{"trace"}},
+		{Name: "views", Tops: []string{"view"}, May: []string{"trace"}},
+		{Name: "pages", Tops: []string{"view/page"}, May: []string{"trace", "views"}},
 		{Name: "contract", Tops: []string{"control"}, May: []string{"trace"}},
 		{Name: "machines", Tops: []string{"machine"}, May: []string{"trace"}},
 		{Name: "volumes", Tops: []string{"volume"}, May: []string{"trace", "contract", "machines"}},
@@ -51,7 +53,7 @@ func Layers() []Layer {
 		{Name: "exploration", Tops: []string{"explore"}, May: append(slices.Clone(cluster), "scripts")},
 		{Name: "museum", Tops: []string{"explore/museum"}, May: append(slices.Clone(cluster), "exploration")},
 		{Name: "test support", Tops: []string{"internal/clustertest", "internal/enginetest", "internal/csitest", "internal/volumetest", "internal/outside"}, May: append(slices.Clone(cluster), "scripts", "exploration")},
-		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "bundled", "scripts", "exploration", "museum", "serving", "remote", "test support")},
+		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "bundled", "scripts", "exploration", "museum", "serving", "remote", "views", "pages", "test support")},
 	}
 }
 

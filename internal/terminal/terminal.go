@@ -36,6 +36,15 @@ func Writer(out io.Writer) io.Writer {
 	return out
 }
 
+// Is reports whether out is a terminal. out may come from Writer.
+func Is(out io.Writer) bool {
+	if _, ok := out.(screen); ok {
+		return true
+	}
+	f, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // Width returns the width of a terminal, at least LeastWidth, or DefaultWidth if out is none. out may come from
 // Writer.
 func Width(out io.Writer) int {

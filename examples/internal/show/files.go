@@ -10,7 +10,7 @@ var errNotRefused = errors.New("the write was not refused")
 // Export sets an NFS server up, if it is not there yet, and has it export a
 // directory, as its administrator would.
 func (s *Show) Export(server, path string) {
-	s.Printf("%s$ mkdir -p %s && exportfs '*:%s'\n", server, path, path) // the command's name
+	s.command("%s$ mkdir -p %s && exportfs '*:%s'\n", server, path, path) // the command's name
 	if s.cluster.NFSServer(server) == nil {
 		_, err := s.cluster.AddNFSServer(server)
 		s.Try(err)
@@ -23,7 +23,7 @@ func (s *Show) Export(server, path string) {
 // WriteOn writes a line into a file of a node ("node/node-1") or an NFS server
 // ("nfs/nas"), as its administrator would.
 func (s *Show) WriteOn(where, path, line string) {
-	s.Printf("%s$ echo '%s' > %s\n", host(where), line, path)
+	s.command("%s$ echo '%s' > %s\n", host(where), line, path)
 	s.Try(s.cluster.WriteFile(where, path, []byte(line+"\n")))
 }
 
@@ -32,7 +32,7 @@ func (s *Show) WriteOn(where, path, line string) {
 func (s *Show) LsOn(where, path string) {
 	names, err := s.cluster.ListDir(where, path)
 	s.Try(err)
-	s.Printf("%s$ ls -A %s\n", host(where), path)
+	s.command("%s$ ls -A %s\n", host(where), path)
 	for _, name := range names {
 		s.Printf("%s\n", name)
 	}
@@ -42,7 +42,7 @@ func (s *Show) LsOn(where, path string) {
 func (s *Show) CatOn(where, path string) {
 	data, err := s.cluster.ReadFile(where, path)
 	s.Try(err)
-	s.Printf("%s$ cat %s\n", host(where), path)
+	s.command("%s$ cat %s\n", host(where), path)
 	s.print(string(data))
 }
 
@@ -54,7 +54,7 @@ func (s *Show) RefusedOn(where, path string) {
 		s.Try(errNotRefused)
 		return
 	}
-	s.Printf("%s$ touch %s\ntouch: cannot touch '%s': %v\n", host(where), path, path, err)
+	s.command("%s$ touch %s\ntouch: cannot touch '%s': %v\n", host(where), path, path, err)
 }
 
 // host returns the host name in the prompt of a place.

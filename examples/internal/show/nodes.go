@@ -23,26 +23,26 @@ func (s *Show) power(verb, name string, do func(string) error) {
 	kind, node, _ := strings.Cut(name, "/")
 	switch {
 	case kind == "kubelet":
-		s.Printf("%s$ systemctl %s %s\n", node, verb, kind)
+		s.command("%s$ systemctl %s %s\n", node, verb, kind)
 	case kind != "node":
-		s.Printf("(%s %ss)\n", name, verb)
+		s.command("(%s %ss)\n", name, verb)
 	case verb == "stop":
-		s.Printf("(%s loses its power)\n", node)
+		s.command("(%s loses its power)\n", node)
 	default:
-		s.Printf("(%s has power again)\n", node)
+		s.command("(%s has power again)\n", node)
 	}
 	s.Try(do(name))
 }
 
 // Taint adds a taint without a value to a node.
 func (s *Show) Taint(node, key string, effect v1.TaintEffect) {
-	s.Printf("$ kubectl taint node %s %s:%s\n", node, key, effect)
+	s.command("$ kubectl taint node %s %s:%s\n", node, key, effect)
 	s.taints(node, func(taints []v1.Taint) []v1.Taint { return append(taints, v1.Taint{Key: key, Effect: effect}) })
 }
 
 // Untaint removes the taints of a key from a node.
 func (s *Show) Untaint(node, key string) {
-	s.Printf("$ kubectl taint node %s %s-\n", node, key)
+	s.command("$ kubectl taint node %s %s-\n", node, key)
 	s.taints(node, func(taints []v1.Taint) (left []v1.Taint) {
 		for _, t := range taints {
 			if t.Key != key {
@@ -68,7 +68,7 @@ func (s *Show) taints(name string, change func([]v1.Taint) []v1.Taint) {
 
 // ForceDelete removes pods of the namespace default from the API at once, without asking their nodes.
 func (s *Show) ForceDelete(pods ...string) {
-	s.Printf("$ kubectl delete pod %s --grace-period=0 --force\n", strings.Join(pods, " "))
+	s.command("$ kubectl delete pod %s --grace-period=0 --force\n", strings.Join(pods, " "))
 	now := int64(0)
 	for _, pod := range pods {
 		err := s.cluster.Client().CoreV1().Pods(metav1.NamespaceDefault).Delete(context.Background(), pod, metav1.DeleteOptions{GracePeriodSeconds: &now})

@@ -14,7 +14,7 @@ import (
 
 // PatchVolume patches a volume.
 func (s *Show) PatchVolume(name, patch string) {
-	s.Printf("$ kubectl patch pv %s --type merge -p '%s'\n", name, patch)
+	s.command("$ kubectl patch pv %s --type merge -p '%s'\n", name, patch)
 	_, err := s.cluster.Client().CoreV1().PersistentVolumes().Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	s.Try(err)
 	s.Settle()
@@ -22,19 +22,19 @@ func (s *Show) PatchVolume(name, patch string) {
 
 // Cordon keeps new pods off a node.
 func (s *Show) Cordon(node string) {
-	s.Printf("$ kubectl cordon %s\n", node)
+	s.command("$ kubectl cordon %s\n", node)
 	s.patchNode(node, map[string]any{"spec": map[string]any{"unschedulable": true}})
 }
 
 // Uncordon lets a node take pods again.
 func (s *Show) Uncordon(node string) {
-	s.Printf("$ kubectl uncordon %s\n", node)
+	s.command("$ kubectl uncordon %s\n", node)
 	s.patchNode(node, map[string]any{"spec": map[string]any{"unschedulable": nil}})
 }
 
 // LabelNode sets a label of a node.
 func (s *Show) LabelNode(node, key, value string) {
-	s.Printf("$ kubectl label node %s %s=%s\n", node, key, value)
+	s.command("$ kubectl label node %s %s=%s\n", node, key, value)
 	s.patchNode(node, map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}})
 }
 
@@ -53,7 +53,7 @@ func (s *Show) AnnotateClaim(name, key, value string) {
 	if value == "" {
 		change, set = key+"-", nil
 	}
-	s.Printf("$ kubectl annotate --overwrite pvc %s %s\n", name, change)
+	s.command("$ kubectl annotate --overwrite pvc %s %s\n", name, change)
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: set}}})
 	s.Try(err)
 	_, err = s.cluster.Client().CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault).Patch(context.Background(), name, types.MergePatchType, patch, metav1.PatchOptions{})

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/storagesim/storagesim/internal/tables"
 	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/trace"
+	"github.com/storagesim/storagesim/view"
 )
 
 // Show plays steps on a cluster and prints them. The first error ends it: the
@@ -30,14 +30,8 @@ type Show struct {
 	told    int      // how much of the trace was told
 	only    []string // the actors to tell of; none means all
 	err     error
-}
 
-// Main plays an example on the terminal; each example's main calls it.
-func Main(play func(io.Writer) error) {
-	if err := play(terminal.Writer(os.Stdout)); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	chapters []view.Chapter // of its page
 }
 
 // hang is the indentation of what does not fit into a line.
@@ -46,7 +40,13 @@ const hang = 4
 // New begins to show a cluster. What has happened in it so far is not told.
 // Manifests are read from files.
 func New(c *storagesim.Cluster, files fs.FS, out io.Writer) *Show {
-	return &Show{cluster: c, files: files, out: out, width: terminal.Width(out), told: c.Engine().Trace().Len()}
+	s := &Show{cluster: c, files: files, told: c.Engine().Trace().Len()}
+	if p, ok := out.(*pages); ok {
+		p.shows = append(p.shows, s)
+		out = p.Writer
+	}
+	s.out, s.width = out, terminal.Width(out)
+	return s
 }
 
 // Err returns the first error.
@@ -71,8 +71,22 @@ func (s *Show) print(text string) {
 	}
 }
 
-// Title prints a headline.
-func (s *Show) Title(text string) { s.Printf("\n# %s\n\n", text) }
+// Title prints a headline, which is a chapter of the page.
+func (s *Show) Title(text string) {
+	s.chapter(text)
+	s.Printf("\n# %s\n\n", text)
+}
+
+// command prints a command as a reader would type it, which is a chapter of the page.
+func (s *Show) command(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.chapter(strings.TrimSpace(text))
+	s.Printf("%s", text)
+}
+
+func (s *Show) chapter(title string) {
+	s.chapters = append(s.chapters, view.Chapter{Step: s.cluster.Engine().Trace().Len(), Title: title})
+}
 
 // Only keeps what follows to the deeds of these actors; none means all.
 func (s *Show) Only(actors ...string) { s.only = actors }
@@ -90,7 +104,7 @@ func (s *Show) submit(names []string) {
 	for _, name := range names {
 		text, err := fs.ReadFile(s.files, name)
 		s.Try(err)
-		s.Printf("$ kubectl apply -f %s\n", name)
+		s.command("$ kubectl apply -f %s\n", name)
 		s.Try(s.cluster.Apply(string(text)))
 	}
 }
@@ -104,7 +118,7 @@ func (s *Show) Apply(names ...string) {
 
 // SubmitDelete deletes objects and no more: the cluster has not acted on it yet.
 func (s *Show) SubmitDelete(refs ...string) {
-	s.Printf("$ kubectl delete %s --wait=false\n", strings.Join(refs, " "))
+	s.command("$ kubectl delete %s --wait=false\n", strings.Join(refs, " "))
 	s.Try(s.cluster.Delete(refs...))
 }
 
@@ -122,7 +136,7 @@ func (s *Show) Settle() {
 
 // RunFor lets time pass and tells what happened.
 func (s *Show) RunFor(d time.Duration) {
-	s.Printf("$ sleep %.0f\n", d.Seconds())
+	s.command("$ sleep %.0f\n", d.Seconds())
 	s.Try(s.cluster.RunFor(d))
 	s.tell()
 }
@@ -170,7 +184,7 @@ func (s *Show) get(o tables.Options, args []string) {
 	var b strings.Builder
 	view := tables.View{Kinds: s.cluster.Server().Registry(), Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs}
 	s.Try(view.Get(&b, o, args...))
-	s.Printf("$ %s\n", command)
+	s.command("$ %s\n", command)
 	s.print(b.String() + "\n")
 }
 
@@ -188,7 +202,7 @@ func (s *Show) JSONPath(template string, args ...string) {
 func (s *Show) YAML(args ...string) {
 	text, err := s.cluster.GetYAML(args...)
 	s.Try(err)
-	s.Printf("$ kubectl get %s -o yaml\n", strings.Join(args, " "))
+	s.command("$ kubectl get %s -o yaml\n", strings.Join(args, " "))
 	s.print(text + "\n")
 }
 
@@ -201,7 +215,7 @@ func (s *Show) Explain(ref string) {
 
 // MakeDir makes a directory on a node, as its administrator would.
 func (s *Show) MakeDir(node, path string) {
-	s.Printf("%s$ mkdir -p %s\n", node, path)
+	s.command("%s$ mkdir -p %s\n", node, path)
 	s.Try(s.cluster.MakeDir("node/"+node, path, 0o755))
 }
 
@@ -209,7 +223,7 @@ func (s *Show) MakeDir(node, path string) {
 func (s *Show) Ls(node, path string) {
 	names, err := s.cluster.ListDir("node/"+node, path)
 	s.Try(err)
-	s.Printf("%s$ ls %s\n", node, path)
+	s.command("%s$ ls %s\n", node, path)
 	for _, name := range names {
 		s.Printf("%s\n", name)
 	}
@@ -219,7 +233,7 @@ func (s *Show) Ls(node, path string) {
 func (s *Show) Cat(node, path string) {
 	data, err := s.cluster.ReadFile("node/"+node, path)
 	s.Try(err)
-	s.Printf("%s$ cat %s\n", node, path)
+	s.command("%s$ cat %s\n", node, path)
 	s.print(string(data))
 }
 
@@ -227,13 +241,13 @@ func (s *Show) Cat(node, path string) {
 func (s *Show) CatIn(pod, path string) {
 	data, err := s.cluster.ReadFile("pod/"+pod, path)
 	s.Try(err)
-	s.Printf("%s$ cat %s\n", pod, path)
+	s.command("%s$ cat %s\n", pod, path)
 	s.print(string(data))
 }
 
 // Exec writes a line into a file below a pod's mount path, as a shell in the pod
 // would.
 func (s *Show) Exec(pod, path, line string) {
-	s.Printf("%s$ echo '%s' > %s\n", pod, line, path)
+	s.command("%s$ echo '%s' > %s\n", pod, line, path)
 	s.Try(s.cluster.WriteFile("pod/"+pod, path, []byte(line+"\n")))
 }

@@ -1,0 +1,1 @@
+// The table of the story stays as it is.
