@@ -396,16 +396,24 @@ func (c *Cluster) Tell(how trace.Telling) string {
 	return story
 }
 
+// TellRecords tells some of the Records as Tell does.
+func (c *Cluster) TellRecords(records []trace.Entry, how trace.Telling) string {
+	if how.Start.IsZero() {
+		how.Start = c.started()
+	}
+	return trace.Tell(records, how)
+}
+
 // StoryPage returns the part of the story that at most limit records tell, from number from on; the
-// first record has number 0. next is the number of the record after them. It may be called while the
-// cluster takes steps.
-func (c *Cluster) StoryPage(from, limit int) (text string, next int) {
+// first record has number 0. next is the number of the record after them. Lines are wrapped at width columns; 0 wraps
+// nothing. It may be called while the cluster takes steps.
+func (c *Cluster) StoryPage(from, limit, width int) (text string, next int) {
 	first, entries := c.engine.Trace().Page(c.began+max(0, from), limit)
 	first -= c.began
 	if lost := first - max(0, from); lost > 0 && len(entries) > 0 {
 		text = fmt.Sprintf("(%d records before number %d are not kept)\n", lost, first)
 	}
-	return text + trace.Tell(entries, trace.Telling{Start: c.started()}), first + len(entries)
+	return text + trace.Tell(entries, trace.Telling{Start: c.started(), Width: width}), first + len(entries)
 }
 
 func (c *Cluster) started() time.Time {

@@ -15,8 +15,8 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/seeds"
-	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -170,8 +170,8 @@ type Failure struct { // it is more than an error
 	// with which that run goes on, and that of the failure. It is empty if no part can be left out.
 	Nearest, GoesOn, FailsWith string
 
-	narrow  string // the story in the columns of a test
-	acts    int    // how many there are, with those left out
+	tell    func(width int) string // tells the story in lines of a width; nil if there is none
+	acts    int                    // how many there are, with those left out
 	choices []uint32
 	needs   []string
 	once    bool // it did not fail so when it was repeated
@@ -186,9 +186,28 @@ func (f *Failure) Rule() string {
 }
 
 // Error returns the reason, the story, and the line that repeats it.
-func (f *Failure) Error() string { return f.text(f.Story) }
+func (f *Failure) Error() string { return f.reasons() + "the story:\n" + f.Story }
 
-func (f *Failure) text(story string) string {
+// hang is the indentation of what does not fit into a line.
+const hang = 2
+
+// Text returns what Error does, in lines of a width, but for the line that repeats the failure, which is there to be copied. 0 wraps
+// nothing.
+func (f *Failure) Text(width int) string {
+	lines := strings.SplitAfter(f.reasons(), "\n")
+	for i, line := range lines {
+		if !strings.HasPrefix(line, "replay ") {
+			lines[i] = prose.Wrap(prose.Printable(line), width, hang)
+		}
+	}
+	if f.tell == nil {
+		return strings.Join(lines, "") + "the story:\n" + f.Story
+	}
+	return strings.Join(lines, "") + "the story:\n" + f.tell(width)
+}
+
+// reasons returns what stands before the story.
+func (f *Failure) reasons() string {
 	by := "in order"
 	if f.Strategy != "" {
 		by = "strategy " + f.Strategy
@@ -210,7 +229,7 @@ func (f *Failure) text(story string) string {
 	if f.Nearest != "" {
 		text += fmt.Sprintf("without %s all is well: that run goes on with\n%s\nand this one with\n%s\n", f.Nearest, f.GoesOn, f.FailsWith)
 	}
-	return text + fmt.Sprintf("the story:\n%s", story)
+	return text
 }
 
 // Unwrap returns Err.
@@ -520,7 +539,18 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf) (f *Failure,
 		}
 		return nil, doubtful
 	}
-	return &Failure{Plan: plan, Err: err, Story: cmp.Or(seen.story, c.Transcript(0)), narrow: cmp.Or(seen.narrow, c.Transcript(terminal.TestWidth)), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c)}, nil
+	f = &Failure{Plan: plan, Err: err, Story: seen.story, tell: seen.tell, From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c)}
+	if f.tell == nil {
+		f.Story, f.tell = c.Transcript(0), tellingOf(c, c.Records())
+	}
+	return f, nil
+}
+
+// tellingOf returns a function that tells records of a cluster in lines of a width.
+func tellingOf(c *storagesim.Cluster, records []trace.Entry) func(width int) string {
+	return func(width int) string {
+		return c.TellRecords(records, trace.Telling{Width: width, Shorten: c.ShortIDs})
+	}
 }
 
 // of returns the configuration of one run's cluster.

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/internal/unfinished"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -56,8 +55,9 @@ type objects struct {
 	states map[string][]string
 	// partial is set if acts of the user are left out: then not all that is expected comes true.
 	partial bool
-	// story is that of a twin, up to its end, and narrow the same in the columns of a test.
-	story, narrow string
+	// story is that of a twin, up to its end, and tell tells the same in lines of a width.
+	story string
+	tell  func(width int) string
 }
 
 // standing says whether an object is as its user wants it.
@@ -260,7 +260,7 @@ func (o *objects) catchUp(wrong func() error) error {
 			return fmt.Errorf("it does not come to rest: %w", err)
 		}
 	}
-	o.story, o.narrow = o.c.Transcript(0), o.c.Transcript(terminal.TestWidth)
+	o.story, o.tell = o.c.Transcript(0), tellingOf(o.c, o.c.Records())
 	return wrong()
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/seedtest"
+	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -116,7 +117,7 @@ func fail(t testing.TB, err error) {
 // textOf returns the text of an error, the story of a failure in the columns of a test.
 func textOf(err error) string {
 	if f, ok := errors.AsType[*Failure](err); ok {
-		return f.text(f.narrow)
+		return f.Text(terminal.TestWidth)
 	}
 	return err.Error()
 }

@@ -25,9 +25,9 @@ type Options struct {
 	Dir string
 	// Seed replaces the seed of the script's cluster, unless it is 0.
 	Seed uint64
-	// Width is the number of characters that a line of the outputs may have, except in tables
-	// and files: a longer one continues on the next line. Default DefaultWidth;
-	// negative means any number.
+	// Width is the number of columns that a line of the outputs may have, except in
+	// files: a longer one continues on the next line, and tables leave out columns that are empty or the same in each row. Default
+	// DefaultWidth, and tables of any width; negative means any number.
 	Width int
 	// AllowFiles are folders whose files -f may name, besides those of the script's
 	// own folder.
@@ -54,10 +54,10 @@ func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err
 	if err != nil {
 		return err
 	}
+	s := &session{ctx: ctx, file: name, options: o, tableWidth: max(o.Width, 0)}
 	if o.Width == 0 {
-		o.Width = DefaultWidth
+		s.options.Width = DefaultWidth
 	}
-	s := &session{ctx: ctx, file: name, options: o}
 	defer func() { err = errors.Join(err, s.close()) }()
 	for _, it := range parsed.items {
 		if err := ctx.Err(); err != nil {
@@ -89,6 +89,8 @@ type session struct {
 	cluster *storagesim.Cluster
 	stop    func() bool // ends the wait for ctx's end
 	told    int         // trace records already told
+	// tableWidth is the width of tables; 0 for any.
+	tableWidth int
 	// standIns has what nothing serves stood in for before objects are applied.
 	standIns bool
 }
@@ -192,7 +194,7 @@ func (s *session) trace() *trace.Log { return s.cluster.Engine().Trace() }
 func (s *session) kinds() *api.Registry { return s.cluster.Server().Registry() }
 
 func (s *session) view() tables.View {
-	return tables.View{Kinds: s.kinds(), Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs}
+	return tables.View{Kinds: s.kinds(), Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs, Width: s.tableWidth}
 }
 
 // out is a call's output.

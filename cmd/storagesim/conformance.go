@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/storagesim/storagesim/conformance"
+	"github.com/storagesim/storagesim/internal/terminal"
 )
 
 func newConformance() *cobra.Command {
@@ -43,7 +44,7 @@ wrong; 130 interrupted.`,
 				}
 				options.Match = pattern
 			}
-			failed, err := conformance.Run(args[0], cmd.OutOrStdout(), options)
+			failed, err := conformance.Run(args[0], terminal.Lines(cmd.OutOrStdout()), options)
 			if err == nil && failed > 0 {
 				err = quietError{fmt.Errorf("%d differ", failed)}
 			}

@@ -18,6 +18,8 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/internal/terminal"
 )
 
 // exploreOptions are the flags of explore.
@@ -357,20 +359,24 @@ func withCode(err error) error {
 
 func printFound(out io.Writer, report explore.Report, f *explore.Failure, replayed, accepted bool) error {
 	var err error
+	width := terminal.Width(out)
+	say := func(format string, args ...any) {
+		if err == nil {
+			_, err = io.WriteString(out, prose.Wrap(fmt.Sprintf(format, args...), terminal.TableWidth(out), 2)) // a line for programs stays one
+		}
+	}
 	switch {
 	case accepted:
-		_, err = fmt.Fprintf(out, "Run %d fails, and that is accepted: %s\n", f.Run, f.Reason())
-	case f != nil:
-		_, err = fmt.Fprintf(out, "%s\nkey %s\n", strings.TrimRight(f.Error(), "\n"), f.Reason())
+		say("Run %d fails, and that is accepted: %s\n", f.Run, f.Reason())
+	case f != nil: // the key is there to be copied
+		_, err = fmt.Fprintf(out, "%s\nkey %s\n", strings.TrimRight(f.Text(width), "\n"), f.Reason())
 	case replayed:
-		_, err = fmt.Fprintln(out, "Nothing was found in this run.")
+		say("Nothing was found in this run.\n")
 	default:
-		_, err = fmt.Fprintf(out, "Nothing was found in %d runs: %s.\n", report.Runs, report.Coverage)
+		say("Nothing was found in %d runs: %s.\n", report.Runs, report.Coverage)
 	}
 	for _, u := range report.Upstream {
-		if err == nil {
-			_, err = fmt.Fprintf(out, "%s: %s. It made %d runs fail; to see the first: --upstream --replay '%s'\n", u.Fault, u.Fault.Text, u.Runs, u.First.Plan)
-		}
+		say("%s: %s. It made %d runs fail; to see the first: --upstream --replay '%s'\n", u.Fault, u.Fault.Text, u.Runs, u.First.Plan)
 	}
 	return err
 }

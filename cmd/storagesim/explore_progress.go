@@ -3,23 +3,21 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/internal/terminal"
 )
 
 // showProgress has an exploration say four times a second how far it is, in one line that it
 // writes over, if errOut is a terminal. stop takes the line away.
 func showProgress(errOut io.Writer, cfg *explore.Config) (stop func()) {
-	f, ok := errOut.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	f := terminal.File(errOut)
+	if f == nil {
 		return func() {}
 	}
-	p := &progress{out: f, begin: time.Now(), of: cfg.Runs}
+	p := &progress{out: f, begin: time.Now(), of: cfg.Runs, width: terminal.Width(f)}
 	cfg.Progress = p.run
 	return p.end
 }
@@ -28,6 +26,7 @@ func showProgress(errOut io.Writer, cfg *explore.Config) (stop func()) {
 type progress struct {
 	out   io.Writer
 	of    int
+	width int // of the terminal
 	begin time.Time
 
 	mu    sync.Mutex
@@ -46,7 +45,8 @@ func (p *progress) run(int) {
 	}
 	p.shown = now
 	seconds := now.Sub(p.begin).Seconds()
-	fmt.Fprintf(p.out, "\r%d of %d runs in %.0f s, %.0f a second\x1b[K", p.runs, p.of, seconds, float64(p.runs)/max(seconds, 0.001))
+	line := fmt.Sprintf("%d of %d runs in %.0f s, %.0f a second", p.runs, p.of, seconds, float64(p.runs)/max(seconds, 0.001))
+	fmt.Fprintf(p.out, "\r%s\x1b[K", line[:min(len(line), p.width-1)]) // a line that continues could not be written over
 }
 
 func (p *progress) end() {

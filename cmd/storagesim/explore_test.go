@@ -37,7 +37,7 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "nothing leaks: 1 left behind:")
 	require.Contains(t, out, "replay "+answer.Failure.Replay)
-	require.Contains(t, out, answer.Failure.Story)
+	require.Equal(t, strings.Join(strings.Fields(answer.Failure.Story), " "), storyOf(out), "the same, in lines that fit")
 
 	code, out, _ = command(t, "", "explore", "-f", path, "--replay", "x1")
 	require.Equal(t, 0, code)
@@ -91,14 +91,26 @@ func TestWhatWasFoundIsAScriptThatPlays(t *testing.T) {
 	require.Contains(t, errOut, "--script nowhere/found.txt: there is no directory nowhere")
 }
 
+// storyOf returns the story of a failure without its line breaks.
+func storyOf(out string) string {
+	_, story, _ := strings.Cut(out, "the story:\n")
+	story, _, _ = strings.Cut(story, "\nkey ")
+	return strings.Join(strings.Fields(story), " ")
+}
+
 func TestALineSaysHowFarAnExplorationIsAndGoesAway(t *testing.T) {
 	var out strings.Builder
-	p := &progress{out: &out, of: 100, begin: time.Now().Add(-2 * time.Second)}
+	p := &progress{out: &out, of: 100, width: 80, begin: time.Now().Add(-2 * time.Second)}
 	p.run(1)
 	p.run(2) // at once: not shown
 	require.Equal(t, "\r1 of 100 runs in 2 s, 0 a second\x1b[K", out.String())
 	p.end()
 	require.True(t, strings.HasSuffix(out.String(), "\r\x1b[K"), "%q", out.String())
+
+	out.Reset()
+	p = &progress{out: &out, of: 100, width: 20, begin: time.Now()}
+	p.run(1)
+	require.True(t, strings.HasPrefix(out.String(), "\r1 of 100 runs in 0 \x1b[K"), "it can be written over in a terminal of 20 columns: %q", out.String())
 }
 
 // Ctrl-C does not lose what was done.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/explore/museum"
+	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/internal/terminal"
 )
 
 func newMuseum() *cobra.Command {
@@ -68,7 +70,8 @@ func exhibit(number string) (museum.Exhibit, error) {
 
 func listMuseum(out io.Writer) error {
 	for _, e := range museum.Exhibits() {
-		if _, err := fmt.Fprintf(out, "%2d  %s%s\n    %s\n", e.Number, e.Name, open(e), e.Upstream); err != nil {
+		text := fmt.Sprintf("%2d  %s%s\n    %s\n", e.Number, e.Name, open(e), e.Upstream)
+		if _, err := io.WriteString(out, prose.Wrap(text, terminal.Width(out), 4)); err != nil {
 			return err
 		}
 	}
@@ -96,11 +99,12 @@ func show(ctx context.Context, out io.Writer, e museum.Exhibit, fixed, find bool
 	if err != nil && !failed {
 		return err
 	}
-	if _, werr := fmt.Fprintf(out, "Bug %d: %s\n%s\nFix: %s.\n%s\n\n", e.Number, e.Name, e.Mechanism, e.Fix, e.Upstream); werr != nil {
+	text := fmt.Sprintf("Bug %d: %s\n%s\nFix: %s.\n%s\n\n", e.Number, e.Name, e.Mechanism, e.Fix, e.Upstream)
+	if _, werr := io.WriteString(out, prose.Wrap(text, terminal.Width(out), 0)); werr != nil {
 		return werr
 	}
 	if failed {
-		_, werr := fmt.Fprintln(out, strings.TrimRight(f.Error(), "\n"))
+		_, werr := fmt.Fprintln(out, strings.TrimRight(f.Text(terminal.Width(out)), "\n"))
 		return errors.Join(werr, quietError{err})
 	}
 	return printFound(out, report, nil, !find, false)

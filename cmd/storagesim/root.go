@@ -44,6 +44,7 @@ func (c codedError) Unwrap() error { return c.error }
 // execute runs the command line and returns the exit code.
 func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	root := newRoot()
+	errOut = terminal.Lines(errOut)
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(terminal.Writer(out))

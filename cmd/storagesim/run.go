@@ -63,6 +63,8 @@ type runOptions struct {
 	passing time.Duration
 	width   int
 	verbose bool
+	// tableWidth is the width of tables; 0 for any.
+	tableWidth int
 }
 
 // outputs lists the values of -o; empty means the story and then the tables.
@@ -164,8 +166,9 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.parsed(cmd)
+			o.tableWidth = o.width
 			if !cmd.Flags().Changed("width") {
-				o.width = terminal.Width(cmd.OutOrStdout())
+				o.width, o.tableWidth = terminal.Width(cmd.OutOrStdout()), terminal.TableWidth(cmd.OutOrStdout())
 			}
 			err := errors.Join(o.check(), checkPage(o.output, cmd.OutOrStdout()))
 			if err == nil && o.keep == "" && cmd.Flags().Changed("keep") {
@@ -543,7 +546,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	}
 	switch o.output {
 	case "", "table":
-		view := tables.View{Kinds: c.Server().Registry(), Objects: c.Server().Objects(), Now: c.Now(), Shorten: c.ShortIDs}
+		view := tables.View{Kinds: c.Server().Registry(), Objects: c.Server().Objects(), Now: c.Now(), Shorten: c.ShortIDs, Width: o.tableWidth}
 		err := listAll(out, view)
 		if err != nil || o.output == "table" {
 			return err

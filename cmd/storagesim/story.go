@@ -96,14 +96,11 @@ func (o storyOptions) play(cmd *cobra.Command, file string) error {
 		return err
 	}
 	options := story.Options{Seed: o.seed, Width: o.width, AllowFiles: o.allow}
-	if !cmd.Flags().Changed("width") {
-		options.Width = story.DefaultWidth
-		if !o.write && !o.check {
-			options.Width = terminal.Width(cmd.OutOrStdout())
-		}
-	}
-	if options.Width == 0 {
+	switch wide := cmd.Flags().Changed("width"); {
+	case wide && o.width == 0:
 		options.Width = -1
+	case !wide && !o.write && !o.check:
+		options.Width = terminal.TableWidth(cmd.OutOrStdout())
 	}
 	name := file
 	if file == "-" {

@@ -14,6 +14,7 @@
 //
 //   - "No resources found in default namespace." goes to the same writer as
 //     everything else: a transcript has one stream.
+//   - With View.Width, tables that are too wide leave columns out, and say what.
 //   - get accepts the short name va for volume attachments.
 //   - describe leaves out what nothing in a storage plane sets or reads:
 //     probes, allocated resources and leases of nodes, projected sources in

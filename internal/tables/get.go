@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/prose"
 )
 
 // Get prints what `kubectl get ARGS` prints: "pvc", "pv,pvc", "pvc data",
@@ -33,23 +36,17 @@ func (v View) Get(w io.Writer, o Options, args ...string) error {
 // there are several. Upstream: kubectl get.go Run, v1.36.
 func (v View) printTables(w io.Writer, o Options, groups []group) error {
 	withKind := slices.ContainsFunc(groups, func(g group) bool { return g.resource.GroupVersionKind != groups[0].resource.GroupVersionKind })
-	namespaced, written := true, false
+	namespaced := true
+	var grids []grid
 	for _, g := range groups {
 		namespaced = namespaced && g.resource.Namespaced
-		if len(g.objects) == 0 {
-			continue
+		if len(g.objects) > 0 {
+			grids = append(grids, v.grid(o, g, withKind))
 		}
-		if written && !o.NoHeaders {
-			fmt.Fprintln(w)
-		}
-		if err := v.printTable(w, o, g, withKind); err != nil {
-			return err
-		}
-		written = true
 	}
 	switch {
-	case written:
-		return nil
+	case len(grids) > 0:
+		return printGrids(w, grids, v.Width)
 	case namespaced && !o.AllNamespaces:
 		_, err := fmt.Fprintf(w, "No resources found in %s namespace.\n", o.namespace())
 		return err
@@ -58,42 +55,66 @@ func (v View) printTables(w io.Writer, o Options, groups []group) error {
 	return err
 }
 
-func (v View) printTable(w io.Writer, o Options, g group, withKind bool) error {
+// grid returns the table of a group.
+func (v View) grid(o Options, g group, withKind bool) grid {
 	t := v.tableOf(g.resource.GroupVersionKind)
-	withNamespace := o.AllNamespaces && g.resource.Namespaced
-	shown := t.shown(o.Output == "wide")
-	out := v.aligned(w, 6, 4, 3)
-	if !o.NoHeaders {
-		var cells []string
-		if withNamespace {
-			cells = append(cells, "NAMESPACE")
-		}
-		for _, i := range shown {
-			cells = append(cells, strings.ToUpper(t.columns[i].name))
-		}
-		if o.ShowLabels {
-			cells = append(cells, "LABELS")
-		}
-		fmt.Fprintln(out, strings.Join(cells, "\t"))
+	out := grid{headings: !o.NoHeaders}
+	if withKind {
+		out.kind, out.shortKind = g.resource.Qualified()+"/", v.shortName(g.resource)+"/"
 	}
-	for _, obj := range g.objects {
-		row := t.row(obj, v.Now)
-		if withKind {
-			row[t.name] = g.resource.Qualified() + "/" + row[t.name]
-		}
-		var cells []string
-		if withNamespace {
-			cells = append(cells, obj.GetNamespace())
-		}
-		for _, i := range shown {
-			cells = append(cells, firstLine(row[i]))
-		}
-		if o.ShowLabels {
-			cells = append(cells, labels.FormatLabels(obj.GetLabels()))
-		}
-		fmt.Fprintln(out, strings.Join(cells, "\t"))
+	if o.AllNamespaces && g.resource.Namespaced {
+		out.columns = append(out.columns, gridColumn{heading: "NAMESPACE", cells: v.cells(g, object.GetNamespace)})
 	}
-	return out.Flush()
+	rows := make([][]string, len(g.objects))
+	for i, obj := range g.objects {
+		rows[i] = t.row(obj, v.Now)
+	}
+	for _, i := range t.shown(o.Output == "wide") {
+		c := gridColumn{heading: strings.ToUpper(t.columns[i].name), isName: i == t.name}
+		c.keep = c.heading == "STATUS" || c.heading == "READY"
+		for _, row := range rows {
+			c.cells = append(c.cells, v.printed(row[i]))
+		}
+		out.columns = append(out.columns, c)
+	}
+	if o.ShowLabels {
+		text := func(obj object) string { return labels.FormatLabels(obj.GetLabels()) }
+		out.columns = append(out.columns, gridColumn{heading: "LABELS", cells: v.cells(g, text), keep: true})
+	}
+	return out
+}
+
+// cells returns a cell for each object of a group.
+func (v View) cells(g group, text func(object) string) []string {
+	cells := make([]string, len(g.objects))
+	for i, obj := range g.objects {
+		cells[i] = v.printed(text(obj))
+	}
+	return cells
+}
+
+// printed returns what is printed of a cell: its first line, with short identifiers, and control characters as escapes.
+func (v View) printed(cell string) string {
+	cell = prose.Printable(strings.ReplaceAll(firstLine(cell), "\t", " "))
+	if v.Shorten != nil {
+		cell = v.Shorten(cell)
+	}
+	return cell
+}
+
+// shortName returns the shortest name that people use for a kind: "pvc", "pod".
+func (v View) shortName(r manifest.Resource) string {
+	known, err := v.Kinds.Find(r.Plural + "." + r.Group)
+	if r.Group == "" {
+		known, err = v.Kinds.Find(r.Plural)
+	}
+	switch {
+	case err != nil:
+		return r.Qualified()
+	case len(known.ShortNames) > 0 && r.Kind != "Pod":
+		return known.ShortNames[0]
+	}
+	return strings.ToLower(r.Kind)
 }
 
 // firstLine returns what of a cell fits on a line.

@@ -30,6 +30,9 @@ type View struct {
 	// Shorten, if set, shortens identifiers in tables and descriptions; never in
 	// YAML, JSON and names, which programs read.
 	Shorten func(string) string
+	// Width is the number of columns of the reader's terminal. A table that is wider leaves out what is empty or the same in each
+	// row, as far as it must. 0 means any number: tables are as kubectl prints them.
+	Width int
 }
 
 // Printer knows the tables of kinds that are defined at run time.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/bounded"
+	"github.com/storagesim/storagesim/internal/terminal"
 )
 
 // controlPath is the prefix of paths that control the run instead of the API.
@@ -53,16 +54,20 @@ func (s *Server) withControl(next http.Handler) http.Handler {
 const maxStory = 10_000
 
 // story answers with what has happened: with from=N from record N on, and with limit=N at most so many
-// records. It is told beside the steps of the cluster.
+// records. Its lines have width=N columns, 0 for any number, or else 120. It is told beside the steps of the cluster.
 func (s *Server) story(w http.ResponseWriter, r *http.Request) {
 	from, err := number(r, "from", 0)
 	limit, wrong := number(r, "limit", maxStory)
-	if err := cmp.Or(err, wrong); err != nil {
+	width, narrow := number(r, "width", terminal.DefaultWidth)
+	if width > 0 && width < terminal.LeastWidth && narrow == nil {
+		narrow = fmt.Errorf("width %d: expected at least %d, or 0 for no wrapping", width, terminal.LeastWidth)
+	}
+	if err := cmp.Or(err, wrong, narrow); err != nil {
 		refuse(w, metav1.Status{Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: err.Error()})
 		return
 	}
-	text, next := s.cluster.StoryPage(from, min(limit, maxStory))
-	if _, more := s.cluster.StoryPage(next, 1); more > next {
+	text, next := s.cluster.StoryPage(from, min(limit, maxStory), width)
+	if _, more := s.cluster.StoryPage(next, 1, width); more > next {
 		text += fmt.Sprintf("(there is more: %sstory?from=%d)\n", controlPath, next)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

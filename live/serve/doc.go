@@ -11,9 +11,9 @@
 // The cluster is driven by package live: as fast as the machine's time, faster, or only when
 // told. A few paths beside the API are for that: POST /storagesim/step,
 // /storagesim/settle and /storagesim/run-for?duration=10m; see [Client]. GET
-// /storagesim/story is the story so far: kubectl get --raw /storagesim/story. GET
-// /storagesim/explain/pvc/default/data says why an object is as it is, with ?output=json as a value. An answer tells
-// at most 10,000 records; with ?from=N it begins at record N, with ?limit=N it tells fewer.
+// /storagesim/story is the story so far: kubectl get --raw /storagesim/story, in lines of 120
+// columns or, with ?width=80, of 80. An answer tells at most 10,000 records; with ?from=N it begins at record N, with ?limit=N it tells
+// fewer. GET /storagesim/explain/pvc/default/data says why an object is as it is, with ?output=json as a value.
 //
 // A command in a container (kubectl exec) that sleeps waits for virtual time. With speed 0 it waits until a client lets time pass.
 //

@@ -26,6 +26,7 @@ type Show struct {
 	cluster *storagesim.Cluster
 	out     io.Writer
 	width   int // that of the terminal
+	table   int // the width of tables; 0 for any
 	files   fs.FS
 	told    int      // how much of the trace was told
 	only    []string // the actors to tell of; none means all
@@ -45,7 +46,7 @@ func New(c *storagesim.Cluster, files fs.FS, out io.Writer) *Show {
 		p.shows = append(p.shows, s)
 		out = p.Writer
 	}
-	s.out, s.width = out, terminal.Width(out)
+	s.out, s.width, s.table = out, terminal.Width(out), terminal.TableWidth(out)
 	return s
 }
 
@@ -182,7 +183,7 @@ func (s *Show) get(o tables.Options, args []string) {
 		command += " -o " + o.Output
 	}
 	var b strings.Builder
-	view := tables.View{Kinds: s.cluster.Server().Registry(), Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs}
+	view := tables.View{Kinds: s.cluster.Server().Registry(), Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs, Width: s.table}
 	s.Try(view.Get(&b, o, args...))
 	s.command("$ %s\n", command)
 	s.print(b.String() + "\n")
