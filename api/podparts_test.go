@@ -83,6 +83,7 @@ func TestAPodIsResizedWhileItsClassOfServiceStays(t *testing.T) {
 	assert.Empty(t, pod.Spec.NodeName)
 	assert.Equal(t, before.Generation+1, pod.Generation)
 	for patch, want := range map[string]string{
+		`{"spec":{"containers":[{"name":"c","resizePolicy":[{"resourceName":"cpu","restartPolicy":"Perhaps"}]}]}}`:                       `resizePolicy`,
 		`{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":null}}}]}}`:                                                   "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
 		`{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}}]}}`: "Pod QOS Class may not change as a result of resizing",
 		`{"spec":{"containers":[{"name":"c","resources":{"requests":{"ephemeral-storage":"1Gi"}}}]}}`:                                    "spec: Forbidden: only cpu and memory resources are mutable",

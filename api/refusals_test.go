@@ -115,6 +115,10 @@ func TestARealServersRefusalsOfNewObjects(t *testing.T) {
 			403, `pods "x" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead`,
 		},
 		{
+			"a RuntimeClass must be there", aPod("runtimeClassName: other,", ""),
+			403, `pods "x" is forbidden: pod rejected: RuntimeClass "other" not found`,
+		},
+		{
 			"a CSI driver's allocatable is updated every 10 s at most", "{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: x}, spec: {nodeAllocatableUpdatePeriodSeconds: 9}}",
 			422, `CSIDriver.storage.k8s.io "x" is invalid: spec.nodeAllocatableUpdatePeriodSeconds: Invalid value: 9: must be greater than or equal to 10 seconds`,
 		},
@@ -281,6 +285,10 @@ func TestPrivilegedContainersAreRefusedWhereTheServerDeniesThem(t *testing.T) {
 	_, err := createYAML(c, aPod("", privileged))
 	require.NoError(t, err, "as a rule they are allowed")
 	require.NoError(t, c.CoreV1().Pods("default").Delete(ctx, "x", metav1.DeleteOptions{}))
+
+	_, err = createYAML(c, aPod("", "securityContext: {privileged: true, allowPrivilegeEscalation: false}"))
+	requireAnswer(t, err, 422, `Pod "x" is invalid: spec.containers[0].securityContext: Invalid value: {"privileged":true,"allowPrivilegeEscalation":false}: cannot set `+
+		"`allowPrivilegeEscalation` to false and `privileged` to true")
 
 	s.DenyPrivileged()
 	_, err = createYAML(c, aPod("", privileged))

@@ -25,6 +25,9 @@ func TestAKubeletRegistersItsNode(t *testing.T) {
 	require.Equal(t, "v1.37.2", node.Status.NodeInfo.KubeletVersion)
 	require.Equal(t, "64", node.Status.Capacity.Cpu().String())
 	require.Equal(t, "110", node.Status.Allocatable.Pods().String())
+	require.Equal(t, v1.NodeHostName, node.Status.Addresses[1].Type)
+	require.Equal(t, "node-1", node.Status.Addresses[1].Address)
+	require.Equal(t, v1.NodeInternalIP, node.Status.Addresses[0].Type)
 	ready := node.Status.Conditions[len(node.Status.Conditions)-1]
 	require.Equal(t, v1.NodeReady, ready.Type)
 	require.Equal(t, v1.ConditionTrue, ready.Status)

@@ -3,6 +3,7 @@ package kubelet_test
 import (
 	"context"
 	"encoding/base64"
+	"io/fs"
 	"path"
 	"strings"
 	"testing"
@@ -127,6 +128,14 @@ func TestAnObjectThatIsMissingIsAnEventUntilItIsThere(t *testing.T) {
 		"an optional ConfigMap": {
 			volumeOf("config", v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: "app"}, Optional: &optional}}),
 			"", nil,
+		},
+		"an optional ConfigMap beside others": {
+			projected("config", v1.VolumeProjection{ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: "app"}, Optional: &optional}}),
+			"", nil,
+		},
+		"an optional Secret beside others": {
+			projected("config", v1.VolumeProjection{Secret: &v1.SecretProjection{LocalObjectReference: v1.LocalObjectReference{Name: "app"}, Optional: &optional}}),
+			"", func(w *world) { w.secret("app", map[string]string{"a": "1"}) },
 		},
 		"an optional Secret's key": {
 			volumeOf("config", v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "half", Optional: &optional, Items: []v1.KeyToPath{{Key: "a", Path: "a"}}}}),
@@ -315,16 +324,23 @@ func TestModesOfItemsAndBinaryDataAreKept(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "app"}, Data: map[string]string{"text": "t"}, BinaryData: map[string][]byte{"bin": binary},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	v := configVolume("app", v1.KeyToPath{Key: "bin", Path: "bin", Mode: &mode}, v1.KeyToPath{Key: "text", Path: "text"})
+	w.secret("app", map[string]string{"bin": string(binary), "text": "t", "other": ""})
+	items := []v1.KeyToPath{{Key: "bin", Path: "bin", Mode: &mode}, {Key: "text", Path: "text"}}
+	v := configVolume("app", items...)
 	v.ConfigMap.DefaultMode = &dflt
-	p := w.create(pod("web", v))
+	secret := volumeOf("secret", v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "app", Items: items, DefaultMode: &dflt}})
+	p := w.create(pod("web", v, secret))
 	w.settle()
-	require.Equal(t, string(binary), w.read(p, "/config/bin"))
-	dir := "/var/lib/kubelet/pods/" + string(p.UID) + "/volumes/kubernetes.io~configmap/config/"
-	for name, want := range map[string]int32{"bin": mode, "text": dflt} {
-		info, err := w.node.Stat(dir + name)
-		require.NoError(t, err)
-		require.Equal(t, want, int32(info.Mode().Perm()), name)
+	for kind, name := range map[string]string{"configmap": "config", "secret": "secret"} {
+		require.Equal(t, string(binary), w.read(p, "/"+name+"/bin"))
+		dir := "/var/lib/kubelet/pods/" + string(p.UID) + "/volumes/kubernetes.io~" + kind + "/" + name + "/"
+		for file, want := range map[string]int32{"bin": mode, "text": dflt} {
+			info, err := w.node.Stat(dir + file)
+			require.NoError(t, err)
+			require.Equal(t, want, int32(info.Mode().Perm()), name+"/"+file)
+		}
+		_, err := w.node.Stat(dir + "other")
+		require.ErrorIs(t, err, fs.ErrNotExist, "items name the others only")
 	}
 }
 

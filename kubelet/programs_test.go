@@ -148,6 +148,11 @@ func TestAContainerRunsWhatCanBeCarriedOutOrWhatItsImageStartsWith(t *testing.T)
 			got := w.get(name).Status
 			if c.missing == "" {
 				require.Equal(t, v1.PodRunning, got.Phase)
+				if name == "a-known-word" {
+					text, err := kubelet.ReadFile(w.node, w.runtime, w.get(name), "/data/args")
+					require.NoError(t, err)
+					require.Equal(t, "ran\n", string(text))
+				}
 				return
 			}
 			require.Equal(t, v1.PodFailed, got.Phase)

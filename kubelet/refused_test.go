@@ -60,10 +60,25 @@ func TestAMissingDirectoryIsReportedAndMountedWhenItAppears(t *testing.T) {
 }
 
 func TestAVolumeKindWithoutAPluginIsNamed(t *testing.T) {
-	w := simple(t)
-	w.create(pod("web", v1.Volume{Name: "share", VolumeSource: v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{TargetPortal: "10.0.0.1", IQN: "iqn.2001-04.com.example:storage"}}}))
-	w.settle()
-	w.requireEvent("web", "FailedMount", `volume "share" of kind iscsi is not supported`)
+	for kind, source := range map[string]v1.VolumeSource{
+		"iscsi":                {ISCSI: &v1.ISCSIVolumeSource{TargetPortal: "10.0.0.1", IQN: "iqn.2001-04.com.example:storage"}},
+		"glusterfs":            {Glusterfs: &v1.GlusterfsVolumeSource{EndpointsName: "e", Path: "p"}},
+		"rbd":                  {RBD: &v1.RBDVolumeSource{CephMonitors: []string{"m"}, RBDImage: "i"}},
+		"cephfs":               {CephFS: &v1.CephFSVolumeSource{Monitors: []string{"m"}}},
+		"flocker":              {Flocker: &v1.FlockerVolumeSource{DatasetName: "d"}},
+		"quobyte":              {Quobyte: &v1.QuobyteVolumeSource{Registry: "r:1", Volume: "v"}},
+		"photonPersistentDisk": {PhotonPersistentDisk: &v1.PhotonPersistentDiskVolumeSource{PdID: "d"}},
+		"scaleIO":              {ScaleIO: &v1.ScaleIOVolumeSource{Gateway: "g", System: "s", VolumeName: "v", SecretRef: &v1.LocalObjectReference{Name: "s"}}},
+		"storageos":            {StorageOS: &v1.StorageOSVolumeSource{VolumeName: "v"}},
+		"gitRepo":              {GitRepo: &v1.GitRepoVolumeSource{Repository: "r"}},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			w := simple(t)
+			w.create(pod("web", v1.Volume{Name: "share", VolumeSource: source}))
+			w.settle()
+			w.requireEvent("web", "FailedMount", `volume "share" of kind `+kind+` is not supported`)
+		})
+	}
 }
 
 func TestAVolumeThatNoContainerUsesIsSkipped(t *testing.T) {

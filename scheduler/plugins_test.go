@@ -48,6 +48,11 @@ func withPort(pod *v1.Pod, port int32, ip string) *v1.Pod {
 	return pod
 }
 
+func overUDP(pod *v1.Pod) *v1.Pod {
+	pod.Spec.Containers[0].Ports[0].Protocol = v1.ProtocolUDP
+	return pod
+}
+
 func rwop(c *v1.PersistentVolumeClaim) {
 	c.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 }
@@ -117,6 +122,7 @@ func TestANodeIsTurnedDownForTheReasonUpstreamGives(t *testing.T) {
 		}()}, asking(testPod("web"), "2", "1Gi"), ""},
 		"too many pods":                        {[]runtime.Object{onlyOne, on(testPod("a"), "node-1")}, testPod("web"), "Too many pods"},
 		"host port taken":                      {[]runtime.Object{testNode("node-1"), on(withPort(testPod("a"), 80, "10.0.0.1"), "node-1")}, withPort(testPod("web"), 80, ""), "node(s) didn't have free ports for the requested pod ports"},
+		"host port of another protocol":        {[]runtime.Object{testNode("node-1"), on(withPort(testPod("a"), 80, ""), "node-1")}, overUDP(withPort(testPod("web"), 80, "")), ""},
 		"host port on another address":         {[]runtime.Object{testNode("node-1"), on(withPort(testPod("a"), 80, "10.0.0.1"), "node-1")}, withPort(testPod("web"), 80, "10.0.0.2"), ""},
 		"the volume's zone":                    {zonal(testNode("node-1", inZone(v1.LabelTopologyZone, "b"))), testPod("web", "data"), ""},
 		"not the volume's zone":                {zonal(testNode("node-1", inZone(v1.LabelTopologyZone, "c"))), testPod("web", "data"), "node(s) had no available volume zone"},

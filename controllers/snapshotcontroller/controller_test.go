@@ -96,6 +96,9 @@ func TestASnapshotIsProtectedBeforeItsContentIsMade(t *testing.T) {
 	}, r.Writes(actor)[:4])
 	assert.Contains(t, claimFinalizers(r), snapshots.PVCFinalizer)
 	content := taken(r)
+	status := r.Snapshot("s1").Status
+	assert.Equal(t, time.Unix(1e9, 0).UTC(), status.CreationTime.UTC())
+	assert.Equal(t, "1Gi", status.RestoreSize.String())
 	assert.Contains(t, content.Finalizers, snapshots.ContentFinalizer)
 	assert.ElementsMatch(t, []string{snapshots.AsSourceFinalizer, snapshots.BoundFinalizer}, r.Snapshot("s1").Finalizers)
 	assert.NotContains(t, claimFinalizers(r), snapshots.PVCFinalizer)
@@ -203,6 +206,8 @@ func TestWhatASnapshotCannotBeIsTold(t *testing.T) {
 			require.NoError(t, r.Engine.RunFor(5*time.Second))
 			require.Contains(t, r.Events(), tt.want)
 			require.False(t, snapshots.IsReady(r.Snapshot("s1")))
+			_, said, _ := strings.Cut(tt.want, ": ")
+			require.Equal(t, said, *r.Snapshot("s1").Status.Error.Message)
 		})
 	}
 }

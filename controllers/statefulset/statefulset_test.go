@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/storagesim/storagesim/controllers/statefulset"
 	"github.com/storagesim/storagesim/engine"
@@ -302,6 +303,8 @@ func TestARollingUpdateReplacesPodsFromTheTopDown(t *testing.T) {
 	c.Settle()
 	c.runs("db-0", "db-1", "db-2")
 	old := c.set().Status.CurrentRevision
+	require.EqualValues(t, 3, c.set().Status.CurrentReplicas)
+	require.Equal(t, c.set().Generation, c.set().Status.ObservedGeneration)
 	image := func(name string) string { return c.pod(name).Spec.Containers[0].Image }
 	c.patch(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"busybox:2"}]}}}}`)
 	c.Settle()
@@ -511,4 +514,22 @@ func TestAClaimThatIsThereAlreadyIsTakenEvenIfTheCacheLags(t *testing.T) {
 	}())
 	require.Equal(t, "db-0", c.pods())
 	require.NotContains(t, strings.Join(c.said("db"), "\n"), "Create Claim")
+}
+
+func TestAnUpdateMayReplaceAsManyPodsAtOnceAsItsStrategySays(t *testing.T) {
+	for most, want := range map[int32]string{1: "busybox busybox busybox:2", 2: "busybox busybox:2 busybox:2"} {
+		c := newCluster(t, engine.Config{})
+		c.apply(3, parallel, func(set *appsv1.StatefulSet) {
+			set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: new(intstr.FromInt32(most))}
+		})
+		c.Settle()
+		c.runs("db-0", "db-1", "db-2")
+		c.patch(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"busybox:2"}]}}}}`)
+		c.Settle()
+		var images []string
+		for _, name := range []string{"db-0", "db-1", "db-2"} {
+			images = append(images, c.pod(name).Spec.Containers[0].Image)
+		}
+		require.Equal(t, want, strings.Join(images, " "))
+	}
 }

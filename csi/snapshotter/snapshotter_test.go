@@ -91,6 +91,7 @@ func TestASnapshotIsTakenAndDeleted(t *testing.T) {
 	assert.Equal(t, "h-1", req.GetSourceVolumeId())
 	assert.Equal(t, map[string]string{"colour": "red"}, req.GetParameters())
 	assert.Equal(t, int64(1<<30), *r.Content("c").Status.RestoreSize)
+	assert.NotNil(t, r.Content("c").Status.CreationTime)
 
 	r.remove()
 	r.runFor(5 * time.Second)

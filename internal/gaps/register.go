@@ -241,6 +241,12 @@ var fields = []*Gap{
 		Here:    "nodes differ in their capacity, labels, taints and drivers only",
 	},
 	{
+		Kinds:   []string{"Node"},
+		Fields:  []string{"status.images", "status.daemonEndpoints"},
+		Cluster: "prefers nodes that have the images of a pod, and finds the port of the kubelet's server",
+		Here:    "kubelets report neither: images are pulled in no time, and all nodes are alike in that",
+	},
+	{
 		Kinds:   []string{"StatefulSet"},
 		Fields:  []string{"spec.revisionHistoryLimit"},
 		Unless:  []string{"10"},

@@ -2,6 +2,7 @@ package csi_test
 
 import (
 	"fmt"
+	"io/fs"
 	"testing"
 	"time"
 
@@ -77,4 +78,30 @@ func TestADriverThatCanGiveTheVolumeToTheGroupItselfIsToldTheGroup(t *testing.T)
 	require.NoError(t, err)
 	_, gid, _ := disk.Owner(info)
 	require.Zero(t, gid, "the kubelet leaves it alone")
+}
+
+// Upstream: volume_linux.go skipPermissionChange, v1.37.
+func TestThePodSaysWhetherTheVolumeIsGivenToTheGroupAnew(t *testing.T) {
+	for policy, want := range map[v1.PodFSGroupChangePolicy]fs.FileMode{v1.FSGroupChangeAlways: 0o660, v1.FSGroupChangeOnRootMismatch: 0o600} {
+		t.Run(string(policy), func(t *testing.T) {
+			spec, given := noAttach(), storagev1.FileFSGroupPolicy
+			spec.FSGroupPolicy = &given
+			w := withDriver(t, engine.Config{}, spec)
+			w.boundVolume("data", nil)
+			w.create(withGroup(pod("first", claim("data"))))
+			w.run(5 * time.Second)
+			require.Equal(t, v1.PodRunning, w.phase("first"))
+			w.delete("first")
+			w.run(time.Minute)
+			require.NoError(t, w.disk.WriteFile("/srv/volumes/vol-data/file", nil, 0o600))
+			p := withGroup(pod("second", claim("data")))
+			p.Spec.SecurityContext.FSGroupChangePolicy = &policy
+			w.create(p)
+			w.run(time.Minute)
+			require.Equal(t, v1.PodRunning, w.phase("second"))
+			info, err := w.disk.Stat("/srv/volumes/vol-data/file")
+			require.NoError(t, err)
+			require.Equal(t, want, info.Mode().Perm())
+		})
+	}
 }
