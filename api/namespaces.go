@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/api/internal/validation"
 )
 
 var (
@@ -109,6 +111,9 @@ func (s *Server) finalizeNamespace(r *request, in runtime.Object) (runtime.Objec
 		old := found.(*v1.Namespace)
 		ns := old.DeepCopy()
 		ns.Spec.Finalizers = obj.(*v1.Namespace).Spec.Finalizers
+		if errs := validation.FinalizersOfNamespace(ns.Spec.Finalizers); len(errs) > 0 {
+			return outcome{}, r.invalid(errs)
+		}
 		return s.settleNamespace(r, st, old, ns)
 	})
 }

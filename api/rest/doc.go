@@ -28,5 +28,5 @@
 //   - OpenAPI has no schemas of lists: an operation that lists names the kind of the items.
 //   - A watch without timeoutSeconds lasts until the client ends it; a real server ends
 //     it after half an hour to an hour.
-//   - Cells of tables are texts throughout.
+//   - Services, PriorityClasses and PodDisruptionBudgets have tables of a name and an age.
 package rest

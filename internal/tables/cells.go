@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,21 +22,28 @@ func Columns(kind schema.GroupKind) []metav1.TableColumnDefinition {
 		if c.wide {
 			list[i].Priority = 1
 		}
+		if c.integer {
+			list[i].Type = "integer"
+		}
 	}
 	return list
 }
 
-// Cells returns the row of an object, one cell for each of the Columns of its kind; nil for
+// Cells returns the row of an object, one cell for each of the Columns of its kind, a text or an int64; nil for
 // what has no metadata.
 func Cells(kind schema.GroupKind, obj runtime.Object, now time.Time) []any {
 	o, ok := obj.(object)
 	if !ok {
 		return nil
 	}
-	row := tableOf(kind).row(o, now)
+	t := tableOf(kind)
+	row := t.row(o, now)
 	cells := make([]any, len(row))
 	for i, text := range row {
 		cells[i] = text
+		if n, err := strconv.ParseInt(text, 10, 64); t.columns[i].number && err == nil {
+			cells[i] = n
+		}
 	}
 	return cells
 }

@@ -16,7 +16,7 @@ import (
 // Upstream: pkg/printers/internalversion/printers.go, v1.36.
 func coreTables() map[schema.GroupKind]table {
 	core := func(kind string) schema.GroupKind { return schema.GroupKind{Kind: kind} }
-	events := listing(columns("Last Seen", "Type", "Reason", "Object", "*Subobject", "*Source", "Message", "*First Seen", "*Count", "*Name"), event)
+	events := listing(columns("Last Seen", "Type", "Reason", "Object", "*Subobject", "*Source", "Message", "*First Seen", "*#Count", "*Name"), event)
 	events.name = 9
 	return map[schema.GroupKind]table{
 		core("Pod"): listing(columns("Name", "Ready", "Status", "Restarts", "Age", "*IP", "*Node", "*Nominated Node", "*Readiness Gates"), pod),
@@ -26,10 +26,10 @@ func coreTables() map[schema.GroupKind]table {
 		core("Namespace"): listing(columns("Name", "Status", "Age"), func(n *v1.Namespace, now time.Time) []string {
 			return []string{n.Name, string(n.Status.Phase), age(n, now)}
 		}),
-		core("ConfigMap"): listing(columns("Name", "Data", "Age"), func(m *v1.ConfigMap, now time.Time) []string {
+		core("ConfigMap"): listing(columns("Name", "#Data", "Age"), func(m *v1.ConfigMap, now time.Time) []string {
 			return []string{m.Name, fmt.Sprint(len(m.Data) + len(m.BinaryData)), age(m, now)}
 		}),
-		core("Secret"): listing(columns("Name", "Type", "Data", "Age"), func(s *v1.Secret, now time.Time) []string {
+		core("Secret"): listing(columns("Name", "Type", "#Data", "Age"), func(s *v1.Secret, now time.Time) []string {
 			return []string{s.Name, string(s.Type), fmt.Sprint(len(s.Data)), age(s, now)}
 		}),
 		core("ResourceQuota"): listing(columns("Name", "Request", "Limit", "Age"), resourceQuota),

@@ -24,13 +24,19 @@ type table struct {
 type column struct {
 	name string
 	wide bool // shown with -o wide only
+	// number: over the API the cells are numbers; integer: the column says so, too.
+	number, integer bool
 }
 
-// columns of these names; a name after a star is shown with -o wide only.
+// columns of these names; a name after a star is shown with -o wide only. The cells of a name after # are
+// numbers over the API, and after ## the column's type is integer, which upstream says of few columns.
 func columns(names ...string) []column {
 	list := make([]column, len(names))
 	for i, name := range names {
-		list[i].name, list[i].wide = strings.CutPrefix(name, "*")
+		c := &list[i]
+		name, c.wide = strings.CutPrefix(name, "*")
+		name, c.number = strings.CutPrefix(name, "#")
+		c.name, c.integer = strings.CutPrefix(name, "#")
 	}
 	return list
 }

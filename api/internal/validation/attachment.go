@@ -16,7 +16,6 @@ const (
 // attachment validates a VolumeAttachment.
 // Upstream: storage/validation ValidateVolumeAttachment, v1.36.
 func (p *problems) attachment(va *storagev1.VolumeAttachment) {
-	p.driverName(va.Spec.Attacher, specPath.Child("attacher"))
 	p.attachmentSource(&va.Spec.Source, specPath.Child("source"))
 	p.subdomain(va.Spec.NodeName, specPath.Child("nodeName"))
 
@@ -32,6 +31,7 @@ func (p *problems) attachment(va *storagev1.VolumeAttachment) {
 	if name := va.Spec.Source.PersistentVolumeName; name != nil {
 		p.subdomain(*name, specPath.Child("source", "persistentVolumeName"))
 	}
+	p.driverName(va.Spec.Attacher, specPath.Child("attacher")) // last: v1.37 validates it by a tag of its type
 }
 
 func (p *problems) volumeError(e *storagev1.VolumeError, name string) {

@@ -128,13 +128,26 @@ func (p *problems) finalizerNames(finalizers []string) {
 // namespaceFinalizers validates who has to empty a namespace before it goes.
 // Upstream: core/validation ValidateNamespace, v1.36.
 func (p *problems) namespaceFinalizers(finalizers []v1.FinalizerName) {
-	at := specPath.Child("finalizers")
 	for _, f := range finalizers {
-		p.add(apivalidation.ValidateFinalizerName(string(f), at)...)
-		if !strings.Contains(string(f), "/") && f != v1.FinalizerKubernetes &&
-			f != metav1.FinalizerOrphanDependents && f != metav1.FinalizerDeleteDependents {
-			p.invalid(at, string(f), "name is neither a standard finalizer name nor is it fully qualified")
-		}
+		p.namespaceFinalizer(f, specPath.Child("finalizers"))
+	}
+}
+
+// FinalizersOfNamespace says what is wrong with the spec.finalizers that a namespace is given through its subresource finalize.
+// Upstream: core/validation ValidateNamespaceFinalizeUpdate, v1.37.2.
+func FinalizersOfNamespace(finalizers []v1.FinalizerName) field.ErrorList {
+	var p problems
+	for i, f := range finalizers {
+		p.namespaceFinalizer(f, specPath.Child("finalizers").Index(i))
+	}
+	return p.list
+}
+
+func (p *problems) namespaceFinalizer(f v1.FinalizerName, at *field.Path) {
+	p.add(apivalidation.ValidateFinalizerName(string(f), at)...)
+	if !strings.Contains(string(f), "/") && f != v1.FinalizerKubernetes &&
+		f != metav1.FinalizerOrphanDependents && f != metav1.FinalizerDeleteDependents {
+		p.invalid(at, string(f), "name is neither a standard finalizer name nor is it fully qualified")
 	}
 }
 

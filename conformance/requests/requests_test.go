@@ -1,0 +1,138 @@
+package requests
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// play plays one request whose answer is recorded as body, and returns what differs.
+func play(t *testing.T, recorded Request) []Difference {
+	t.Helper()
+	results, err := Play([]Request{recorded})
+	require.NoError(t, err)
+	require.Len(t, results, 1)
+	return results[0].Differences
+}
+
+// aConfigMap returns a request for a ConfigMap with its recorded answer.
+func aConfigMap() Request {
+	return Request{
+		Name: "create", Section: "test", Method: "POST", Path: "/api/v1/namespaces/default/configmaps", ContentType: "application/json",
+		Body: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`,
+		Answer: Answer{Code: 201, ContentType: "application/json", Content: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{
+				"name": "a", "namespace": "default", "uid": "5a0cbb0c-0000-0000-0000-000000000000", "resourceVersion": "167",
+				"creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": []any{},
+			},
+		}},
+	}
+}
+
+func TestTheSampleOfARecordedServerAgreesButForTheKnownRequests(t *testing.T) {
+	var out bytes.Buffer
+	dir := t.TempDir()
+	sample, err := os.ReadFile(filepath.Join("testdata", "sample.json"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "sample.json"), sample, 0o600))
+
+	failed, err := Run(dir, &out, false)
+	require.NoError(t, err)
+	assert.Zero(t, failed)
+	assert.Equal(t, "sample.json: 314 of 341 requests agree, 27 differ for a known reason\n", out.String(),
+		"a request that agrees now is to be removed from testdata/known.txt")
+}
+
+func TestWhatTheServersChooseIsNoDifference(t *testing.T) {
+	assert.Empty(t, play(t, aConfigMap()))
+}
+
+func TestEachPartOfAnAnswerIsCompared(t *testing.T) {
+	for where, change := range map[string]func(r *Request){
+		"status":       func(r *Request) { r.Code = 200 },
+		"content type": func(r *Request) { r.ContentType, r.Answer.ContentType = "application/json", "text/plain" },
+		"warnings":     func(r *Request) { r.Warnings = []string{`299 - "old"`} },
+		"retry":        func(r *Request) { r.RetryAfter = "1" },
+		"/kind":        func(r *Request) { r.Content.(map[string]any)["kind"] = "Secret" },
+		"/data":        func(r *Request) { r.Content.(map[string]any)["data"] = map[string]any{"a": "1"} },
+	} {
+		r := aConfigMap()
+		change(&r)
+		found := play(t, r)
+		if assert.Len(t, found, 1, where) {
+			assert.Equal(t, where, found[0].Where)
+		}
+	}
+}
+
+func TestVersionsInLaterRequestsAreOurs(t *testing.T) {
+	put := aConfigMap()
+	put.Name, put.Method, put.Path, put.Code = "put", "PUT", put.Path+"/a", 200
+	put.Body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion": "167","uid":"5a0cbb0c-0000-0000-0000-000000000000"}}`
+	results, err := Play([]Request{aConfigMap(), put})
+	require.NoError(t, err)
+	assert.Empty(t, results[1].Differences)
+
+	put.Body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"166"}}`
+	results, err = Play([]Request{aConfigMap(), put})
+	require.NoError(t, err)
+	assert.NotEmpty(t, results[1].Differences, "a version that no answer gave is sent as it is")
+}
+
+func TestARequestThatWasNotRecordedWholeIsNotPlayed(t *testing.T) {
+	r := aConfigMap()
+	r.Body += string(bytes.Repeat([]byte(" "), bodyLimit))
+	results, err := Play([]Request{r})
+	require.NoError(t, err)
+	assert.Equal(t, "its body was recorded only up to 3000 characters", results[0].Skipped)
+}
+
+func TestWhatIsNoRecordingIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Run(dir, &bytes.Buffer{}, false)
+	assert.ErrorContains(t, err, "there is no recording in "+dir)
+
+	for text, want := range map[string]string{
+		"{":          "it is not a list of recorded requests",
+		`{"name":1}`: "it is not a list of recorded requests",
+		`[{"name":"a","method":"GET","path":"/"}]`:              "request 0 needs a name, a method, a path that begins with / and a status",
+		`[{"name":"a","method":"GET","path":"x","status":200}]`: "request 0 needs a name",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "r.json"), []byte(text), 0o600))
+		_, err := Run(dir, &bytes.Buffer{}, false)
+		assert.ErrorContains(t, err, want, text)
+	}
+}
+
+func TestAReportNamesWhatDiffersAndWhatIsStale(t *testing.T) {
+	differs := Result{Request: aConfigMap(), Differences: []Difference{{"status", "201", "200"}}}
+	agrees := Result{Request: aConfigMap()}
+	known := map[string]string{"create": "it has a reason"}
+
+	_, text := report([]Result{differs}, nil, false)
+	assert.Equal(t, "differs: test: create: POST /api/v1/namespaces/default/configmaps\n  status: recorded 201, here 200\n", text)
+	counts, text := report([]Result{differs}, known, false)
+	assert.Empty(t, text)
+	assert.Equal(t, "0 of 1 requests agree, 1 differ for a known reason", counts.String())
+	_, text = report([]Result{differs}, known, true)
+	assert.Contains(t, text, "because: it has a reason")
+	counts, text = report([]Result{agrees}, known, false)
+	assert.Equal(t, []string{"create"}, counts.Stale)
+	assert.Contains(t, text, "agrees, though it is known to differ")
+}
+
+func TestManagedFieldsInATextAreLeftOut(t *testing.T) {
+	for text, want := range map[string]string{
+		`{\"a\":1,\"managedFields\":[{\"b\":[1]}],\"c\":2}`: `{\"a\":1,\"c\":2}`,
+		`{"a":1,"managedFields":[{"b":1}]}`:                 `{"a":1}`,
+		`"managedFields":[`:                                 ``,
+		`no fields`:                                         `no fields`,
+	} {
+		assert.Equal(t, want, withoutManagedFields(text), text)
+	}
+}

@@ -1,0 +1,103 @@
+package requests
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+)
+
+// Counts says how the requests of a recording came out.
+type Counts struct {
+	// All counts the requests, Agree those with the same answer, Known those that differ and are in the list
+	// of Known, Differ those that differ and are not, Skipped those that could not be played.
+	All, Agree, Known, Differ, Skipped int
+	// Stale lists the requests that agree although Known has them.
+	Stale []string
+}
+
+// String returns the counts as a sentence.
+func (c Counts) String() string {
+	text := fmt.Sprintf("%d of %d requests agree", c.Agree, c.All)
+	if c.Known > 0 {
+		text += fmt.Sprintf(", %d differ for a known reason", c.Known)
+	}
+	if c.Differ > 0 {
+		text += fmt.Sprintf(", %d differ", c.Differ)
+	}
+	if c.Skipped > 0 {
+		text += fmt.Sprintf(", %d cannot be played", c.Skipped)
+	}
+	return text
+}
+
+// Run plays each recording in dir against an empty server of its own and prints each request that differs and is
+// not known to, then a line with the counts. With verbose it prints the known ones, too, with the reason. It returns the
+// number of requests that differ and are not known to; the error is one of reading or playing.
+func Run(dir string, w io.Writer, verbose bool) (failed int, err error) {
+	paths, err := files(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range paths {
+		recording, err := Load(path)
+		if err != nil {
+			return failed, err
+		}
+		results, err := Play(recording)
+		if err != nil {
+			return failed, fmt.Errorf("%s: %w", path, err)
+		}
+		counts, text := report(results, Known(), verbose)
+		failed += counts.Differ
+		if _, err := fmt.Fprintf(w, "%s%s: %s\n", text, filepath.Base(path), counts); err != nil {
+			return failed, err
+		}
+	}
+	return failed, nil
+}
+
+// report counts results and says what differs.
+func report(results []Result, reasons map[string]string, verbose bool) (c Counts, text string) {
+	var out bytes.Buffer
+	for _, r := range results {
+		c.All++
+		reason, isKnown := reasons[r.Name]
+		if !isKnown {
+			reason, isKnown = reasons[r.Section+": "+r.Name]
+		}
+		switch {
+		case r.Skipped != "":
+			c.Skipped++
+			if verbose {
+				fmt.Fprintf(&out, "not played: %s: %s\n", r.title(), r.Skipped)
+			}
+			continue
+		case len(r.Differences) == 0:
+			c.Agree++
+			if isKnown {
+				c.Stale = append(c.Stale, r.Name)
+				fmt.Fprintf(&out, "agrees, though it is known to differ: %s\n", r.title())
+			}
+			continue
+		case isKnown:
+			c.Known++
+			if !verbose {
+				continue
+			}
+			fmt.Fprintf(&out, "differs, as known: %s\n  because: %s\n", r.title(), reason)
+		default:
+			c.Differ++
+			fmt.Fprintf(&out, "differs: %s\n", r.title())
+		}
+		for _, d := range r.Differences {
+			fmt.Fprintf(&out, "  %s\n", d)
+		}
+	}
+	return c, out.String()
+}
+
+// title names a request in a report.
+func (r Result) title() string {
+	return fmt.Sprintf("%s: %s: %s %s", r.Section, r.Name, r.Method, short(r.Path))
+}
