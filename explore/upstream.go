@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/storagesim/storagesim"
@@ -33,7 +36,9 @@ type UpstreamFault struct {
 }
 
 // String returns the issue.
-func (f *UpstreamFault) String() string { return "upstream: " + cmp.Or(f.Issue, "not reported yet") }
+func (f *UpstreamFault) String() string { return "upstream: " + cmp.Or(f.Issue, notReported) }
+
+const notReported = "not reported yet"
 
 // UpstreamFaults returns the faults that a run's failure can be laid to.
 func UpstreamFaults() []*UpstreamFault {
@@ -91,17 +96,55 @@ func (f Finding) String() string {
 }
 
 // attribute finds the fault of the modelled release that makes a run fail: the same plan is clean with
-// that one fault mended. A breach of the rules of CSI by those who call a driver is never the author's. nil means that the failure is the scenario's own, or that of what it plays.
+// that one fault mended. Where no one is enough, a long run may have met two: it is laid to those that have to be mended
+// together. A breach of the rules of CSI by those who call a driver is never the author's. nil means that the failure is the scenario's own, or that of what it plays.
 func (x *exploration) attribute(f *Failure) *UpstreamFault {
-	for _, fault := range UpstreamFaults() {
-		if x.mended(fault).play(f.Plan, nil) == nil {
+	clean := func(faults ...*UpstreamFault) bool { return x.mended(together(faults)).play(f.Plan, nil) == nil }
+	all := UpstreamFaults()
+	for _, fault := range all {
+		if clean(fault) {
 			return fault
 		}
+	}
+	if clean(all...) {
+		needed := all
+		for _, fault := range all {
+			if rest := allBut(needed, fault); clean(rest...) {
+				needed = rest
+			}
+		}
+		return together(needed)
 	}
 	if rule := f.Rule(); rule == CSICalls || rule == CallOrder {
 		return ownBreach
 	}
 	return nil
+}
+
+// together returns faults as one.
+func together(faults []*UpstreamFault) *UpstreamFault {
+	if len(faults) == 1 {
+		return faults[0]
+	}
+	var issues, words []string
+	for _, fault := range faults {
+		issues, words = append(issues, cmp.Or(fault.Issue, notReported)), append(words, fault.Text)
+	}
+	return &UpstreamFault{Issue: strings.Join(issues, " and "), Text: strings.Join(words, "; and "), Mend: func(cfg *storagesim.Config) {
+		for _, fault := range faults {
+			fault.Mend(cfg)
+		}
+	}}
+}
+
+// allBut returns the faults but for one.
+func allBut(faults []*UpstreamFault, one *UpstreamFault) (rest []*UpstreamFault) {
+	for _, fault := range faults {
+		if fault.Text != one.Text {
+			rest = append(rest, fault)
+		}
+	}
+	return rest
 }
 
 // mended returns an exploration in whose clusters a fault is mended.
@@ -133,12 +176,23 @@ func (f *findings) add(failure *Failure) {
 	}
 }
 
+// inOrder returns the faults, those that were met together after the single ones.
+func (f *findings) inOrder() []*UpstreamFault {
+	faults := append(UpstreamFaults(), ownBreach)
+	for _, text := range slices.Sorted(maps.Keys(f.first)) {
+		if !slices.ContainsFunc(faults, func(one *UpstreamFault) bool { return one.Text == text }) {
+			faults = append(faults, f.first[text].Upstream)
+		}
+	}
+	return faults
+}
+
 // until returns the findings of the runs up to a number, in the order of UpstreamFaults.
 func (f *findings) until(last int) []Finding {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var list []Finding
-	for _, fault := range append(UpstreamFaults(), ownBreach) {
+	for _, fault := range f.inOrder() {
 		first := f.first[fault.Text]
 		if first == nil || first.Run > last {
 			continue

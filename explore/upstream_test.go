@@ -6,8 +6,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/explore"
 )
@@ -104,4 +107,34 @@ func TestMendingKeepsTheUsersConfiguration(t *testing.T) {
 		fault.Mend(&cfg.Cluster)
 		require.NoError(t, explore.Replay(cfg, "x1", threeComeAndGo), fault.Text)
 	}
+}
+
+// A kubelet forgets a volume that is staged, and later its Node is made anew: with one of the two mended the run still fails.
+func TestARunThatMeetsTwoFaultsOfKubernetesIsLaidToBoth(t *testing.T) {
+	report, err := explore.Run(t.Context(), explore.Config{Cluster: crashes().Cluster, Runs: 1}, explore.Scenario(func(c *explore.Cluster) {
+		c.InstallCSIDriver(driver.Config{})
+		c.RunFor(5 * time.Second)
+		c.Apply(threeManifests)
+		c.RunFor(time.Minute)
+
+		c.InjectCSI(call.Fault{Method: "NodeUnstageVolume", Code: codes.Unavailable, Times: 4})
+		c.Delete("pod/web")
+		c.RunFor(2 * time.Second)
+		c.Crash("kubelet/node-1")
+		c.RunFor(time.Minute)
+
+		c.Apply(threeManifests)
+		c.RunFor(time.Minute)
+		c.Stop("kubelet/node-1")
+		c.Must(c.Client().CoreV1().Nodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}))
+		c.RunFor(2 * time.Minute)
+		c.Start("kubelet/node-1")
+		c.RunFor(time.Minute)
+	}))
+	require.NoError(t, err)
+	require.Len(t, report.Upstream, 1)
+	require.Equal(t, "upstream: kubernetes/kubernetes 121937 and not reported yet", report.Upstream[0].Fault.String())
+	require.Equal(t, "a kubelet that restarts forgets a volume that is staged and in no pod's directory; and "+
+		"a Node object that is made anew has no volumesInUse, so that mounted volumes are detached", report.Upstream[0].Fault.Text)
+	require.Equal(t, 1, report.Upstream[0].Runs)
 }
