@@ -65,6 +65,22 @@ with_compiler() {
 	command -v "$(go env CC)" >/dev/null || { echo "no $(go env CC) here: skipped, CI will do it"; return 1; }
 }
 
+# The page is tested in Debian's chromium; node and npm check its types. A missing one fails.
+with_browser() {
+	local tool missing=()
+	for tool in node npm chromium; do
+		command -v "$tool" >/dev/null || missing+=("${tool/#node/nodejs}")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		run apt-get update -q
+		run apt-get install -y -q "${missing[@]}"
+	fi
+	for tool in node npm chromium; do
+		command -v "$tool" >/dev/null || fail "the page's tests need $tool; only STORAGESIM_NO_BROWSER=1 leaves them out"
+	done
+}
+
 # The tests of live/serve work with kubectl. A machine that has none, or one older than 1.32,
 # gets one from the module conformance/interop, built once and kept outside of the clone.
 with_kubectl() {
@@ -78,6 +94,7 @@ with_kubectl() {
 }
 
 times=
+not_run= # what the environment asks to leave out
 table() { printf '\n%b%14s %5ss\n' "$times" total "$SECONDS"; rm -rf "$work"; }
 
 # Runs the checks that are named, or all, and prints how long each took.
@@ -100,4 +117,5 @@ main() {
 	trap - EXIT
 	table
 	printf 'all checks passed: %s\n' "${checks[*]}"
+	[ -z "$not_run" ] || printf 'NOT RUN: %s\n' "$not_run"
 }

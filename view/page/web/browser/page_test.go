@@ -1,0 +1,271 @@
+package browser
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+func TestAPagePlaysByItselfUntilItIsTouched(t *testing.T) {
+	b := open(t, example(t, "csi-end-to-end"), look{})
+	b.until(place + " >= 3")
+	b.is(`!!document.querySelector('button[aria-label="Pause"]')`)
+	b.press(kb.ArrowRight)
+	b.until(`!!document.querySelector('button[aria-label="Play"]')`)
+}
+
+func TestAPageDoesNotPlayByItselfForWhoWantsNoMotion(t *testing.T) {
+	b := open(t, example(t, "csi-end-to-end"), look{calm: true})
+	b.is(`!!document.querySelector('button[aria-label="Play"]')`)
+	// The story would begin after 1.5 s of the page's own clock.
+	eval[bool](b, `new Promise((done) => setTimeout(() => done(true), 1800))`)
+	b.is(place + " === 1")
+	b.click(named("Play"))
+	b.until(place + " >= 2")
+}
+
+func TestKeysButtonsAndTheSliderMoveTheCursor(t *testing.T) {
+	b := open(t, example(t, "csi-end-to-end"), look{calm: true})
+	b.press(kb.ArrowRight + kb.ArrowDown)
+	b.is(place + " === 3")
+	b.press(kb.ArrowLeft)
+	b.is(place + " === 2")
+	b.press(kb.End)
+	b.is(place + ` === Number(document.querySelector("input[type=range]").max) + 1`)
+	b.press(kb.Home)
+	b.is(place + " === 1")
+	b.click(named("Next step"))
+	b.is(place + " === 2")
+	eval[bool](b, `(() => { const s = document.querySelector("input[type=range]"); s.value = 20; return s.dispatchEvent(new Event("input")); })()`)
+	b.is(place + " === 21")
+	b.press(" ")
+	b.until(place + " >= 22")
+	b.press(kb.Home)
+	b.is(`!!document.querySelector('button[aria-label="Play"]')`)
+}
+
+func TestTheFragmentIsReadFollowedAndKept(t *testing.T) {
+	b := open(t, example(t, "csi-end-to-end"), look{hash: "#step=46"})
+	b.is(`document.querySelector(".row.current .line2").textContent === "ControllerPublishVolume: OK"`)
+	b.press(kb.ArrowRight)
+	b.until(`location.hash === "#step=47"`)
+	eval[string](b, `location.hash = "#step=28"`)
+	b.until(`document.querySelector(".row.current .line2").textContent === "CreateVolume: OK"`)
+}
+
+func TestClaimAndVolumePointAtEachOtherOneWriteApart(t *testing.T) {
+	b := open(t, example(t, "static-binding"), look{hash: "#step=8"})
+	const pointers = `document.querySelector(".pointers").getAttribute("aria-label")`
+	b.is(`document.querySelectorAll(".pointer.one-sided").length === 1`)
+	b.is(pointers + `.startsWith("claimRef points at the claim, volumeName does not")`)
+	b.press(kb.ArrowRight + kb.ArrowRight)
+	b.is(`document.querySelectorAll(".pointer").length === 2 && !document.querySelector(".pointer.one-sided")`)
+	b.press(kb.ArrowLeft + kb.ArrowLeft + kb.ArrowLeft)
+	b.is(`document.querySelectorAll(".pointer").length === 0`)
+}
+
+func TestARowThatIsClickedShowsWhatItChanged(t *testing.T) {
+	b := open(t, example(t, "static-binding"), look{calm: true})
+	row := `.row-button[aria-label*="volumeName: nfs-pv"]`
+	b.click(row)
+	b.is(`document.querySelector(".yaml").textContent.includes("+   volumeName: nfs-pv")`)
+	b.is(`document.querySelector(".yaml .plus") !== null && document.querySelector('` + row + `').getAttribute("aria-current") === "step"`)
+}
+
+func TestAnObjectThatIsClickedDimsTheRest(t *testing.T) {
+	b := open(t, example(t, "csi-end-to-end"), look{hash: "#step=61"})
+	b.is(`document.querySelectorAll(".dim").length === 0`)
+	b.click(".card.o-pod")
+	b.is(`document.querySelectorAll(".row.dim").length > 0 && document.querySelectorAll(".card.dim").length > 0`)
+	b.is(`[...document.querySelectorAll(".row:not(.dim)")].every((row) => /pod|→|mount/.test(row.innerText))`)
+	b.is(`document.querySelector(".detail-pane").textContent.includes("pod web now")`)
+	b.press(kb.Escape)
+	b.is(`document.querySelectorAll(".dim").length === 0`)
+}
+
+func TestSearchFindsStepsAndFiltersHideThem(t *testing.T) {
+	b := open(t, example(t, "csi-end-to-end"), look{calm: true})
+	all := eval[int](b, `Number(document.querySelector("input[type=range]").max)`)
+	b.press("/")
+	b.is(`document.activeElement.type === "search"`)
+	eval[string](b, `document.activeElement.value = ""`) // the driver types what the page has refused
+	b.press("nodestage" + kb.Enter)
+	b.is(`document.querySelector(".row.current .line2").textContent === "NodeStageVolume: OK"`)
+	b.is(`document.querySelector(".hits").textContent.startsWith("1 step")`)
+	b.press(kb.Escape)
+	b.click(`button[title="Show only some actors or objects"]`)
+	b.click(`.choices label:nth-child(2) input`)
+	b.until(fmt.Sprintf(`Number(document.querySelector("input[type=range]").max) < %d`, all))
+	b.is(`[...document.querySelectorAll(".row .who:first-child")].every((who) => who.textContent === "PV controller")`)
+	b.click(named("Show all actors"))
+	b.until(fmt.Sprintf(`Number(document.querySelector("input[type=range]").max) === %d`, all))
+}
+
+func TestDetailsAreFoldedUnlessAskedFor(t *testing.T) {
+	b := open(t, example(t, "csi-end-to-end"), look{calm: true})
+	folded := eval[int](b, `Number(document.querySelector("input[type=range]").max)`)
+	b.click(`button[title^="Show heartbeats"]`)
+	b.until(fmt.Sprintf(`Number(document.querySelector("input[type=range]").max) > %d`, folded))
+	b.click(`button[title^="Show heartbeats"]`)
+	b.until(fmt.Sprintf(`Number(document.querySelector("input[type=range]").max) === %d`, folded))
+	b.click(".unfold")
+	b.until(fmt.Sprintf(`Number(document.querySelector("input[type=range]").max) > %d`, folded))
+}
+
+func TestGuessFirstHidesWhatComesNext(t *testing.T) {
+	b := open(t, example(t, "static-binding"), look{hash: "#step=7"})
+	const visible = `[...document.querySelectorAll(".row")].filter((r) => getComputedStyle(r).visibility === "visible").length`
+	b.click(`button[title^="Hide what comes next"]`)
+	b.is(visible + " === 4")
+	b.is(`getComputedStyle(document.querySelector(".ask")).visibility === "visible"`)
+	b.click(".ask button")
+	b.is(visible + " === 5")
+}
+
+func TestButtonsCopyTheLineOfAStory(t *testing.T) {
+	b := open(t, example(t, "static-binding"), look{hash: "#step=8"})
+	b.click(named("Copy: crash here"))
+	b.until(`document.querySelector(".said").textContent.includes("crash persistent-volume-binder before update persistentvolumes nfs-pv")`)
+}
+
+func TestWithoutJavaScriptThePageIsATable(t *testing.T) {
+	b := open(t, example(t, "static-binding"), look{noScript: true})
+	b.is(`document.querySelectorAll("table tr").length > 40`)
+	b.is(`document.querySelector("table").innerText.includes("takes pv nfs-pv, the smallest that fits")`)
+}
+
+func TestEverythingThatCanBeUsedHasAName(t *testing.T) {
+	b := open(t, example(t, "csi-end-to-end"), look{hash: "#step=61"})
+	b.click(`button[title="Show only some actors or objects"]`)
+	nodes := call(b, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes
+	roles := map[string]int{}
+	for _, node := range nodes {
+		if node.Ignored || node.Role == nil {
+			continue
+		}
+		role := strings.Trim(string(node.Role.Value), `"`)
+		switch role {
+		case "button", "slider", "searchbox", "checkbox", "combobox", "link", "region", "list", "toolbar", "image":
+			roles[role]++
+			if node.Name == nil || strings.Trim(string(node.Name.Value), `" `) == "" {
+				t.Errorf("a %s has no name (node %d)", role, node.BackendDOMNodeID)
+			}
+		}
+	}
+	for _, role := range []string{"button", "slider", "searchbox", "checkbox", "combobox"} {
+		if roles[role] == 0 {
+			t.Errorf("no %s was seen among %d nodes", role, len(nodes))
+		}
+	}
+}
+
+// Names and values of users are text wherever they stand.
+func TestHostileValuesAreText(t *testing.T) {
+	const hostile = "<img src=https://example.com/x onerror=alert(1)>\u202e<script>document.title='owned'</script>"
+	file := withModel(t, func(m model) { m["title"] = hostile; poison(m, hostile) })
+	b := open(t, file, look{calm: true})
+	for range 12 {
+		b.press(kb.ArrowRight)
+	}
+	b.click(`button[title="Show only some actors or objects"]`)
+	b.is(`document.querySelectorAll("#app img, #app script").length === 0 && document.title !== "owned"`)
+	b.is(`document.querySelector("h1").textContent.includes("<img src=https://example.com/x") && !document.querySelector("h1").textContent.includes("\u202e")`)
+	b.is(`document.querySelectorAll(".row").length > 5`)
+}
+
+// poison puts a text in place of every string that is free.
+func poison(value any, text string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if _, ok := inner.(string); ok && !strings.Contains(" schema kind path verb op start release ", " "+key+" ") {
+				v[key] = text
+			} else {
+				poison(inner, text)
+			}
+		}
+	case []any:
+		for i, inner := range v {
+			if _, ok := inner.(string); ok {
+				v[i] = text
+			} else {
+				poison(inner, text)
+			}
+		}
+	}
+}
+
+// many gives a page n steps more: updates of an annotation.
+func many(n int) func(model) {
+	return func(m model) {
+		steps := m["steps"].([]any)
+		last := steps[len(steps)-1].(model)
+		for i := range n {
+			steps = append(steps, model{
+				"n": last["n"].(float64) + float64(i+1), "t": last["t"].(float64) + float64(100*i), "lane": 1, "kind": "write", "text": fmt.Sprintf("updates pv nfs-pv: turn = %d", i), "about": 0,
+				"write": model{"verb": "update", "rv": 1000 + i, "changes": []any{model{"path": "/metadata/annotations/turn", "value": fmt.Sprint(i)}}},
+			})
+		}
+		m["steps"] = steps
+	}
+}
+
+func TestFiveThousandRecordsOpenAndMoreAreCounted(t *testing.T) {
+	b := open(t, withModel(t, many(5000)), look{calm: true})
+	t.Logf("5,000 records: %.0f ms from the beginning to the first picture", eval[float64](b, firstPicture))
+	b.is(`document.querySelectorAll(".row").length < 100`)
+	b.press(kb.End)
+	b.until(place + " === 5000")
+	t.Logf("5,000 records: %.1f ms from a key to the picture", eval[float64](b, stepTime))
+	b.is(`[...document.querySelectorAll("button")].some((button) => button.textContent === "39 more steps: show the next 5,000")`)
+}
+
+const (
+	firstPicture = `new Promise((done) => { const paint = performance.getEntriesByName("first-contentful-paint")[0]; requestAnimationFrame(() => done(paint ? paint.startTime : performance.now())); })`
+	stepTime     = `new Promise((done) => { const t = performance.now(); dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft" })); requestAnimationFrame(() => setTimeout(() => done(performance.now() - t))); })`
+)
+
+// The pictures are for people; the figures are said, and no machine must reach them.
+func TestPictures(t *testing.T) {
+	for _, shot := range []struct {
+		name, example string
+		look          look
+		click         string
+	}{
+		{"two-pointers", "static-binding", look{hash: "#step=8"}, ""},
+		{"bound", "static-binding", look{hash: "#step=10"}, ""},
+		{"mount-fails", "static-binding", look{hash: "#step=19", dark: true}, ""},
+		{"csi-mount", "csi-end-to-end", look{hash: "#step=59"}, ""},
+		{"csi-one-object", "csi-end-to-end", look{hash: "#step=47"}, ".card.o-va"},
+		{"key", "csi-end-to-end", look{hash: "#step=28"}, `button[title="What the signs mean"]`},
+		{"node-dies", "node-failure", look{hash: "#step=238"}, ""},
+		{"small-and-dark", "node-failure", look{hash: "#step=260", width: 800, height: 600, dark: true}, ""},
+	} {
+		t.Run(shot.name, func(t *testing.T) {
+			b := open(t, example(t, shot.example), shot.look)
+			if shot.click != "" {
+				b.click(shot.click)
+			}
+			t.Logf("%.0f ms to the first picture, %.1f ms from a key to the picture", eval[float64](b, firstPicture), eval[float64](b, stepTime))
+			b.press(kb.ArrowRight)
+			picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(picture) < 10_000 {
+				t.Errorf("the picture has %d bytes", len(picture))
+			}
+			if folder := os.Getenv("STORAGESIM_SHOTS"); folder != "" {
+				if err := os.WriteFile(filepath.Join(folder, shot.name+".png"), picture, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,101 @@
+// The page of a story: it reads the values in the page, draws them, and plays.
+import { Cards } from "./cards.js";
+import { Detail } from "./detail.js";
+import { h, put } from "./dom.js";
+import { List } from "./list.js";
+import type { Page } from "./model.js";
+import { Player } from "./player.js";
+import { Store } from "./store.js";
+import { count, plain, span } from "./text.js";
+import { Tools } from "./tools.js";
+
+const firstLook = 1500; // ms until the story begins by itself
+
+function main(): void {
+  const source = document.getElementById("story");
+  const app = document.getElementById("app");
+  if (!source || !app) return;
+  const page = JSON.parse(source.textContent ?? "") as Page;
+  if (page.schema !== "storagesim.page/v1" || !page.steps?.length) return; // the table stays
+  const store = new Store(page);
+  const tools = new Tools(store);
+  const list = new List(store);
+  const player = new Player(store);
+  const cards = new Cards(store);
+  const detail = new Detail(store);
+  document.documentElement.classList.add("live");
+  put(app, header(page, store, tools), h("main", {}, list.element, h("aside", { "aria-label": "State and change" }, cards.element, detail.element)), player.element);
+  const linked = stepOf(page, location.hash);
+  store.go(linked ?? store.steps[0] ?? 0);
+  keys(store, player, tools, list);
+  fragments(store);
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (linked === undefined && !calm) begin(player);
+}
+
+function header(page: Page, store: Store, tools: Tools): HTMLElement {
+  const all = page.steps;
+  const about = `${count(store.steps.length, "step")} in ${span(all[all.length - 1]!.t - all[0]!.t)} of virtual time · Kubernetes ${plain(page.release)}`;
+  const intro = page.intro ?? "A simulated Kubernetes cluster. Each row is one thing that a component did; at the right is what exists after it, and what it changed.";
+  const missing = page.missing?.length ? h("details", { class: "missing" }, h("summary", {}, count(page.missing.length, "note")), ...page.missing.map((m) => h("p", {}, plain(m)))) : undefined;
+  return h("header", {}, h("div", { class: "head-words" }, h("h1", {}, plain(page.title)), h("span", { class: "about" }, about), missing), tools.element, h("p", { class: "intro" }, plain(intro)));
+}
+
+/** Begins to play unless something is touched first; whatever is touched later stops it. */
+function begin(player: Player): void {
+  const timer = setTimeout(() => player.start(true), firstLook);
+  for (const type of ["pointerdown", "keydown", "wheel", "touchstart"]) addEventListener(type, () => clearTimeout(timer), { capture: true, passive: true, once: true });
+}
+
+function keys(store: Store, player: Player, tools: Tools, list: List): void {
+  for (const type of ["pointerdown", "wheel", "touchstart"]) addEventListener(type, (e) => player.touched(e.target), { capture: true, passive: true });
+  addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.altKey || e.metaKey) return;
+    const target = e.target instanceof Element ? e.target : undefined;
+    const typing = target?.matches("input, select, textarea");
+    const playing = store.playing;
+    if (e.key !== "Tab" && !(e.key === " " && target?.matches("button"))) player.stop();
+    if (typing) return;
+    const row = target?.matches(".row-button");
+    const act: { [key: string]: () => void } = {
+      ArrowRight: () => store.move(1), ArrowDown: () => store.move(1), ArrowLeft: () => store.move(-1), ArrowUp: () => store.move(-1),
+      PageDown: () => store.move(10), PageUp: () => store.move(-10), Home: () => store.go(store.steps[0] ?? 0), End: () => store.go(store.steps[store.steps.length - 1] ?? 0),
+      "/": () => tools.search.focus(), Escape: () => { if (store.focus >= 0) store.look(store.focus); },
+    };
+    if (!target?.matches("button") || row) act[" "] = () => { if (!playing) player.start(false); };
+    const found = act[e.key];
+    if (!found) return;
+    e.preventDefault();
+    found();
+    if (row) list.focusCurrent();
+  });
+}
+
+/** The step that a fragment names by its number, if there is one: that, or the last before it. */
+function stepOf(page: Page, hash: string): number | undefined {
+  const n = /^#step=(\d{1,9})$/.exec(hash)?.[1];
+  if (n === undefined) return undefined;
+  const at = page.steps.findLastIndex((step) => step.n <= Number(n));
+  return Math.max(0, at);
+}
+
+/** Keeps the fragment at the step, and follows it. */
+function fragments(store: Store): void {
+  let timer = 0;
+  let written = location.hash;
+  store.listen((change) => {
+    if (change !== "step") return;
+    clearTimeout(timer);
+    timer = window.setTimeout(() => {
+      written = `#step=${store.page.steps[store.step]!.n}`;
+      history.replaceState(null, "", written);
+    }, 120);
+  });
+  addEventListener("hashchange", () => {
+    if (location.hash === written) return;
+    const step = stepOf(store.page, location.hash);
+    if (step !== undefined) store.go(step);
+  });
+}
+
+main();

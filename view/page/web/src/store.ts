@@ -1,0 +1,109 @@
+// What the reader has chosen: the step, an object, filters. Everything that is drawn follows from it.
+import type { Page } from "./model.js";
+import { downs } from "./lanes.js";
+import { related } from "./related.js";
+import { firstLimit, rows, type Row, type Shown } from "./rows.js";
+import { Replay } from "./state.js";
+
+/** What changed; each part of the page looks at what concerns it. */
+export type Change = "step" | "rows" | "marks" | "play";
+
+export class Store {
+  readonly replay: Replay;
+  readonly downs: Map<number, [number, number][]>;
+  /** The index of the step at the cursor; -1 is before the first. */
+  step = -1;
+  /** The object that is looked at; -1 is none. */
+  focus = -1;
+  /** Guess first: what comes after the cursor is not shown. */
+  guess = false;
+  query = "";
+  playing = false;
+  shown: Shown = { detail: false, unfolded: new Set(), letters: 90, limit: firstLimit };
+  rows: Row[] = [];
+  /** Steps that have a row, in order. */
+  steps: number[] = [];
+  /** By step: whether it has what is searched for. */
+  found?: Set<number>;
+
+  private listeners: ((change: Change) => void)[] = [];
+
+  constructor(readonly page: Page) {
+    this.replay = new Replay(page);
+    this.downs = downs(page);
+    this.layRows();
+  }
+
+  listen(listener: (change: Change) => void): void {
+    this.listeners.push(listener);
+  }
+
+  say(change: Change): void {
+    for (const listener of this.listeners) listener(change);
+  }
+
+  /** Puts the cursor on a step. One that has no row gets one. */
+  go(step: number): void {
+    step = Math.max(0, Math.min(this.page.steps.length - 1, step));
+    if (this.page.steps.length === 0) return;
+    this.reveal(step);
+    if (step === this.step) return;
+    this.step = step;
+    this.say("step");
+  }
+
+  /** Goes to the n-th next step that has a row; false at the end. */
+  move(n: number): boolean {
+    const at = this.place();
+    const to = this.steps[Math.max(0, Math.min(this.steps.length - 1, at + n))];
+    if (to === undefined || to === this.step) return false;
+    this.go(to);
+    return true;
+  }
+
+  /** The place of the cursor among the steps that have a row: of the last one that is not after it. */
+  place(): number {
+    let low = -1;
+    let high = this.steps.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.steps[middle]! <= this.step) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  private layRows(): void {
+    this.rows = rows(this.page, this.shown);
+    this.steps = this.rows.flatMap((row) => (row.kind === "step" ? [row.step] : []));
+  }
+
+  /** Lays the rows out anew, after a filter changed. */
+  refilter(): void {
+    this.layRows();
+    this.say("rows");
+  }
+
+  private reveal(step: number): void {
+    const s = this.page.steps[step]!;
+    if (this.steps.includes(step)) return;
+    if (s.detail && !this.shown.detail) this.shown.unfolded.add(step);
+    this.layRows();
+    if (!this.steps.includes(step) && this.rows.some((row) => row.kind === "more")) {
+      this.shown.limit = step + firstLimit;
+      this.layRows();
+    }
+    this.say("rows");
+  }
+
+  look(object: number): void {
+    this.focus = this.focus === object ? -1 : object;
+    this.say("marks");
+  }
+
+  /** Whether a step is about the object that is looked at, if there is one. */
+  concerns(step: number): boolean {
+    if (this.focus < 0) return true;
+    return related(this.page, step).includes(this.focus);
+  }
+}
