@@ -132,6 +132,22 @@ func TestButtonsCopyTheLineOfAStory(t *testing.T) {
 	b := open(t, example(t, "static-binding"), look{hash: "#step=8"})
 	b.click(named("Copy: crash here"))
 	b.until(`document.querySelector(".said").textContent.includes("crash persistent-volume-binder before update persistentvolumes nfs-pv")`)
+	b.click(named("Copy: as a Go test"))
+	b.until(`[...document.querySelectorAll(".said")].some((said) => said.textContent.includes('engine.Fault{Actor: "persistent-volume-binder", Verb: "update", Resource: "persistentvolumes", Name: "nfs-pv", Crash: true}'))`)
+}
+
+// Deliveries are details, whose arrows the cursor's write has.
+func TestAWriteShowsWhoSeesItLater(t *testing.T) {
+	file := withModel(t, func(m model) {
+		steps := m["steps"].([]any)
+		for lane := range 2 {
+			steps = append(steps, model{"n": 1000 + lane, "t": 300000, "lane": 1 + lane, "kind": "delivery", "text": "sees pv nfs-pv", "detail": true, "about": 0, "delivery": model{"rv": 13, "resource": "persistentvolumes", "of": 4}})
+		}
+		m["steps"] = append(steps, model{"n": 1002, "t": 300000, "lane": 1, "kind": "other", "text": "is done"})
+	})
+	b := open(t, file, look{hash: "#step=8"})
+	b.is(`document.querySelectorAll(".seen").length === 2`)
+	b.is(`document.querySelector(".detail-pane").innerText.includes("PV controller, 5 min 0 s later") || document.querySelector(".detail-pane").innerText.includes("PV controller, 5 min later")`)
 }
 
 func TestWithoutJavaScriptThePageIsATable(t *testing.T) {

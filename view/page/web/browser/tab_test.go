@@ -180,10 +180,10 @@ func (b *tab) press(keys string)     { b.t.Helper(); b.run(chromedp.KeyEvent(key
 // place is an expression: the number of the step at the cursor among those that are shown, from 1.
 const place = `parseInt(document.querySelector(".place").textContent)`
 
-// named is a selector of a button by its visible name.
+// named returns the selector of a button by its name.
 func named(name string) string { return fmt.Sprintf(`button[aria-label=%q]`, name) }
 
-// root is the top of the repository.
+// root returns the path of the top of the repository.
 func root(t testing.TB) string {
 	t.Helper()
 	top, err := filepath.Abs(filepath.Join("..", "..", "..", ".."))

@@ -40,7 +40,7 @@ export class Cards {
     const kept = all.length <= most ? all : [...all.filter(near), ...all.filter((f) => !near(f))].slice(0, most);
     const parts: Node[] = kept.map((family) => this.family(state, family));
     if (kept.length < all.length) parts.push(h("p", { class: "hint" }, `${count(all.length - kept.length, "more row")} of objects not shown`));
-    if (!all.length) parts.push(h("p", { class: "hint" }, "No claim, volume or pod exists yet."));
+    if (!all.length) parts.push(h("p", { class: "hint" }, "There is no claim, volume or pod."));
     const rest = this.others(state);
     put(this.body, ...parts, nodesView(store, state), rest);
     this.body.querySelector(".family.near")?.scrollIntoView?.({ block: "nearest" });
@@ -57,12 +57,9 @@ export class Cards {
     }
     if (f.claim < 0 && f.volume < 0) return box;
     const pointers = f.claim >= 0 && f.volume >= 0 ? this.families.pointers(state, f.claim, f.volume) : undefined;
-    box.append(f.claim >= 0 ? this.card(state, f.claim) : h("div", {}), pointersView(pointers, f.claim >= 0), f.volume >= 0 ? this.card(state, f.volume) : this.noVolume(f));
+    const empty = (text: string) => h("div", { class: "empty" }, text);
+    box.append(f.claim >= 0 ? this.card(state, f.claim) : empty("no claim"), pointersView(pointers), f.volume >= 0 ? this.card(state, f.volume) : empty("no volume"));
     return box;
-  }
-
-  private noVolume(f: Family): HTMLElement {
-    return h("div", { class: "empty" }, f.claim >= 0 ? "no volume yet" : "");
   }
 
   private card(state: State, object: number): HTMLElement {
@@ -98,7 +95,7 @@ export class Cards {
 }
 
 function flag(): SVGSVGElement {
-  return s("svg", { width: 11, height: 12, viewBox: "0 0 11 12", class: "flag-sign", "aria-hidden": "true" }, s("path", { d: "M1.5 12V1h8L7.500 4l2 3h-8" }));
+  return s("svg", { width: 11, height: 12, viewBox: "0 0 11 12", class: "flag-sign", "aria-hidden": "true" }, s("path", { d: "M1.5 12V1h8L7.5 4l2 3h-8" }));
 }
 
 function members(f: Family): number[] {
@@ -107,14 +104,14 @@ function members(f: Family): number[] {
 
 /** A short line down from one card to another. */
 function stem(word: string, down: boolean): HTMLElement {
-  const d = down ? "M5 0v16M1.500 12.500l3.500 4 3.500 -4" : "";
+  const d = down ? "M5 0v16M1.5 12.500l3.5 4 3.5 -4" : "";
   return h("div", { class: "stem" }, s("svg", { width: 10, height: 18, "aria-hidden": "true" }, s("path", { d })), h("span", {}, word));
 }
 
 /** The two pointers between a claim and its volume: each an arrow; dashed if the other side does not point back. */
-function pointersView(p: Pointers | undefined, claim: boolean): HTMLElement {
+function pointersView(p: Pointers | undefined): HTMLElement {
   const box = h("div", { class: "pointers" });
-  if (!p || !claim || (!p.volumeName && !p.claimRef)) return box;
+  if (!p || (!p.volumeName && !p.claimRef)) return box;
   const both = p.volumeName && p.claimRef;
   const say = both ? "volumeName and claimRef point at each other" : p.claimRef ? "claimRef points at the claim, volumeName does not point back yet" : "volumeName points at the volume, claimRef does not point back yet";
   box.setAttribute("role", "img");

@@ -1,5 +1,5 @@
 // What the step at the cursor is: the difference that it made, why, and what can be done with it.
-import { copyButton, crashLine } from "./copy.js";
+import { copyButton, crashLine, goTest } from "./copy.js";
 import { h, put } from "./dom.js";
 import { kindClass } from "./glyphs.js";
 import { kindOf, laneName, nameOf } from "./labels.js";
@@ -46,7 +46,7 @@ export class Detail {
     if (step.command) out.push(facts([["machine", step.command.machine ?? ""]]), h("pre", { class: "yaml" }, plain(step.command.argv.join(" "))), failure(step.command.err));
     if (step.file) out.push(facts([["machine", step.file.machine], ["path", step.file.path], ["volume", step.file.volume ?? ""]]));
     if (step.delivery) out.push(h("p", {}, `Its cache of ${plain(step.delivery.resource)} now has version ${step.delivery.rv}.`));
-    if (!step.write && !step.event && !step.mount && !step.call) out.push(h("p", {}, short(step.text)));
+    if (!step.write && !step.event && !step.mount && !step.call && !step.decision?.candidates?.length) out.push(h("p", {}, short(step.text)));
     return out;
   }
 
@@ -84,9 +84,9 @@ export class Detail {
   /** Buttons that copy: what a story says to crash here, how to play this again, where this step is. */
   private actions(step: Step): HTMLElement {
     const { page } = this.store;
-    const crash = crashLine(page, step);
+    const crash = crashLine(page, this.store.step);
     const row = h("div", { class: "actions" }, h("span", { class: "hint" }, "Copy"));
-    if (crash) row.append(copyButton("crash here", () => crash));
+    if (crash) row.append(copyButton("crash here", () => crash), copyButton("as a Go test", () => goTest(page, this.store.step)));
     if (page.repeat) row.append(copyButton("repeat line", () => page.repeat!));
     row.append(copyButton("link", () => location.href.replace(/#.*/, "") + `#step=${step.n}`));
     return row;

@@ -60,8 +60,17 @@ function writeLabel(step: Step): string {
   if (w.verb === "delete") return "is marked as deleted; finalizers or its node come first";
   const all = (w.changes ?? []).map(changeLabel).filter((c) => c.text !== "").sort((a, b) => a.rank - b.rank);
   if (!all.length) return `${plain(w.verb)} without a change`;
-  const seen = all.slice(0, 3).map((c) => c.text).join(", ");
-  return all.length > 3 ? `${seen}, ${count(all.length - 3, "more field")}` : seen;
+  return fitting(all.map((c) => c.text));
+}
+
+/** As many of the parts as a row has room for, at least one, and how many there are more. */
+function fitting(list: string[]): string {
+  let seen = list[0]!;
+  for (let i = 1; i < list.length; i++) {
+    if (seen.length + list[i]!.length > (i === list.length - 1 ? 44 : 36)) return `${seen}, ${list.length - i} more`;
+    seen += `, ${list[i]}`;
+  }
+  return seen;
 }
 
 function creation(value: Value): string {
@@ -81,7 +90,7 @@ function changeLabel(change: Change): { rank: number; text: string } {
   if (path.includes("annotations") || path.includes("labels")) name = name.slice(name.lastIndexOf("/") + 1);
   const rank = first.includes(name) ? first.indexOf(name) : last.includes(name) ? 100 : 50;
   if (change.removed) return { rank, text: `${plain(name)} removed` };
-  if (name === "conditions") return { rank, text: conditions(change) };
+  if (name === "conditions") return { rank: 40, text: conditions(change) };
   return { rank, text: `${plain(name)}: ${brief(change.value)}` };
 }
 
@@ -118,6 +127,6 @@ function callLabel(step: Step): string {
 function mountLabel(step: Step): string {
   const m = step.mount!;
   const what = m.volume ? short(m.volume) : short(m.source);
-  if (m.err) return `${m.op === "mount" ? "cannot mount" : "cannot unmount"} ${what}: ${short(m.err.split("\n").pop() ?? "")}`;
+  if (m.err) return `${m.op === "mount" ? "cannot mount" : "cannot unmount"} ${what}: ${short((m.err.split("\n").pop() ?? "").replace(/^Output: /, ""))}`;
   return m.op === "mount" ? `mounts ${what}` : `unmounts ${what}`;
 }

@@ -3,7 +3,15 @@ import type { Lane, Page } from "./model.js";
 import { plain } from "./text.js";
 
 /** A column has one actor, or several that are drawn as lines beside each other. */
-export interface Column { title: string; lanes: number[]; spine: boolean; x: number; width: number }
+export interface Column {
+  title: string;
+  lanes: number[];
+  spine: boolean;
+  /** Too many for lines of their own: one line stands for all. */
+  folded: boolean;
+  x: number;
+  width: number;
+}
 
 export interface Geometry {
   columns: Column[];
@@ -14,7 +22,7 @@ export interface Geometry {
   x: (number | undefined)[];
 }
 
-const foldedKubelets = 7;
+const most = 7; // lanes of a kind that have lines of their own
 
 /** The columns of a page's actors: the API server in the middle, who asks for storage on its left, who gives it on its right. */
 export function columns(page: Page, drawn: Set<number>): Omit<Column, "x" | "width">[] {
@@ -24,7 +32,7 @@ export function columns(page: Page, drawn: Set<number>): Omit<Column, "x" | "wid
   const out: Omit<Column, "x" | "width">[] = [];
   const add = (title: string, lanes: number[]) => {
     if (lanes.length === 1 && title !== "drivers") title = plain(page.lanes[lanes[0]!]!.name);
-    if (lanes.length) out.push({ title, lanes, spine: false });
+    if (lanes.length) out.push({ title, lanes, spine: false, folded: lanes.length > most });
   };
   add("user", of((l) => l.kind === "user"));
   add("PV controller", of(isBinder));
@@ -32,11 +40,11 @@ export function columns(page: Page, drawn: Set<number>): Omit<Column, "x" | "wid
   add("attach/ detach", of((l) => l.kind === "attachdetach"));
   add("others", of((l) => l.kind === "controller" && !isBinder(l)));
   add("programs", of((l) => l.kind === "program" || l.kind === "machine"));
-  out.push({ title: "API server", lanes: [], spine: true });
+  out.push({ title: "API server", lanes: [], spine: true, folded: false });
   add("provisioners", of((l) => l.kind === "provisioner"));
   add("sidecars", of((l) => l.kind === "sidecar"));
-  if (kubelets.length > foldedKubelets) add(`${kubelets.length} kubelets`, kubelets);
-  else for (const lane of kubelets) out.push({ title: `kubelet ${plain(page.lanes[lane]!.node ?? "")}`, lanes: [lane], spine: false });
+  if (kubelets.length > most) add(`${kubelets.length} kubelets`, kubelets);
+  else for (const lane of kubelets) out.push({ title: `kubelet ${plain(page.lanes[lane]!.node ?? "")}`, lanes: [lane], spine: false, folded: false });
   add("drivers", of((l) => l.kind === "driver"));
   return out;
 }
@@ -57,7 +65,7 @@ export function layout(page: Page, drawn: Set<number>, width: number): Geometry 
     const column = { ...c, x: left, width: (width * weights[i]!) / sum };
     const middle = left + column.width / 2;
     if (c.spine) spine = middle;
-    const gap = Math.min(16, (column.width * 0.74) / c.lanes.length);
+    const gap = c.folded ? 0 : Math.min(16, (column.width * 0.74) / c.lanes.length);
     c.lanes.forEach((lane, n) => { x[lane] = middle + (n - (c.lanes.length - 1) / 2) * gap; });
     left += column.width;
     return column;

@@ -19,7 +19,7 @@ export class List {
   private ask = h("div", { class: "ask", hidden: true }, h("span", {}, "What happens next?"), h("button", { type: "button", class: "copy", onclick: () => this.store.move(1) }, "Show it"));
   private over = s("svg", { class: "over", "aria-hidden": "true" });
   private drawn = new Map<number, HTMLElement>();
-  private geometry!: Geometry;
+  private geometry?: Geometry;
   private lanesWidth = 0;
 
   constructor(private store: Store) {
@@ -84,9 +84,9 @@ export class List {
 
   private drawHead(): void {
     const longest = (title: string) => Math.max(...title.split(/[\s]/).map((word) => word.length));
-    const narrow = this.geometry.columns.some((c) => longest(c.title) * 5.7 > c.width + 4);
+    const narrow = this.geometry!.columns.some((c) => longest(c.title) * 5.7 > c.width + 4);
     this.head.classList.toggle("slanted", narrow);
-    put(this.head, ...this.geometry.columns.map((c) => {
+    put(this.head, ...this.geometry!.columns.map((c) => {
       const cell = h("div", { class: c.spine ? "col spine" : "col", title: c.lanes.map((l) => plain(this.store.page.lanes[l]!.id)).join("\n") }, h("span", {}, c.title));
       cell.style.left = `${timeWidth + c.x}px`;
       cell.style.width = `${c.width}px`;
@@ -126,6 +126,7 @@ export class List {
 
   /** Marks the cursor's row, and draws who sees its write later. */
   private mark(): void {
+    if (!this.geometry) return; // the list has no size yet
     const store = this.store;
     for (const [index, element] of this.drawn) {
       const row = store.rows[index]!;
@@ -166,7 +167,7 @@ export class List {
     const { page } = store;
     const step = page.steps[index]!;
     const svg = this.lines(index, heights.step);
-    svg.append(sign(page, index, this.geometry, heights.step / 2));
+    svg.append(sign(page, index, this.geometry!, heights.step / 2));
     const what = label(page, index);
     const name = `${clock(step.t)}, ${laneName(page, step.lane)}: ${step.about === undefined ? "" : `${kindOf(page, step.about)} ${nameOf(page, step.about)} `}${what}`;
     const button = h("button", { type: "button", class: "row-button", tabindex: "-1", "aria-label": name, onclick: () => store.go(index) });
@@ -200,17 +201,22 @@ export class List {
   }
 
   private lines(step: number, height: number): SVGSVGElement {
+    const geometry = this.geometry!;
     const svg = s("svg", { class: "signs", width: this.lanesWidth, height, "aria-hidden": "true" });
-    for (const column of this.geometry.columns) {
-      if (column.spine) svg.append(s("rect", { class: "spine", x: this.geometry.spine - 3, y: 0, width: 6, height }));
-      for (const lane of column.lanes) {
-        const x = this.geometry.x[lane]!;
-        const down = (this.store.downs.get(lane) ?? []).some(([from, to]) => step >= from && step < to);
+    for (const column of geometry.columns) {
+      if (column.spine) svg.append(s("rect", { class: "spine", x: geometry.spine - 3, y: 0, width: 6, height }));
+      for (const lane of column.folded ? column.lanes.slice(0, 1) : column.lanes) {
+        const x = geometry.x[lane]!;
+        const down = column.folded ? column.lanes.every((l) => this.isDown(l, step)) : this.isDown(lane, step);
         if (down) svg.append(s("rect", { class: "down-band", x: x - 6, y: 0, width: 12, height }));
         svg.append(s("line", { class: down ? "lane down" : "lane", x1: x, x2: x, y1: 0, y2: height }));
       }
     }
     return svg;
+  }
+
+  private isDown(lane: number, step: number): boolean {
+    return (this.store.downs.get(lane) ?? []).some(([from, to]) => step >= from && step < to);
   }
 
   private chapterRow(row: Row & { kind: "chapter" }): HTMLElement {
@@ -248,18 +254,20 @@ export class List {
   private drawDeliveries(): void {
     const { store } = this;
     const from = store.rows.find((row) => row.kind === "step" && row.step === store.step);
+    const { geometry } = this;
     put(this.over);
-    if (!from || !store.page.steps[store.step]?.write) return;
+    if (!geometry || !from || !store.page.steps[store.step]?.write) return;
     this.over.setAttribute("height", this.space.style.height);
     this.over.setAttribute("width", String(this.lanesWidth));
+    const y0 = from.top + from.height / 2 + 7;
     for (const { step, lane } of deliveries(store, store.step)) {
-      const x = this.geometry.x[lane];
-      const place = store.rows.findIndex((row) => row.kind === "step" && row.step >= step);
-      if (x === undefined || place < 0) continue;
-      const row = store.rows[place]!;
-      const y = row.kind === "step" && row.step === step ? row.top + row.height / 2 : row.top;
-      const y0 = from.top + from.height / 2 + 7;
-      this.over.append(s("path", { class: "seen", d: `M${this.geometry.spine} ${y0}C${this.geometry.spine} ${y} ${this.geometry.spine} ${y} ${x} ${y}` }), s("circle", { class: "seen-end", cx: x, cy: y, r: 3 }));
+      const x = geometry.x[lane];
+      const row = store.rows.find((r) => r.kind === "step" && r.step >= step);
+      if (x === undefined || !row) continue;
+      const own = row.kind === "step" && row.step === step; // that row has the arrow to the lane
+      const y = own ? row.top + row.height / 2 : row.top;
+      this.over.append(s("path", { class: "seen", d: own ? `M${geometry.spine} ${y0}V${y}` : `M${geometry.spine} ${y0}C${geometry.spine} ${y} ${geometry.spine} ${y} ${x} ${y}` }));
+      if (!own) this.over.append(s("circle", { class: "seen-end", cx: x, cy: y, r: 3 }));
     }
   }
 }

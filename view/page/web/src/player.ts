@@ -88,7 +88,7 @@ export class Player {
     const sentence = short(step.text.split("\n")[0] ?? "");
     const about = step.about === undefined ? undefined : h("span", { class: `swatch o-${kindClass(page, step.about)}`, title: `${kindOf(page, step.about)} ${nameOf(page, step.about)}` });
     this.words.className = `sentence${failed(step) ? " bad" : troubled(step) ? " warn" : ""}`;
-    this.words.replaceChildren(h("span", { class: "when" }, clock(step.t)), h("b", {}, laneName(page, step.lane)), " ", ...(about ? [about] : []), sentence);
+    this.words.replaceChildren(h("span", {}, h("span", { class: "when" }, clock(step.t)), h("b", {}, laneName(page, step.lane)), " ", about, sentence));
     this.words.title = plain(step.text);
   }
 
@@ -104,7 +104,7 @@ export class Player {
       const x = Math.round((1000 * i) / n);
       if (!failed(store.page.steps[step]!) || bad.has(x)) return;
       bad.add(x);
-      parts.push(s("rect", { class: "tick bad", x: x - 1, y: 1, width: 2.500, height: 8 }));
+      parts.push(s("rect", { class: "tick bad", x: x - 1, y: 1, width: 2.5, height: 8 }));
     });
     for (const chapter of store.page.chapters ?? []) {
       if (/^\S*\$ |^\(/.test(chapter.title)) continue;

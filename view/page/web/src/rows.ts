@@ -68,6 +68,7 @@ export function rows(page: Page, shown: Shown): Row[] {
     const shows = wanted(page, i, shown);
     if (!shows) continue;
     if (step.detail && !shown.detail && !shown.unfolded.has(i)) {
+      if (step.kind === "delivery") continue; // the arrows of its write show it
       if (!hidden) from = i;
       hidden++;
       continue;
