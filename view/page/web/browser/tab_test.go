@@ -21,7 +21,7 @@ import (
 )
 
 // limit ends a test whose page hangs.
-const limit = 2 * time.Minute
+const limit = 5 * time.Minute
 
 // tab is a page in a browser of its own.
 type tab struct {
@@ -160,7 +160,7 @@ func eval[T any](b *tab, expression string) T {
 // until waits for an expression to be true.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(limit/4)))
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(limit/2)))
 	if err != nil {
 		b.t.Fatalf("%s never came true: %v\n%s", expression, err, eval[string](b, "document.querySelector('.player')?.innerText ?? document.body.innerText.slice(0, 400)"))
 	}

@@ -134,7 +134,7 @@ function factsOf(store: Store, object: number, state: State): Fact[] {
   switch (store.page.objects[object]!.kind) {
     case "PersistentVolumeClaim":
       add("wants", sized(text(value, "spec", "resources", "requests", "storage"), value));
-      add("selected node", text(value, "metadata", "annotations", "volume.kubernetes.io/selected-node"), { flag: true });
+      add("selected:", text(value, "metadata", "annotations", "volume.kubernetes.io/selected-node"), { flag: true });
       break;
     case "PersistentVolume":
       add("has", sized(text(value, "spec", "capacity", "storage"), value));

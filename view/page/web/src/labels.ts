@@ -58,7 +58,7 @@ function writeLabel(step: Step): string {
   if (w.gone) return "is gone";
   if (w.created) return creation(w.changes?.[0]?.value);
   if (w.verb === "delete") return "is marked as deleted; finalizers or its node come first";
-  const all = (w.changes ?? []).map(changeLabel).filter((c) => c.text !== "").sort((a, b) => a.rank - b.rank);
+  const all = (w.changes ?? []).filter((c) => !never.test(c.path)).map(changeLabel).filter((c) => c.text !== "").sort((a, b) => a.rank - b.rank);
   if (!all.length) return `${plain(w.verb)} without a change`;
   return fitting(all.map((c) => c.text));
 }
@@ -82,7 +82,8 @@ function creation(value: Value): string {
 }
 
 const first = ["phase", "volumeName", "claimRef", "nodeName", "selected-node", "attached", "unschedulable", "taints"];
-const last = ["lastTransitionTime", "bound-by-controller", "lastPhaseTransitionTime", "observedGeneration"];
+const last = ["bound-by-controller", "observedGeneration"];
+const never = /\/(lastTransitionTime|lastPhaseTransitionTime)$/; // it changes with what is shown
 
 function changeLabel(change: Change): { rank: number; text: string } {
   const path = parts(change.path);

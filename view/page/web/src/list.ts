@@ -8,7 +8,7 @@ import { heights, rowAt, type Row } from "./rows.js";
 import type { Store } from "./store.js";
 import { clock, count, plain, span } from "./text.js";
 
-const timeWidth = 62;
+const timeWidth = 66;
 const beyond = 300; // pixels above and below that are drawn too
 
 export class List {

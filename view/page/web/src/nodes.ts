@@ -37,7 +37,8 @@ function nodeView(store: Store, state: State, machine: string, object: number): 
     "aria-label": `node ${name}${facts.length ? ", " + facts.join(", ") : ""}`, onclick: () => { if (object >= 0) store.look(object); },
   }, h("b", {}, object < 0 ? "machine" : "node"), " ", h("span", { class: "card-name" }, name), ...facts.map((f) => h("span", { class: f === "Ready" ? "phase" : "phase bad" }, f)));
   const tree = grow(store, leaves(store, state, machine));
-  return h("div", { class: `node${down ? " down" : ""}${dim ? " dim" : ""}` }, head, tree.children.size ? h("ul", { class: "tree", "aria-label": `Mounts and directories of ${name}` }, ...twigs(tree)) : h("p", { class: "hint" }, "nothing is mounted"));
+  const stopped = down ? h("p", { class: "hint" }, "as it was when its kubelet stopped") : undefined;
+  return h("div", { class: `node${down ? " down" : ""}${dim ? " dim" : ""}` }, head, stopped, tree.children.size ? h("ul", { class: "tree", "aria-label": `Mounts and directories of ${name}` }, ...twigs(tree)) : h("p", { class: "hint" }, "nothing is mounted"));
 }
 
 function taints(node: unknown): string[] {
