@@ -141,11 +141,12 @@ func TestAWriteShowsWhoSeesItLater(t *testing.T) {
 	file := withModel(t, func(m model) {
 		steps := m["steps"].([]any)
 		for lane := range 2 {
-			steps = append(steps, model{"n": 1000 + lane, "t": 300000, "lane": 1 + lane, "kind": "delivery", "text": "sees pv nfs-pv", "detail": true, "about": 0, "delivery": model{"rv": 13, "resource": "persistentvolumes", "of": 4}})
+			steps = append(steps, model{"n": 8, "t": 300000, "lane": 1 + lane, "kind": "delivery", "text": "", "detail": true, "delivery": model{"rv": 13, "resource": "persistentvolumes", "of": 4}})
 		}
 		m["steps"] = append(steps, model{"n": 1002, "t": 300000, "lane": 1, "kind": "other", "text": "is done"})
 	})
 	b := open(t, file, look{hash: "#step=8"})
+	b.is(`document.querySelector(".row.current .line2").textContent.startsWith("claimRef: nfs-pvc")`)
 	b.is(`document.querySelectorAll(".seen").length === 2`)
 	b.is(`document.querySelector(".detail-pane").innerText.includes("PV controller, 5 min 0 s later") || document.querySelector(".detail-pane").innerText.includes("PV controller, 5 min later")`)
 }

@@ -1,5 +1,5 @@
 // What there is at the cursor: cards of objects with the arrows between them, and each node's disk.
-import { h, put, s } from "./dom.js";
+import { breakable, h, put, s } from "./dom.js";
 import { Families, type Family, type Pointers } from "./families.js";
 import { kindClass } from "./glyphs.js";
 import { kindOf, nameOf } from "./labels.js";
@@ -78,7 +78,7 @@ export class Cards {
     },
     h("span", { class: "card-head" }, h("b", {}, kind), phase ? h("span", { class: "phase" }, plain(phase)) : undefined),
     h("span", { class: "card-name" }, name),
-    ...facts.map((f) => h("span", { class: `fact${f.flag ? " flagged" : ""}${f.bad ? " bad" : ""}` }, f.flag ? flag() : undefined, f.name ? h("i", {}, f.name) : undefined, " ", f.value)));
+    ...facts.map((f) => h("span", { class: `fact${f.flag ? " flagged" : ""}${f.bad ? " bad" : ""}` }, f.flag ? flag() : undefined, f.name ? h("i", {}, f.name) : undefined, " ", ...breakable(f.value))));
   }
 
   /** Objects that have no card, as small buttons. */

@@ -1,9 +1,9 @@
 // What the step at the cursor is: the difference that it made, why, and what can be done with it.
 import { copyButton, crashLine, goTest } from "./copy.js";
-import { h, put } from "./dom.js";
+import { deliveries } from "./deliveries.js";
+import { breakable, h, put } from "./dom.js";
 import { kindClass } from "./glyphs.js";
 import { kindOf, laneName, nameOf } from "./labels.js";
-import { deliveries } from "./list.js";
 import type { Page, Step } from "./model.js";
 import type { Store } from "./store.js";
 import { count, plain, short, span } from "./text.js";
@@ -45,8 +45,8 @@ export class Detail {
     if (step.mount) out.push(facts([["machine", step.mount.machine], ["from", step.mount.source], ["to", step.mount.target], ["volume", step.mount.volume ?? ""]]), failure(step.mount.err));
     if (step.command) out.push(facts([["machine", step.command.machine ?? ""]]), h("pre", { class: "yaml" }, plain(step.command.argv.join(" "))), failure(step.command.err));
     if (step.file) out.push(facts([["machine", step.file.machine], ["path", step.file.path], ["volume", step.file.volume ?? ""]]));
-    if (step.delivery) out.push(h("p", {}, `Its cache of ${plain(step.delivery.resource)} now has version ${step.delivery.rv}.`));
-    if (!step.write && !step.event && !step.mount && !step.call && !step.decision?.candidates?.length) out.push(h("p", {}, short(step.text)));
+    if (step.delivery) out.push(h("p", {}, `From here on its cache of ${plain(step.delivery.resource)} has version ${step.delivery.rv}.`));
+    if (!step.write && !step.event && !step.mount && !step.call && !step.decision?.candidates?.length && !step.delivery) out.push(h("p", {}, short(step.text)));
     return out;
   }
 
@@ -63,7 +63,7 @@ export class Detail {
   }
 
   private seen(): HTMLElement | undefined {
-    const list = deliveries(this.store, this.store.step);
+    const list = deliveries(this.store.page, this.store.step);
     if (!list.length) return undefined;
     const t0 = this.store.page.steps[this.store.step]!.t;
     const items = list.slice(0, 30).map((d) => {
@@ -116,7 +116,7 @@ function candidates(list: NonNullable<NonNullable<Step["decision"]>["candidates"
   const scored = list.some((c) => c.score !== undefined);
   const reasoned = list.some((c) => c.filter || c.reason);
   const th = (text: string) => h("th", { scope: "col" }, text);
-  const head = h("tr", {}, th(""), th("candidate"), scored && th("score"), ...plugins.map((p) => th(plain(p))), reasoned && th("why not"));
+  const head = h("tr", {}, th(""), th("candidate"), scored && th("score"), ...plugins.map((p) => th(plain(p))), reasoned && th("why"));
   const rows = list.map((c) => {
     const taken = c.name === chosen;
     return h("tr", { class: taken ? "taken" : c.ok ? "" : "refused" }, h("td", {}, h("span", { role: "img", "aria-label": taken ? "taken" : c.ok ? "possible" : "not possible" }, taken ? "✓" : c.ok ? "·" : "✕")), h("td", {}, short(c.name)),
@@ -135,7 +135,7 @@ function call(page: Page, step: Step): (HTMLElement | undefined)[] {
 }
 
 function facts(list: [string, string][]): HTMLElement {
-  return h("dl", {}, ...list.filter(([, v]) => v).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, plain(value))]));
+  return h("dl", {}, ...list.filter(([, v]) => v).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, ...breakable(plain(value)))]));
 }
 
 function quote(head: string, message: string): HTMLElement {

@@ -28,6 +28,11 @@ export function put(element: Element, ...children: Child[]): void {
   element.replaceChildren(...children.filter((c): c is Node | string => !!c));
 }
 
+/** Lets a path break after its slashes, without a character that would be copied with it. */
+export function breakable(text: string): Child[] {
+  return text.split(/(?<=[/:])/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));
+}
+
 /** Makes a button with a name for those who do not see it. */
 export function button(text: string, props: Props = {}, ...children: Child[]): HTMLButtonElement {
   return h("button", { type: "button", ...props }, ...(children.length ? children : [text]));

@@ -38,6 +38,7 @@ export function label(page: Page, index: number): string {
   if (step.event) return `${plain(step.event.reason)}: ${short(step.event.message)}`;
   if (step.call) return callLabel(step);
   if (step.mount) return mountLabel(step);
+  if (step.delivery && step.about !== undefined) return `sees version ${step.delivery.rv}`;
   if (step.kind === "retry" && step.for !== undefined) return `tries again in ${span(step.for)}`;
   if (step.kind === "down") return step.for ? `does not run for ${span(step.for)}` : "does not run from here on";
   return withoutSubject(page, step);

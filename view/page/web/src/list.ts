@@ -1,4 +1,5 @@
 // The lanes: a list of which only the rows in sight are drawn.
+import { deliveries } from "./deliveries.js";
 import { h, put, s } from "./dom.js";
 import { kindClass, sign } from "./glyphs.js";
 import { failed, kindOf, label, laneName, nameOf, troubled } from "./labels.js";
@@ -260,7 +261,7 @@ export class List {
     this.over.setAttribute("height", this.space.style.height);
     this.over.setAttribute("width", String(this.lanesWidth));
     const y0 = from.top + from.height / 2 + 7;
-    for (const { step, lane } of deliveries(store, store.step)) {
+    for (const { step, lane } of deliveries(store.page, store.step)) {
       const x = geometry.x[lane];
       const row = store.rows.find((r) => r.kind === "step" && r.step >= step);
       if (x === undefined || !row) continue;
@@ -270,16 +271,6 @@ export class List {
       if (!own) this.over.append(s("circle", { class: "seen-end", cx: x, cy: y, r: 3 }));
     }
   }
-}
-
-/** The deliveries of a step's write to the caches of others. */
-export function deliveries(store: Store, write: number): { step: number; lane: number }[] {
-  const out: { step: number; lane: number }[] = [];
-  const steps = store.page.steps;
-  for (let i = write + 1; i < Math.min(steps.length, write + 4000); i++) {
-    if (steps[i]!.delivery?.of === write) out.push({ step: i, lane: steps[i]!.lane });
-  }
-  return out;
 }
 
 function firstStep(row: Row): number {

@@ -2,6 +2,7 @@
 import { Cards } from "./cards.js";
 import { Detail } from "./detail.js";
 import { h, put } from "./dom.js";
+import { complete } from "./deliveries.js";
 import { List } from "./list.js";
 import type { Page } from "./model.js";
 import { Player } from "./player.js";
@@ -17,6 +18,7 @@ function main(): void {
   if (!source || !app) return;
   const page = JSON.parse(source.textContent ?? "") as Page;
   if (page.schema !== "storagesim.page/v1" || !page.steps?.length) return; // the table stays
+  complete(page);
   const store = new Store(page);
   const tools = new Tools(store);
   const list = new List(store);
@@ -71,11 +73,11 @@ function keys(store: Store, player: Player, tools: Tools, list: List): void {
   });
 }
 
-/** The step that a fragment names by its number, if there is one: that, or the last before it. */
+/** The step that a fragment names by its number, if there is one: that, or the last before it. Deliveries have the number of the record before them. */
 function stepOf(page: Page, hash: string): number | undefined {
   const n = /^#step=(\d{1,9})$/.exec(hash)?.[1];
   if (n === undefined) return undefined;
-  const at = page.steps.findLastIndex((step) => step.n <= Number(n));
+  const at = page.steps.findLastIndex((step) => step.n <= Number(n) && step.kind !== "delivery");
   return Math.max(0, at);
 }
 
