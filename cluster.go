@@ -40,12 +40,17 @@ import (
 // User is the name of the actor whose calls Cluster.Client makes.
 const User = "user"
 
+// Setup is the actor of what comes with a driver or provisioner that is installed: its namespace, its CSIDriver, the definitions of
+// snapshots.
+const Setup = "setup"
+
 // Cluster is a storage control plane with its nodes. It is not safe for
 // concurrent use; its clients are.
 type Cluster struct {
 	cfg          Config
 	engine       *engine.Engine
 	client       *fake.Clientset
+	setup        *fake.Clientset // calls as Setup
 	dir          string
 	own          *workdir.Dir // dir, if Close removes it
 	mounted      []string     // the numbers of the mounts that were in dir before, if it is the caller's
@@ -100,7 +105,7 @@ func New(cfg Config) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{
-		cfg: cfg, engine: e, client: fake.NewWithoutActions(e.Server(), User), dir: cfg.Dir,
+		cfg: cfg, engine: e, client: fake.NewWithoutActions(e.Server(), User), setup: fake.NewWithoutActions(e.Server(), Setup), dir: cfg.Dir,
 		containers: map[string]*runtime.Containers{}, kubelets: map[string]kubelet.Config{}, applied: map[string][]byte{},
 		onNode: map[string][]string{}, off: map[string]bool{}, progress: cfg.follow(),
 		gapsSeen: map[*gaps.Gap]bool{},

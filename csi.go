@@ -52,7 +52,7 @@ func (c *Cluster) InstallCSIDriver(d deploy.Driver) error {
 		}
 	}
 	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: plan.Name}, Spec: plan.Spec}
-	if _, err := c.client.StorageV1().CSIDrivers().Create(context.Background(), object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := c.setup.StorageV1().CSIDrivers().Create(context.Background(), object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("csi.Driver %s: %w", plan.Name, err)
 	}
 	c.csiDrivers = append(c.csiDrivers, plan)
@@ -230,7 +230,7 @@ func (c *Cluster) defineSnapshots() error {
 		if err != nil {
 			return err
 		}
-		if _, err := c.Do(api.Request{Verb: "create", Resource: resource, Name: definition.GetName(), Object: object}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := c.setup.Do(context.Background(), api.Request{Verb: "create", Resource: resource, Name: definition.GetName(), Object: object}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}

@@ -104,7 +104,7 @@ func (c *Cluster) InstallOpenEBS(cfg ...openebs.Config) error {
 	if len(cfg) > 0 {
 		config = cfg[0]
 	}
-	if err := helperpod.CreateNamespace(context.Background(), c.client, cmp.Or(config.Namespace, openebs.DefaultNamespace)); err != nil {
+	if err := helperpod.CreateNamespace(context.Background(), c.setup, cmp.Or(config.Namespace, openebs.DefaultNamespace)); err != nil {
 		return err
 	}
 	return c.AddProvisionController(provisioner.Config{Name: openebs.ProvisionerName, New: openebs.New(config)})
@@ -121,10 +121,10 @@ func (c *Cluster) InstallLocalPath(cfg ...localpath.Config) error {
 	}
 	m := localpath.DefaultConfigMap()
 	m.Namespace, m.Name = cmp.Or(config.Namespace, m.Namespace), cmp.Or(config.ConfigMapName, m.Name)
-	if err := helperpod.CreateNamespace(context.Background(), c.client, m.Namespace); err != nil {
+	if err := helperpod.CreateNamespace(context.Background(), c.setup, m.Namespace); err != nil {
 		return err
 	}
-	if err := helperpod.CreateConfigMap(context.Background(), c.client, m); err != nil {
+	if err := helperpod.CreateConfigMap(context.Background(), c.setup, m); err != nil {
 		return err
 	}
 	return c.AddProvisionController(provisioner.Config{Name: localpath.ProvisionerName, New: localpath.New(config)})

@@ -2,7 +2,6 @@ package story
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,9 +184,9 @@ func (c *call) filter(words []string) (keep func(trace.Entry) bool, err error) {
 	if slices.Equal(words, []string{"quiet"}) {
 		return func(trace.Entry) bool { return false }, nil
 	}
-	actors := append(c.cluster.Actors(), storagesim.User)
+	actors := append(c.cluster.Actors(), storagesim.User, storagesim.Setup)
 	var ofActors, ofTopics []string
-	var about []*regexp.Regexp
+	var about []trace.Ref
 	for _, word := range words {
 		switch {
 		case slices.Contains(topics, word):
@@ -200,13 +199,12 @@ func (c *call) filter(words []string) (keep func(trace.Entry) bool, err error) {
 				return nil, c.misuse("%q%s is not an actor, a topic or an object such as pvc/data; actors: %s; topics: %s",
 					word, prose.DidYouMean(word, slices.Concat(actors, topics)), strings.Join(actors, ", "), strings.Join(topics, ", "))
 			}
-			name := trace.Ref{Kind: refs[0].Resource.Kind, Namespace: refs[0].Namespace, Name: refs[0].Name}.String()
-			about = append(about, regexp.MustCompile(`(^|[^-\w./])`+regexp.QuoteMeta(name)+`($|[^-\w./])`))
+			about = append(about, trace.Ref{Kind: refs[0].Resource.Kind, Namespace: refs[0].Namespace, Name: refs[0].Name})
 		}
 	}
+	isAbout := trace.About(about...)
 	return func(e trace.Entry) bool {
-		names := func(object *regexp.Regexp) bool { return object.MatchString(e.Record.String()) }
-		return (about == nil || slices.ContainsFunc(about, names)) && (ofActors == nil || slices.Contains(ofActors, e.Actor)) && (ofTopics == nil && !trace.IsDetail(e.Record.Topic()) || slices.Contains(ofTopics, e.Record.Topic()))
+		return (about == nil || isAbout(e)) && (ofActors == nil || slices.Contains(ofActors, e.Actor)) && (ofTopics == nil && !trace.IsDetail(e.Record.Topic()) || slices.Contains(ofTopics, e.Record.Topic()))
 	}, nil
 }
 

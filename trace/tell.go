@@ -15,7 +15,9 @@ type Telling struct {
 	Start time.Time
 	// Details also tells assets and the calls of provisioners: see IsDetail.
 	Details bool
-	// Keep chooses the entries to tell; nil keeps all.
+	// Fold says how much of what repeats in each run is left out; default nothing.
+	Fold Folding
+	// Keep chooses the entries to tell, after folding; nil keeps all.
 	Keep func(Entry) bool
 	// Width is the number of columns a line may have; a longer one continues on
 	// the next line. 0 means any number. Below NarrowWidth the actor has a line of its own.
@@ -44,7 +46,7 @@ func Tell(entries []Entry, how Telling) string {
 	}
 	var told []Entry
 	width := 0
-	for _, e := range entries {
+	for _, e := range fold(entries, how.Fold) {
 		if event, ok := e.Record.(Event); ok && event.Repeated {
 			continue
 		}

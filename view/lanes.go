@@ -37,6 +37,7 @@ type actors struct {
 func known(actor string) (Lane, bool) {
 	names := map[string]Lane{
 		"user":                                        {Name: "user", Kind: User},
+		"setup":                                       {Name: "setup", Kind: User},
 		"persistent-volume-binder":                    {Name: "PV controller", Kind: Controller},
 		"kube-scheduler":                              {Name: "scheduler", Kind: Scheduler},
 		"attachdetach-controller":                     {Name: "attach/detach", Kind: AttachDetach},

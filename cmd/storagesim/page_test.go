@@ -31,7 +31,7 @@ func TestRunWritesAPage(t *testing.T) {
 	require.Equal(t, "run -f "+name, p.Title)
 	require.Equal(t, "storagesim run --filename="+name+" --seed=7", p.Repeat)
 	require.Equal(t, "2026-01-01T00:00:00Z", p.Start)
-	require.Equal(t, "user", p.Lanes[p.Steps[0].Lane].ID)
+	require.Equal(t, "setup", p.Lanes[p.Steps[0].Lane].ID, "it makes the provisioner's namespace")
 	require.Equal(t, "kubelet/node-2", p.Lanes[len(p.Lanes)-2].ID[:len("kubelet/node-2")])
 	var nodes []string
 	for _, b := range p.Base {

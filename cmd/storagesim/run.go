@@ -63,6 +63,7 @@ type runOptions struct {
 	passing time.Duration
 	width   int
 	verbose bool
+	filter  filterOptions
 	// tableWidth is the width of tables; 0 for any.
 	tableWidth int
 }
@@ -131,12 +132,6 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
   # The manifests of another program.
   helm template ./chart | storagesim run -f -
 
-  # Another order of the same events; the same seed always gives the same one.
-  storagesim run -f manifests/ --seed 7
-
-  # Five more minutes, for whatever has to be waited for.
-  storagesim run -f manifests/ --for 5m
-
   # A local volume needs its directory, as a disk mounted on the node would be.
   storagesim run -f local-volume.yaml --disk node-1:/data/k8s/localpv
 
@@ -184,7 +179,8 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 	addClusterFlags(flags, &o)
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the order of events; 0 is the order in which they occur")
 	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml, json, trace or html (default: the story and then the tables)")
-	flags.BoolVarP(&o.verbose, "verbose", "v", false, "have the story tell details: the calls of provisioners, and what they and programs made")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "have the story tell details: each step of a pod's start, the calls of provisioners, and what they and programs made")
+	o.filter.add(flags)
 	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR`, which must be new or empty, and keep them")
 	flags.IntVar(&o.width, "width", 0, widthHelp)
 	flags.DurationVar(&o.passing, "for", 0, "virtual `TIME` to let pass after the cluster has come to rest, for example 5m")
@@ -534,7 +530,15 @@ func applyAll(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer
 
 func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	if o.output == "" || o.output == "story" {
-		story := c.Tell(trace.Telling{Width: o.width, Shorten: c.ShortIDs, Details: o.verbose})
+		keep, err := o.filter.keep(c)
+		if err != nil {
+			return err
+		}
+		how := trace.Telling{Width: o.width, Shorten: c.ShortIDs, Keep: keep, Fold: trace.FoldNoise}
+		if o.verbose {
+			how.Details, how.Fold = true, trace.FoldUpkeep
+		}
+		story := c.Tell(how)
 		if _, err := io.WriteString(out, story); err != nil {
 			return err
 		}

@@ -164,7 +164,7 @@ func (s *Show) Until(text string) {
 
 func (s *Show) tell() {
 	log := s.cluster.Engine().Trace()
-	s.print(trace.Tell(log.Since(s.told), trace.Telling{Start: engine.Start(), Keep: s.keep, Width: s.width, Shorten: s.cluster.ShortIDs}) + "\n")
+	s.print(trace.Tell(log.Since(s.told), trace.Telling{Start: engine.Start(), Fold: trace.FoldNoise, Keep: s.keep, Width: s.width, Shorten: s.cluster.ShortIDs}) + "\n")
 	s.told = log.Len()
 }
 

@@ -31,8 +31,8 @@ func printed(t *testing.T, main func()) []byte {
 	out, err := os.Create(filepath.Join(t.TempDir(), "output.txt"))
 	require.NoError(t, err)
 	defer out.Close()
-	defer func(stdout *os.File) { os.Stdout = stdout }(os.Stdout)
-	os.Stdout = out
+	defer func(stdout *os.File, args []string) { os.Stdout, os.Args = stdout, args }(os.Stdout, os.Args)
+	os.Stdout, os.Args = out, os.Args[:1] // the others are the test's
 	main()
 	got, err := os.ReadFile(out.Name())
 	require.NoError(t, err)
