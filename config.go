@@ -168,7 +168,7 @@ type Config struct {
 	Kubelet func(*kubelet.Config)
 	// Wrap, if set, is given each actor when it is added and returns the Factory to run instead,
 	// for example one that calls f with an Env whose client is the caller's own. An Env that
-	// replaces the engine's should also pass on control.Foreign, control.Outside and control.Ender. Programs
+	// replaces the engine's should also pass on control.Foreign, control.Outside, control.Points and control.Ender. Programs
 	// (AddProgram) are not wrapped.
 	Wrap func(actor string, f control.Factory) control.Factory
 }

@@ -79,7 +79,16 @@ func (c *Cluster) InjectMachine(f machine.Fault) error {
 	return c.machines.Inject(f)
 }
 
-// ClearFaults removes all faults, those of Inject, of InjectMachine and of InjectCSI.
+// InjectPoint adds a fault at a point of an author's code (package mayfail). The error names the field that is wrong. Of
+// several faults that match, the one added first strikes.
+func (c *Cluster) InjectPoint(f engine.PointFault) error {
+	if c.closed {
+		return engine.ErrClosed
+	}
+	return c.engine.InjectPoint(f)
+}
+
+// ClearFaults removes all faults, those of Inject, of InjectMachine, of InjectCSI and of InjectPoint.
 func (c *Cluster) ClearFaults() {
 	c.engine.ClearFaults()
 	c.machines.ClearFaults()
@@ -92,6 +101,9 @@ func (c *Cluster) MissedFaults() []string {
 	var list []string
 	for _, f := range c.engine.MissedFaults() {
 		list = append(list, f.String())
+	}
+	for _, f := range c.engine.MissedPoints() {
+		list = append(list, f.String()+c.engine.NearestPoint(f))
 	}
 	for _, f := range c.sockets.MissedFaults() {
 		list = append(list, f.String())

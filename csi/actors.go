@@ -168,7 +168,7 @@ func listen(env control.Env, sockets *call.Sockets, socket call.Socket, build fu
 	if err != nil {
 		return nil, err
 	}
-	socket.Register = made.register
+	socket.Register, socket.Env = made.register, env
 	return call.Listen(sockets, socket)
 }
 

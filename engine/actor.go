@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/mayfail"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -27,6 +29,11 @@ type actor struct {
 	queues map[string]*queue
 	held   map[string]bool // resources whose caches are held back
 	pasts  []*past         // lists for a process that starts meanwhile (LagFor)
+
+	alone  bool            // one task waits in the middle of an author's code, and nothing else of the actor runs; guarded by Engine.mu
+	behind []*task         // those that could run meanwhile
+	env    *env            // of this life
+	ctx    context.Context // of the tasks of this life: it knows the hook of package mayfail
 
 	unlisted int     // feeds that have had no list yet
 	waiting  []*task // made before that: they start when it is 0
@@ -52,7 +59,9 @@ func (a *actor) start() error {
 	a.tasks, a.feeds, a.queues = map[*task]struct{}{}, nil, map[string]*queue{}
 	a.unlisted, a.waiting = 1, nil // 1 for the factory itself
 	a.client = fake.NewWithoutActions(&gate{Server: a.engine.server, actor: a, life: a.life}, a.name)
-	err := a.build(&env{actor: a, life: a.life})
+	v := &env{actor: a, life: a.life}
+	a.env, a.ctx = v, mayfail.With(context.Background(), v)
+	err := a.build(v)
 	a.listed()
 	return err
 }
@@ -72,7 +81,9 @@ func (a *actor) build(env control.Env) (err error) {
 // gone. Upstream: cache.WaitForCacheSync.
 func (a *actor) listed() {
 	if a.unlisted--; a.unlisted == 0 {
-		a.engine.tasks = append(a.engine.tasks, a.waiting...)
+		for _, t := range a.waiting {
+			t.enable()
+		}
 		a.waiting = nil
 	}
 }
@@ -81,6 +92,9 @@ func (a *actor) listed() {
 func (a *actor) stop() {
 	e := a.engine
 	a.life++
+	if a.env != nil {
+		a.env.ended.Store(true)
+	}
 	if a.process != nil {
 		a.process.end()
 	}
@@ -105,7 +119,8 @@ func (a *actor) stop() {
 		t.stop()
 		e.current.Store(nil)
 	}
-	a.tasks, a.feeds, a.waiting = nil, nil, nil
+	a.tasks, a.feeds, a.waiting, a.behind = nil, nil, nil, nil
+	a.together()
 }
 
 // crash forgets everything and restarts the actor after a.downtime. Settling does not

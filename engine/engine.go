@@ -75,6 +75,7 @@ type Engine struct {
 	timers   timers
 	timerSeq uint64
 	faults   fault.Script[*Fault]
+	points   points
 	choices  []uint32
 	onCall   func(number int, call *api.Request)
 	counted  int // calls since OnCall

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -15,11 +16,12 @@ import (
 type env struct {
 	actor *actor
 	life  int
+	ended atomic.Bool // the life is over; goroutines beside the engine read it
 }
 
 var _ control.Env = (*env)(nil)
 
-func (v *env) alive() bool                  { return v.actor.life == v.life }
+func (v *env) alive() bool                  { return !v.ended.Load() }
 func (v *env) engine() *Engine              { return v.actor.engine }
 func (v *env) Name() string                 { return v.actor.name }
 func (v *env) Client() kubernetes.Interface { return v.actor.client }

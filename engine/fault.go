@@ -88,7 +88,10 @@ func (e *Engine) Inject(f Fault) error {
 }
 
 // ClearFaults ends all trouble.
-func (e *Engine) ClearFaults() { e.faults.Clear() }
+func (e *Engine) ClearFaults() {
+	e.faults.Clear()
+	e.points.faults.Clear()
+}
 
 // MissedFaults returns the injected faults that have struck nothing so far.
 func (e *Engine) MissedFaults() []Fault {

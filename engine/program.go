@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/mayfail"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -70,7 +71,7 @@ func (p *process) run() {
 		close(p.returned)
 		p.actor.engine.post(func() { p.over(ending) })
 	}()
-	err := p.actor.program(p.ctx, &programGate{p.actor.engine.server, p})
+	err := p.actor.program(mayfail.With(p.ctx, p), &programGate{p.actor.engine.server, p})
 	ending = trace.Exited{Err: err}
 }
 

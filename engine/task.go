@@ -51,7 +51,16 @@ func (a *actor) line(t *task) {
 // lineAtOnce puts a new task in line that needs no cache.
 func (a *actor) lineAtOnce(t *task) {
 	a.tasks[t] = struct{}{}
-	a.engine.tasks = append(a.engine.tasks, t)
+	t.enable()
+}
+
+// enable has the task run: at once, or when the task of the actor that waits alone goes on.
+func (t *task) enable() {
+	if t.actor.alone {
+		t.actor.behind = append(t.actor.behind, t)
+		return
+	}
+	t.actor.engine.tasks = append(t.actor.engine.tasks, t)
 }
 
 // begin carries the task out, in its coroutine. What an actor's code panics with stays
@@ -62,7 +71,7 @@ func (t *task) begin() {
 		t.actor.survive(recover(), t.name)
 		t.ended = t.queue == nil || !returned // a worker is back when there is a key again
 	}()
-	t.f(context.Background(), t)
+	t.f(t.actor.ctx, t)
 	returned = true
 }
 
@@ -143,6 +152,6 @@ func (t *task) park() {
 func (t *task) wake() {
 	if t.waiting && !t.dead {
 		t.waiting = false
-		t.actor.engine.tasks = append(t.actor.engine.tasks, t)
+		t.enable()
 	}
 }

@@ -11,14 +11,14 @@ import (
 )
 
 // opening is the number of calls there had been when the user of a run acted first.
-type opening struct{ firstCall, firstRPC int }
+type opening struct{ firstCall, firstRPC, firstPoint int }
 
 // openAt notes them at a user's first act.
 func (r *recorded) openAt(c *storagesim.Cluster) {
 	if r == nil || !r.plain {
 		return
 	}
-	r.firstCall = len(r.calls)
+	r.firstCall, r.firstPoint = len(r.calls), len(r.points)
 	for _, entry := range c.Records() {
 		if _, ok := entry.Record.(trace.RPC); ok {
 			r.firstRPC++
@@ -58,10 +58,7 @@ func (x *exploration) commands(plan Plan) (cluster string, trouble []string, err
 
 // command returns that of a fault in a run, which has others, too.
 func (f Fault) command(r *recorded, others []Fault) (string, error) {
-	places, first := r.calls, r.firstCall
-	if f.isCSI() {
-		places, first = r.rpcs, r.firstRPC
-	}
+	places, first := r.placesOf(f)
 	calls := addressesOf(places)
 	at := slices.IndexFunc(calls, func(c Call) bool { return c == f.Call })
 	if f.Call.Actor == "" {
@@ -88,7 +85,7 @@ func (f Fault) command(r *recorded, others []Fault) (string, error) {
 func strikes(faults []Fault, i int, call Call, f Fault) bool {
 	return slices.ContainsFunc(faults, func(other Fault) bool {
 		same := other.Call == call || other.Call.Actor == "" && other.Call.N == i+1
-		return same && other.isCSI() == f.isCSI() && other.after() == f.after()
+		return same && other.target() == f.target() && (f.target() == authorPoints || other.after() == f.after())
 	})
 }
 
@@ -99,6 +96,10 @@ func (f Fault) after() bool {
 
 // say returns the command for calls of that kind.
 func (f Fault) say(call Call) string {
+	if f.target() == authorPoints {
+		effect := map[string]string{PointLost: " lost=yes", PointSlow: " delay=" + PointDelay.String(), PointCrash: " crash=yes", PointCrashAfter: " crash=yes when=after"}[f.Kind]
+		return "fail-point " + call.Actor + " " + call.Verb + effect
+	}
 	calls := strings.TrimSpace(call.Verb + " " + call.Resource)
 	switch f.Kind {
 	case CrashBefore:

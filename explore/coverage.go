@@ -35,6 +35,9 @@ type Coverage struct {
 	Places    int `json:"places"`
 	Tried     int `json:"tried"`
 	Recovered int `json:"recovered"`
+	// Points lists the names of the points of the author's code (package mayfail) that the plain run reaches, sorted. One
+	// that is missing is in code that the scenario does not come to.
+	Points []string `json:"points,omitempty"`
 	// Missed is the number of runs with trouble that struck nothing, since the run did not do what the plain run does;
 	// Unreached lists the first of such faults and holds.
 	Missed    int      `json:"missed"`
@@ -47,6 +50,9 @@ func (c Coverage) String() string {
 		c.States, c.NewState, c.Orders, c.NewOrder, c.Recovered, c.Places)
 	if left := c.Places - c.Tried; left > 0 {
 		text += fmt.Sprintf(", %d were not tried", left)
+	}
+	if len(c.Points) > 0 {
+		text += "; points reached: " + strings.Join(c.Points, ", ")
 	}
 	if len(c.Unreached) > 0 {
 		text += fmt.Sprintf("; trouble struck nothing in %d (such as %s)", c.Missed, strings.Join(c.Unreached, ", "))
@@ -63,6 +69,7 @@ type covered struct {
 	states map[uint64]int // the first run that had it
 	orders map[uint64]int
 	places map[Fault]bool
+	points []string            // see Coverage.Points
 	single map[Fault]singleRun // the first of each
 	missed []int               // the runs whose trouble struck nothing
 	first  map[string]int      // by what struck nothing first: the first such run, of some
@@ -80,6 +87,12 @@ func newCovered() *covered {
 
 // expect takes the single faults of the plain run as all places.
 func (c *covered) expect(p *planner) {
+	for _, place := range p.points {
+		_, name, _ := strings.Cut(place, " ")
+		c.points = append(c.points, name)
+	}
+	slices.Sort(c.points)
+	c.points = slices.Compact(c.points)
 	for _, f := range slices.Concat(p.crashes, p.faults) {
 		c.places[f] = true
 	}
@@ -115,7 +128,7 @@ func (c *covered) add(run int, plan Plan, r *recorded, recovered bool) {
 func (c *covered) coverage(last int) Coverage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := Coverage{States: len(c.states), Orders: len(c.orders), Places: len(c.places)}
+	out := Coverage{States: len(c.states), Orders: len(c.orders), Places: len(c.places), Points: c.points}
 	for _, run := range c.states {
 		out.NewState = max(out.NewState, run)
 	}

@@ -632,6 +632,12 @@ func (x *exploration) begun(c *storagesim.Cluster, plan Plan, r *recorded) (*tro
 			r.call(call)
 		}
 	})
+	c.Engine().OnPoint(func(number int, actor, point string) {
+		t.point(number, actor, point)
+		if r != nil && (r.plain || r.notes) {
+			r.points = append(r.points, actor+" "+point)
+		}
+	})
 	return t, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,16 +43,51 @@ const (
 	CSIHang = "csi-hang"
 )
 
+// The kinds of faults at points that the author's code marks (package mayfail).
+const (
+	// PointError is an error: the function of the point is not called.
+	PointError = "point-error"
+	// PointLost has it called, and its answer lost.
+	PointLost = "point-lost"
+	// PointSlow lets PointDelay pass before it is called.
+	PointSlow = "point-slow"
+	// PointCrash ends the process before it is called, PointCrashAfter when it was. It starts again at once.
+	PointCrash, PointCrashAfter = "point-crash", "point-crash-after"
+)
+
+// PointDelay is the virtual time of a PointSlow: more than the 10 s for which csi-provisioner, and the 15 s for which
+// csi-attacher, wait for a driver.
+const PointDelay = 20 * time.Second
+
 // FaultKinds returns all of them.
 func FaultKinds() []string {
-	return []string{CrashBefore, CrashAfter, Refused, Conflict, Lost, CSIUnavailable, CSILost, CSICrash, CSICrashAfter, CSIHang}
+	return []string{
+		CrashBefore, CrashAfter, Refused, Conflict, Lost, CSIUnavailable, CSILost, CSICrash, CSICrashAfter, CSIHang,
+		PointError, PointLost, PointSlow, PointCrash, PointCrashAfter,
+	}
 }
 
 // apiKinds returns those of calls at the API server.
 func apiKinds() []string { return FaultKinds()[:5] }
 
-// isCSI reports whether a fault strikes calls to drivers.
-func (f Fault) isCSI() bool { return strings.HasPrefix(f.Kind, "csi-") }
+// target is the kind of operations that a fault strikes.
+type target int
+
+const (
+	apiCalls target = iota
+	driverCalls
+	authorPoints
+)
+
+func (f Fault) target() target {
+	switch {
+	case strings.HasPrefix(f.Kind, "csi-"):
+		return driverCalls
+	case strings.HasPrefix(f.Kind, "point-"):
+		return authorPoints
+	}
+	return apiCalls
+}
 
 // trouble holds the faults and the caches that fall behind of one run.
 type trouble struct {
@@ -81,7 +117,7 @@ func newTrouble(c *storagesim.Cluster, plan Plan) (*trouble, error) {
 	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Call.N, b.Call.N) })
 	var errs []error
 	for _, f := range faults {
-		if !f.isCSI() {
+		if f.target() != driverCalls {
 			t.faults = append(t.faults, struckFault{Fault: f})
 			continue
 		}
@@ -109,7 +145,7 @@ func (t *trouble) call(number int, call *api.Request) {
 	}
 	for i := range t.faults {
 		f := &t.faults[i]
-		if !f.Call.addresses(call) {
+		if f.target() != apiCalls || !f.Call.addresses(call) {
 			continue
 		}
 		if f.calls++; f.calls == f.Call.N {
@@ -125,6 +161,24 @@ func (t *trouble) call(number int, call *api.Request) {
 		}
 		if h.calls++; h.calls == h.From.N {
 			h.begin(t.c)
+		}
+	}
+}
+
+// point begins the trouble that is planned for a point.
+func (t *trouble) point(number int, actor, name string) {
+	if t.over {
+		return
+	}
+	for i := range t.faults {
+		f := &t.faults[i]
+		if f.target() != authorPoints || f.Call.Actor != "" && (f.Call.Actor != actor || f.Call.Verb != name) {
+			continue
+		}
+		if f.calls++; f.calls == f.Call.N {
+			fault := pointFault(f.Fault)
+			fault.Number = number
+			_ = t.c.Engine().InjectPoint(fault) // it is right: pointFault made it
 		}
 	}
 }
@@ -204,6 +258,16 @@ func apiFault(f Fault) engine.Fault {
 		fault.After = true
 	}
 	return fault
+}
+
+func pointFault(f Fault) engine.PointFault {
+	switch f.Kind {
+	case PointCrash, PointCrashAfter:
+		return engine.PointFault{Crash: true, After: f.Kind == PointCrashAfter}
+	case PointSlow:
+		return engine.PointFault{Delay: PointDelay}
+	}
+	return engine.PointFault{After: f.Kind == PointLost}
 }
 
 func csiFault(f Fault) socket.Fault {

@@ -41,10 +41,12 @@ type Choice struct {
 // of a scenario that was changed, it is mostly the same call; where there are fewer such calls, it is none.
 type Call struct {
 	// Actor makes the call at the API server, with this Verb at this Resource: "create", "persistentvolumes", or
-	// "update", "pods/status". Of a call to a CSI driver Verb is the method, and Resource is empty.
+	// "update", "pods/status". Of a call to a CSI driver Verb is the method, and Resource is empty. A fault at a point of the
+	// author's code (package mayfail) has the actor that reaches it, and the name of the point as Verb.
 	Actor, Verb, Resource string
 	// N is the number of the call among those, from 1. Without Actor all calls count, as in the lines of older
-	// versions: those at the API server, or for a fault of a kind that begins with "csi-" those to drivers.
+	// versions: those at the API server, or for a fault of a kind that begins with "csi-" those to drivers, or
+	// with "point-" all points.
 	N int
 }
 
@@ -196,8 +198,8 @@ func parseChoice(text string) (Choice, error) {
 	return Choice{position, uint32(alternative)}, nil
 }
 
-// parseCall reads the parts of N, N:ACTOR:VERB:RESOURCE, or for a call to a driver N:ACTOR:METHOD.
-func parseCall(parts []string, isCSI bool) (c Call, ok bool) {
+// parseCall reads the parts of N, N:ACTOR:VERB:RESOURCE, or for a call to a driver or a point N:ACTOR:NAME.
+func parseCall(parts []string, named bool) (c Call, ok bool) {
 	if len(parts) == 0 || slices.Contains(parts, "") {
 		return c, false
 	}
@@ -208,10 +210,10 @@ func parseCall(parts []string, isCSI bool) (c Call, ok bool) {
 		return c, false
 	case len(parts) == 1:
 		return c, true
-	case isCSI && len(parts) == 3:
+	case named && len(parts) == 3:
 		c.Actor, c.Verb = parts[1], parts[2]
 		return c, true
-	case !isCSI && len(parts) == 4:
+	case !named && len(parts) == 4:
 		c.Actor, c.Verb, c.Resource = parts[1], parts[2], parts[3]
 		return c, true
 	}
@@ -221,12 +223,14 @@ func parseCall(parts []string, isCSI bool) (c Call, ok bool) {
 func parseFault(text string) (Fault, error) {
 	parts := strings.Split(text, ":")
 	f := Fault{Kind: parts[len(parts)-1]}
-	call, ok := parseCall(parts[:len(parts)-1], f.isCSI())
+	call, ok := parseCall(parts[:len(parts)-1], f.target() != apiCalls)
 	f.Call = call
 	switch {
 	case !slices.Contains(FaultKinds(), f.Kind):
 		return f, fmt.Errorf("the kind must be one of %s", strings.Join(FaultKinds(), ", "))
-	case !ok && f.isCSI():
+	case !ok && f.target() == authorPoints:
+		return f, errors.New("it must be N:ACTOR:POINT:KIND, such as 1:example.com/disks:appliance.create:point-lost, or N:KIND")
+	case !ok && f.target() == driverCalls:
 		return f, errors.New("it must be N:ACTOR:METHOD:KIND, such as 2:kubelet/node-1:NodeStageVolume:csi-lost, or CALL:KIND")
 	case !ok:
 		return f, errors.New("it must be N:ACTOR:VERB:RESOURCE:KIND, such as 2:kube-scheduler:create:pods/binding:crash, or CALL:KIND")

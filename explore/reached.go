@@ -24,14 +24,15 @@ func (n *NotReached) Error() string {
 // missing returns the parts of a plan that a run did not reach.
 func (r *recorded) missing(plan Plan) (list []string) {
 	for _, f := range plan.Faults {
-		places := r.calls
-		if f.isCSI() {
-			places = r.rpcs
+		places, _ := r.placesOf(f)
+		what := "call"
+		if f.target() == authorPoints {
+			what = "point"
 		}
-		list = append(list, f.Call.missing("fault "+f.text(), places)...)
+		list = append(list, f.Call.missing("fault "+f.text(), what, places)...)
 	}
 	for _, h := range plan.Holds {
-		if missing := h.From.missing("hold "+h.text(), r.calls); len(missing) > 0 {
+		if missing := h.From.missing("hold "+h.text(), "call", r.calls); len(missing) > 0 {
 			list = append(list, missing...)
 			continue
 		}
@@ -47,8 +48,19 @@ func (r *recorded) missing(plan Plan) (list []string) {
 	return list
 }
 
-// missing returns a sentence if a run with calls of these places has no such call.
-func (c Call) missing(part string, places []string) []string {
+// placesOf returns the places that a fault can strike, and how many there were before the user acted.
+func (r *recorded) placesOf(f Fault) (places []string, first int) {
+	switch f.target() {
+	case driverCalls:
+		return r.rpcs, r.firstRPC
+	case authorPoints:
+		return r.points, r.firstPoint
+	}
+	return r.calls, r.firstCall
+}
+
+// missing returns a sentence if a run with calls (what) of these places has no such call.
+func (c Call) missing(part, what string, places []string) []string {
 	count := len(places)
 	if c.Actor != "" {
 		count = 0
@@ -65,13 +77,13 @@ func (c Call) missing(part string, places []string) []string {
 	if nearest.N = count; count == 0 {
 		at := slices.Index(places, prose.Nearest(c.place(), slices.Compact(slices.Sorted(slices.Values(places)))))
 		if at < 0 {
-			return []string{fmt.Sprintf("%s: there is no such call", part)}
+			return []string{fmt.Sprintf("%s: there is no such %s", part, what)}
 		}
 		nearest = addressesOf(places)[at]
 	}
-	calls := "such calls"
+	calls := "such " + what + "s"
 	if c.Actor == "" {
-		calls = "calls"
+		calls = what + "s"
 	}
 	return []string{fmt.Sprintf("%s: there are %d %s; the nearest is %s", part, count, calls, nearest.text())}
 }

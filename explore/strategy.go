@@ -13,12 +13,13 @@ import (
 // The strategies: how plans are made. By default they take turns.
 const (
 	// Crashes has each actor crash before and after each of its calls, and each driver before
-	// and after each that it gets: one crash a run, in order, all of them if there are runs
+	// and after each that it gets, and the author's code before and after each point that it marks: one crash a run, in order, all of them if there are runs
 	// enough. Together with Faults it comes before all other strategies, first with calls of a kind (actor, verb,
 	// resource) that was not struck before, as long as that takes at most half of the runs.
 	Crashes = "crashes"
 	// Faults is the same for all other faults: a call that is refused, meets a conflict, loses
-	// its answer, or hangs.
+	// its answer, or hangs, and a point that fails, loses
+	// its answer, or is slow.
 	Faults = "faults"
 	// Pairs plays two of them in one run, in order, chosen by chance.
 	Pairs = "pairs"
@@ -49,6 +50,7 @@ func Strategies() []string {
 type base struct {
 	calls   []string // the places of calls at the API server, by number
 	rpcs    []string // the places of calls to drivers
+	points  []string // the places of points of the author's code
 	follows []Hold   // caches that there are: Actor and Resource
 	choices int      // how many choices there were
 }
@@ -57,7 +59,7 @@ type base struct {
 type planner struct {
 	base
 	at              []Call       // the addresses of base.calls
-	index           map[Call]int // where calls are among those, or among base.rpcs
+	index           map[Call]int // where calls are among those, or among base.rpcs or base.points
 	crashes, faults []Fault
 	single          map[string][][]Fault // by strategy and round: those at the first call of each kind, at the second, ...
 	strategies      []string
@@ -91,6 +93,11 @@ func newPlanner(b base, strategies []string, runs int) *planner {
 		p.index[call] = i
 		crashes.add(call.place(), Fault{call, CSICrash}, Fault{call, CSICrashAfter})
 		faults.add(call.place(), Fault{call, CSIUnavailable}, Fault{call, CSILost}, Fault{call, CSIHang})
+	}
+	for i, call := range addressesOf(b.points) {
+		p.index[call] = i
+		crashes.add(call.place(), Fault{call, PointCrash}, Fault{call, PointCrashAfter})
+		faults.add(call.place(), Fault{call, PointError}, Fault{call, PointLost}, Fault{call, PointSlow})
 	}
 	p.crashes, p.faults = crashes.inTurns(), faults.inTurns()
 	p.single = map[string][][]Fault{Crashes: crashes.rounds, Faults: faults.rounds}
@@ -249,7 +256,7 @@ func (p *planner) stale(rng *rand.Rand, i int) Plan {
 		return Plan{Holds: []Hold{h}}
 	}
 	own := slices.DeleteFunc(slices.Clone(p.crashes), func(f Fault) bool {
-		return f.isCSI() || h.Past && p.index[f.Call] < from || f.Call.Actor != h.Actor
+		return f.target() != apiCalls || h.Past && p.index[f.Call] < from || f.Call.Actor != h.Actor
 	})
 	if len(own) == 0 {
 		return Plan{Holds: []Hold{h}}

@@ -257,6 +257,12 @@ func (c *Cluster) InjectCSI(f socket.Fault) {
 	c.Must(c.Cluster.InjectCSI(f))
 }
 
+// InjectPoint adds a fault at a point of an author's code (package mayfail), as Cluster.InjectPoint does.
+func (c *Cluster) InjectPoint(f engine.PointFault) {
+	c.T.Helper()
+	c.Must(c.Cluster.InjectPoint(f))
+}
+
 // Hold keeps an actor's cache of a resource stale until Release.
 func (c *Cluster) Hold(actor, resource string) {
 	c.T.Helper()

@@ -71,14 +71,8 @@ func (c *call) csiCounts(f *socket.Fault, set map[string]string) (err error) {
 	default:
 		return c.misuse("when: %q; expected before or after", set["when"])
 	}
-	f.Times = 1
-	if times, ok := set["times"]; ok {
-		if f.Times, err = c.number("times", times); err != nil {
-			return err
-		}
-		if f.Times == 0 {
-			f.Times = -1
-		}
+	if f.Times, err = c.times(set); err != nil {
+		return err
 	}
 	if skip, ok := set["skip"]; ok {
 		f.Skip, err = c.number("skip", skip)

@@ -33,7 +33,7 @@ func troubleCommands() []*command {
 		{name: "hold", usage: "hold ACTOR RESOURCE", help: "stop an actor's cache of a resource from receiving changes", run: hold},
 		{name: "lag", usage: "lag ACTOR RESOURCE", help: "the same, and after a crash the actor lists what there is now, as from an API server that is behind", run: lag},
 		{name: "release", usage: "release ACTOR RESOURCE", help: "let a held cache receive its changes", run: release},
-		failCSICommand(), breakCommand(), mendCommand(),
+		failCSICommand(), failPointCommand(), breakCommand(), mendCommand(),
 	}
 }
 
@@ -126,14 +126,8 @@ func fail(c *call) error {
 	if err != nil {
 		return err
 	}
-	f.Times = 1
-	if times, ok := set["times"]; ok {
-		if f.Times, err = c.number("times", times); err != nil {
-			return err
-		}
-		if f.Times == 0 {
-			f.Times = -1
-		}
+	if f.Times, err = c.times(set); err != nil {
+		return err
 	}
 	if err := c.effect(&f, set); err != nil {
 		return err

@@ -35,6 +35,38 @@ func (s Struck) String() string {
 	return fmt.Sprintf("is refused (%s it was carried out): %s: %v", when, s.Call, s.Err)
 }
 
+// PointStruck is a fault that struck a point of an author's code (package mayfail).
+type PointStruck struct {
+	// Point is the name of the point.
+	Point string
+	// After is set if the function of the point was called before.
+	After bool
+	// Crash is set if the process crashed there. Delay is the time that passed, or should have if Err, too, is set. If
+	// neither is set, the code got Err.
+	Crash bool
+	Delay time.Duration
+	Err   error
+}
+
+// Topic implements Record.
+func (PointStruck) Topic() string { return "fault" }
+
+func (s PointStruck) String() string {
+	when := "before"
+	if s.After {
+		when = "after"
+	}
+	switch {
+	case s.Crash:
+		return fmt.Sprintf("crashes %s: point %s", when, s.Point)
+	case s.Delay > 0 && s.Err != nil:
+		return fmt.Sprintf("does not wait %s %s: point %s: %v", s.Delay, when, s.Point, s.Err)
+	case s.Delay > 0:
+		return fmt.Sprintf("waits %s %s: point %s", s.Delay, when, s.Point)
+	}
+	return fmt.Sprintf("gets an error (%s it was carried out): point %s: %v", when, s.Point, s.Err)
+}
+
 // Crashed says that an actor's process ended.
 type Crashed struct {
 	// Downtime is the time until it starts again; 0 means at once.

@@ -116,8 +116,13 @@ func (c *invocation) run() error {
 	}
 	c.driver = l.socket.Driver // it may have come while a fault delayed the call
 	err := c.ask(l)
-	if failed := l.takeFailure(); failed != nil {
+	if failed := l.takeFailure(); failed != nil && failed.planned != nil {
+		return c.crashed(l, failed)
+	} else if failed != nil {
 		return c.panicked(l, failed)
+	}
+	if late := c.delayed(l); late != nil {
+		return late
 	}
 	if struck := c.suffer(l, true); struck != nil {
 		return struck

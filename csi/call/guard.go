@@ -19,19 +19,28 @@ type failure struct {
 	value  any
 	at     string
 	stack  string
+	// planned is the crash at a point of the handler (package mayfail), nil for a panic, and words says where.
+	planned *Fault
+	words   string
 }
 
 // guard recovers the panic of a handler. It ends the driver's process instead of the simulation.
 func (l *Listener) guard(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 	returned := false
+	running := stacks.Current()
 	l.mu.Lock()
-	l.running = stacks.Current()
+	l.running = running
 	l.mu.Unlock()
 	defer func() {
 		if returned {
 			return
 		}
 		value := recover()
+		if l.crashes() {
+			go l.server.Stop()
+			answer, err = nil, errBroken()
+			return
+		}
 		if value == nil { // runtime.Goexit, for example a failing test in the handler
 			value = "the handler's goroutine ended"
 		}
@@ -41,7 +50,7 @@ func (l *Listener) guard(ctx context.Context, req any, info *grpc.UnaryServerInf
 		go l.server.Stop() // breaks the connections; in a goroutine, since this call is running
 		answer, err = nil, status.Error(codes.Unavailable, "error reading from server: EOF")
 	}()
-	answer, err = handler(ctx, req)
+	answer, err = handler(l.pointsOf(ctx, info.FullMethod, running), req)
 	returned = true
 	return answer, err
 }
@@ -60,6 +69,13 @@ func panickedAt() string {
 		return fmt.Sprintf("%s:%d", strings.Join(parts[max(0, len(parts)-2):], "/"), f.Line)
 	}
 	return "an unknown place"
+}
+
+// crashes reports whether a handler crashes at a point.
+func (l *Listener) crashes() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failure != nil && l.failure.planned != nil
 }
 
 // takeFailure returns the failure of a handler, and forgets it.

@@ -9,11 +9,13 @@ import (
 	"os"
 	"path"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/internal/stacks"
 )
@@ -44,6 +46,9 @@ type Socket struct {
 	// Outside, if set, is the path of a unix socket of this computer on which the server also listens, for programs
 	// outside of the simulation. Their calls are no steps, and no faults strike them.
 	Outside string
+	// Env, if set, is that of the process of the server: faults strike the points of its handlers (package mayfail) if
+	// it implements control.Points. It is not used for a server in another process.
+	Env control.Env
 	// Panicked, if set, is called after a handler has panicked and its connections are broken, in a step of the
 	// caller.
 	Panicked func(method string, value any, at string)
@@ -63,6 +68,7 @@ type Listener struct {
 	closed  bool
 	failure *failure         // of a handler
 	running stacks.Goroutine // that of the last handler
+	late    time.Duration    // by which points have delayed the answer of a handler
 }
 
 // Listen starts a server. Like bind, it refuses a path that is too long, on which a server listens, or at which

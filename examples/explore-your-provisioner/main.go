@@ -34,6 +34,7 @@ func play(out io.Writer) error {
 		{"Provision makes another disk when it is called again.", mistakes{newDiskEachTime: true}},
 		{"Delete fails if the disk is gone already.", mistakes{deleteOnce: true}},
 		{"A disk has the name of its claim.", mistakes{namedByClaim: true}},
+		{"An error is taken for a disk that was not made.", mistakes{trustsErrors: true}},
 	} {
 		if _, err := fmt.Fprintf(out, "# %s\n", tt.title); err != nil {
 			return err
@@ -49,7 +50,7 @@ func play(out io.Writer) error {
 func look(out io.Writer, m mistakes) error {
 	report, err := explore.Run(context.Background(), explore.Config{Runs: 400}, explore.Scenario(func(c *explore.Cluster) {
 		b := &backend{}
-		c.AddProvisioner("example.com/disks", &disks{b, m})
+		c.AddProvisioner("example.com/disks", &disks{backend: b, mistakes: m})
 		scenario(c, b)
 	}))
 	if f, found := errors.AsType[*explore.Failure](err); found {

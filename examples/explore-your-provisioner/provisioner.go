@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/mayfail"
 	"github.com/storagesim/storagesim/provisioner"
 )
 
@@ -54,24 +55,35 @@ type mistakes struct {
 	newDiskEachTime bool // Provision makes another disk when it is called again
 	deleteOnce      bool // Delete fails if the disk is gone already
 	namedByClaim    bool // a disk has the name of its claim, which another claim can have later
+	trustsErrors    bool // a disk whose making failed is taken for one that was not made, and the next gets another name
 }
 
 // disks is a provisioner such as you might write.
 type disks struct {
 	*backend
 	mistakes
+	failed int // calls that failed
 }
 
 // Provision implements provisioner.Provisioner.
-func (p *disks) Provision(_ context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+func (p *disks) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
 	disk := options.PVName
 	switch {
 	case p.newDiskEachTime:
 		disk = p.newName()
 	case p.namedByClaim:
 		disk = options.PVC.Namespace + "-" + options.PVC.Name
+	case p.trustsErrors && p.failed > 0:
+		disk = fmt.Sprintf("%s-%d", options.PVName, p.failed)
 	}
-	p.make(disk)
+	err := mayfail.Do(ctx, "disk.make", func() error {
+		p.make(disk)
+		return nil
+	})
+	if err != nil {
+		p.failed++
+		return nil, provisioner.ProvisioningInBackground, err // it may have been made
+	}
 	return &v1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: options.PVName},
 		Spec: v1.PersistentVolumeSpec{
@@ -84,12 +96,14 @@ func (p *disks) Provision(_ context.Context, options provisioner.ProvisionOption
 }
 
 // Delete implements provisioner.Provisioner.
-func (p *disks) Delete(_ context.Context, volume *v1.PersistentVolume) error {
+func (p *disks) Delete(ctx context.Context, volume *v1.PersistentVolume) error {
 	disk := diskOf(volume)
-	if !p.remove(disk) && p.deleteOnce {
-		return fmt.Errorf("there is no disk %s", disk)
-	}
-	return nil
+	return mayfail.Do(ctx, "disk.remove", func() error {
+		if !p.remove(disk) && p.deleteOnce {
+			return fmt.Errorf("there is no disk %s", disk)
+		}
+		return nil
+	})
 }
 
 // diskOf returns the disk of a volume.

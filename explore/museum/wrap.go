@@ -28,6 +28,7 @@ type engineEnv interface {
 	control.Env
 	control.Foreign
 	control.Outside
+	control.Points
 	control.Ender
 }
 

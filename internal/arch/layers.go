@@ -23,7 +23,7 @@ type Layer struct {
 
 // Layers returns the house, from the ground up.
 func Layers() []Layer {
-	ground := []string{"rules", "trace", "contract", "machines", "volumes", "sockets", "calls"}
+	ground := []string{"points", "rules", "trace", "contract", "machines", "volumes", "sockets", "calls"}
 	cluster := append(slices.Clone(ground), "api", "drivers", "helper pods", "provisioners", "csi", "controllers", "explanations", "cluster")
 	return []Layer{
 		{Name: "internal", Tops: []string{"internal"}},
@@ -35,9 +35,10 @@ func Layers() []Layer {
 		{Name: "machines", Tops: []string{"machine"}, May: []string{"trace"}},
 		{Name: "volumes", Tops: []string{"volume"}, May: []string{"trace", "contract", "machines"}},
 		{Name: "sockets", Tops: []string{"csi/socket"}, May: []string{"trace", "contract", "machines"}},
-		{Name: "calls", Tops: []string{"csi/call"}, May: []string{"trace", "contract", "machines", "sockets"}},
+		{Name: "calls", Tops: []string{"csi/call"}, May: []string{"points", "trace", "contract", "machines", "sockets"}},
+		{Name: "points", Tops: []string{"mayfail"}}, // authors link it into production: the standard library only
 		{Name: "api", Tops: []string{"api"}, May: []string{"rules", "trace", "contract"}},
-		{Name: "drivers", Tops: []string{"engine"}, May: []string{"trace", "contract", "api"}},
+		{Name: "drivers", Tops: []string{"engine"}, May: []string{"points", "trace", "contract", "api"}},
 		{Name: "remote", Tops: []string{"live/remote"}, May: []string{"trace", "contract", "api"}},
 		{Name: "live", Tops: []string{"live"}, May: cluster},
 		{Name: "helper pods", Tops: []string{"internal/helperpod"}, May: ground},
