@@ -262,7 +262,7 @@ func (t *task) parkAlone(d time.Duration) {
 	t.park()
 }
 
-// together lets the actor's other tasks run again, and its caches hear of changes.
+// together lets the actor's other tasks run again, and its caches receive changes.
 func (a *actor) together() {
 	e := a.engine
 	e.mu.Lock()

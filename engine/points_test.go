@@ -103,7 +103,7 @@ func TestAPointWithANameThatCannotBeIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, `mayfail: the name "disk: create" of a point has ':'`)
 }
 
-// While code waits at a point, its actor's caches hear of nothing, and time limits hold.
+// While code waits at a point, its actor's caches receive nothing, and time limits hold.
 func TestSlownessAtAPointEndsWithTheContext(t *testing.T) {
 	e := engine.New(engine.Config{})
 	defer e.Close()

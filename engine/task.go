@@ -54,7 +54,7 @@ func (a *actor) lineAtOnce(t *task) {
 	t.enable()
 }
 
-// enable has the task run: at once, or when the task of the actor that waits alone goes on.
+// enable puts the task in line: at once, or when the task of the actor that waits alone goes on.
 func (t *task) enable() {
 	if t.actor.alone {
 		t.actor.behind = append(t.actor.behind, t)

@@ -70,7 +70,7 @@ func (p *appliance) Volumes(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// withAppliance is the guide's scenario with two claims at once.
+// withAppliance returns the guide's scenario with that provisioner.
 func withAppliance(careless bool) func(c *explore.Cluster) {
 	return plantedBug{class: "example.com/disks", install: func(c *explore.Cluster) {
 		c.AddProvisioner("example.com/disks", &appliance{forty: forty{c.AddNFSServer("nas", "/srv")}, careless: careless, tries: map[string]int{}})

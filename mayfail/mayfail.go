@@ -18,7 +18,7 @@ func Do(ctx context.Context, name string, f func() error) error {
 	return h.Reach(ctx, name, f)
 }
 
-// Get is Do for a function that also returns a value. The value is the zero value if f was not called or its answer
+// Get does the same as Do for a function that also returns a value. The value is the zero value if f was not called or its answer
 // was lost.
 func Get[T any](ctx context.Context, name string, f func() (T, error)) (T, error) {
 	h := hookOf(ctx)
