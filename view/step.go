@@ -176,6 +176,8 @@ func (b *builder) trouble(s *Step, record trace.Record) {
 		s.Kind = "up"
 	case trace.Struck:
 		s.Kind, s.For = "fault", r.Delay.Milliseconds()
+	case trace.PointStruck:
+		s.Kind, s.For = "fault", r.Delay.Milliseconds()
 	case trace.MachineStruck, trace.Lingers:
 		s.Kind = "fault"
 	case trace.Held:

@@ -110,6 +110,7 @@ func run() []trace.Entry {
 		entry(time.Second, "program", trace.Exited{Err: errors.New("no"), Restart: time.Second}),
 		entry(time.Second, "program", trace.Lingers{After: time.Second}),
 		entry(time.Second, "kubelet/node-1", trace.Struck{Call: "update x", Delay: time.Second, Err: errors.New("no")}),
+		entry(time.Second, "mine", trace.PointStruck{Point: "disk.make", Delay: time.Second, Err: errors.New("no")}),
 		entry(time.Second, "user", trace.MachineStruck{Machine: "node/node-1", Op: "mount", Path: "/a", Err: errors.New("no")}),
 		entry(time.Second, "kubelet/node-1", trace.Held{Actor: "kubelet/node-1", Resource: "pods", For: time.Second}),
 		entry(time.Second, "kube-apiserver", write("delete", "", 9, va, nil)),
@@ -154,7 +155,7 @@ func TestEachTypeOfRecordIsAStepWithItsFields(t *testing.T) {
 		require.NotEmpty(t, s.Text)
 	}
 	require.Equal(t, "write decision write write retry retry write event event write write write call call call call mount command call call file gap gap "+
-		"write write down up down down fault down fault fault fault fault write", strings.Join(kinds, " "))
+		"write write down up down down fault down fault fault fault fault fault write", strings.Join(kinds, " "))
 
 	created := p.Steps[0].Write
 	require.True(t, created.Created)
@@ -212,6 +213,9 @@ func x(r trace.Record) trace.Record {
 		return r
 	case trace.Struck:
 		r.Call, r.Err = x, errors.New(x)
+		return r
+	case trace.PointStruck:
+		r.Point, r.Err = x, errors.New(x)
 		return r
 	case trace.MachineStruck:
 		r.Err = errors.New(x)
@@ -280,10 +284,10 @@ func TestTheDataOfASecretIsNotInAPage(t *testing.T) {
 }
 
 func TestALongRunHasItsLastStepsAndWhatWasBefore(t *testing.T) {
-	p := view.Make(run(), view.Options{Steps: 13, Chapters: []view.Chapter{{Step: 0, Title: "a"}, {Step: 1, Title: "b"}, {Step: 30, Title: "c"}}})
-	require.Len(t, p.Steps, 13)
+	p := view.Make(run(), view.Options{Steps: 14, Chapters: []view.Chapter{{Step: 0, Title: "a"}, {Step: 1, Title: "b"}, {Step: 30, Title: "c"}}})
+	require.Len(t, p.Steps, 14)
 	require.Equal(t, 23, p.Steps[0].N)
-	require.Equal(t, []string{"23 earlier records are left out: a page has at most 13 steps and about 16 MiB."}, p.Missing)
+	require.Equal(t, []string{"23 earlier records are left out: a page has at most 14 steps and about 16 MiB."}, p.Missing)
 	require.Equal(t, []view.Chapter{{Step: 0, Title: "b"}, {Step: 7, Title: "c"}}, p.Chapters)
 	var base []string
 	for _, b := range p.Base {
