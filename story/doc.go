@@ -23,7 +23,8 @@
 //     word ends the line.
 //
 //   - The lines up to one that is exactly ---- are the command's input, for
-//     example the YAML of apply. Most commands take none.
+//     example the YAML of apply. Most commands take none. A command without output yet needs no
+//     ----: its input ends before an empty line and the next command, and playing the script adds it.
 //
 //   - The lines after ---- up to an empty line, or the end, are the output. An
 //     output with empty lines stands between two pairs of fences instead:
@@ -38,7 +39,8 @@
 //     ----
 //
 // Only outputs are ever rewritten. A command that the cluster refuses prints the
-// error, as kubectl would, and the story goes on. A command that does not exist
+// error, as kubectl would, and the story goes on. "! command" is for one that must fail: if it
+// does not, the story ends with an *Error. A command that does not exist
 // or is not written as its usage says ends the story with an *Error that names
 // file, line and what is allowed.
 //

@@ -19,7 +19,14 @@ type item struct {
 	text  string
 	words []string
 	input []string
+	// fails says that the command must fail.
+	fails bool
+	// tight says that another line follows at once, from which an output must be kept apart.
+	tight bool
 }
+
+// must is the word before a command that must fail.
+const must = "!"
 
 // Error is a script that cannot be played: the command does not exist, or is not
 // written as its usage says.
@@ -62,14 +69,18 @@ func (s *script) command(lines []string, i int) (int, error) {
 		return 0, &Error{s.file, i + 1, err.Error()}
 	}
 	cmd := item{line: i + 1, text: lines[i], words: words}
-	end := i + 1
-	for ; end < len(lines) && lines[end] != fence; end++ {
-		cmd.input = append(cmd.input, lines[end])
+	if words[0] == must && len(words) > 1 {
+		cmd.words, cmd.fails = words[1:], true
 	}
-	if end == len(lines) {
-		return 0, &Error{s.file, i + 1, fmt.Sprintf("the command %q has no ---- below it (and below its input, if any)", words[0])}
+	end, fenced := inputEnd(lines, i+1, cmd.words[0])
+	if end > i+1 {
+		cmd.input = lines[i+1 : end]
 	}
+	cmd.tight = !fenced && end < len(lines) && lines[end] != ""
 	s.items = append(s.items, cmd)
+	if !fenced {
+		return end, nil
+	}
 	end++
 	if end == len(lines) || lines[end] != fence {
 		for end < len(lines) && lines[end] != "" {
@@ -83,6 +94,46 @@ func (s *script) command(lines []string, i int) (int, error) {
 		}
 	}
 	return 0, &Error{s.file, i + 1, fmt.Sprintf("the output of %q begins with two lines ---- and does not end with two", words[0])}
+}
+
+// inputEnd returns the line at which the input of a command ends that begins at lines[i], and whether that is a fence. A command that was
+// not played yet needs none: its input ends before the next command.
+func inputEnd(lines []string, i int, name string) (end int, fenced bool) {
+	cmd, err := find(name)
+	takesInput := err == nil && cmd.input
+	for end = i; end < len(lines); end++ {
+		line := lines[end]
+		switch {
+		case line == fence:
+			return end, true
+		case takesInput && lines[end-1] == "" && beginsCommand(line):
+			return lastInput(lines, i, end), false
+		case !takesInput && (line == "" || line[0] == '#' || beginsCommand(line)):
+			return end, false
+		}
+	}
+	return lastInput(lines, i, end), false
+}
+
+// beginsCommand reports whether a line begins with the name of a command.
+func beginsCommand(line string) bool {
+	words, err := split(line)
+	if err != nil || len(words) == 0 || line[0] == ' ' {
+		return false
+	}
+	if words[0] == must && len(words) > 1 {
+		words = words[1:]
+	}
+	_, err = find(words[0])
+	return err == nil
+}
+
+// lastInput returns the end of an input without the empty lines and comments below it.
+func lastInput(lines []string, begin, end int) int {
+	for end > begin && (strings.TrimSpace(lines[end-1]) == "" || lines[end-1][0] == '#') {
+		end--
+	}
+	return end
 }
 
 // printed returns the command with its output, as the script has it.
@@ -100,6 +151,9 @@ func (c item) printed(output string) string {
 		fmt.Fprintf(&b, "%s\n%s\n%s\n%s\n", fence, output, fence, fence)
 	default:
 		b.WriteString(output + "\n")
+	}
+	if c.tight {
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

@@ -56,7 +56,6 @@ func TestWordsAreSplitAsAShellDoes(t *testing.T) {
 func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 	for script, want := range map[string]string{
 		"# x\nsetle\n----\n":                                       `test.txt:2: unknown command "setle" (did you mean "settle"?); expected one of cluster, settle, step,`,
-		"settle\n":                                                 `test.txt:1: the command "settle" has no ---- below it`,
 		"----\n":                                                   `test.txt:1: a ---- without a command above it`,
 		"get pv\n----\n----\nx\n":                                  `test.txt:1: the output of "get" begins with two lines ---- and does not end with two`,
 		"get 'pv\n----\n":                                          `test.txt:1: a quote ' is not closed`,

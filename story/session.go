@@ -32,6 +32,8 @@ type Options struct {
 	// AllowFiles are folders whose files -f may name, besides those of the script's
 	// own folder.
 	AllowFiles []string
+	// Missed, if set, is told at the end of each fault of the script that struck nothing.
+	Missed func(fault string)
 }
 
 // DefaultWidth is the width of outputs unless Options say otherwise.
@@ -76,6 +78,11 @@ func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err
 		}
 		if _, err := io.WriteString(w, text); err != nil {
 			return err
+		}
+	}
+	if s.cluster != nil && o.Missed != nil {
+		for _, fault := range s.cluster.MissedFaults() {
+			o.Missed(fault)
 		}
 	}
 	return nil
@@ -133,6 +140,8 @@ func (s *session) command(it item) (string, error) {
 	}
 	if err != nil {
 		c.say("%s", s.scrub(refusal(err)))
+	} else if it.fails {
+		return "", fmt.Errorf("%s must fail, as the ! before it says, and it did not", cmd.name)
 	}
 	return c.out.String(), nil
 }

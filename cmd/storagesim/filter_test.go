@@ -45,3 +45,13 @@ func TestAStoryFoldsNoiseUnlessToldInDetail(t *testing.T) {
 	_, all, _ := command(t, "", append(args, "-o", "trace")...)
 	require.Contains(t, all, "acceptedNames")
 }
+
+func TestAFaultOfAStoryThatStruckNothingIsTold(t *testing.T) {
+	name := file(t, "story.txt", "fail kube-scheduler create pods/binding\n----\nkube-scheduler will fail to create pods/binding\n\nsettle quiet\n----\n")
+	code, _, errOut := command(t, "", "story", name)
+	require.Equal(t, 0, code)
+	require.Contains(t, errOut, "story.txt: a fault struck nothing: error of kube-scheduler before create pods/binding")
+	code, _, errOut = command(t, "", "story", "--check", name)
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, "a fault struck nothing: ")
+}

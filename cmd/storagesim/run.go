@@ -132,6 +132,15 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
   # The manifests of another program.
   helm template ./chart | storagesim run -f -
 
+  # Another order of the same events; the same seed always gives the same one.
+  storagesim run -f manifests/ --seed 7
+
+  # Five more minutes, for whatever has to be waited for.
+  storagesim run -f manifests/ --for 5m
+
+  # The story of one claim, without what repeats in each run.
+  storagesim run -f manifests/ -o story --about pvc/data
+
   # A local volume needs its directory, as a disk mounted on the node would be.
   storagesim run -f local-volume.yaml --disk node-1:/data/k8s/localpv
 
@@ -179,7 +188,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 	addClusterFlags(flags, &o)
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the order of events; 0 is the order in which they occur")
 	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml, json, trace or html (default: the story and then the tables)")
-	flags.BoolVarP(&o.verbose, "verbose", "v", false, "have the story tell details: each step of a pod's start, the calls of provisioners, and what they and programs made")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "have the story tell each step of a pod's start, the calls of provisioners, and what they and programs made")
 	o.filter.add(flags)
 	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR`, which must be new or empty, and keep them")
 	flags.IntVar(&o.width, "width", 0, widthHelp)

@@ -30,7 +30,8 @@ func newStory() *cobra.Command {
 		Short: "Play story scripts and print what they print",
 		Long: `story plays scripts: text files of commands that read like kubectl's, plus time
 (settle, run-for) and trouble (crash, fail). Each command is followed by ---- and,
-up to an empty line, by what it printed; playing a script fills that in anew.
+up to an empty line, by what it printed; playing a script fills that in anew, and
+adds the ---- that are missing. "! command" is for one that must fail.
 
   # Comments say what to look for.
   apply
@@ -51,8 +52,8 @@ Files that a script names are looked for beside it, and nowhere else unless
 
   printf 'help\n----\n' | storagesim story -
 
-Exit codes: 0 all well; 1 a script is wrong or, with --check, its outputs are;
-2 the command line is wrong; 130 interrupted.`,
+A fault that struck nothing is told at the end. Exit codes: 0 all well; 1 a script is
+wrong or, with --check, its outputs are, or a fault in it struck nothing; 2 the command line is wrong; 130 interrupted.`,
 		Example: `  # Play a script and read along.
   storagesim story openebs.txt
 
@@ -90,7 +91,7 @@ Exit codes: 0 all well; 1 a script is wrong or, with --check, its outputs are;
 	return cmd
 }
 
-func (o storyOptions) play(cmd *cobra.Command, file string) error {
+func (o storyOptions) play(cmd *cobra.Command, file string) (err error) {
 	script, err := readScript(file, cmd.InOrStdin())
 	if err != nil {
 		return err
@@ -106,6 +107,9 @@ func (o storyOptions) play(cmd *cobra.Command, file string) error {
 	if file == "-" {
 		name = "standard input"
 	}
+	var missed []string
+	options.Missed = func(fault string) { missed = append(missed, fault) }
+	defer func() { err = o.tellMissed(cmd, name, missed, err) }()
 	if !o.write && !o.check {
 		return story.Play(cmd.Context(), cmd.OutOrStdout(), name, script, options)
 	}
@@ -130,6 +134,18 @@ func (o storyOptions) play(cmd *cobra.Command, file string) error {
 		return err
 	}
 	return firstDifference(name, script, played.String())
+}
+
+// tellMissed tells of faults that struck nothing, which is an error with --check: a script that shows a fault shows nothing then.
+func (o storyOptions) tellMissed(cmd *cobra.Command, name string, missed []string, err error) error {
+	for _, fault := range missed {
+		if o.check {
+			err = errors.Join(err, fmt.Errorf("%s: a fault struck nothing: %s", name, fault))
+			continue
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: a fault struck nothing: %s\n", name, fault)
+	}
+	return err
 }
 
 func readScript(file string, in io.Reader) (string, error) {
