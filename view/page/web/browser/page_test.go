@@ -233,6 +233,24 @@ func many(n int) func(model) {
 	}
 }
 
+func TestManyNodesShareALaneAndStoppedActorsAreGrey(t *testing.T) {
+	b := open(t, withModel(t, func(m model) {
+		lanes, steps := m["lanes"].([]any), m["steps"].([]any)
+		for i := range 50 {
+			name := fmt.Sprintf("other-%d", i)
+			lanes = append(lanes, model{"id": "kubelet/" + name, "name": "kubelet", "kind": "kubelet", "node": name})
+			steps = append(steps, model{"n": 2000 + i, "t": 300000, "lane": len(lanes) - 1, "kind": "other", "text": "is there"})
+		}
+		steps = append(steps, model{"n": 3000, "t": 300000, "lane": 1, "kind": "down", "text": "is stopped"}, model{"n": 3001, "t": 301000, "lane": 1, "kind": "up", "text": "starts again"})
+		m["lanes"], m["steps"] = lanes, steps
+	}), look{hash: "#step=3000"})
+	b.is(`[...document.querySelectorAll(".col")].some((column) => column.textContent === "51 kubelets")`)
+	b.is(`document.querySelectorAll(".row.current .lane").length < 8`)
+	b.is(`document.querySelectorAll(".row.current .lane.down").length === 1`)
+	b.press(kb.ArrowRight)
+	b.is(`document.querySelectorAll(".row.current .lane.down").length === 0`)
+}
+
 func TestFiveThousandRecordsOpenAndMoreAreCounted(t *testing.T) {
 	b := open(t, withModel(t, many(5000)), look{calm: true})
 	t.Logf("5,000 records: %.0f ms from the beginning to the first picture", eval[float64](b, firstPicture))

@@ -239,7 +239,7 @@ export class List {
   }
 
   private unfold(from: number, to: number): void {
-    for (let i = from; i < to; i++) if (this.store.page.steps[i]!.detail) this.store.shown.unfolded.add(i);
+    for (let i = from; i < to; i++) if (this.store.page.steps[i]!.kind !== "delivery") this.store.shown.unfolded.add(i);
     this.store.refilter();
   }
 
