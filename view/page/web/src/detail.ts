@@ -39,7 +39,7 @@ export class Detail {
     const { store } = this;
     const out: (HTMLElement | undefined)[] = [];
     if (step.write) out.push(...this.write(step));
-    if (step.decision) out.push(...decision(step));
+    if (step.decision) out.push(...decision(step.decision));
     if (step.event) out.push(quote(`${step.event.type} ${step.event.reason}`, step.event.message));
     if (step.call) out.push(...call(store.page, step));
     if (step.mount) out.push(facts([["machine", step.mount.machine], ["from", step.mount.source], ["to", step.mount.target], ["volume", step.mount.volume ?? ""]]), failure(step.mount.err));
@@ -103,15 +103,18 @@ function titleOf(step: Step): string {
   return names[step.kind] ?? "Step";
 }
 
-function decision(step: Step): (HTMLElement | undefined)[] {
-  const d = step.decision!;
+type Decision = NonNullable<Step["decision"]>;
+
+function decision(d: Decision): (HTMLElement | undefined)[] {
   const link = d.source && /^https:\/\//.test(d.source) ? h("a", { href: d.source, target: "_blank", rel: "noopener noreferrer" }, plain(d.function ?? "source")) : d.function ? h("code", {}, plain(d.function)) : undefined;
   const rule = h("p", { class: "rule" }, d.rule ? h("span", {}, h("b", {}, "Rule "), plain(d.rule)) : undefined, link ? h("span", {}, h("b", {}, d.rule ? " in " : "In "), link) : undefined);
-  return [d.rule || link ? rule : undefined, d.candidates?.length ? candidates(d.candidates, d.chosen) : undefined];
+  const more = d.more ? h("p", { class: "hint" }, `${count(d.more, "more candidate")} left out`) : undefined;
+  const inner = (d.volumes ?? []).flatMap((v) => (v ? [h("h3", {}, `The volume for claim ${short(v.for ?? "")}`), ...decision(v)] : []));
+  return [d.rule || link ? rule : undefined, d.candidates?.length ? candidates(d.candidates, d.chosen) : undefined, more, ...inner];
 }
 
 /** The table of what could have been taken. */
-function candidates(list: NonNullable<NonNullable<Step["decision"]>["candidates"]>, chosen?: string): HTMLElement {
+function candidates(list: NonNullable<Decision["candidates"]>, chosen?: string): HTMLElement {
   const plugins = [...new Set(list.flatMap((c) => Object.keys(c.scores ?? {})))];
   const scored = list.some((c) => c.score !== undefined);
   const reasoned = list.some((c) => c.filter || c.reason);

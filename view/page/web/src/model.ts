@@ -1,5 +1,5 @@
 // The one value of a page. Package view writes it as JSON into the page, this script reads it: view/model.go has the same fields.
-// Sentences are only shown; nothing is computed from them.
+// Sentences are only shown; nothing is computed from them. A delivery has no text, and the number of the record before it.
 
 export interface Page {
   schema: "storagesim.page/v1";
@@ -44,6 +44,9 @@ export interface Step {
     function?: string;      // the upstream function it mirrors, "syncUnboundClaim"
     source?: string;        // link to that function upstream at the release
     chosen?: string;
+    more?: number;          // candidates that are left out
+    for?: string;           // in volumes: the claim, "default/data"
+    volumes?: Step["decision"][]; // a scheduler's choice of a volume for each claim of the pod, on the chosen node
     candidates?: { name: string; ok: boolean; filter?: string; reason?: string; score?: number; scores?: { [plugin: string]: number } }[];
   };
   call?: { to?: number /* lane */; driver: string; machine?: string; service: string; method: string; code: string; err?: string; fault?: string; tookMs?: number; request?: unknown; answer?: unknown };
