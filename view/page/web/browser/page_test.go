@@ -100,7 +100,7 @@ func TestSearchFindsStepsAndFiltersHideThem(t *testing.T) {
 	b.is(`document.querySelector(".hits").textContent.startsWith("1 step")`)
 	b.press(kb.Escape)
 	b.click(`button[title="Show only some actors or objects"]`)
-	b.click(`.choices label:nth-child(2) input`)
+	b.click(`.choices input[name="PV controller"]`)
 	b.until(fmt.Sprintf(`Number(document.querySelector("input[type=range]").max) < %d`, all))
 	b.is(`[...document.querySelectorAll(".row .who:first-child")].every((who) => who.textContent === "PV controller")`)
 	b.click(named("Show all actors"))

@@ -84,7 +84,7 @@ function words(page: Page, step: Step, index: number): string {
 
 /** A list of boxes to tick; none or all ticked is no filter. */
 function choice(title: string, all: number[], name: (i: number) => string, chosen: Set<number> | undefined, act: (chosen?: Set<number>) => void): HTMLElement {
-  const boxes = all.map((i) => h("input", { type: "checkbox", value: String(i), checked: chosen?.has(i) ?? false }));
+  const boxes = all.map((i) => h("input", { type: "checkbox", value: String(i), name: name(i), checked: chosen?.has(i) ?? false }));
   const change = () => {
     const on = new Set(boxes.flatMap((b) => (b.checked ? [Number(b.value)] : [])));
     act(on.size ? on : undefined);
