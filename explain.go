@@ -48,6 +48,11 @@ func (c *Cluster) Explanation(ref string) (Explanation, error) {
 		err = fmt.Errorf("explain %s: %w", ref, err)
 	case apierrors.IsNotFound(err):
 		err = c.near(at, err)
+	case err == nil:
+		for _, d := range c.Deviations() {
+			why.Deviations = append(why.Deviations, d.String())
+			why.Text += "this run " + d.String() + "\n"
+		}
 	}
 	return why, err
 }
@@ -217,7 +222,7 @@ func (c *Cluster) RequireNoLeaks() error {
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		return &leaks.Error{Leaks: found}
+		return &leaks.Error{Leaks: found, Deviations: c.Deviations()}
 	})
 }
 

@@ -24,6 +24,10 @@ func (c *Cluster) Gaps() []trace.Gap {
 	return slices.Clone(c.gaps)
 }
 
+// Deviations returns the situations of this run in which the simulation does otherwise than the modelled release of
+// Kubernetes, each once, in the order in which they arose. docs/41-what-v1.37-loses.md has the register.
+func (c *Cluster) Deviations() []trace.Deviates { return c.engine.Trace().Deviations() }
+
 // noteGaps records what of a written object is not modelled: of a new object all, of a changed one
 // only what it asks for since. What is made with the template of another object is left out, since it
 // was said of that.

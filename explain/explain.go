@@ -53,6 +53,8 @@ type Explanation struct {
 	// Exports are the NFS exports, such as "nas:/srv", that a volume of a pod needs and
 	// that no server of this cluster has.
 	Exports []string `json:"exports,omitempty"`
+	// Deviations lists the situations of the run in which the simulation does otherwise than upstream.
+	Deviations []string `json:"deviations,omitempty"`
 	// Text is all of it in words: the verdict in one line, the chain, the events with their ages.
 	Text string `json:"text"`
 }

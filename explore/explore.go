@@ -132,6 +132,9 @@ type Report struct {
 	// WithoutInventory are the provisioners and drivers that do not say what their backends hold: what is left there
 	// was not looked for.
 	WithoutInventory []string
+	// Deviations lists the situations that arose in these runs in which the simulation does otherwise than upstream, in the
+	// order of the register (trace.Deviations): there a run is no proof of what a cluster does.
+	Deviations []trace.Deviates
 }
 
 // Failure is a run that failed, made as small as could be.
@@ -165,6 +168,9 @@ type Failure struct { // it is more than an error
 	// Upstream is the fault of the modelled release of Kubernetes by which the run fails: with it
 	// mended, the same plan is clean. nil for a failure of what the scenario plays.
 	Upstream *UpstreamFault
+
+	// Deviations lists the situations of the run in which the simulation does otherwise than upstream.
+	Deviations []trace.Deviates
 
 	// Nearest is the nearest run that goes well, the plan of the failure without one part, and where both part: the line
 	// with which that run goes on, and that of the failure. It is empty if no part can be left out.
@@ -215,6 +221,9 @@ func (f *Failure) reasons() string {
 	text := fmt.Sprintf("run %d (%s): %v\n", f.Run, by, f.Err)
 	if f.Upstream != nil {
 		text += fmt.Sprintf("%s: %s\n", f.Upstream, f.Upstream.Text)
+	}
+	for _, d := range f.Deviations {
+		text += fmt.Sprintf("this run %s\n", d)
 	}
 	if f.Plan.Size() < f.From {
 		text += fmt.Sprintf("made smaller in %d runs: from %d to %d choices and faults\n", f.ShrinkRuns, f.From, f.Plan.Size())
@@ -382,15 +391,16 @@ type exploration struct {
 	unlisted   []string // see Report.WithoutInventory
 	covered    *covered
 	findings   *findings
+	deviations *deviations
 }
 
 func newExploration(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) error) *exploration {
-	return &exploration{ctx: ctx, cfg: cfg, scenario: scenario, covered: newCovered(), findings: newFindings()}
+	return &exploration{ctx: ctx, cfg: cfg, scenario: scenario, covered: newCovered(), findings: newFindings(), deviations: &deviations{}}
 }
 
 // end returns the outcome. last is the number of the last run that counts.
 func (x *exploration) end(runs, last int, failure *Failure, err error) (Report, error) {
-	report := Report{Runs: runs, Coverage: x.covered.coverage(last), Upstream: x.findings.until(last), WithoutInventory: x.unlisted}
+	report := Report{Runs: runs, Coverage: x.covered.coverage(last), Upstream: x.findings.until(last), WithoutInventory: x.unlisted, Deviations: x.deviations.until(last)}
 	if failure != nil {
 		if failure.once {
 			return report, &NotRepeatable{Failure: failure}
@@ -410,6 +420,7 @@ func (x *exploration) begin(without []int) (*Failure, error) {
 	failure := x.play(Plan{Without: without}, &first)
 	again := x.play(Plan{Without: without}, &second)
 	x.plainSteps, x.base, x.unlisted = first.steps, first.base, first.unlisted
+	x.deviations.add(1, first.deviations)
 	switch {
 	case first.story != second.story:
 		return nil, difference(first.story, second.story)
@@ -446,6 +457,7 @@ func (x *exploration) run(number int) *Failure {
 	var r recorded
 	f := x.play(plan, &r)
 	x.covered.add(number, plan, &r, f == nil)
+	x.deviations.add(number, r.deviations)
 	if f != nil {
 		f.Run, f.Strategy = number, strategy
 		f = x.judged(f)
@@ -482,6 +494,7 @@ type recorded struct {
 	seen         *seen
 	steps        uint64
 	unlisted     []string
+	deviations   []trace.Deviates
 	// trouble is that of the run, and missed what of it struck nothing.
 	trouble *trouble
 	missed  []string
@@ -527,7 +540,7 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf) (f *Failure,
 	}
 	r.noteRPCs(c)
 	if r != nil {
-		r.steps = c.Engine().Steps()
+		r.steps, r.deviations = c.Engine().Steps(), c.Deviations()
 	}
 	if r != nil && r.plain {
 		r.story, r.unlisted = c.Transcript(0), c.WithoutInventory()
@@ -539,7 +552,7 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf) (f *Failure,
 		}
 		return nil, doubtful
 	}
-	f = &Failure{Plan: plan, Err: err, Story: seen.story, tell: seen.tell, From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c)}
+	f = &Failure{Plan: plan, Err: err, Story: seen.story, tell: seen.tell, Deviations: c.Deviations(), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c)}
 	if f.tell == nil {
 		f.Story, f.tell = c.Transcript(0), tellingOf(c, c.Records())
 	}

@@ -72,6 +72,9 @@ func Test(t testing.TB, cfg Config, scenario func(c *Cluster)) {
 	for _, f := range report.Upstream {
 		t.Log(f)
 	}
+	for _, d := range report.Deviations {
+		t.Logf("a run %s", d)
+	}
 	if len(report.WithoutInventory) > 0 {
 		t.Log(report.Unlisted())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -81,6 +82,8 @@ func TestAClaimWhoseVolumeExistsIsFinishedSilently(t *testing.T) {
 			require.NoError(t, ctrl.syncClaimHandler(context.Background(), "uid-1"))
 			assert.Equal(t, []string{"provision pvc-uid-1"}, p.calls)
 			assert.Len(t, env.recorded, 2)
+			deviates := strings.Contains(strings.Join(env.traced, "\n"), "deviates at pv pvc-uid-1: upstream looks in its cache alone")
+			assert.Equal(t, !cached, deviates, env.traced)
 		})
 	}
 	t.Run("but one that was saved and deleted again is made anew", func(t *testing.T) {

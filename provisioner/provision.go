@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/reference"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // annAlphaSelectedNode is the old name of the annotation selected-node, which is still
@@ -164,6 +165,7 @@ func (ctrl *provisionController) volumeExists(ctx context.Context, name string) 
 	if !ctrl.saved[name] {
 		return false, nil
 	}
+	ctrl.env.Trace(trace.Deviate(trace.SavedVolume, trace.Ref{Kind: "PersistentVolume", Name: name}))
 	_, err := ctrl.client.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		delete(ctrl.saved, name)

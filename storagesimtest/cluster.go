@@ -58,6 +58,9 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 			}
 			t.Logf("storagesim %s", strings.Join(texts, "; and "))
 		}
+		for _, d := range c.Deviations() {
+			t.Logf("storagesim: this run %s", d)
+		}
 		for _, fault := range c.MissedFaults() {
 			t.Logf("storagesim: an injected fault struck nothing: %s", fault)
 		}

@@ -177,7 +177,7 @@ func runFor(c *call) error {
 }
 
 // topics lists the topics of the trace's records.
-var topics = []string{"write", "event", "decision", "mount", "command", "fault", "retry", "grpc", "gap", "asset", "call"}
+var topics = []string{"write", "event", "decision", "mount", "command", "fault", "retry", "grpc", "gap", "deviates", "asset", "call"}
 
 // filter reads the words that keep actors, topics and what is said of objects. quiet keeps nothing.
 func (c *call) filter(words []string) (keep func(trace.Entry) bool, err error) {

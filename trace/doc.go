@@ -2,7 +2,7 @@
 // the only log there is.
 //
 // A record is a plain value: a write at the API server (Write), an event that a controller
-// recorded (Event), what of an object is not modelled (Gap), a decision and its reason (Decision), a key that failed (Retry,
+// recorded (Event), what of an object is not modelled (Gap), where the simulation does otherwise than upstream (Deviates), a decision and its reason (Decision), a key that failed (Retry,
 // GaveUp), a process that ended and began again (Crashed, Stopped, Restarted, Panicked,
 // Exited, Lingers), a
 // fault that struck (Struck, MachineStruck), a mount (Mount), a command in a container

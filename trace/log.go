@@ -30,14 +30,38 @@ type Log struct {
 	limit, byteLimit int
 	dropped, bytes   int
 	entries          []Entry
+	deviations       []Deviates // the first of each situation; never dropped
 }
 
 // New returns a log that keeps at most limit records, which take about byteLimit bytes.
 // Both must be positive.
 func New(limit, byteLimit int) *Log { return &Log{limit: limit, byteLimit: byteLimit} }
 
-// Add adds a record. Beyond a limit it drops the older half, so that adding stays cheap.
+// Deviations returns the situations that arose in which the simulation does otherwise than upstream, in order.
+func (t *Log) Deviations() []Deviates {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Clone(t.deviations)
+}
+
+// keepsDeviation keeps a record of a situation, and reports whether it is the first one.
+func (t *Log) keepsDeviation(d Deviates) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, known := range t.deviations {
+		if known.Situation == d.Situation {
+			return false
+		}
+	}
+	t.deviations = append(t.deviations, d)
+	return true
+}
+
+// Add adds a record; of the same Situation only the first. Beyond a limit it drops the older half, so that adding stays cheap.
 func (t *Log) Add(entry Entry) {
+	if d, ok := entry.Record.(Deviates); ok && !t.keepsDeviation(d) {
+		return
+	}
 	if w, ok := entry.Record.(Write); ok && w.isLarge() {
 		entry.Record = w.cutDown()
 	}

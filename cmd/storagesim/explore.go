@@ -259,6 +259,8 @@ type found struct {
 	Failure  *foundFailure    `json:"failure,omitempty"`
 	// Upstream lists the faults of Kubernetes itself that made runs fail.
 	Upstream []foundUpstream `json:"upstream,omitempty"`
+	// Deviations lists the situations in which runs did otherwise than upstream.
+	Deviations []string `json:"deviations,omitempty"`
 }
 
 type foundUpstream struct {
@@ -302,6 +304,9 @@ func (o *exploreOptions) report(out io.Writer, report explore.Report, err error)
 			if f.Upstream != nil {
 				answer.Failure.Upstream = f.Upstream.String()
 			}
+		}
+		for _, d := range report.Deviations {
+			answer.Deviations = append(answer.Deviations, d.String())
 		}
 		for _, u := range report.Upstream {
 			answer.Upstream = append(answer.Upstream, foundUpstream{u.Fault.Issue, u.Fault.Text, u.Runs, u.First.Plan.String()})
@@ -377,6 +382,9 @@ func printFound(out io.Writer, report explore.Report, f *explore.Failure, replay
 	}
 	for _, u := range report.Upstream {
 		say("%s: %s. It made %d runs fail; to see the first: --upstream --replay '%s'\n", u.Fault, u.Fault.Text, u.Runs, u.First.Plan)
+	}
+	for _, d := range report.Deviations {
+		say("A run %s.\n", d)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // ActorName is the name of this controller in upstream's controller manager.
@@ -80,5 +81,9 @@ func (c *controller) doNoScheduleTaintingPass(ctx context.Context, name string) 
 	if len(add) == 0 && len(remove) == 0 {
 		return nil
 	}
-	return c.swapNodeControllerTaint(ctx, name, add, remove)
+	err := c.swapNodeControllerTaint(ctx, name, add, remove)
+	if err != nil {
+		c.env.Trace(trace.Deviate(trace.TaintRepeated, trace.Ref{Kind: "Node", Name: name}))
+	}
+	return err
 }

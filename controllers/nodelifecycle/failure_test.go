@@ -333,3 +333,18 @@ func TestAKubeletThatReceivesNoPodsForAnHourKeepsItsNodeReady(t *testing.T) {
 	c.Settle()
 	assert.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
 }
+
+func TestATaintThatIsWrittenAgainDeviates(t *testing.T) {
+	c := failing(t, 0)
+	c.Stop(kubelet1)
+	c.RunFor(time.Minute)
+	require.Empty(t, c.Deviations(), "each taint was written at once")
+
+	c = failing(t, 0)
+	c.Inject(engine.Fault{Actor: storagesim.NodeLifecycle, Verb: "patch", Resource: "nodes", Err: apierrors.NewInternalError(errors.New("injected"))})
+	c.Stop(kubelet1)
+	c.RunFor(2 * time.Minute)
+	require.Len(t, c.Deviations(), 1)
+	require.Equal(t, trace.TaintRepeated, c.Deviations()[0].Situation)
+	require.Equal(t, "node-1", c.Deviations()[0].About.Name)
+}

@@ -3,6 +3,8 @@ package leaks
 import (
 	"fmt"
 	"strings"
+
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Kind says what was left behind.
@@ -104,7 +106,11 @@ func (l Leak) Object() string {
 
 // Error says that there are leaks. Its text has a line for each leak, and below it the
 // explanation of the object.
-type Error struct{ Leaks []Leak }
+type Error struct {
+	Leaks []Leak
+	// Deviations lists the situations of the run in which the simulation does otherwise than upstream.
+	Deviations []trace.Deviates
+}
 
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Leaks))
@@ -113,6 +119,9 @@ func (e *Error) Error() string {
 		for line := range strings.Lines(l.Why) {
 			lines[i] += "\n    " + strings.TrimRight(line, "\n")
 		}
+	}
+	for _, d := range e.Deviations {
+		lines = append(lines, "\nthis run "+d.String())
 	}
 	return fmt.Sprintf("%d left behind:%s", len(e.Leaks), strings.Join(lines, ""))
 }

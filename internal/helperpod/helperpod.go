@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Interval is the interval at which a pod is looked at.
@@ -37,6 +38,15 @@ type Runner struct {
 	Clock  control.Clock
 	// Timeout is the time that a pod may take.
 	Timeout time.Duration
+	// Trace, if set, records what deviates from upstream.
+	Trace func(trace.Record)
+}
+
+// deviate records that a situation arose with a pod.
+func (r Runner) deviate(s trace.Situation, pod *v1.Pod) {
+	if r.Trace != nil {
+		r.Trace(trace.Deviate(s, trace.RefOf("Pod", pod)))
+	}
 }
 
 // Run runs the pod to its end and deletes it, however it ended. The error says
@@ -61,6 +71,7 @@ func (r Runner) launch(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) {
 	if !apierrors.IsAlreadyExists(err) {
 		return created, err
 	}
+	r.deviate(trace.LeftoverHelper, pod)
 	if err := r.delete(ctx, pod); err != nil {
 		return nil, err
 	}
@@ -100,6 +111,7 @@ func (r Runner) await(ctx context.Context, launched *v1.Pod) error {
 func (r Runner) delete(ctx context.Context, pod *v1.Pod) error {
 	err := r.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
+		r.deviate(trace.HelperStays, pod)
 		return fmt.Errorf("cannot delete helper pod %s: %w", control.Key(pod), err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/helperpod"
+	"github.com/storagesim/storagesim/trace"
 )
 
 const maker = "maker"
@@ -49,7 +50,7 @@ func run(t *testing.T, ends v1.PodPhase, prepare func(*engine.Engine)) (took tim
 	require.NoError(t, e.Add(maker, func(env control.Env) error {
 		env.Go("run", func(ctx context.Context) {
 			began := env.Now()
-			said = helperpod.Runner{Client: env.Client(), Clock: env, Timeout: 5 * time.Second}.Run(ctx, helper())
+			said = helperpod.Runner{Client: env.Client(), Clock: env, Timeout: 5 * time.Second, Trace: env.Trace}.Run(ctx, helper())
 			took, done = env.Now().Sub(began), true
 		})
 		return nil
@@ -114,4 +115,34 @@ func TestAPodLeftBehindIsMadeAnew(t *testing.T) {
 	_, left, err = run(t, v1.PodSucceeded, func(e *engine.Engine) { leftover(e); refusing(t, "delete")(e) })
 	require.ErrorContains(t, err, "cannot delete helper pod default/helper: etcd is down")
 	assert.True(t, left)
+}
+
+func TestWhereUpstreamTrustsALeftoverPodTheTraceSaysSo(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before  bool
+		refused bool
+		want    []trace.Situation
+	}{
+		"all goes well":                    {want: nil},
+		"a pod was left behind":            {before: true, want: []trace.Situation{trace.LeftoverHelper}},
+		"it cannot be deleted at the end":  {refused: true, want: []trace.Situation{trace.HelperStays}},
+		"it was there and cannot be moved": {before: true, refused: true, want: []trace.Situation{trace.LeftoverHelper, trace.HelperStays}},
+	} {
+		var log *trace.Log
+		_, _, _ = run(t, v1.PodSucceeded, func(e *engine.Engine) {
+			log = e.Trace()
+			if tt.before {
+				_, err := fake.New(e.Server(), "user").CoreV1().Pods("default").Create(t.Context(), helper(), metav1.CreateOptions{})
+				require.NoError(t, err)
+			}
+			if tt.refused {
+				refusing(t, "delete")(e)
+			}
+		})
+		var told []trace.Situation
+		for _, d := range log.Deviations() {
+			told = append(told, d.Situation)
+		}
+		assert.Equal(t, tt.want, told, name)
+	}
 }

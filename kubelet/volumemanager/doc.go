@@ -56,7 +56,8 @@
 //     see what a real container keeps from its start, as where a ConfigMap changes;
 //     the mount leads nowhere then.
 //   - One volume of a node is mounted or unmounted at a time. While a plugin waits, the
-//     others wait, where upstream works on several volumes at once.
+//     others wait, where upstream works on several volumes at once. The trace says so
+//     when it happens (trace.OneVolumeAtATime).
 //   - Block volumes of plugins that map no devices themselves, as the local one, are
 //     refused: mapping a device takes privilege.
 //   - Changing a volume's ownership takes no time, so there is no event that it is slow

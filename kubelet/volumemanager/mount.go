@@ -186,6 +186,9 @@ func (m *mountOperations) markSetUp(v *volumeToMount, mounter volume.Mounter, fa
 		if old := m.actual.volumes.get(v.podVolume); old != nil && old.remount {
 			return // it is mounted as before
 		}
+		if left && !m.actual.uncertain(failure) {
+			m.env.Trace(trace.Deviate(trace.DirectoryLeft, v.ref()))
+		}
 	}
 	marked := m.actual.markSetUp(&mountedVolume{
 		podVolume: v.podVolume, plugin: v.plugin, spec: v.spec,

@@ -3,8 +3,12 @@ package volumemanager
 import (
 	"context"
 	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // verb says what an operation does.
@@ -37,6 +41,8 @@ type pendingOperation struct {
 	retry bool
 	// backingOff: the last attempt failed.
 	backingOff bool
+	// since is the time at which it was started.
+	since time.Time
 }
 
 // operationExecutor carries out operations, one at a time. Each has a backoff of its own.
@@ -49,6 +55,21 @@ type operationExecutor struct {
 	queue     control.Queue
 	// pending holds the operations by key.
 	pending map[string]*pendingOperation
+	// slow is the last operation that took time.
+	slow slowOperation
+}
+
+// slowOperation is an operation that took time.
+type slowOperation struct {
+	volume v1.UniqueVolumeName
+	ended  time.Time
+}
+
+// noteWaiting records that an operation waited for a slow one of another volume, where upstream does both at once.
+func (x *operationExecutor) noteWaiting(p *pendingOperation) {
+	if p.started && x.slow.volume != p.volume && x.slow.ended.After(p.since) {
+		x.env.Trace(trace.Deviate(trace.OneVolumeAtATime, x.nodeRef()))
+	}
 }
 
 // start queues an operation, unless it has failed and waits for its next try.
@@ -62,6 +83,9 @@ func (x *operationExecutor) start(op operation) {
 		x.pending[key] = p
 	}
 	if !p.backingOff {
+		if !p.started {
+			p.since = x.env.Now()
+		}
 		p.started = true
 		x.queue.Add(key)
 	}
@@ -77,8 +101,14 @@ func (x *operationExecutor) run(ctx context.Context, key string) error {
 	case !p.started:
 		p.retry = false // this is it
 	}
+	x.noteWaiting(p)
 	p.started = false
-	if err := x.execute(ctx, p.operation); err != nil {
+	began := x.env.Now()
+	err := x.execute(ctx, p.operation)
+	if now := x.env.Now(); now.After(began) {
+		x.slow = slowOperation{p.volume, now}
+	}
+	if err != nil {
 		p.retry, p.backingOff = true, true
 		if p.pod != "" && !x.pods.WantsVolumes(p.pod) {
 			x.kubelet.WakePod(p.pod) // it may wait for a directory to go

@@ -65,3 +65,22 @@ func TestAnOperationIsKeptUntilItHasSucceeded(t *testing.T) {
 	require.True(t, r.vm.WaitForUnmount("pod-2"))
 	require.Empty(t, r.vm.operations.pending)
 }
+
+func TestADirectoryThatAFailedPluginLeavesDeviates(t *testing.T) {
+	for left, want := range map[bool]int{false: 0, true: 1} {
+		r := newRig(t, engine.Config{})
+		r.add("pod-1")
+		r.Settle()
+		m := r.vm.operations.mounts
+		v := m.desired.get(podVolume{volume: "kubernetes.io/local-volume/pv-data", pod: "pod-1"})
+		require.NotNil(t, v)
+		m.actual.volumes.remove(v.podVolume)
+		mounter, err := v.plugin.NewMounter(v.spec, v.about)
+		require.NoError(t, err)
+		if !left {
+			require.NoError(t, r.node.Remove(mounter.GetPath()))
+		}
+		m.markSetUp(v, mounter, errors.New("no such device"))
+		require.Len(t, r.Engine.Trace().Deviations(), want)
+	}
+}

@@ -87,5 +87,5 @@ func tolerations(taints []v1.Taint) []v1.Toleration {
 //
 // Upstream: helper_hostpath.go launchPod and exitPod.
 func (p *hostpathProvisioner) runHelperPod(ctx context.Context, pod *v1.Pod) error {
-	return helperpod.Runner{Client: p.client, Clock: p.clock, Timeout: helperPodTimeout}.Run(ctx, pod)
+	return helperpod.Runner{Client: p.client, Clock: p.clock, Timeout: helperPodTimeout, Trace: p.trace}.Run(ctx, pod)
 }

@@ -1,0 +1,115 @@
+package trace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Situation names a situation in which the simulation does otherwise than the modelled release of Kubernetes.
+type Situation string
+
+// The situations of the register, see Deviations.
+const (
+	// OneVolumeAtATime: an operation of a volume waits for a slow one of another volume on the node.
+	OneVolumeAtATime Situation = "one volume at a time"
+	// DirectoryLeft: a volume plugin fails, leaves the volume's directory and does not say that the mount is in doubt.
+	DirectoryLeft Situation = "a directory is left"
+	// SavedVolume: a provisioner looks for a volume that it has saved and that its cache does not have.
+	SavedVolume Situation = "a volume that was saved"
+	// LeftoverHelper: OpenEBS finds a helper pod of an earlier attempt.
+	LeftoverHelper Situation = "a leftover helper pod"
+	// HelperStays: a helper pod of OpenEBS cannot be deleted.
+	HelperStays Situation = "a helper pod stays"
+	// TaintRepeated: a NoSchedule taint cannot be written.
+	TaintRepeated Situation = "a taint is not written"
+)
+
+// Deviation is an entry of the register: upstream's way in a situation, where it is in upstream's source, and what
+// happens here.
+type Deviation struct {
+	Situation Situation
+	// Upstream says what upstream does, as the rest of a sentence that begins with "upstream".
+	Upstream string
+	// Source is the file and line of upstream, with the release.
+	Source string
+	// Here says what happens here, as the rest of a sentence that begins with "here".
+	Here string
+}
+
+// Deviations returns the register: the situations in which upstream's way is not modelled although a program could notice.
+// In each the component concerned records Deviates.
+func Deviations() []Deviation {
+	return []Deviation{
+		{
+			Situation: OneVolumeAtATime,
+			Upstream:  "works on several volumes of a node at once, so that calls of a driver overlap",
+			Source:    "kubernetes v1.37.2 pkg/volume/util/nestedpendingoperations/nestedpendingoperations.go:185",
+			Here:      "the operation waits until the other one ends",
+		},
+		{
+			Situation: DirectoryLeft,
+			Upstream:  "takes the volume for not mounted, unless the plugin says that it is in doubt",
+			Source:    "kubernetes v1.37.2 pkg/volume/util/operationexecutor/operation_generator.go:714",
+			Here:      "the volume is in doubt and torn down when its pod goes",
+		},
+		{
+			Situation: SavedVolume,
+			Upstream:  "looks in its cache alone and calls Provision again (v9 and v11 of the library put the volume into the cache themselves, where it stays if it is deleted)",
+			Source:    "sig-storage-lib-external-provisioner v13.0.0 controller/controller.go:1431",
+			Here:      "the volume is read from the API server",
+		},
+		{
+			Situation: LeftoverHelper,
+			Upstream:  "waits for the pod as if it were its own, and takes over how it ended",
+			Source:    "dynamic-localpv-provisioner cmd/provisioner-localpv/app/helper_hostpath.go launchPod",
+			Here:      "the pod is deleted and made anew",
+		},
+		{
+			Situation: HelperStays,
+			Upstream:  "logs the error, goes on and leaves the pod",
+			Source:    "dynamic-localpv-provisioner cmd/provisioner-localpv/app/helper_hostpath.go exitPod",
+			Here:      "the call fails and is repeated",
+		},
+		{
+			Situation: TaintRepeated,
+			Upstream:  "logs the error and writes the taint when the node changes next",
+			Source:    "kubernetes v1.37.2 pkg/controller/nodelifecycle/node_lifecycle_controller.go:526",
+			Here:      "the taint is written again after a backoff",
+		},
+	}
+}
+
+// Deviates says that the simulation does otherwise than upstream from here on. The log keeps the first of each situation.
+type Deviates struct {
+	Deviation
+	// About is the object with which the situation arose.
+	About Ref
+}
+
+// Deviate returns the record of a situation that arose with an object. It panics for a situation that is not in the register.
+func Deviate(s Situation, about Ref) Deviates {
+	list := Deviations()
+	i := slices.IndexFunc(list, func(d Deviation) bool { return d.Situation == s })
+	if i < 0 {
+		panic(fmt.Sprintf("situation %q is not in the register of deviations", s))
+	}
+	return Deviates{Deviation: list[i], About: about}
+}
+
+// Topic implements Record.
+func (Deviates) Topic() string { return "deviates" }
+
+func (d Deviates) String() string {
+	return fmt.Sprintf("deviates at %s: upstream %s (%s); here %s", d.About, d.Upstream, d.Source, d.Here)
+}
+
+// DeviationsTable returns the register as a table of Markdown.
+func DeviationsTable() string {
+	var b strings.Builder
+	b.WriteString("| situation | upstream | source | here |\n| --- | --- | --- | --- |\n")
+	for _, d := range Deviations() {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.Situation, d.Upstream, d.Source, d.Here)
+	}
+	return b.String()
+}
