@@ -78,7 +78,7 @@ func withAppliance(careless bool) func(c *explore.Cluster) {
 }
 
 func onOneNode(cfg explore.Config) explore.Config {
-	cfg.Cluster = storagesim.Config{Nodes: storagesim.Nodes("node-1"), Blocked: time.Second}
+	cfg.Cluster = storagesim.Config{Nodes: storagesim.Nodes("node-1")}
 	return cfg
 }
 
