@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"iter"
-
-	"github.com/storagesim/storagesim/internal/stacks"
-)
+import "iter"
 
 // coroutine carries out what one task does, and then what another does: periodic work is a
 // task each time, and most tasks are short. A new coroutine is a new stack, which costs more
@@ -14,8 +10,6 @@ type coroutine struct {
 	stop  func()
 	yield func(struct{}) bool
 	does  func() // nil once it is done
-	// goroutine is the one in which it runs.
-	goroutine stacks.Goroutine
 }
 
 // coroutine returns one that has nothing to do.
@@ -28,7 +22,7 @@ func (e *Engine) coroutine() *coroutine {
 	c := &coroutine{}
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
 		growStack()
-		c.yield, c.goroutine = yield, stacks.Current()
+		c.yield = yield
 		for {
 			c.does()
 			c.does = nil

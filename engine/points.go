@@ -15,7 +15,6 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/fault"
 	"github.com/storagesim/storagesim/internal/prose"
-	"github.com/storagesim/storagesim/internal/stacks"
 	"github.com/storagesim/storagesim/mayfail"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -209,7 +208,7 @@ func (v *env) Reach(ctx context.Context, name string, f func() error) error {
 // sufferPoint carries out a fault at a point, and returns the error for the code.
 func (v *env) sufferPoint(ctx context.Context, name string, f *control.PointFault) error {
 	e, t := v.engine(), v.engine().current.Load()
-	own := t != nil && t.actor == v.actor && t.coroutine != nil && t.goroutine == stacks.Current()
+	own := t != nil && t.actor == v.actor && isInTask()
 	struck := trace.PointStruck{Point: name, After: f.After, Crash: f.Crash, Delay: f.Delay, Err: f.Err}
 	if f.Delay > 0 && !own {
 		struck.Err = errors.New("the code is in a goroutine of its own")
@@ -232,6 +231,22 @@ func (v *env) sufferPoint(ctx context.Context, name string, f *control.PointFaul
 		t.parkAlone(f.Delay)
 	}
 	return f.Err
+}
+
+// deepest is the number of calls on a stack that isInTask looks at.
+const deepest = 4096
+
+// isInTask reports whether the caller's goroutine is that of a task, and not one that the task's code has started.
+func isInTask() bool {
+	pcs := make([]uintptr, deepest)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	for more := true; more; {
+		var f runtime.Frame
+		if f, more = frames.Next(); strings.HasSuffix(f.Function, "/engine.(*task).begin") {
+			return true
+		}
+	}
+	return false
 }
 
 // parkAlone parks the task for a time in which no other code of the actor runs: it might wait for a lock that the task
