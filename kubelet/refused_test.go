@@ -81,6 +81,27 @@ func TestAVolumeKindWithoutAPluginIsNamed(t *testing.T) {
 	}
 }
 
+func TestAPersistentVolumeOfAKindWithoutAPluginIsNamed(t *testing.T) {
+	for kind, source := range map[string]v1.PersistentVolumeSource{
+		"glusterfs":            {Glusterfs: &v1.GlusterfsPersistentVolumeSource{EndpointsName: "e", Path: "p"}},
+		"rbd":                  {RBD: &v1.RBDPersistentVolumeSource{CephMonitors: []string{"m"}, RBDImage: "i"}},
+		"cephfs":               {CephFS: &v1.CephFSPersistentVolumeSource{Monitors: []string{"m"}}},
+		"flocker":              {Flocker: &v1.FlockerVolumeSource{DatasetName: "d"}},
+		"quobyte":              {Quobyte: &v1.QuobyteVolumeSource{Registry: "r:1", Volume: "v"}},
+		"photonPersistentDisk": {PhotonPersistentDisk: &v1.PhotonPersistentDiskVolumeSource{PdID: "d"}},
+		"scaleIO":              {ScaleIO: &v1.ScaleIOPersistentVolumeSource{Gateway: "g", System: "s", VolumeName: "v", SecretRef: &v1.SecretReference{Name: "s"}}},
+		"storageos":            {StorageOS: &v1.StorageOSPersistentVolumeSource{VolumeName: "v"}},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			w := simple(t)
+			w.boundVolume("data", func(pv *v1.PersistentVolume) { pv.Spec.PersistentVolumeSource = source })
+			w.create(pod("web", claim("data")))
+			w.settle()
+			w.requireEvent("web", "FailedMount", "of kind "+kind+" is not supported")
+		})
+	}
+}
+
 func TestAVolumeThatNoContainerUsesIsSkipped(t *testing.T) {
 	w := simple(t)
 	p := pod("web", v1.Volume{Name: "share", VolumeSource: v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{TargetPortal: "10.0.0.1", IQN: "iqn.2001-04.com.example:storage"}}})

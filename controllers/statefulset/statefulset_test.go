@@ -533,3 +533,17 @@ func TestAnUpdateMayReplaceAsManyPodsAtOnceAsItsStrategySays(t *testing.T) {
 		require.Equal(t, want, strings.Join(images, " "))
 	}
 }
+
+func TestTheCountOfCollisionsIsKept(t *testing.T) {
+	c := newCluster(t, engine.Config{})
+	c.apply(1)
+	c.Settle()
+	set := c.set()
+	set.Status.CollisionCount = new(int32(2))
+	_, err := c.User.AppsV1().StatefulSets("default").UpdateStatus(ctx, set, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	c.Settle()
+	c.runs("db-0")
+	require.EqualValues(t, 2, *c.set().Status.CollisionCount)
+	require.EqualValues(t, 1, c.set().Status.ReadyReplicas)
+}

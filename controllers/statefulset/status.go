@@ -17,7 +17,10 @@ import (
 // completeRollingUpdate, v1.36.
 func newStatus(set *appsv1.StatefulSet, pods []*v1.Pod, now time.Time) *appsv1.StatefulSetStatus {
 	status := set.Status.DeepCopy()
-	status.ObservedGeneration, status.CollisionCount = set.Generation, new(int32)
+	status.ObservedGeneration = set.Generation
+	if status.CollisionCount == nil {
+		status.CollisionCount = new(int32)
+	}
 	status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas, status.CurrentReplicas = 0, 0, 0, 0, 0
 	status.UpdateRevision = revisionOf(set)
 	for _, pod := range pods {

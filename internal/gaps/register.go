@@ -105,9 +105,10 @@ var containers = []*Gap{
 		Kinds: pods,
 		Fields: slices.Concat(
 			ofContainers("envFrom", "env.valueFrom.configMapKeyRef", "env.valueFrom.secretKeyRef", "env.valueFrom.resourceFieldRef", "env.valueFrom.fileKeyRef"),
-			[]string{"spec.ephemeralContainers.envFrom", "spec.ephemeralContainers.env.valueFrom.configMapKeyRef", "spec.ephemeralContainers.env.valueFrom.secretKeyRef"},
+			[]string{"spec.ephemeralContainers.envFrom", "spec.ephemeralContainers.env.valueFrom.configMapKeyRef", "spec.ephemeralContainers.env.valueFrom.secretKeyRef",
+				"spec.ephemeralContainers.env.valueFrom.resourceFieldRef", "spec.ephemeralContainers.env.valueFrom.fileKeyRef"},
 		),
-		Cluster: "sets these variables, and does not start the container while their source is missing",
+		Cluster: "sets these variables, and does not start the container while a source that is not optional is missing",
 		Here:    "the variables are not set, and the container starts without them",
 	},
 	{
@@ -115,6 +116,13 @@ var containers = []*Gap{
 		Fields:  append(ofContainers("restartPolicyRules"), "spec.containers.restartPolicy"),
 		Cluster: "restarts the container by its own policy and rules",
 		Here:    "the container is restarted by the policy of its pod",
+	},
+	{
+		Kinds:   pods,
+		Fields:  ofContainers("stdin", "stdinOnce", "tty"),
+		Unless:  []string{"false"},
+		Cluster: "keeps the input open for a client that attaches: a program that reads it waits",
+		Here:    "the input is empty: a program that reads it finds its end at once, and a shell without a script ends",
 	},
 	{
 		Kinds:   pods,
@@ -126,9 +134,10 @@ var containers = []*Gap{
 	{
 		Kinds:   pods,
 		Fields:  ofContainers("terminationMessagePolicy"),
-		Unless:  []string{"File"},
-		Cluster: "copies the end of the log of a failed container into its status",
-		Here:    "the status says why a script failed, and does not quote its log",
+		Unless:  []string{"FallbackToLogsOnError"},
+		Quiet:   true, // File is the default of every container
+		Cluster: "leaves the status of a failed container without a message unless the program wrote one to its file",
+		Here:    "the end of the log of a failed container is its message, as with FallbackToLogsOnError",
 	},
 	{
 		Kinds:   pods,
@@ -169,8 +178,8 @@ var security = []*Gap{
 		Kinds:   pods,
 		Fields:  []string{"spec.hostUsers"},
 		Unless:  []string{"true"},
-		Cluster: "runs the pod in a user namespace and maps the owners of its volumes' files",
-		Here:    "there are no user namespaces: root in the pod is root on the volume",
+		Cluster: "runs the pod in a user namespace, and does not start it where the file system of a volume cannot map owners",
+		Here:    "there are no user namespaces: the pod starts on every volume, with the same owners",
 	},
 	{
 		Kinds:   pods,

@@ -43,3 +43,13 @@ func TestFieldsOfAPodBehindGatesThatAreOffAreDropped(t *testing.T) {
 	Pods().Create(given, metav1.Now())
 	require.Equal(t, pod(nil, nil, nil, nil, func(*v1.Pod) {}).Spec, given.Spec)
 }
+
+// CSIVolumeHealth is off, too.
+func TestStatusBehindGatesThatAreOffIsDropped(t *testing.T) {
+	claim := &v1.PersistentVolumeClaim{Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound, HealthStatus: &v1.VolumeHealthStatus{}}}
+	Claims().UpdateStatus(claim, &v1.PersistentVolumeClaim{}, metav1.Now())
+	require.Equal(t, v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound}, claim.Status)
+	pod := &v1.Pod{Status: v1.PodStatus{Phase: v1.PodRunning, QOSClass: v1.PodQOSBurstable, VolumeHealth: []v1.PodVolumeHealth{{}}}}
+	Pods().UpdateStatus(pod, &v1.Pod{}, metav1.Now())
+	require.Equal(t, v1.PodStatus{Phase: v1.PodRunning, QOSClass: v1.PodQOSBurstable}, pod.Status)
+}

@@ -29,6 +29,9 @@ func claims(across bool) Kind {
 			prepareDataSources(&claim.Spec, nil, across)
 		},
 		Update: func(claim, old *v1.PersistentVolumeClaim) { prepareDataSources(&claim.Spec, &old.Spec, across) },
+		UpdateStatus: func(claim, _ *v1.PersistentVolumeClaim, _ metav1.Time) {
+			claim.Status.HealthStatus = nil // behind a feature gate
+		},
 	}.Kind()
 }
 
@@ -63,7 +66,7 @@ func Pods() Kind {
 			pod.OwnerReferences, pod.DeletionTimestamp = old.OwnerReferences, old.DeletionTimestamp
 			setDefault(&pod.Status.QOSClass, old.Status.QOSClass)
 			keepObservedGeneration(&pod.Status, &old.Status)
-			pod.Status.NodeAllocatableResourceClaimStatuses = nil // behind a feature gate
+			pod.Status.NodeAllocatableResourceClaimStatuses, pod.Status.VolumeHealth = nil, nil // behind feature gates
 		},
 	}.Kind()
 	k.KeepStatus = true // of which Create reads the quality of service
