@@ -98,7 +98,7 @@ func New(cfg Config) (*Cluster, error) {
 	}
 	e := engine.New(engine.Config{
 		Start: cfg.Start, Policy: policy, Patience: cfg.Patience, Phase: cfg.ResyncPhase, StepLimit: cfg.StepLimit, Seed: cfg.Seed, Blocked: cfg.Blocked,
-		TraceLimit: cfg.TraceLimit,
+		TraceLimit: cfg.TraceLimit, RecordValues: cfg.RecordValues,
 	})
 	e.Server().MakeDefaultAccounts()
 	if err := crd.Install(e.Server(), e.Now); err != nil {

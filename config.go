@@ -122,6 +122,9 @@ type Config struct {
 	// keeps the object before and after it. For clusters of tens of thousands of pods a
 	// smaller limit saves much memory; stories and explanations then say what is missing.
 	TraceLimit int
+	// RecordValues makes the trace keep what only views such as a page ask for: which change each cache has heard of, and what each
+	// decision had to choose from. Records and their numbers are the same; a run takes about a tenth longer.
+	RecordValues bool
 	// Blocked is the real time that a provisioner's code may block outside of its
 	// Env before the cluster gives it up, with a Warning event on the claim or
 	// volume; default 30 s, negative for ever.

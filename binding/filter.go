@@ -45,6 +45,18 @@ const (
 	Outranked
 )
 
+// String returns the filter's name, "TooSmall".
+func (f Filter) String() string {
+	names := [...]string{
+		"Passed", "Excluded", "Claimed", "TooSmall", "WrongMode", "WrongAttributesClass", "Deleting", "Delayed", "NotAvailable", "WrongLabels", "WrongClass",
+		"WrongNode", "WrongAccessModes", "Blocked", "Outranked",
+	}
+	if int(f) < len(names) {
+		return names[f]
+	}
+	return "unknown"
+}
+
 // Field returns the field of a volume that the filter looks at, "" for those that look at more than the volume.
 func (f Filter) Field() string {
 	switch f {

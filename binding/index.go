@@ -62,6 +62,16 @@ func (ix *Index) Get(name string) (*v1.PersistentVolume, bool) {
 	return nil, false
 }
 
+// All returns the volumes in order of name.
+func (ix *Index) All() []*v1.PersistentVolume {
+	all := make([]*v1.PersistentVolume, 0, len(ix.volumes))
+	for _, c := range ix.volumes {
+		all = append(all, c.volume)
+	}
+	slices.SortFunc(all, func(a, b *v1.PersistentVolume) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
 // Put adds the volume, or replaces the one of its name.
 func (ix *Index) Put(volume *v1.PersistentVolume) {
 	ix.Delete(volume.Name)

@@ -44,6 +44,8 @@ type Config struct {
 	// TraceBytes is about how much memory the records of the trace may hold, in bytes;
 	// default 1 GiB. The latest are kept.
 	TraceBytes int
+	// RecordValues makes the trace keep what only views ask for: see trace.Log.KeepValues.
+	RecordValues bool
 	// Seed makes the UIDs and generated names of the API server.
 	Seed uint64
 	// Blocked is the real time that one step of code that is not the
@@ -126,6 +128,9 @@ func New(cfg Config) *Engine {
 		cfg.TraceBytes = 1 << 30
 	}
 	e.trace = trace.New(cfg.TraceLimit, cfg.TraceBytes)
+	if cfg.RecordValues {
+		e.trace.KeepValues()
+	}
 	e.picker, _ = cfg.Policy.(Picker)
 	e.server = api.NewServer(api.Config{Now: e.Now, Seed: cfg.Seed})
 	e.server.OnWrite(e.observe)
@@ -171,6 +176,7 @@ func (e *Engine) advance(to time.Time) {
 
 // record adds to the trace.
 func (e *Engine) record(actor string, r trace.Record) {
+	r = e.trace.Weigh(r) // it may look at what e.mu guards
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.trace.Add(trace.Entry{Time: e.now, Actor: actor, Record: r})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // feed delivers one resource's changes to one subscriber of an actor: what a
@@ -160,10 +161,16 @@ func (f *feed) deliver() {
 	case ok:
 		if !change.Heartbeat {
 			f.actor.engine.changed()
+			f.record(change)
 		}
 		f.target.Deliver(change)
 		f.notify()
 	}
+}
+
+// record tells the trace that the cache has heard of a change.
+func (f *feed) record(change control.Change) {
+	f.actor.engine.trace.Deliver(trace.Delivery{Time: f.actor.engine.Now(), Actor: f.actor.name, Resource: f.target.Source().Resource.Resource, RV: change.RV})
 }
 
 func (f *feed) relist() {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -64,6 +65,10 @@ type Config struct {
 	// Progress, if it is set, is called after each run, from several goroutines, with the
 	// number of the run.
 	Progress func(run int)
+
+	// Page, if it is set, writes a page of a failure. Test then writes one to the test's artifacts, if go test is told to keep
+	// them (-artifacts), and says where. It is a function so that tests which want no pages do not link them.
+	Page func(w io.Writer, f *Failure) error
 
 	least int // how many runs there are even if Budget is over
 }
@@ -176,6 +181,8 @@ type Failure struct { // it is more than an error
 	// with which that run goes on, and that of the failure. It is empty if no part can be left out.
 	Nearest, GoesOn, FailsWith string
 
+	log     *trace.Log
+	told    int                    // the number of its last records that the story tells
 	tell    func(width int) string // tells the story in lines of a width; nil if there is none
 	acts    int                    // how many there are, with those left out
 	choices []uint32
@@ -370,6 +377,10 @@ func Replay(cfg Config, line string, scenario func(c *storagesim.Cluster) error)
 	return nil
 }
 
+// Log returns the records of the run, and the number of the first one that Story tells. It has values (trace.Log.KeepValues) if Config.Cluster asks for
+// them.
+func (f *Failure) Log() (log *trace.Log, told int) { return f.log, f.log.Len() - f.told }
+
 // asError returns nil for a nil failure.
 func asError(f *Failure) error {
 	if f == nil {
@@ -552,7 +563,7 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf) (f *Failure,
 		}
 		return nil, doubtful
 	}
-	f = &Failure{Plan: plan, Err: err, Story: seen.story, tell: seen.tell, Deviations: c.Deviations(), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c)}
+	f = &Failure{Plan: plan, Err: err, Story: seen.story, tell: seen.tell, Deviations: c.Deviations(), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c), log: c.Engine().Trace(), told: len(c.Records())}
 	if f.tell == nil {
 		f.Story, f.tell = c.Transcript(0), tellingOf(c, c.Records())
 	}

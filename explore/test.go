@@ -2,8 +2,10 @@ package explore
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -58,7 +60,7 @@ func Test(t testing.TB, cfg Config, scenario func(c *Cluster)) {
 		if f, ok := errors.AsType[*Failure](err); ok && f.Upstream != nil && cfg.Upstream == Count {
 			t.Log(err)
 		} else if err != nil {
-			t.Fatal(textOf(err))
+			t.Fatal(keepPage(t, cfg, err) + textOf(err))
 		}
 		return
 	}
@@ -79,7 +81,7 @@ func Test(t testing.TB, cfg Config, scenario func(c *Cluster)) {
 		t.Log(report.Unlisted())
 	}
 	if err != nil {
-		fail(t, err)
+		fail(t, cfg, err)
 	}
 }
 
@@ -103,18 +105,40 @@ func testOnly(t testing.TB, cfg Config, number uint64, play func(c *storagesim.C
 		}
 	}
 	if err = errors.Join(err, asError(failure)); err != nil {
-		fail(t, err)
+		fail(t, cfg, err)
 	}
 }
 
 // fail fails a test, with a command that repeats what failed.
-func fail(t testing.TB, err error) {
+func fail(t testing.TB, cfg Config, err error) {
 	t.Helper()
 	again := ""
 	if f, ok := errors.AsType[*Failure](err); ok {
 		again = fmt.Sprintf("; this repeats it: %s='%s' go test -run '%s' .", ReplayVariable, f.Plan, seedtest.Pattern(t.Name()))
 	}
-	t.Fatalf("exploration failed%s\n%s", again, textOf(err))
+	t.Fatalf("exploration failed%s\n%s%s", again, keepPage(t, cfg, err), textOf(err))
+}
+
+// keepPage writes the page of a failure to the test's artifacts, and returns a line that says where.
+func keepPage(t testing.TB, cfg Config, err error) string {
+	f, ok := errors.AsType[*Failure](err)
+	kept := flag.Lookup("test.artifacts")
+	if !ok || cfg.Page == nil || f.log == nil || kept == nil || kept.Value.String() != "true" {
+		return ""
+	}
+	name := filepath.Join(t.ArtifactDir(), "page.html")
+	if err := writePage(name, cfg, f); err != nil {
+		return fmt.Sprintf("its page cannot be written: %v\n", err)
+	}
+	return fmt.Sprintf("its page is %s\n", name)
+}
+
+func writePage(name string, cfg Config, f *Failure) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(cfg.Page(file, f), file.Close())
 }
 
 // textOf returns the text of an error, the story of a failure in the columns of a test.

@@ -37,19 +37,42 @@ func (c *controller) syncUnboundClaim(ctx context.Context, claim *v1.PersistentV
 		return fmt.Errorf("error finding PV for claim %q: %w", control.Key(claim), err)
 	}
 	if volume != nil {
-		c.env.Trace(choice(claim, volume))
+		c.env.Trace(c.choice(claim, volume, delayBinding))
 		return c.bind(ctx, volume, claim)
 	}
 	return c.syncUnmatchedClaim(ctx, claim, delayBinding)
 }
 
 // choice records why the volume was taken.
-func choice(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) trace.Record {
+func (c *controller) choice(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume, delayBinding bool) trace.Record {
 	reason := "the smallest that fits"
 	if volume.Spec.ClaimRef != nil {
 		reason = "reserved for it"
 	}
-	return trace.Decision{About: trace.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf("takes pv %s, %s", volume.Name, reason)}
+	return trace.Decision{
+		About: trace.RefOf("PersistentVolumeClaim", claim), Text: fmt.Sprintf("takes pv %s, %s", volume.Name, reason),
+		Weigh: func() *trace.Choice { return c.weigh(claim, volume, reason, delayBinding) },
+	}
+}
+
+// weigh says of each volume why it was taken or passed over.
+func (c *controller) weigh(claim *v1.PersistentVolumeClaim, taken *v1.PersistentVolume, rule string, delayBinding bool) *trace.Choice {
+	verdicts, err := binding.Explain(claim, c.volumes.All(), nil, nil, delayBinding)
+	if err != nil {
+		return nil // then no volume was found
+	}
+	choice := &trace.Choice{
+		Rule: rule, Chosen: taken.Name, Function: "findBestMatchForClaim", File: "pkg/controller/volume/persistentvolume/index.go",
+		Candidates: make([]trace.Candidate, len(verdicts)),
+	}
+	for i, v := range verdicts {
+		choice.Candidates[i] = trace.Candidate{Name: v.Volume, OK: v.Chosen || v.Filter == binding.Outranked, Reason: v.Reason}
+		if !v.Chosen {
+			choice.Candidates[i].Filter = v.Filter.String()
+		}
+	}
+	choice.Cut()
+	return choice
 }
 
 // syncUnmatchedClaim treats a claim for which there is no volume: it assigns the default

@@ -14,7 +14,8 @@ import (
 const maxNodesTold = 4
 
 // traceChoice tells which node was taken, and why.
-func (s *scheduler) traceChoice(c *cycle, feasible, equals int) {
+func (s *scheduler) traceChoice(c *cycle, nodes []*nodeInfo, equals int) {
+	feasible := len(nodes)
 	var b strings.Builder
 	fmt.Fprintf(&b, "takes %s", c.node)
 	switch {
@@ -32,7 +33,8 @@ func (s *scheduler) traceChoice(c *cycle, feasible, equals int) {
 	if rest := c.diagnosis.total - feasible - len(c.diagnosis.nodes) - c.diagnosis.excluded; feasible > 1 && rest > 0 {
 		fmt.Fprintf(&b, "; the other %d were not looked at", rest)
 	}
-	if volumes := s.volumesOn(c); volumes != nil {
+	volumes := s.volumesOn(c)
+	if volumes != nil {
 		for _, bound := range volumes.StaticBindings {
 			fmt.Fprintf(&b, "; pvc %s gets pv %s", control.Key(bound.pvc), bound.pv.Name)
 		}
@@ -40,7 +42,7 @@ func (s *scheduler) traceChoice(c *cycle, feasible, equals int) {
 			fmt.Fprintf(&b, "; pvc %s is to be provisioned there", control.Key(claim))
 		}
 	}
-	s.trace(c, b.String())
+	s.trace(c, b.String(), func() *trace.Choice { return s.weigh(c, nodes, volumes) })
 }
 
 // volumesOn returns what the pod needs on its chosen node, nil if it has no claims.
@@ -55,23 +57,24 @@ func (s *scheduler) volumesOn(c *cycle) *PodVolumes {
 
 // traceRefusal tells why no node was taken.
 func (s *scheduler) traceRefusal(c *cycle) {
+	weigh := func() *trace.Choice { return s.weigh(c, nil, nil) }
 	switch {
 	case c.diagnosis.total == 0:
-		s.trace(c, "there are no nodes")
+		s.trace(c, "there are no nodes", nil)
 	case c.diagnosis.preFilter != nil:
-		s.trace(c, "no node is looked at: "+c.diagnosis.preFilter.message())
+		s.trace(c, "no node is looked at: "+c.diagnosis.preFilter.message(), weigh)
 	default:
-		s.trace(c, "no node fits: "+strings.Join(s.perNode(c), "; "))
+		s.trace(c, "no node fits: "+strings.Join(s.perNode(c), "; "), weigh)
 	}
 }
 
-// trace tells a pod's decision unless it is the one told last.
-func (s *scheduler) trace(c *cycle, text string) {
+// trace tells a pod's decision unless it is the one told last. weigh returns its values.
+func (s *scheduler) trace(c *cycle, text string, weigh func() *trace.Choice) {
 	if c.entry.said == text {
 		return
 	}
 	c.entry.said = text
-	s.env.Trace(trace.Decision{About: trace.RefOf("Pod", c.pod), Text: text})
+	s.env.Trace(trace.Decision{About: trace.RefOf("Pod", c.pod), Text: text, Weigh: weigh})
 }
 
 // perNode says for each node passed over why, claim by claim where volumes are

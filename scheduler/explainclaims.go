@@ -93,6 +93,11 @@ func (p volumeBinding) searched(claim *v1.PersistentVolumeClaim, node *v1.Node, 
 			given[bound.pv.Name] = bound.pv
 		}
 	}
+	return p.searchedWithout(claim, node, given)
+}
+
+// searchedWithout repeats the search for a claim's volume without those that other claims of the pod are given.
+func (p volumeBinding) searchedWithout(claim *v1.PersistentVolumeClaim, node *v1.Node, given map[string]*v1.PersistentVolume) []binding.Verdict {
 	verdicts, err := binding.Explain(claim, p.binder.pvs.ByIndex(byClass, binding.GetPersistentVolumeClaimClass(claim)), node, given, true)
 	if err != nil {
 		return nil // FindPodVolumes has said so

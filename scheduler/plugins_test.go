@@ -282,7 +282,7 @@ func TestEmptierAndPreferredNodesScoreHigher(t *testing.T) {
 	require.True(t, s.plugins.runPreFilterPlugins(c).is(success))
 	require.True(t, s.plugins.runPreScorePlugins(c, s.cluster.nodes).is(success))
 	scores := map[string]int64{}
-	for i, score := range s.runScorePlugins(c, s.cluster.nodes) {
+	for i, score := range s.runScorePlugins(c, s.cluster.nodes, nil) {
 		scores[s.cluster.nodes[i].node.Name] = score
 	}
 	// 71: the pod makes all of them less even, NodeResourcesBalancedAllocation.

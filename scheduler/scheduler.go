@@ -136,7 +136,7 @@ func (s *scheduler) schedulingCycle(c *cycle) *status {
 	}
 	node, equals := s.selectHost(c, feasible)
 	c.node = node
-	s.traceChoice(c, len(feasible), equals)
+	s.traceChoice(c, feasible, equals)
 	c.diagnosis.nodes = nil // told, and its memory is the next cycle's
 	s.cluster.assume(c.pod, node)
 	if st := s.plugins.runReservePlugins(c); st.stops() {

@@ -13,7 +13,7 @@ func (s *scheduler) selectHost(c *cycle, feasible []*nodeInfo) (node string, equ
 	if len(feasible) == 1 {
 		return feasible[0].node.Name, 1
 	}
-	scores := s.runScorePlugins(c, feasible)
+	scores := s.runScorePlugins(c, feasible, nil)
 	top, best := slices.Max(scores), s.best[:0]
 	for i, n := range feasible {
 		if scores[i] == top {
@@ -24,9 +24,9 @@ func (s *scheduler) selectHost(c *cycle, feasible []*nodeInfo) (node string, equ
 	return best[s.env.Choose(len(best))].node.Name, len(best)
 }
 
-// runScorePlugins adds up what the plugins think of each node, by their weight.
+// runScorePlugins adds up what the plugins think of each node, by their weight. tell, if set, is called with each plugin's part.
 // Upstream: runtime/framework.go RunScorePlugins, v1.36.
-func (s *scheduler) runScorePlugins(c *cycle, feasible []*nodeInfo) []int64 {
+func (s *scheduler) runScorePlugins(c *cycle, feasible []*nodeInfo, tell func(plugin string, weight int64, scores []int64)) []int64 {
 	totals, scores := zeros(s.totals, len(feasible)), zeros(s.scores, len(feasible))
 	for _, p := range of[scorePlugin](s.plugins) {
 		if c.unscored[p.Name()] {
@@ -40,6 +40,9 @@ func (s *scheduler) runScorePlugins(c *cycle, feasible []*nodeInfo) []int64 {
 		}
 		for i, score := range scores {
 			totals[i] += p.Weight() * score
+		}
+		if tell != nil {
+			tell(p.Name(), p.Weight(), scores)
 		}
 	}
 	s.totals, s.scores = totals, scores

@@ -34,6 +34,11 @@ type Options struct {
 	AllowFiles []string
 	// Missed, if set, is told at the end of each fault of the script that struck nothing.
 	Missed func(fault string)
+	// RecordValues makes the trace keep what only views ask for: see storagesim.Config.
+	RecordValues bool
+	// Watch, if set, is called with each comment and each command before it is played, and with the cluster as it is then, which is nil before
+	// the first command that needs one. In the end it is called with "" while the cluster is still open.
+	Watch func(c *storagesim.Cluster, line string)
 }
 
 // DefaultWidth is the width of outputs unless Options say otherwise.
@@ -65,6 +70,9 @@ func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if it.text != "" {
+			s.watch(it.text)
+		}
 		text := it.text + "\n"
 		if it.words != nil {
 			output, err := s.command(it)
@@ -85,6 +93,7 @@ func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err
 			o.Missed(fault)
 		}
 	}
+	s.watch("")
 	return nil
 }
 
@@ -100,6 +109,13 @@ type session struct {
 	tableWidth int
 	// standIns has what nothing serves stood in for before objects are applied.
 	standIns bool
+}
+
+// watch tells Options.Watch what comes next.
+func (s *session) watch(line string) {
+	if s.options.Watch != nil {
+		s.options.Watch(s.cluster, line)
+	}
 }
 
 func (s *session) close() error {
@@ -171,6 +187,7 @@ func (s *session) start(cfg storagesim.Config, provisioners []string, drivers ..
 	if cfg.Dir = s.options.Dir; cfg.Dir == "" {
 		cfg.Disks = storagesim.MemoryDisks
 	}
+	cfg.RecordValues = s.options.RecordValues
 	if s.options.Seed != 0 {
 		cfg.Seed = s.options.Seed
 	}

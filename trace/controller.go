@@ -9,6 +9,11 @@ import (
 type Decision struct {
 	About Ref
 	Text  string
+	// Choice has the values, such as the nodes and their scores. It is nil unless the log keeps values (Log.KeepValues), and for a decision that
+	// has none.
+	Choice *Choice
+	// Weigh, if set, returns the Choice. A log that keeps values calls it at once, any other drops it.
+	Weigh func() *Choice
 }
 
 // Topic implements Record.

@@ -10,18 +10,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// MarshalJSON encodes the time, the actor, the record's type ("Write") and topic, its sentence
+// JSONVersion is the version of the format in which records are written as JSON: see Entry.MarshalJSON. It changes when a field goes or means
+// something else. New fields, types and topics may come at any time.
+const JSONVersion = 1
+
+// MarshalJSON encodes the version of the format (JSONVersion), the time, the actor, the record's type ("Write") and topic, its sentence
 // as text, and its fields as record. Fields have the names of the Go fields with a small first
-// letter; empty ones are left out. Errors are texts, durations as in "1m30s".
+// letter; empty ones are left out. Errors are texts, durations as in "1m30s". A Decision of a log that keeps values has its Choice.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Time   time.Time `json:"time"`
-		Actor  string    `json:"actor"`
-		Type   string    `json:"type"`
-		Topic  string    `json:"topic"`
-		Text   string    `json:"text"`
-		Record any       `json:"record,omitempty"`
-	}{e.Time, e.Actor, reflect.TypeOf(e.Record).Name(), e.Record.Topic(), e.Record.String(), fieldsOf(e.Record)})
+		Version int       `json:"version"`
+		Time    time.Time `json:"time"`
+		Actor   string    `json:"actor"`
+		Type    string    `json:"type"`
+		Topic   string    `json:"topic"`
+		Text    string    `json:"text"`
+		Record  any       `json:"record,omitempty"`
+	}{JSONVersion, e.Time, e.Actor, reflect.TypeOf(e.Record).Name(), e.Record.Topic(), e.Record.String(), fieldsOf(e.Record)})
 }
 
 // fieldsOf returns the fields of a record that have a value.
@@ -33,7 +38,7 @@ func fieldsOf(r Record) any {
 	fields := map[string]any{}
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		if !f.IsExported() || v.Field(i).IsZero() {
+		if !f.IsExported() || v.Field(i).IsZero() || f.Type.Kind() == reflect.Func {
 			continue
 		}
 		value := v.Field(i).Interface()

@@ -38,6 +38,6 @@ func TestEachRecordIsALineOfJSONWithItsSentenceAndItsFields(t *testing.T) {
 	} {
 		line, err := JSON([]Entry{{Time: time.Date(2026, 1, 1, 0, 0, 1, 0, time.UTC), Actor: "me", Record: record}})
 		require.NoError(t, err)
-		require.Equal(t, `{"time":"2026-01-01T00:00:01Z","actor":"me",`+want+"}\n", line)
+		require.Equal(t, `{"version":1,"time":"2026-01-01T00:00:01Z","actor":"me",`+want+"}\n", line)
 	}
 }

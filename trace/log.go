@@ -31,6 +31,8 @@ type Log struct {
 	dropped, bytes   int
 	entries          []Entry
 	deviations       []Deviates // the first of each situation; never dropped
+	values           bool       // KeepValues was called
+	deliveries       []Delivery
 }
 
 // New returns a log that keeps at most limit records, which take about byteLimit bytes.
@@ -65,6 +67,7 @@ func (t *Log) Add(entry Entry) {
 	if w, ok := entry.Record.(Write); ok && w.isLarge() {
 		entry.Record = w.cutDown()
 	}
+	entry.Record = t.Weigh(entry.Record)
 	entry.size = sizeOf(entry.Record)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,6 +95,8 @@ func sizeOf(r Record) int {
 	switch r := r.(type) {
 	case Write:
 		return overhead + r.held()
+	case Decision:
+		return overhead + len(r.Text) + r.Choice.size()
 	case Event: // the most frequent: its sentence is made when it is read
 		return overhead + len(r.Reason) + len(r.Message)
 	}

@@ -83,15 +83,15 @@ type Chapter struct {
 
 // Step is one record.
 type Step struct {
-	// N is the number of the record in the log, counted from 0.
+	// N is the number of the record in the log, counted from 0; of a delivery that of the record before it.
 	N int `json:"n"`
 	// T is the virtual time since Page.Start, in milliseconds.
 	T int64 `json:"t"`
 	// Lane is the index of the actor.
 	Lane int `json:"lane"`
-	// Kind is write, event, decision, call, retry, down, up, fault, mount, command, file, gap or other.
+	// Kind is write, event, decision, call, retry, down, up, fault, mount, command, file, delivery, gap or other.
 	Kind string `json:"kind"`
-	// Text is the record's sentence without its subject.
+	// Text is the record's sentence without its subject; a delivery has none.
 	Text string `json:"text"`
 	// About is the index of the object, Also lists other objects that it concerns.
 	About *int  `json:"about,omitempty"`
@@ -103,6 +103,7 @@ type Step struct {
 	Event    *Event    `json:"event,omitempty"`
 	Decision *Decision `json:"decision,omitempty"`
 	Call     *Call     `json:"call,omitempty"`
+	Delivery *Delivery `json:"delivery,omitempty"`
 	Mount    *Mount    `json:"mount,omitempty"`
 	File     *File     `json:"file,omitempty"`
 	Command  *Command  `json:"command,omitempty"`
@@ -159,6 +160,20 @@ type Decision struct {
 	// Chosen is the name of what was chosen, empty for none.
 	Chosen     string      `json:"chosen,omitempty"`
 	Candidates []Candidate `json:"candidates,omitempty"`
+	// More is the number of candidates that are left out.
+	More int `json:"more,omitempty"`
+	// For is the claim of a volume's choice, Volumes has such choices for a pod's claims on the chosen node.
+	For     string     `json:"for,omitempty"`
+	Volumes []Decision `json:"volumes,omitempty"`
+}
+
+// Delivery says that the cache of the step's lane has heard of a write.
+type Delivery struct {
+	// RV is the version of the write, Resource the plural name of what the cache holds.
+	RV       uint64 `json:"rv"`
+	Resource string `json:"resource"`
+	// Of is the index of the write's step.
+	Of *int `json:"of,omitempty"`
 }
 
 // Candidate is a node or a volume that was looked at.

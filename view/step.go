@@ -18,6 +18,27 @@ type builder struct {
 	shorten func(string) string
 	actors  actors
 	objects *objects
+	// waiting are the deliveries that have no step yet, and writes has the index of the step of each version.
+	waiting []trace.Delivery
+	writes  map[uint64]int
+}
+
+// deliver adds the steps of the deliveries that came before the record of number n. What is known of no write, or of no lane, is left out: the page
+// would have nothing to draw it to.
+func (b *builder) deliver(n int) {
+	for len(b.waiting) > 0 && b.waiting[0].After <= n {
+		d := b.waiting[0]
+		b.waiting = b.waiting[1:]
+		of, shown := b.writes[d.RV]
+		lane, ok := b.actors.index[d.Actor]
+		if !shown || !ok {
+			continue
+		}
+		b.page.Steps = append(b.page.Steps, Step{
+			N: d.After - 1, T: d.Time.Sub(b.start).Milliseconds(), Lane: lane, Kind: "delivery", Detail: true,
+			Delivery: &Delivery{RV: d.RV, Resource: printable(d.Resource), Of: &of},
+		})
+	}
 }
 
 // step returns the step of a record, whose number in the log is n.
@@ -35,7 +56,7 @@ func (b *builder) step(n int, e trace.Entry) Step {
 		s.Event = &Event{Type: printable(r.Type), Reason: printable(r.Reason), Message: printable(b.shorten(r.Message)), Repeated: r.Repeated}
 		b.about(&s, r.About)
 	case trace.Decision:
-		s.Kind, s.Decision = "decision", &Decision{}
+		s.Kind, s.Decision = "decision", b.decision(r.Choice)
 		b.about(&s, r.About)
 	case trace.Retry:
 		s.Kind, s.For, s.About = "retry", r.Delay.Milliseconds(), b.objects.named(r.About)
@@ -59,6 +80,28 @@ func (b *builder) step(n int, e trace.Entry) Step {
 // lane returns the index of an actor's lane. Each actor of a record has one.
 func (b *builder) lane(actor string) int { return b.actors.index[actor] }
 
+// decision returns the values of a decision, as far as the record has them.
+func (b *builder) decision(c *trace.Choice) *Decision {
+	if c == nil {
+		return &Decision{}
+	}
+	d := &Decision{Rule: printable(c.Rule), Function: c.Function, Chosen: printable(c.Chosen), More: c.More, For: printable(c.For)}
+	if c.File != "" {
+		d.Source = "https://github.com/kubernetes/kubernetes/blob/" + b.page.Release + "/" + c.File
+	}
+	for _, candidate := range c.Candidates {
+		shown := Candidate{Name: printable(candidate.Name), OK: candidate.OK, Filter: printable(candidate.Filter), Reason: printable(b.shorten(candidate.Reason)), Scores: candidate.Scores}
+		if candidate.Scores != nil {
+			shown.Score = new(candidate.Score)
+		}
+		d.Candidates = append(d.Candidates, shown)
+	}
+	for i := range c.Volumes {
+		d.Volumes = append(d.Volumes, *b.decision(&c.Volumes[i]))
+	}
+	return d
+}
+
 func (b *builder) about(s *Step, r trace.Ref) {
 	if r.Kind != "" {
 		s.About = new(b.objects.number(r))
@@ -81,6 +124,9 @@ func (b *builder) write(s *Step, w trace.Write) {
 	if w.Err != nil {
 		s.Write.Refused = &Refusal{Code: w.Code, Reason: string(apierrors.ReasonForError(w.Err)), Message: printable(b.shorten(w.Err.Error()))}
 		return
+	}
+	if w.Old != w.New {
+		b.writes[w.RV] = len(b.page.Steps)
 	}
 	s.Write.Created, s.Write.Gone = w.Old == nil, w.New == nil
 	for _, obj := range []runtime.Object{w.New, w.Old} {

@@ -31,6 +31,8 @@ type Options struct {
 	Chapters []Chapter
 	// Missing are sentences to add to those of the page.
 	Missing []string
+	// Deliveries tells when caches heard of changes. Those of a write that the page shows become steps, if there is room for all of them.
+	Deliveries []trace.Delivery
 	// Shorten, if set, shortens identifiers in sentences.
 	Shorten func(string) string
 	// Steps and Bytes bound the steps and their JSON; default DefaultSteps and DefaultBytes. The last ones are kept.
@@ -46,6 +48,11 @@ func Make(entries []trace.Entry, o Options) Page {
 	told := min(max(o.Told-o.First, 0), len(entries))
 	shown := max(told, len(entries)-o.Steps)
 	p := o.page(entries, shown)
+	if len(o.Deliveries) > 0 && (len(p.Steps) > o.Steps || p.beyond(o.Bytes) > 0) {
+		o.Deliveries = nil
+		p = o.page(entries, shown)
+		o.Missing = append([]string{"When each cache heard of a change is left out: there would be too many steps."}, o.Missing...)
+	}
 	if cut := p.beyond(o.Bytes); cut > 0 {
 		shown += cut
 		p = o.page(entries, shown)
@@ -72,26 +79,33 @@ func (o Options) page(entries []trace.Entry, shown int) Page {
 		shorten: o.Shorten,
 		actors:  lanesOf(entries[shown:]),
 		objects: newObjects(entries, shown),
+		waiting: o.Deliveries,
+		writes:  map[uint64]int{},
 	}
 	b.page.Lanes = b.actors.lanes
 	b.page.Steps = make([]Step, 0, len(entries)-shown)
+	places := make([]int, 0, len(entries)-shown+1) // the index of each record's step
 	for i, e := range entries[shown:] {
+		b.deliver(o.First + shown + i)
+		places = append(places, len(b.page.Steps))
 		b.page.Steps = append(b.page.Steps, b.step(o.First+shown+i, e))
 	}
+	b.deliver(math.MaxInt)
+	places = append(places, len(b.page.Steps))
 	b.page.Base = b.objects.base()
 	b.page.Objects = append([]Object{}, b.objects.list...)
-	b.page.Chapters = o.chapters(o.First+shown, len(b.page.Steps))
+	b.page.Chapters = o.chapters(o.First+shown, places)
 	return b.page
 }
 
 // chapters returns the chapters of a page whose steps begin with the record of number first. Those that end before it
-// are left out.
-func (o Options) chapters(first, steps int) (chapters []Chapter) {
+// are left out. places has the index of each record's step.
+func (o Options) chapters(first int, places []int) (chapters []Chapter) {
 	for i, c := range o.Chapters {
-		if i+1 < len(o.Chapters) && o.Chapters[i+1].Step < first {
+		if i+1 < len(o.Chapters) && max(o.Chapters[i+1].Step, o.Told) < first {
 			continue
 		}
-		chapters = append(chapters, Chapter{Step: min(max(c.Step-first, 0), steps), Title: printable(o.Shorten(c.Title))})
+		chapters = append(chapters, Chapter{Step: places[min(max(c.Step-first, 0), len(places)-1)], Title: printable(o.Shorten(c.Title))})
 	}
 	return chapters
 }
@@ -107,9 +121,9 @@ func (p Page) beyond(bytes int) int {
 	return 0
 }
 
-// OfLog returns the page of a log, see Make. It sets Options.First.
+// OfLog returns the page of a log, see Make. It sets Options.First and Options.Deliveries.
 func OfLog(log *trace.Log, o Options) Page {
 	first, entries := log.Page(0, math.MaxInt)
-	o.First = first
+	o.First, o.Deliveries = first, log.Deliveries()
 	return Make(entries, o)
 }

@@ -20,6 +20,7 @@ import (
 func newMuseum() *cobra.Command {
 	var fixed, find bool
 	var runs int
+	var output string
 	cmd := &cobra.Command{
 		Use:   "museum [NUMBER]",
 		Short: "Show bugs of the past, with their fixes taken out",
@@ -31,6 +32,7 @@ Exit codes: 0 nothing was broken; 1 a rule was broken; 2 the command line is wro
 		Example: `  storagesim museum
   storagesim museum 3
   storagesim museum 3 --fixed
+  storagesim museum 3 -o html > page.html
   storagesim museum 3 --find --runs 1000`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,9 +48,16 @@ Exit codes: 0 nothing was broken; 1 a rule was broken; 2 the command line is wro
 			case runs < 1:
 				return usageError{fmt.Errorf("--runs %d: it must be 1 or more", runs)}
 			}
-			return show(cmd.Context(), cmd.OutOrStdout(), e, fixed, find, runs)
+			if output == "" {
+				return show(cmd.Context(), cmd.OutOrStdout(), e, fixed, find, runs)
+			}
+			if err := errors.Join(checkView(output, cmd.OutOrStdout()), checkMuseumView(output, fixed, find)); err != nil {
+				return usageError{err}
+			}
+			return viewExhibit(cmd.OutOrStdout(), e, output)
 		},
 	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`FORMAT` of the output: "+strings.Join(viewFormats(), ", ")+" (default: text)")
 	cmd.Flags().BoolVar(&fixed, "fixed", false, "leave the fix in")
 	cmd.Flags().BoolVar(&find, "find", false, "let the explorer look for the bug")
 	cmd.Flags().IntVar(&runs, "runs", museum.DefaultRuns, "how many runs --find makes at most")

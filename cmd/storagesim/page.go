@@ -2,13 +2,22 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/explore/museum"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/story"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/view"
 	"github.com/storagesim/storagesim/view/page"
 )
@@ -16,18 +25,34 @@ import (
 // html is the output format that is a page.
 const html = "html"
 
-// checkPage refuses to write a page to a terminal.
-func checkPage(output string, out io.Writer) error {
+// viewFormats returns the formats that packages of view write.
+func viewFormats() []string { return []string{html} }
+
+// checkView refuses a page on a terminal.
+func checkView(output string, out io.Writer) error {
 	if output == html && terminal.Is(out) {
 		return errors.New("-o html: a page is a file for a browser, not for a terminal; add > page.html")
 	}
 	return nil
 }
 
-// writePage writes the page of all that the story of a cluster tells.
-func writePage(out io.Writer, c *storagesim.Cluster, o view.Options) error {
-	log := c.Engine().Trace()
-	o.Start, o.Told, o.Shorten = engine.Start(), log.Len()-len(c.Records()), c.ShortIDs
+// checkFormat refuses what is no format of a view.
+func checkFormat(output string) error {
+	if !slices.Contains(viewFormats(), output) {
+		return fmt.Errorf("-o: unknown format %q%s", output, prose.OneOf(output, viewFormats()))
+	}
+	return nil
+}
+
+// viewCluster writes a view of all that the story of a cluster tells.
+func viewCluster(out io.Writer, c *storagesim.Cluster, format string, o view.Options) error {
+	o.Shorten = c.ShortIDs
+	return viewLog(out, c.Engine().Trace(), c.Engine().Trace().Len()-len(c.Records()), format, o)
+}
+
+// viewLog writes a view of a log, whose story begins with the record of number told.
+func viewLog(out io.Writer, log *trace.Log, told int, _ string, o view.Options) error {
+	o.Start, o.Told = engine.Start(), told
 	return page.Write(out, view.OfLog(log, o))
 }
 
@@ -58,4 +83,73 @@ func (o *runOptions) repeat() string {
 		}
 	}
 	return quoted(args)
+}
+
+// checkOutput checks -o of story.
+func (o storyOptions) checkOutput(out io.Writer, files []string) error {
+	switch {
+	case o.output == "":
+		return nil
+	case o.write, o.check:
+		return errors.New("-o: it prints no script, so that there is nothing for -w or --check")
+	case len(files) > 1:
+		return fmt.Errorf("-o %s: it shows one script, and there are %d", o.output, len(files))
+	}
+	if err := checkFormat(o.output); err != nil {
+		return err
+	}
+	return checkView(o.output, out)
+}
+
+// view plays a script and writes the view of its cluster, with its comments and commands as chapters.
+func (o storyOptions) view(cmd *cobra.Command, file, name, script string, options story.Options) error {
+	var chapters []view.Chapter
+	comment := false // the last line was one
+	var written error
+	options.RecordValues = true
+	options.Watch = func(c *storagesim.Cluster, line string) {
+		records := 0
+		if c != nil {
+			records = c.Engine().Trace().Len()
+		}
+		text, isComment := strings.CutPrefix(line, "#")
+		text = strings.TrimSpace(text)
+		last := len(chapters) - 1
+		switch {
+		case line == "" && c == nil:
+			written = errors.New("this script makes no cluster, so that there is nothing to show")
+		case line == "":
+			repeat := quoted([]string{"storagesim", "story", file})
+			written = viewCluster(cmd.OutOrStdout(), c, o.output, view.Options{Title: "story " + name, Repeat: repeat, Chapters: chapters})
+		case isComment && comment:
+			chapters[last].Title += " " + text
+		case isComment:
+			chapters = append(chapters, view.Chapter{Step: records, Title: text})
+		default:
+			chapters = append(chapters, view.Chapter{Step: records, Title: "$ " + text})
+		}
+		comment = isComment
+	}
+	return errors.Join(story.Play(cmd.Context(), io.Discard, name, script, options), written)
+}
+
+// checkMuseumView refuses what has no failure to show.
+func checkMuseumView(output string, fixed, find bool) error {
+	if fixed || find {
+		return fmt.Errorf("-o %s: it shows the run that the bug breaks; leave --fixed and --find out", output)
+	}
+	return checkFormat(output)
+}
+
+// viewExhibit writes the view of the run that a bug breaks.
+func viewExhibit(out io.Writer, e museum.Exhibit, format string) error {
+	err := e.PlayWithValues(false)
+	f, failed := errors.AsType[*explore.Failure](err)
+	if !failed {
+		return errors.Join(err, fmt.Errorf("bug %d breaks nothing", e.Number))
+	}
+	log, told := f.Log()
+	return viewLog(out, log, told, format, view.Options{
+		Title: fmt.Sprintf("Bug %d: %s", e.Number, e.Name), Intro: e.Mechanism + " In the end: " + f.Err.Error(), Repeat: fmt.Sprintf("storagesim museum %d", e.Number),
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +54,61 @@ func TestAPageIsNotWrittenToATerminal(t *testing.T) {
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	require.NoError(t, err)
 	defer screen.Close()
-	require.EqualError(t, checkPage(html, screen), "-o html: a page is a file for a browser, not for a terminal; add > page.html")
-	require.NoError(t, checkPage("story", screen))
-	require.NoError(t, checkPage(html, &strings.Builder{}))
+	require.EqualError(t, checkView(html, screen), "-o html: a page is a file for a browser, not for a terminal; add > page.html")
+	require.NoError(t, checkView("story", screen))
+	require.NoError(t, checkView(html, &strings.Builder{}))
+}
+
+func TestAStorysCommentsAndCommandsAreTheChaptersOfItsPage(t *testing.T) {
+	script := "# First a claim,\n# and no volume.\napply\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n" +
+		"spec: {accessModes: [ReadWriteOnce], storageClassName: \"\", resources: {requests: {storage: 1Gi}}}\n----\n\n# Then time.\nsettle\n----\n"
+	name := file(t, "a.txt", script)
+	code, out, errOut := command(t, "", "story", name, "-o", "html")
+	require.Equal(t, 0, code, errOut)
+	p := pageOf(t, out)
+	require.Equal(t, "story "+name, p.Title)
+	require.Equal(t, "storagesim story "+name, p.Repeat)
+	require.Equal(t, []string{"First a claim, and no volume.", "$ apply", "Then time.", "$ settle"}, titles(p))
+	require.True(t, slices.ContainsFunc(p.Steps[p.Chapters[1].Step:p.Chapters[3].Step], func(s view.Step) bool { return s.Text == "creates pvc default/data" }))
+	require.Positive(t, p.Chapters[3].Step)
+	require.Equal(t, p.Chapters[3].Step, p.Chapters[2].Step)
+
+	code, _, errOut = command(t, "help\n----\n", "story", "-", "-o", "html")
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, "this script makes no cluster")
+	code, out, _ = command(t, "no-such-command\n----\n", "story", "-", "-o", "html")
+	require.Equal(t, 1, code)
+	require.Empty(t, out)
+}
+
+func titles(p view.Page) (titles []string) {
+	for _, c := range p.Chapters {
+		titles = append(titles, c.Title)
+	}
+	return titles
+}
+
+func TestTheMuseumWritesAPageOfTheRunThatABugBreaks(t *testing.T) {
+	code, out, errOut := command(t, "", "museum", "1", "-o", "html")
+	require.Equal(t, 0, code, errOut)
+	p := pageOf(t, out)
+	require.True(t, strings.HasPrefix(p.Title, "Bug 1: "), p.Title)
+	require.NotEmpty(t, p.Steps)
+	require.Contains(t, p.Intro, "In the end: ")
+}
+
+func TestAViewThatCannotBeIsRefused(t *testing.T) {
+	name := file(t, "a.txt", "settle\n----\n")
+	for line, want := range map[string]string{
+		"story " + name + " " + name + " -o html": "-o html: it shows one script, and there are 2",
+		"story " + name + " -o html -w":           "-o: it prints no script",
+		"story " + name + " -o xml":               `-o: unknown format "xml"`,
+		"museum 1 -o html --fixed":                "-o html: it shows the run that the bug breaks",
+		"museum 1 -o xml":                         `-o: unknown format "xml"`,
+	} {
+		code, out, errOut := command(t, "", strings.Fields(line)...)
+		require.Equal(t, 2, code, line)
+		require.Empty(t, out, line)
+		require.Contains(t, errOut, want, line)
+	}
 }

@@ -174,7 +174,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 			if !cmd.Flags().Changed("width") {
 				o.width, o.tableWidth = terminal.Width(cmd.OutOrStdout()), terminal.TableWidth(cmd.OutOrStdout())
 			}
-			err := errors.Join(o.check(), checkPage(o.output, cmd.OutOrStdout()))
+			err := errors.Join(o.check(), checkView(o.output, cmd.OutOrStdout()))
 			if err == nil && o.keep == "" && cmd.Flags().Changed("keep") {
 				err = errors.New("--keep: name a directory, new or empty")
 			}
@@ -369,7 +369,7 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 	if len(objects) == 0 {
 		return unknown
 	}
-	c, end, err := o.cluster(ctx, storagesim.Config{Seed: o.seed, Dir: o.keep}, errOut)
+	c, end, err := o.cluster(ctx, storagesim.Config{Seed: o.seed, Dir: o.keep, RecordValues: o.output == html || o.output == "trace"}, errOut)
 	defer func() { err = end(err) }()
 	if err != nil {
 		return err
@@ -572,7 +572,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 		}
 		return err
 	case "html":
-		return writePage(out, c, view.Options{Title: "run " + quoted(dashF(o.files)), Repeat: o.repeat()})
+		return viewCluster(out, c, o.output, view.Options{Title: "run " + quoted(dashF(o.files)), Repeat: o.repeat()})
 	case "yaml", "json":
 		return tables.Print(out, o.output, c.Server().Objects())
 	}

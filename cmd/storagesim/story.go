@@ -21,6 +21,7 @@ type storyOptions struct {
 	seed         uint64
 	width        int
 	allow        []string
+	output       string
 }
 
 func newStory() *cobra.Command {
@@ -60,6 +61,9 @@ wrong or, with --check, its outputs are, or a fault in it struck nothing; 2 the 
   # Write a script without outputs, have them filled in, and read them.
   storagesim story -w mine.txt
 
+  # A page of it, whose chapters are the script's comments and commands.
+  storagesim story mine.txt -o html > page.html
+
   # Find out whether everything still is as the scripts say.
   storagesim story --check *.txt`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -75,6 +79,9 @@ wrong or, with --check, its outputs are, or a fault in it struck nothing; 2 the 
 			if o.write && o.check {
 				return usageError{fmt.Errorf("-w and --check exclude each other")}
 			}
+			if err := o.checkOutput(cmd.OutOrStdout(), files); err != nil {
+				return usageError{err}
+			}
 			for _, file := range files {
 				if err := o.play(cmd, file); err != nil {
 					return err
@@ -85,6 +92,7 @@ wrong or, with --check, its outputs are, or a fault in it struck nothing; 2 the 
 	}
 	cmd.Flags().BoolVarP(&o.write, "write", "w", false, "write the outputs into the files instead of printing them")
 	cmd.Flags().BoolVar(&o.check, "check", false, "print nothing and fail if an output differs from the file's")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: "+strings.Join(viewFormats(), ", ")+" (default: the script with its outputs)")
 	cmd.Flags().IntVar(&o.width, "width", 0, widthHelp)
 	cmd.Flags().StringArrayVar(&o.allow, "allow-files", nil, "let scripts read manifests in `DIR` besides their own folder; may be repeated")
 	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the order of events, instead of the script's own")
@@ -110,6 +118,9 @@ func (o storyOptions) play(cmd *cobra.Command, file string) (err error) {
 	var missed []string
 	options.Missed = func(fault string) { missed = append(missed, fault) }
 	defer func() { err = o.tellMissed(cmd, name, missed, err) }()
+	if o.output != "" {
+		return o.view(cmd, file, name, script, options)
+	}
 	if !o.write && !o.check {
 		return story.Play(cmd.Context(), cmd.OutOrStdout(), name, script, options)
 	}

@@ -61,8 +61,17 @@ func (e Exhibit) Find(ctx context.Context, runs int, fixed bool) (explore.Report
 
 // Play plays the plan of Replay. The error is an *explore.Failure if the rule breaks. With the fix the run may do other
 // things, so that the plan's trouble need not strike.
-func (e Exhibit) Play(fixed bool) error {
-	err := explore.Replay(e.config(fixed), e.Replay, e.play(fixed))
+func (e Exhibit) Play(fixed bool) error { return e.replay(e.config(fixed), fixed) }
+
+// PlayWithValues plays as Play does, and the log of the failure has values, for a view.
+func (e Exhibit) PlayWithValues(fixed bool) error {
+	cfg := e.config(fixed)
+	cfg.Cluster.RecordValues = true
+	return e.replay(cfg, fixed)
+}
+
+func (e Exhibit) replay(cfg explore.Config, fixed bool) error {
+	err := explore.Replay(cfg, e.Replay, e.play(fixed))
 	if _, other := errors.AsType[*explore.NotReached](err); other && fixed {
 		return nil
 	}

@@ -44,6 +44,7 @@ func New(c *storagesim.Cluster, files fs.FS, out io.Writer) *Show {
 	s := &Show{cluster: c, files: files, told: c.Engine().Trace().Len()}
 	if p, ok := out.(*pages); ok {
 		p.shows = append(p.shows, s)
+		c.Engine().Trace().KeepValues()
 		out = p.Writer
 	}
 	s.out, s.width, s.table = out, terminal.Width(out), terminal.TableWidth(out)
