@@ -69,6 +69,9 @@ func (b *builder) step(n int, e trace.Entry) Step {
 	case trace.Gap:
 		s.Kind = "gap"
 		b.about(&s, r.About)
+	case trace.Deviates:
+		s.Kind = "gap"
+		b.about(&s, r.About)
 	case trace.StandIn:
 		s.Kind = "gap"
 	default:

@@ -19,14 +19,20 @@ import (
 	"github.com/storagesim/storagesim/story"
 	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/view"
+	"github.com/storagesim/storagesim/view/mermaid"
 	"github.com/storagesim/storagesim/view/page"
+	"github.com/storagesim/storagesim/view/svg"
 )
 
-// html is the output format that is a page.
-const html = "html"
+// The output formats that packages of view write.
+const (
+	html           = "html"
+	mermaidDiagram = "mermaid"
+	svgPicture     = "svg"
+)
 
-// viewFormats returns the formats that packages of view write.
-func viewFormats() []string { return []string{html} }
+// viewFormats returns these formats.
+func viewFormats() []string { return []string{html, mermaidDiagram, svgPicture} }
 
 // checkView refuses a page on a terminal.
 func checkView(output string, out io.Writer) error {
@@ -51,9 +57,16 @@ func viewCluster(out io.Writer, c *storagesim.Cluster, format string, o view.Opt
 }
 
 // viewLog writes a view of a log, whose story begins with the record of number told.
-func viewLog(out io.Writer, log *trace.Log, told int, _ string, o view.Options) error {
+func viewLog(out io.Writer, log *trace.Log, told int, format string, o view.Options) error {
 	o.Start, o.Told = engine.Start(), told
-	return page.Write(out, view.OfLog(log, o))
+	p := view.OfLog(log, o)
+	switch format {
+	case mermaidDiagram:
+		return mermaid.Write(out, p)
+	case svgPicture:
+		return svg.Write(out, p)
+	}
+	return page.Write(out, p)
 }
 
 // dashF returns -f and each file.

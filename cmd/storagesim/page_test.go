@@ -112,3 +112,17 @@ func TestAViewThatCannotBeIsRefused(t *testing.T) {
 		require.Contains(t, errOut, want, line)
 	}
 }
+
+func TestRunDrawsADiagramAndAPicture(t *testing.T) {
+	name := file(t, "a.yaml", manifests)
+	code, out, errOut := command(t, "", "run", "-f", name, "-o", "mermaid")
+	require.Equal(t, 0, code, errOut)
+	require.True(t, strings.HasPrefix(out, "sequenceDiagram\n"), out)
+	require.LessOrEqual(t, len(out), 5000)
+	require.Contains(t, out, ": creates pvc default/data\n")
+
+	code, out, errOut = command(t, "", "run", "-f", name, "-o", "svg")
+	require.Equal(t, 0, code, errOut)
+	require.True(t, strings.HasPrefix(out, "<svg "), out)
+	require.Contains(t, out, ">creates pvc default/data</text>")
+}

@@ -69,7 +69,7 @@ type runOptions struct {
 }
 
 // outputs lists the values of -o; empty means the story and then the tables.
-var outputs = []string{"", "story", "table", "yaml", "json", "trace", "html"}
+var outputs = []string{"", "story", "table", "yaml", "json", "trace", html, mermaidDiagram, svgPicture}
 
 func newRun() *cobra.Command {
 	var o runOptions
@@ -126,7 +126,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
   # What happened, a line of JSON for each record, for other tools.
   storagesim run -f manifests/ -o trace | jq 'select(.topic == "write") | .text'
 
-  # A page of what happened, one file for a browser.
+  # A page of what happened, one file for a browser. -o mermaid is a diagram for an issue.
   storagesim run -f manifests/ -o html > page.html
 
   # The manifests of another program.
@@ -187,7 +187,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 	flags := cmd.Flags()
 	addClusterFlags(flags, &o)
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the order of events; 0 is the order in which they occur")
-	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: story, table, yaml, json, trace or html (default: the story and then the tables)")
+	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT`: story, table, yaml, json, trace, html, mermaid or svg (default: story, then tables)")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "have the story tell each step of a pod's start, the calls of provisioners, and what they and programs made")
 	o.filter.add(flags)
 	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR`, which must be new or empty, and keep them")
@@ -571,7 +571,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 			_, err = io.WriteString(out, records)
 		}
 		return err
-	case "html":
+	case html, mermaidDiagram, svgPicture:
 		return viewCluster(out, c, o.output, view.Options{Title: "run " + quoted(dashF(o.files)), Repeat: o.repeat()})
 	case "yaml", "json":
 		return tables.Print(out, o.output, c.Server().Objects())

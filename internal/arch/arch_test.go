@@ -102,6 +102,8 @@ func TestAnImportAgainstTheDirectionIsFound(t *testing.T) {
 		"a helper imports the API server":             {"internal/x/a.go", `import ` + module + `/api"`, "internal/x (internal) imports api (api)"},
 		"the command writes a page":                   {"cmd/storagesim/a.go", `import ` + module + `/view/page"`, ""},
 		"an example writes a page":                    {"examples/internal/show/a.go", `import ` + module + `/view/page"`, ""},
+		"the command draws":                           {"cmd/storagesim/a.go", `import ` + module + `/view/svg"`, ""},
+		"a story draws":                               {"story/a.go", `import ` + module + `/view/mermaid"`, "imports view/mermaid (pages)"},
 		"the cluster imports pages":                   {"a.go", `import ` + module + `/view/page"`, "imports view/page (pages)"},
 		"an exploration imports pages":                {"explore/a.go", `import ` + module + `/view/page"`, "imports view/page (pages)"},
 		"a view imports its page":                     {"view/a.go", `import ` + module + `/view/page"`, "view (views) imports view/page (pages)"},

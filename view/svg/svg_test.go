@@ -1,0 +1,82 @@
+package svg_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/view"
+	"github.com/storagesim/storagesim/view/svg"
+)
+
+func page(text string) view.Page {
+	return view.Page{
+		Title: text,
+		Lanes: []view.Lane{{Name: text, Kind: view.User}, {Name: "kubelet", Node: text}, {Name: "driver"}, {Name: "API server", Kind: view.APIServer}},
+		Steps: []view.Step{
+			{Kind: "write", Text: text, Write: &view.Write{}},
+			{Kind: "write", Text: text, Write: &view.Write{Refused: &view.Refusal{}}},
+			{Kind: "call", Lane: 2, Text: text, Call: &view.Call{To: new(1), Code: "OK"}},
+			{Kind: "decision", T: 1000, Text: text},
+			{Kind: "mount", Text: text, Mount: &view.Mount{Err: "no"}},
+			{Kind: "down", Text: text},
+			{Kind: "write", Text: "a detail", Detail: true, Write: &view.Write{}},
+		},
+	}
+}
+
+// elements counts the elements of a picture by name, which must be XML.
+func elements(t testing.TB, p view.Page) map[string]int {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, svg.Write(&b, p))
+	counts := map[string]int{}
+	for d := xml.NewDecoder(&b); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return counts
+		}
+		require.NoError(t, err)
+		if e, ok := token.(xml.StartElement); ok {
+			counts[e.Name.Local]++
+		}
+	}
+}
+
+func TestARowForEachStepAndALineForEachLane(t *testing.T) {
+	require.Equal(t, map[string]int{
+		"svg": 1, "title": 1, "defs": 1, "marker": 1, "path": 1, "circle": 3, "line": 4 + 3, "rect": 1 + 3, "text": 5 + 6 + 3, // names, sentences, times
+	}, elements(t, page("x")))
+}
+
+func TestALongRunIsCut(t *testing.T) {
+	p := page("x")
+	for range 1000 {
+		p.Steps = append(p.Steps, p.Steps[0])
+	}
+	var b bytes.Buffer
+	require.NoError(t, svg.Write(&b, p))
+	require.Contains(t, b.String(), "the last 606 steps are left out")
+	require.Equal(t, svg.Rows, strings.Count(b.String(), "<circle")+strings.Count(b.String(), "<rect x="))
+}
+
+// FuzzAnyTextIsTextInAPicture draws any text everywhere: the picture is XML with the same elements.
+func FuzzAnyTextIsTextInAPicture(f *testing.F) {
+	for _, seed := range []string{"", "</text><script>alert(1)</script>", "\" onload=\"x", "]]>", "\x00\x1b", "\xff\xfe", "\ufffe", "&lt;", strings.Repeat("é", 1000)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) { require.Equal(t, elements(t, page("x")), elements(t, page("x"+text))) })
+}
+
+func TestAnErrorOfTheWriterIsReturned(t *testing.T) {
+	require.ErrorContains(t, svg.Write(broken{}, page("x")), "disk full")
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
