@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -140,15 +141,16 @@ func TestButtonsCopyTheLineOfAStory(t *testing.T) {
 func TestAWriteShowsWhoSeesItLater(t *testing.T) {
 	file := withModel(t, func(m model) {
 		steps := m["steps"].([]any)
+		write := slices.IndexFunc(steps, func(s any) bool { return s.(model)["n"] == 8.0 && s.(model)["kind"] == "write" })
 		for lane := range 2 {
-			steps = append(steps, model{"n": 8, "t": 300000, "lane": 1 + lane, "kind": "delivery", "text": "", "detail": true, "delivery": model{"rv": 13, "resource": "persistentvolumes", "of": 4}})
+			steps = append(steps, model{"n": 8, "t": 300000, "lane": 1 + lane, "kind": "delivery", "text": "", "detail": true, "delivery": model{"rv": 13, "resource": "persistentvolumes", "of": write}})
 		}
 		m["steps"] = append(steps, model{"n": 1002, "t": 300000, "lane": 1, "kind": "other", "text": "is done"})
 	})
 	b := open(t, file, look{hash: "#step=8"})
 	b.is(`document.querySelector(".row.current .line2").textContent.startsWith("claimRef: nfs-pvc")`)
-	b.is(`document.querySelectorAll(".seen").length === 2`)
-	b.is(`document.querySelector(".detail-pane").innerText.includes("PV controller, 5 min 0 s later") || document.querySelector(".detail-pane").innerText.includes("PV controller, 5 min later")`)
+	b.is(`document.querySelectorAll(".seen").length >= 2`)
+	b.is(`document.querySelector(".detail-pane").innerText.includes("PV controller, 5 min later")`)
 }
 
 func TestWithoutJavaScriptThePageIsATable(t *testing.T) {
