@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/view"
 	"github.com/storagesim/storagesim/view/mermaid"
 )
@@ -74,9 +75,7 @@ func TestALongRunSaysWhatIsLeftOut(t *testing.T) {
 
 // FuzzNoTextIsAStatement draws any text as names and messages.
 func FuzzNoTextIsAStatement(f *testing.F) {
-	for _, seed := range []string{"", "\n  p0->>p4: x", "end; loop x", "%%{init: {}}%%", "<script>", "#59;", "\x00\u2028", "\xff", "a:b", "-x", strings.Repeat("é", 5000)} {
-		f.Add(seed)
-	}
+	seedtest.Corpus(f, 200, texts("", "\n  p0->>p4: x", "end; loop x", "%%{init: {}}%%", "<script>", "#59;", "\x00\u2028", "\xff", "a:b", "-x", strings.Repeat("é", 5000))...)
 	statement := regexp.MustCompile(`^(?:sequenceDiagram|  participant p\d as [^#;<>%{}]*(?:#\d+;[^#;<>%{}]*)*|  (?:p\d(?:->>|-x)p\d|Note over p\d): [^#;<>%{}]*(?:#\d+;[^#;<>%{}]*)*)$`)
 	f.Fuzz(func(t *testing.T, hostile string) {
 		p := page(view.Step{Kind: "write", Text: hostile, Write: &view.Write{}}, view.Step{Kind: "mount", Lane: 1, Text: hostile})
@@ -97,3 +96,11 @@ func TestAnErrorOfTheWriterIsReturned(t *testing.T) {
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+// texts returns the inputs of a target that takes a text.
+func texts(list ...string) (inputs [][]any) {
+	for _, text := range list {
+		inputs = append(inputs, []any{text})
+	}
+	return inputs
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/view"
 	"github.com/storagesim/storagesim/view/page"
 )
@@ -85,9 +86,7 @@ func TestHostileTextIsText(t *testing.T) {
 
 // FuzzAnyTextIsText writes pages in which any text stands everywhere.
 func FuzzAnyTextIsText(f *testing.F) {
-	for _, seed := range []string{hostile, "", "\x00\x1b[2J", "]]>", "<!--<script>", "&lt;", "\xff\xfe", "{{.}}", "${x}", "javascript:alert(1)", "\u202e"} {
-		f.Add(seed)
-	}
+	seedtest.Corpus(f, 200, texts(hostile, "", "\x00\x1b[2J", "]]>", "<!--<script>", "&lt;", "\xff\xfe", "{{.}}", "${x}", "javascript:alert(1)", "\u202e")...)
 	plain := tags.FindAllString(withoutAssets(f, model("x")), -1)
 	f.Fuzz(func(t *testing.T, text string) {
 		require.Equal(t, plain, tags.FindAllString(withoutAssets(t, model("x"+text)), -1), "there are no other tags")
@@ -116,3 +115,11 @@ func TestAnErrorOfTheWriterIsReturned(t *testing.T) {
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+// texts returns the inputs of a target that takes a text.
+func texts(list ...string) (inputs [][]any) {
+	for _, text := range list {
+		inputs = append(inputs, []any{text})
+	}
+	return inputs
+}

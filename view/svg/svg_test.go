@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/view"
 	"github.com/storagesim/storagesim/view/svg"
 )
@@ -67,9 +68,7 @@ func TestALongRunIsCut(t *testing.T) {
 
 // FuzzAnyTextIsTextInAPicture draws any text everywhere: the picture is XML with the same elements.
 func FuzzAnyTextIsTextInAPicture(f *testing.F) {
-	for _, seed := range []string{"", "</text><script>alert(1)</script>", "\" onload=\"x", "]]>", "\x00\x1b", "\xff\xfe", "\ufffe", "&lt;", strings.Repeat("é", 1000)} {
-		f.Add(seed)
-	}
+	seedtest.Corpus(f, 200, texts("", "</text><script>alert(1)</script>", "\" onload=\"x", "]]>", "\x00\x1b", "\xff\xfe", "\ufffe", "&lt;", strings.Repeat("é", 1000))...)
 	f.Fuzz(func(t *testing.T, text string) { require.Equal(t, elements(t, page("x")), elements(t, page("x"+text))) })
 }
 
@@ -80,3 +79,11 @@ func TestAnErrorOfTheWriterIsReturned(t *testing.T) {
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+// texts returns the inputs of a target that takes a text.
+func texts(list ...string) (inputs [][]any) {
+	for _, text := range list {
+		inputs = append(inputs, []any{text})
+	}
+	return inputs
+}
