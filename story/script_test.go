@@ -93,7 +93,7 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"export node/node-1:/a\n----\n":                            `test.txt:1: export: "node/node-1:/a" is not an NFS server; expected nfs/SERVER:PATH`,
 		"write node/node-1:/a\n----\n":                             `test.txt:1: write: no text is given; expected words after the path, or input`,
 		"apply\n----\n":                                            `test.txt:1: apply: no input is given; expected it between the command and ----`,
-		"apply -f x\ny\n----\n":                                    `test.txt:1: apply: both -f and input are given; expected one of them`,
+		"apply -f x\ny\n----\n":                                    `test.txt:1: apply: both -f and input are given; expected one of them. Input is what stands below the command, up to an empty line or ----`,
 		"delete pvc\n----\n":                                       `test.txt:1: delete: "pvc" does not name an object; expected TYPE/NAME, TYPE/NAMESPACE/NAME or TYPE NAME`,
 		"patch pvc/x\n----\n":                                      `test.txt:1: patch: no patch is given; expected -p or input`,
 		"patch pvc/x -p '{a'\n----\n":                              `test.txt:1: patch: the patch is neither YAML nor JSON`,

@@ -137,7 +137,7 @@ func (s *session) command(it item) (string, error) {
 		return "", err
 	}
 	if it.input != nil && !cmd.input {
-		return "", fmt.Errorf("%s takes no input; expected ---- below the command", cmd.name)
+		return "", fmt.Errorf("%s takes no input; expected an empty line or ---- below the command", cmd.name)
 	}
 	if s.cluster == nil && cmd.name != "cluster" && cmd.name != "help" {
 		if err := s.start(storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}, []string{"openebs"}); err != nil {

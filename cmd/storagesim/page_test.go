@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -45,18 +43,6 @@ func TestRunWritesAPage(t *testing.T) {
 	code, again, _ := command(t, "", "run", "-f", name, "--seed", "7", "-o", "html")
 	require.Equal(t, 0, code)
 	require.Equal(t, out, again, "the same seed gives the same page, to the byte")
-}
-
-func TestAPageIsNotWrittenToATerminal(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("opens a terminal as Linux does")
-	}
-	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	require.NoError(t, err)
-	defer screen.Close()
-	require.EqualError(t, checkView(html, screen), "-o html: a page is a file for a browser, not for a terminal; add > page.html")
-	require.NoError(t, checkView("story", screen))
-	require.NoError(t, checkView(html, &strings.Builder{}))
 }
 
 func TestAStorysCommentsAndCommandsAreTheChaptersOfItsPage(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,12 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	root := newRoot()
 	errOut = terminal.Lines(errOut)
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd == root && !strings.HasPrefix(args[0], "-") {
+			return root.Args(root, args) // the flags of a command that is misspelt are not the mistake
+		}
+		return usageError{flagError(cmd, err)}
+	})
 	root.SetIn(in)
 	root.SetOut(terminal.Writer(out))
 	root.SetErr(errOut)
@@ -111,7 +118,6 @@ machine, one for each node, and nothing in a manifest can reach outside them.`,
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{flagError(cmd, err)} })
 	root.AddCommand(newRun(), newExplore(), newMuseum(), newStory(), newServe(), newStep(), newSettle(), newRunFor(), newExplain(), newControl(), newConformance(), newVersion())
 	return root
 }

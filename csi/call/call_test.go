@@ -466,21 +466,23 @@ func TestACallThatIsUnderWayInRealTimeEndsWithItsCaller(t *testing.T) {
 	require.NotContains(t, *ended, "slow DeadlineExceeded")
 }
 
-// ending is an Env whose process ends while it waits for the answer of a server, as live/remote has it.
+// ending is an Env whose process ends when the answer of a server has come and before the caller has seen it, which live/remote may
+// do.
 type ending struct{ control.Env }
 
 func (ending) IsLive() bool { return true }
 
 func (ending) Await(_ context.Context, ask func() <-chan struct{}) bool {
-	if ask() == nil {
+	answered := ask()
+	if answered == nil {
 		return true
 	}
-	time.Sleep(20 * time.Millisecond) // the answer comes now, and the caller does not see it
+	<-answered
 	panic("the process ends")
 }
 
-// The answer of a call comes while its caller ends, in another goroutine than the one that writes the record of the
-// call: only the race detector sees that they do not share a message.
+// The answer comes into a message that the ending caller, which writes the record of the call, does not share: it may come at any
+// moment, in another goroutine.
 func TestAnAnswerThatComesWhileItsCallerEndsIsNotSeen(t *testing.T) {
 	r := newRig(t, engine.Config{})
 	r.listen()
