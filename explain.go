@@ -57,8 +57,13 @@ func (c *Cluster) Explanation(ref string) (Explanation, error) {
 	return why, err
 }
 
-// near adds to the error about an object that is not there which name was probably meant.
+// near adds to the server's message about an object that is not there which name was probably meant.
 func (c *Cluster) near(at manifest.Ref, err error) error {
+	missing, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return err
+	}
+	said := *missing
 	var names []string
 	for _, obj := range c.Server().Objects() {
 		kinds, _, unknown := scheme.Scheme.ObjectKinds(obj)
@@ -70,13 +75,12 @@ func (c *Cluster) near(at manifest.Ref, err error) error {
 		case m.GetNamespace() == at.Namespace:
 			names = append(names, m.GetName())
 		case m.GetName() == at.Name:
-			return fmt.Errorf("%w (there is one in namespace %s)", err, m.GetNamespace())
+			said.ErrStatus.Message += " (there is one in namespace " + m.GetNamespace() + ")"
+			return &said
 		}
 	}
-	if meant := prose.DidYouMean(at.Name, names); meant != "" {
-		return fmt.Errorf("%w%s", err, meant)
-	}
-	return err
+	said.ErrStatus.Message += prose.DidYouMean(at.Name, names)
+	return &said
 }
 
 // world returns the cluster as package explain sees it.

@@ -186,6 +186,10 @@ func outputs(transcript string) []string {
 	return lines
 }
 
+func TestAnObjectThatIsNotThereIsExplainedByTheOneThatWasMeant(t *testing.T) {
+	require.Equal(t, []string{`Error from server (NotFound): nodes "node-l" not found (did you mean "node-1"?)`}, outputs(play(t, "explain node/node-l\n----\n")))
+}
+
 func TestCommandsThatChangeObjectsReportAsKubectl(t *testing.T) {
 	claim := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}}\n----\n\n"
 	got := play(t, "cluster nodes=node-1 provisioners=\n----\n\n"+

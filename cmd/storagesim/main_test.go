@@ -588,6 +588,9 @@ func TestTablesWithoutRowsSayWhatTheyWouldShow(t *testing.T) {
 	code, out, errOut := command(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "run", "-f", "/dev/stdin", "-o", "table")
 	require.Zero(t, code, errOut)
 	require.Equal(t, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Pods and VolumeAttachments; there are none.\n", out)
+	code, out, _ = command(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "run", "-f", "/dev/stdin", "-o", "table", "--width", "80")
+	require.Zero(t, code)
+	require.Equal(t, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims,\n  StatefulSets, Pods and VolumeAttachments; there are none.\n", out)
 }
 
 func TestAMissingNFSServerIsHinted(t *testing.T) {

@@ -598,6 +598,7 @@ func listAll(out io.Writer, view tables.View) error {
 			return view.Get(out, tables.Options{AllNamespaces: true}, names)
 		}
 	}
-	_, err := fmt.Fprintln(out, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Pods and VolumeAttachments; there are none.")
+	text := "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Pods and VolumeAttachments; there are none."
+	_, err := fmt.Fprintln(out, prose.Wrap(text, view.Width, 2))
 	return err
 }
