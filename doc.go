@@ -30,7 +30,8 @@
 //
 // Crash ends an actor's process, Inject makes calls to the API fail, lag, lose
 // their answer or crash the caller, Hold keeps a cache stale. See package
-// engine. InjectMachine makes mounts and files of a node or of an NFS server fail.
+// engine. InjectMachine makes mounts and files of a node or of an NFS server fail,
+// InjectPoint an author's own code where package mayfail marks it.
 //
 // This package wires and asserts; it holds no behaviour of Kubernetes.
 package storagesim

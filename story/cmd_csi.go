@@ -49,7 +49,7 @@ func failCSI(c *call) error {
 	if len(c.args) == 3 {
 		f.Volume = c.args[2]
 	}
-	if err := c.csiCounts(&f, set); err != nil {
+	if f.After, f.Times, f.Skip, err = c.which(set); err != nil {
 		return err
 	}
 	if err := c.csiEffect(&f, set); err != nil {
@@ -62,22 +62,35 @@ func failCSI(c *call) error {
 	return nil
 }
 
-// csiCounts reads which of the calls fail, and when.
-func (c *call) csiCounts(f *socket.Fault, set map[string]string) (err error) {
+// which reads when=, times= and skip=: which calls or points fail, and whether before or after they were carried out.
+func (c *call) which(set map[string]string) (after bool, times, skip int, err error) {
 	switch set["when"] {
 	case "", "before":
 	case "after":
-		f.After = true
+		after = true
 	default:
-		return c.misuse("when: %q; expected before or after", set["when"])
+		return false, 0, 0, c.misuse("when: %q; expected before or after", set["when"])
 	}
-	if f.Times, err = c.times(set); err != nil {
-		return err
+	if times, err = c.times(set); err != nil {
+		return false, 0, 0, err
 	}
-	if skip, ok := set["skip"]; ok {
-		f.Skip, err = c.number("skip", skip)
+	if text, ok := set["skip"]; ok {
+		skip, err = c.number("skip", text)
 	}
-	return err
+	return after, times, skip, err
+}
+
+// times reads how often a fault strikes: once by default, 0 is always.
+func (c *call) times(set map[string]string) (int, error) {
+	text, ok := set["times"]
+	if !ok {
+		return 1, nil
+	}
+	times, err := c.number("times", text)
+	if times == 0 {
+		times = -1
+	}
+	return times, err
 }
 
 // csiEffect reads what happens to the calls.

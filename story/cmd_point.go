@@ -29,13 +29,8 @@ func failPoint(c *call) error {
 		return err
 	}
 	f := engine.PointFault{Actor: unlessAny(c.args[0]), Point: unlessAny(c.args[1])}
-	if f.Times, err = c.times(set); err != nil {
+	if f.After, f.Times, f.Skip, err = c.which(set); err != nil {
 		return err
-	}
-	if skip, ok := set["skip"]; ok {
-		if f.Skip, err = c.number("skip", skip); err != nil {
-			return err
-		}
 	}
 	if err := c.pointEffect(&f, set); err != nil {
 		return err
@@ -47,32 +42,12 @@ func failPoint(c *call) error {
 	return nil
 }
 
-// times reads how often a fault strikes: once by default, 0 is always.
-func (c *call) times(set map[string]string) (int, error) {
-	text, ok := set["times"]
-	if !ok {
-		return 1, nil
-	}
-	times, err := c.number("times", text)
-	if times == 0 {
-		times = -1
-	}
-	return times, err
-}
-
 // pointEffect reads what happens at the points.
 func (c *call) pointEffect(f *engine.PointFault, set map[string]string) (err error) {
 	delay, isDelay := set["delay"]
 	lost, isLost := set["lost"]
 	crash, isCrash := set["crash"]
 	restart, restarts := set["restart"]
-	switch set["when"] {
-	case "", "before":
-	case "after":
-		f.After = true
-	default:
-		return c.misuse("when: %q; expected before or after", set["when"])
-	}
 	switch {
 	case isDelay && isLost || isDelay && isCrash || isLost && isCrash:
 		return c.misuse("expected only one of lost=, delay= and crash=")
