@@ -24,5 +24,5 @@ bench: ## the benchmarks behind docs/benchmarks.md
 	go test -run '^$$' -bench . -benchmem ./...
 
 update: ## rewrite the golden files of stories and examples; read the diff before committing it
-	go test ./story ./examples/... -update
+	go test ./story ./cmd/storagesim ./examples/... -update
 	go test ./docs ./internal/gaps ./internal/release -update

@@ -106,13 +106,21 @@ func inputEnd(lines []string, i int, name string) (end int, fenced bool) {
 		switch {
 		case line == fence:
 			return end, true
-		case takesInput && lines[end-1] == "" && beginsCommand(line):
+		case takesInput && apart(lines, i, end) && beginsCommand(line):
 			return lastInput(lines, i, end), false
 		case !takesInput && (line == "" || line[0] == '#' || beginsCommand(line)):
 			return end, false
 		}
 	}
 	return lastInput(lines, i, end), false
+}
+
+// apart reports whether lines[at] has an empty line above it, or comments and an empty line above those. Its input begins at lines[begin].
+func apart(lines []string, begin, at int) bool {
+	for at > begin && strings.HasPrefix(lines[at-1], "#") {
+		at--
+	}
+	return lines[at-1] == ""
 }
 
 // beginsCommand reports whether a line begins with the name of a command.

@@ -46,7 +46,6 @@ metadata: {name: data}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 
 # The claim waits.
-
 get pvc data -o name
 ! get pvc nothing
 settle quiet`
@@ -62,7 +61,6 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 persistentvolumeclaim/data created
 
 # The claim waits.
-
 get pvc data -o name
 ----
 persistentvolumeclaim/data

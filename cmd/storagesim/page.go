@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -52,14 +53,23 @@ func checkFormat(output string) error {
 
 // viewCluster writes a view of all that the story of a cluster tells.
 func viewCluster(out io.Writer, c *storagesim.Cluster, format string, o view.Options) error {
-	o.Shorten = c.ShortIDs
-	return viewLog(out, c.Engine().Trace(), c.Engine().Trace().Len()-len(c.Records()), format, o)
+	return writeView(out, pageOfCluster(c, o), format)
 }
 
-// viewLog writes a view of a log, whose story begins with the record of number told.
-func viewLog(out io.Writer, log *trace.Log, told int, format string, o view.Options) error {
+// pageOfCluster returns all that the story of a cluster tells.
+func pageOfCluster(c *storagesim.Cluster, o view.Options) view.Page {
+	o.Shorten = c.ShortIDs
+	return pageOfLog(c.Engine().Trace(), c.Engine().Trace().Len()-len(c.Records()), o)
+}
+
+// pageOfLog returns a log, whose story begins with the record of number told.
+func pageOfLog(log *trace.Log, told int, o view.Options) view.Page {
 	o.Start, o.Told = engine.Start(), told
-	p := view.OfLog(log, o)
+	return view.OfLog(log, o)
+}
+
+// writeView writes a view in a format.
+func writeView(out io.Writer, p view.Page, format string) error {
 	switch format {
 	case mermaidDiagram:
 		return mermaid.Write(out, p)
@@ -114,9 +124,14 @@ func (o storyOptions) checkOutput(out io.Writer, files []string) error {
 	return checkView(o.output, out)
 }
 
-// view plays a script and writes the view of its cluster, with its comments and commands as chapters.
+// view plays a script and writes the view of its cluster.
 func (o storyOptions) view(cmd *cobra.Command, file, name, script string, options story.Options) error {
-	var chapters []view.Chapter
+	shown := view.Options{Title: "story " + name, Repeat: quoted([]string{"storagesim", "story", file})}
+	return watched(cmd.Context(), name, script, options, shown, func(p view.Page) error { return writeView(cmd.OutOrStdout(), p, o.output) })
+}
+
+// watched plays a script and hands over the page of its cluster, with its comments and commands as chapters.
+func watched(ctx context.Context, name, script string, options story.Options, shown view.Options, write func(view.Page) error) error {
 	comment := false // the last line was one
 	var written error
 	options.RecordValues = true
@@ -127,23 +142,22 @@ func (o storyOptions) view(cmd *cobra.Command, file, name, script string, option
 		}
 		text, isComment := strings.CutPrefix(line, "#")
 		text = strings.TrimSpace(text)
-		last := len(chapters) - 1
+		last := len(shown.Chapters) - 1
 		switch {
 		case line == "" && c == nil:
 			written = errors.New("this script makes no cluster, so that there is nothing to show")
 		case line == "":
-			repeat := quoted([]string{"storagesim", "story", file})
-			written = viewCluster(cmd.OutOrStdout(), c, o.output, view.Options{Title: "story " + name, Repeat: repeat, Chapters: chapters})
+			written = write(pageOfCluster(c, shown))
 		case isComment && comment:
-			chapters[last].Title += " " + text
+			shown.Chapters[last].Title += " " + text
 		case isComment:
-			chapters = append(chapters, view.Chapter{Step: records, Title: text})
+			shown.Chapters = append(shown.Chapters, view.Chapter{Step: records, Title: text})
 		default:
-			chapters = append(chapters, view.Chapter{Step: records, Title: "$ " + text})
+			shown.Chapters = append(shown.Chapters, view.Chapter{Step: records, Title: "$ " + text})
 		}
 		comment = isComment
 	}
-	return errors.Join(story.Play(cmd.Context(), io.Discard, name, script, options), written)
+	return errors.Join(story.Play(ctx, io.Discard, name, script, options), written)
 }
 
 // checkMuseumView refuses what has no failure to show.
@@ -162,7 +176,7 @@ func viewExhibit(out io.Writer, e museum.Exhibit, format string) error {
 		return errors.Join(err, fmt.Errorf("bug %d breaks nothing", e.Number))
 	}
 	log, told := f.Log()
-	return viewLog(out, log, told, format, view.Options{
+	return writeView(out, pageOfLog(log, told, view.Options{
 		Title: fmt.Sprintf("Bug %d: %s", e.Number, e.Name), Intro: e.Mechanism + " In the end: " + f.Err.Error(), Repeat: fmt.Sprintf("storagesim museum %d", e.Number),
-	})
+	}), format)
 }

@@ -27,11 +27,12 @@ var script string
 var style string
 
 // Write writes the page. An error is that of w, or says that a value has no JSON.
-func Write(w io.Writer, p view.Page) error {
-	data, err := json.Marshal(p) // escapes <, >, & and U+2028/9
-	if err != nil {
-		return fmt.Errorf("page %q: %w", p.Title, err)
-	}
+func Write(w io.Writer, p view.Page) error { return write(w, p.Title, []view.Page{p}) }
+
+// WriteAll writes several runs as one page, which begins with a list of them. An error is that of w, or says that a value has no JSON.
+func WriteAll(w io.Writer, title string, pages []view.Page) error { return write(w, title, pages) }
+
+func write(w io.Writer, title string, pages []view.Page) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, `<!DOCTYPE html>
 <html lang="en">
@@ -45,9 +46,23 @@ func Write(w io.Writer, p view.Page) error {
 </head>
 <body>
 <div id="app">
-`, policy(), html.EscapeString(p.Title), style)
-	writeTable(b, p)
-	fmt.Fprintf(b, "</div>\n<script type=\"application/json\" id=\"story\">%s</script>\n<script>%s</script>\n</body>\n</html>\n", data, script)
+`, policy(), html.EscapeString(title), style)
+	for _, p := range pages {
+		writeTable(b, p)
+	}
+	fmt.Fprint(b, "</div>\n")
+	for i, p := range pages {
+		data, err := json.Marshal(p) // escapes <, >, & and U+2028/9
+		if err != nil {
+			return fmt.Errorf("page %q: %w", p.Title, err)
+		}
+		id := "story"
+		if i > 0 {
+			id = fmt.Sprintf("story-%d", i+1)
+		}
+		fmt.Fprintf(b, "<script type=\"application/json\" id=\"%s\">%s</script>\n", id, data)
+	}
+	fmt.Fprintf(b, "<script>%s</script>\n</body>\n</html>\n", script)
 	return b.Flush()
 }
 

@@ -123,3 +123,16 @@ func texts(list ...string) (inputs [][]any) {
 	}
 	return inputs
 }
+
+func TestOnePageHasSeveralRuns(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, page.WriteAll(&b, "all of <them>", []view.Page{model("first"), model("second")}))
+	text := b.String()
+	require.Equal(t, "all of &lt;them&gt; - storagesim", between(t, text, "<title>", "</title>"))
+	for id, title := range map[string]string{"story": "first", "story-2": "second"} {
+		var read view.Page
+		require.NoError(t, json.Unmarshal([]byte(between(t, text, `<script type="application/json" id="`+id+`">`, "</script>")), &read))
+		require.Equal(t, model(title), read)
+		require.Contains(t, text, "<h1>"+title+"</h1>")
+	}
+}

@@ -13,11 +13,19 @@ import { Tools } from "./tools.js";
 const firstLook = 1500; // ms until the story begins by itself
 
 function main(): void {
-  const source = document.getElementById("story");
+  const sources = [...document.querySelectorAll<HTMLScriptElement>('script[type="application/json"]')];
   const app = document.getElementById("app");
-  if (!source || !app) return;
-  const page = JSON.parse(source.textContent ?? "") as Page;
-  if (page.schema !== "storagesim.page/v1" || !page.steps?.length) return; // the table stays
+  const pages = sources.map((source) => JSON.parse(source.textContent ?? "") as Page);
+  if (!app || pages.some((page) => page.schema !== "storagesim.page/v1" || !page.steps?.length)) return; // the table stays
+  const chosen = pages.length > 1 ? storyOf(location.hash, pages.length) : 0;
+  if (pages.length > 1) addEventListener("hashchange", () => { if (storyOf(location.hash, pages.length) !== chosen) location.reload(); });
+  document.documentElement.classList.add("live");
+  if (chosen === undefined) put(app, contents(pages));
+  else show(app, pages[chosen]!, pages.length > 1 ? `story=${chosen + 1}` : "");
+}
+
+/** Shows one story. name is what a fragment begins with if there are several. */
+function show(app: HTMLElement, page: Page, name: string): void {
   complete(page);
   const store = new Store(page);
   const tools = new Tools(store);
@@ -25,22 +33,33 @@ function main(): void {
   const player = new Player(store);
   const cards = new Cards(store);
   const detail = new Detail(store);
-  document.documentElement.classList.add("live");
-  put(app, header(page, store, tools), h("main", {}, list.element, h("aside", { "aria-label": "State and change" }, cards.element, detail.element)), player.element);
+  put(app, header(page, store, tools, name !== ""), h("main", {}, list.element, h("aside", { "aria-label": "State and change" }, cards.element, detail.element)), player.element);
   const linked = stepOf(page, location.hash);
   store.go(linked ?? store.steps[0] ?? 0);
   keys(store, player, tools, list);
-  fragments(store);
+  fragments(store, name);
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   if (linked === undefined && !calm) begin(player);
 }
 
-function header(page: Page, store: Store, tools: Tools): HTMLElement {
+/** The list of several stories. */
+function contents(pages: Page[]): HTMLElement {
+  const items = pages.map((page, i) => h("li", {}, h("a", { href: `#story=${i + 1}` }, h("span", { class: "number" }, String(i + 1)), h("b", {}, plain(page.title)), h("span", {}, plain(page.intro ?? "")))));
+  return h("div", { class: "contents" }, h("h1", {}, plain(document.title.replace(/ - storagesim$/, ""))), h("p", {}, "Each one plays by itself. Choose one:"), h("ol", {}, ...items));
+}
+
+/** The index of the story that a fragment names, if it names one. */
+function storyOf(hash: string, stories: number): number | undefined {
+  const n = Number(/^#story=(\d{1,3})(&|$)/.exec(hash)?.[1] ?? 0);
+  return n >= 1 && n <= stories ? n - 1 : undefined;
+}
+
+function header(page: Page, store: Store, tools: Tools, others: boolean): HTMLElement {
   const all = page.steps;
   const about = `${count(store.steps.length, "step")} in ${span(all[all.length - 1]!.t - all[0]!.t)} of virtual time · Kubernetes ${plain(page.release)}`;
   const intro = page.intro ?? "A simulated Kubernetes cluster. Each row is one thing that a component did; at the right is what exists after it, and what it changed.";
   const missing = page.missing?.length ? h("details", { class: "missing" }, h("summary", {}, count(page.missing.length, "note")), ...page.missing.map((m) => h("p", {}, plain(m)))) : undefined;
-  return h("header", {}, h("div", { class: "head-words" }, h("h1", {}, plain(page.title)), h("span", { class: "about" }, about), missing), tools.element, h("p", { class: "intro" }, plain(intro)));
+  return h("header", {}, h("div", { class: "head-words" }, others && h("a", { class: "others", href: "#" }, "All"), h("h1", {}, plain(page.title)), h("span", { class: "about" }, about), missing), tools.element, h("p", { class: "intro" }, plain(intro)));
 }
 
 /** Begins to play unless something is touched first; whatever is touched later stops it. */
@@ -75,21 +94,21 @@ function keys(store: Store, player: Player, tools: Tools, list: List): void {
 
 /** The step that a fragment names by its number, if there is one: that, or the last before it. Deliveries have the number of the record before them. */
 function stepOf(page: Page, hash: string): number | undefined {
-  const n = /^#step=(\d{1,9})$/.exec(hash)?.[1];
+  const n = /^#(?:story=\d{1,3}&)?step=(\d{1,9})$/.exec(hash)?.[1];
   if (n === undefined) return undefined;
   const at = page.steps.findLastIndex((step) => step.n <= Number(n) && step.kind !== "delivery");
   return Math.max(0, at);
 }
 
 /** Keeps the fragment at the step, and follows it. */
-function fragments(store: Store): void {
+function fragments(store: Store, name: string): void {
   let timer = 0;
   let written = location.hash;
   store.listen((change) => {
     if (change !== "step") return;
     clearTimeout(timer);
     timer = window.setTimeout(() => {
-      written = `#step=${store.page.steps[store.step]!.n}`;
+      written = `#${name && name + "&"}step=${store.page.steps[store.step]!.n}`;
       history.replaceState(null, "", written);
     }, 120);
   });

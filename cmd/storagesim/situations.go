@@ -1,0 +1,161 @@
+package main
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/internal/terminal"
+	"github.com/storagesim/storagesim/story"
+	"github.com/storagesim/storagesim/view"
+	"github.com/storagesim/storagesim/view/page"
+)
+
+// situationFiles has the prepared situations: a story each, whose first comment is its title and whose next ones introduce it.
+//
+//go:embed situations/*.txt
+var situationFiles embed.FS
+
+// situation is a prepared story.
+type situation struct {
+	file, title, intro string
+	script             string
+}
+
+// situations returns all, in order.
+func situations() ([]situation, error) {
+	entries, err := situationFiles.ReadDir("situations")
+	if err != nil {
+		return nil, err
+	}
+	var all []situation
+	for _, entry := range entries { // by name, which begins with its number
+		data, err := situationFiles.ReadFile("situations/" + entry.Name())
+		if err != nil {
+			return nil, err
+		}
+		script := strings.ReplaceAll(string(data), "\r\n", "\n")
+		head, _, _ := strings.Cut(script, "\n\n")
+		title, intro, _ := strings.Cut(strings.TrimPrefix(head, "# "), "\n#\n")
+		intro = strings.ReplaceAll(strings.TrimPrefix(intro, "# "), "\n# ", " ")
+		all = append(all, situation{entry.Name(), title, intro, script})
+	}
+	return all, nil
+}
+
+// scriptFormat is the output format of a situation as a script.
+const scriptFormat = "script"
+
+func newPage() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "page [NUMBER | all]",
+		Short: "Show a prepared situation as a page for a browser",
+		Long: `page lists the situations that are prepared to be looked at. With the number of one it
+writes a page of it: one file for a browser, without a network. "all" writes one page of
+all, which begins with the list.
+
+-o script prints a situation as a story, to change it and play it with storagesim story. A
+page of your own manifests is written by storagesim run -o html, of your own story by
+storagesim story -o html.`,
+		Example: `  storagesim page
+  storagesim page all > pages.html
+  storagesim page 2 > page.html
+  storagesim page 2 -o script > mine.txt`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := situations()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				if cmd.Flags().Changed("output") {
+					return usageError{fmt.Errorf("-o %s: of which situation? Expected a number or all", output)}
+				}
+				return listSituations(cmd.OutOrStdout(), all)
+			}
+			chosen, err := chooseSituation(all, args[0], output)
+			if err == nil {
+				err = checkView(output, cmd.OutOrStdout())
+			}
+			if err != nil {
+				return usageError{err}
+			}
+			return writeSituations(cmd, chosen, output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", html, "`FORMAT` of the output: "+strings.Join(situationFormats(), ", "))
+	return cmd
+}
+
+func situationFormats() []string { return append(viewFormats(), scriptFormat) }
+
+// chooseSituation returns the situations that a word of the command line names.
+func chooseSituation(all []situation, word, output string) ([]situation, error) {
+	if !slices.Contains(situationFormats(), output) {
+		return nil, fmt.Errorf("-o: unknown format %q%s", output, prose.OneOf(output, situationFormats()))
+	}
+	if word == "all" {
+		if output != html {
+			return nil, fmt.Errorf("-o %s: it shows one situation; name one by its number", output)
+		}
+		return all, nil
+	}
+	n, err := strconv.Atoi(word)
+	if err != nil || n < 1 || n > len(all) {
+		return nil, fmt.Errorf("there is no situation %q; expected 1 to %d, or all; a page of a story of your own: storagesim story FILE -o html", word, len(all))
+	}
+	return all[n-1 : n], nil
+}
+
+func listSituations(out io.Writer, all []situation) error {
+	var b strings.Builder
+	for i, s := range all {
+		b.WriteString(prose.Wrap(fmt.Sprintf("%d  %s\n   %s\n", i+1, s.title, s.intro), terminal.Width(out), 0))
+	}
+	b.WriteString("\nstoragesim page all > pages.html writes a page of all for a browser, storagesim page 2 > page.html that of one.\n")
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// writeSituations writes one situation in a format, or the page of several.
+func writeSituations(cmd *cobra.Command, chosen []situation, output string) error {
+	if output == scriptFormat {
+		_, err := io.WriteString(cmd.OutOrStdout(), chosen[0].script)
+		return err
+	}
+	var pages []view.Page
+	for _, s := range chosen {
+		p, err := s.page(cmd)
+		if err != nil {
+			return err
+		}
+		pages = append(pages, p)
+	}
+	if len(pages) > 1 {
+		return page.WriteAll(cmd.OutOrStdout(), "Five situations of Kubernetes storage", pages)
+	}
+	return writeView(cmd.OutOrStdout(), pages[0], output)
+}
+
+// page plays the story of a situation.
+func (s situation) page(cmd *cobra.Command) (p view.Page, err error) {
+	number, _, _ := strings.Cut(s.file, "-")
+	repeat := fmt.Sprintf("storagesim page %s -o script | storagesim story -", number)
+	_, body, _ := strings.Cut(s.script, "\n\n") // its head is the page's title and introduction
+	err = watched(cmd.Context(), s.file, body, story.Options{}, view.Options{Title: s.title, Intro: s.intro, Repeat: repeat}, func(made view.Page) error {
+		p = made
+		return nil
+	})
+	if p.Schema == "" && err == nil {
+		err = errors.New(s.file + " makes no cluster")
+	}
+	return p, err
+}
