@@ -35,8 +35,12 @@ func TestPageListsTheSituations(t *testing.T) {
 
 func TestEachSituationHasAPage(t *testing.T) {
 	for n, want := range []func(view.Page) bool{
-		func(p view.Page) bool { return writes(p, "persistent-volume-binder", "pv fitting") >= 2 && writes(p, "persistent-volume-binder", "pvc default/data") >= 2 },
-		func(p view.Page) bool { return has(p, "down", "persistent-volume-binder") && has(p, "up", "persistent-volume-binder") },
+		func(p view.Page) bool {
+			return writes(p, "persistent-volume-binder", "pv fitting") >= 2 && writes(p, "persistent-volume-binder", "pvc default/data") >= 2
+		},
+		func(p view.Page) bool {
+			return has(p, "down", "persistent-volume-binder") && has(p, "up", "persistent-volume-binder")
+		},
 		func(p view.Page) bool { return refusedNodes(p) == 2 },
 		func(p view.Page) bool { return has(p, "down", "kubelet/node-1") },
 		func(p view.Page) bool { return has(p, "call", "kubelet/node-2") },
