@@ -222,6 +222,19 @@ func (e *Engine) Hold(name, resource string) error {
 	return nil
 }
 
+// Held returns the resources whose caches are held back, by actor, sorted.
+func (e *Engine) Held() map[string][]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	held := map[string][]string{}
+	for _, a := range e.actors {
+		if len(a.held) > 0 {
+			held[a.name] = slices.Sorted(maps.Keys(a.held))
+		}
+	}
+	return held
+}
+
 // HoldFor holds a cache, as Hold does, for so much virtual time. Settle waits for its end.
 func (e *Engine) HoldFor(name, resource string, d time.Duration) error {
 	return e.heldFor(e.Hold, name, resource, d)

@@ -97,6 +97,8 @@ type World struct {
 	Programs bool
 	// Down are the actors whose process is down, with when each starts again.
 	Down map[string]time.Time
+	// Held are the resources whose caches are held back, by actor.
+	Held map[string][]string
 	// HasExport says whether an NFS server exports a directory.
 	HasExport func(server, path string) bool
 	// Schedulers and Provisioners are the configurations of those that run, Kubelets by

@@ -28,16 +28,19 @@ func (x *explainer) node(name string) error {
 		case ready.Status == v1.ConditionUnknown:
 			state = "unreachable"
 		}
+		if node.Spec.Unschedulable {
+			state += " and cordoned"
+		}
 		x.is(state == "ready", "%s", state)
 		x.say("node %s is %s%s", name, state, because(ready.Message))
 		if node.Spec.Unschedulable {
-			x.waits(Cordoned, "", "uncordon it", "it is cordoned, so it takes no new pods")
+			x.blame(Verdict{Class: Waits, Code: Cordoned, Field: "spec.unschedulable", Value: "true", Do: "uncordon it", Cause: "it takes no new pods"})
 		}
 		for _, taint := range node.Spec.Taints {
 			x.say("  it has the taint %s", taint.ToString())
 		}
 		switch _, runs := x.Kubelets[name]; {
-		case state != "ready":
+		case ready.Status != v1.ConditionTrue:
 			x.deadNode(name)
 		case !runs:
 			x.say("  no kubelet of this cluster runs on it")

@@ -274,6 +274,9 @@ func (x *explainer) unattached(pod *v1.Pod) {
 		if why.Stuck {
 			v.Class, v.Code = Ill, AttachFailed
 		}
+		if why.Driver != "" && x.attacherWaits(why.Driver) != "" {
+			v.Class, v.Code, v.Object, v.Do = Ill, ActorIdle, "actor/csi-attacher/"+why.Driver, "mend what it says"
+		}
 		x.blame(v)
 		if why.Driver != "" {
 			if x.attacherIsHere(why.Driver) {
@@ -366,6 +369,12 @@ func (x *explainer) turnedDown(pod *v1.Pod, why scheduler.Explanation) {
 	}
 	var causes []string
 	for _, v := range why.Nodes {
+		if nominated := pod.Status.NominatedNodeName; v.Plugin == "" && nominated != "" {
+			if x.schedulerRuns(pod) {
+				x.underWay(VolumesNotBound, "node/"+nominated, "it is to run on node %s, and waits for its volumes to be bound", nominated)
+			}
+			return
+		}
 		if v.Plugin == "" {
 			if why.Failure == "" && x.schedulerRuns(pod) {
 				x.underWay(Unknown, "", "node %s can take it, and the scheduler tries again", v.Node)

@@ -56,9 +56,11 @@ const (
 	Unknown Code = "Unknown"
 
 	// ActorDown: a process on the way is down. ActorMissing: it does not run in this cluster at all. ActorIdle: it runs, and works on nothing.
+	// CacheHeld: one of its caches is held back, so it does not hear of changes.
 	ActorDown    Code = "ActorDown"
 	ActorMissing Code = "ActorMissing"
 	ActorIdle    Code = "ActorIdle"
+	CacheHeld    Code = "CacheHeld"
 
 	// ClassMissing: the claim's class does not exist. PluginMissing: its provisioner is no program, but an in-tree plugin that v1.37 lacks.
 	ClassMissing  Code = "ClassMissing"
@@ -105,11 +107,12 @@ const (
 	ClaimMissing Code = "ClaimMissing"
 	ClaimDeleted Code = "ClaimDeleted"
 	// NoNodes: there are none. NodeGone: a volume is on a node that is gone. NoNodeFits: each node is turned down. SchedulingFailed: an attempt
-	// ends with an error.
+	// ends with an error. VolumesNotBound: the scheduler has chosen a node, and waits for the pod's volumes to be bound before it binds the pod.
 	NoNodes          Code = "NoNodes"
 	NodeGone         Code = "NodeGone"
 	NoNodeFits       Code = "NoNodeFits"
 	SchedulingFailed Code = "SchedulingFailed"
+	VolumesNotBound  Code = "VolumesNotBound"
 
 	// NodeUnreachable: the pod's node does not answer. DriverMissing: the volume's CSI driver does not run on it.
 	NodeUnreachable Code = "NodeUnreachable"
@@ -188,7 +191,7 @@ func weight(c Code) int {
 		return 2
 	case FailedCreate, DriverMissing:
 		return 1
-	case NoNodeFits, MountFailed, ContainerFailed, PodNotReady, Finalizer, NotAttached:
+	case NoNodeFits, VolumesNotBound, CacheHeld, MountFailed, ContainerFailed, PodNotReady, Finalizer, NotAttached:
 		return -1
 	case HelperPodFailed, PodFailed, ProvisioningFailed:
 		return -2
@@ -260,6 +263,9 @@ func (x *explainer) needs(actor, does string) bool {
 	case down:
 		x.underWay(ActorDown, "actor/"+actor, "%s, which %s, is down until %s", actor, does, x.offset(restart))
 	default:
+		if held := x.Held[actor]; len(held) > 0 {
+			x.ill(CacheHeld, "actor/"+actor, "release it", "%s, which %s, does not hear of %s: its cache is held", actor, does, strings.Join(held, ", "))
+		}
 		return true
 	}
 	return false

@@ -1,15 +1,30 @@
 package explain_test
 
 import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/explain"
+	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -18,6 +33,35 @@ func podOf(volume, command string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  restartPolicy: Never\n  containers: [{name: c, image: busybox, command: [sh, -c, '" + command +
 		"'], volumeMounts: [{name: v, mountPath: /v}]}]\n  volumes: [{name: v, " + volume + "}]\n"
 }
+
+// classOf returns a class of a provisioner.
+func classOf(name, provisioner string) string {
+	return "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: " + name + "}\nprovisioner: " + provisioner + "\n"
+}
+
+const snapshotClass = "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshotClass\nmetadata: {name: csi}\ndriver: csi.storagesim.io\ndeletionPolicy: Delete\n"
+
+// snapshotOf returns a snapshot of a claim.
+func snapshotOf(name, claim string) string {
+	return "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: " + name + "}\nspec: {volumeSnapshotClassName: csi, source: {persistentVolumeClaimName: " + claim + "}}\n"
+}
+
+// unheardClaim makes a claim, and a volume for it, of which the PV controller does not hear.
+func unheardClaim(c *storagesimtest.Cluster) {
+	c.Apply(explainVolume("disk", "1Gi", "node-1", ""))
+	c.Settle()
+	c.Hold(storagesim.PVController, "persistentvolumeclaims")
+	c.Apply(explainClaim("data", "1Gi", ", storageClassName: ''"))
+}
+
+// wild panics whatever it is asked for.
+type wild struct{}
+
+func (wild) Provision(context.Context, provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+	panic("no disk at all")
+}
+
+func (wild) Delete(context.Context, *v1.PersistentVolume) error { panic("no disk at all") }
 
 // These causes are met less often than those of TestAVerdictNamesTheCauseAndTheObjectAtFault. They are among the findings, of which the
 // verdict is the worst one.
@@ -32,9 +76,12 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		ref     string
 		want    want
 	}{
-		"a node is cordoned": {func(c *storagesimtest.Cluster) {
-			c.Apply("apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nspec: {unschedulable: true}\n")
-		}, "node/node-1", want{class: explain.Waits, code: explain.Cordoned}},
+		"a volume that fits is to be bound":     {unheardClaim, "pvc/data", want{class: explain.UnderWay, code: explain.Unknown, object: "pv/disk"}},
+		"the binder has not heard of the claim": {unheardClaim, "pvc/data", want{class: explain.Ill, code: explain.CacheHeld, object: "actor/persistent-volume-binder"}},
+		"a pod has a node and waits for its volumes": {func(c *storagesimtest.Cluster) {
+			c.InjectCSI(socket.Fault{Method: "CreateVolume", Code: codes.ResourceExhausted, Message: "pool is full", Times: -1})
+			c.Apply(csiLaterClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
+		}, "pod/web", want{class: explain.UnderWay, code: explain.VolumesNotBound, object: "node/node-1"}},
 		"no server exports the directory": {func(c *storagesimtest.Cluster) {
 			c.Apply(podOf("nfs: {server: nas, path: /x}", "sleep 1000"))
 		}, "pod/web", want{class: explain.Ill, code: explain.ExportMissing}},
@@ -44,6 +91,81 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		"the pod has failed": {func(c *storagesimtest.Cluster) {
 			c.Apply(podOf("emptyDir: {}", "exit 3"))
 		}, "pod/web", want{class: explain.Ill, code: explain.PodFailed}},
+		"the attacher finds no driver": {func(c *storagesimtest.Cluster) {
+			c.InjectCSI(socket.Fault{Caller: "csi-attacher/csi.storagesim.io", Method: "ControllerGetCapabilities", Code: codes.Unavailable, Message: "starting", Times: -1})
+			c.Crash("csi-attacher/csi.storagesim.io")
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
+		}, "pod/web", want{class: explain.Ill, code: explain.ActorIdle, object: "actor/csi-attacher/csi.storagesim.io"}},
+		"the driver's provisioner works on nothing": {func(c *storagesimtest.Cluster) {
+			c.InjectCSI(socket.Fault{Method: "GetPluginCapabilities", Code: codes.Unavailable, Message: "starting", Times: -1})
+			c.Crash("csi-provisioner/csi.storagesim.io")
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
+		}, "pvc/data", want{class: explain.Ill, code: explain.ActorIdle, object: "actor/csi.storagesim.io"}},
+		"the provisioner declines the claim": {func(c *storagesimtest.Cluster) {
+			c.AddProvisionController(provisioner.Config{Name: "example.com/choosy", Provisioner: choosy{}})
+			c.Apply(classOf("choosy", "example.com/choosy"), explainClaim("data", "1Gi", ", storageClassName: choosy"))
+		}, "pvc/data", want{class: explain.Ill, code: explain.Declined, object: "actor/example.com/choosy"}},
+		"the provisioner panics": {func(c *storagesimtest.Cluster) {
+			c.AddProvisioner("example.com/wild", wild{})
+			c.Apply(classOf("wild", "example.com/wild"), explainClaim("data", "1Gi", ", storageClassName: wild"))
+		}, "pvc/data", want{class: explain.Ill, code: explain.Panicked, object: "actor/example.com/wild"}},
+		"the provisioner fails": {func(c *storagesimtest.Cluster) {
+			c.InjectCSI(socket.Fault{Method: "CreateVolume", Code: codes.ResourceExhausted, Message: "pool is full", Times: -1})
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
+		}, "pvc/data", want{class: explain.Ill, code: explain.ProvisioningFailed, object: "actor/csi-provisioner/csi.storagesim.io"}},
+		"the provisioner's helper pod fails": {func(c *storagesimtest.Cluster) {
+			c.InstallLocalPath()
+			c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "mkdir", Path: "/opt/local-path-provisioner/*", Times: -1, Err: syscall.ENOSPC})
+			c.Apply(explainLocalPath, explainClaim("data", "1Gi", ", storageClassName: made"), explainPod("web", "  nodeSelector: {kubernetes.io/hostname: node-1}", "data"))
+		}, "pvc/data", want{class: explain.Ill, code: explain.HelperPodFailed}},
+		"growth waits for a pod": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
+			c.RunFor(20 * time.Second)
+			grow(c, "2Gi")
+		}, "pvc/data", want{class: explain.Waits, code: explain.ResizeWaits, object: "pvc/default/data"}},
+		"a released volume cannot be deleted": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
+			c.RunFor(20 * time.Second)
+			c.InjectCSI(socket.Fault{Method: "DeleteVolume", Code: codes.Internal, Message: "busy", Times: -1})
+			c.Delete("pvc/data")
+		}, "PV", want{class: explain.Ill, code: explain.ReclaimFailed}},
+		"an attempt of the scheduler ends with an error": {func(c *storagesimtest.Cluster) {
+			c.Apply(explainPod("web", "  affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: disks, operator: Gt, values: [many]}]}}]}}"))
+		}, "pod/web", want{class: explain.Ill, code: explain.SchedulingFailed}},
+		"an attachment is on its way": {func(c *storagesimtest.Cluster) {
+			c.Stop("csi-attacher/csi.storagesim.io")
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
+		}, "pod/web", want{class: explain.UnderWay, code: explain.NotAttached}},
+		"a volume cannot be detached": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
+			c.RunFor(30 * time.Second)
+			c.InjectCSI(socket.Fault{Method: "ControllerUnpublishVolume", Code: codes.Internal, Message: "stuck", Times: -1})
+			c.Delete("pod/web")
+		}, "VA", want{class: explain.Ill, code: explain.DetachFailed, object: "actor/csi-attacher/csi.storagesim.io"}},
+		"a node lacks the volume's directory": {func(c *storagesimtest.Cluster) {
+			c.Apply(podOf("hostPath: {path: /no/such, type: Directory}", "sleep 1000"))
+		}, "pod/web", want{class: explain.Ill, code: explain.DirectoryMissing}},
+		"a volume cannot be mounted": {func(c *storagesimtest.Cluster) {
+			c.InjectCSI(socket.Fault{Method: "NodeStageVolume", Code: codes.Internal, Message: "no device", Times: -1})
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
+		}, "pod/web", want{class: explain.Ill, code: explain.MountFailed, object: "pod/default/web"}},
+		"a pod of a set is not ready": {func(c *storagesimtest.Cluster) {
+			c.Stop("kubelet/node-1")
+			c.Stop("kubelet/node-2")
+			c.Apply(plainSet)
+		}, "statefulset/db", want{class: explain.UnderWay, code: explain.PodNotReady, object: "pod/default/db-0"}},
+		"a snapshot fails": {func(c *storagesimtest.Cluster) {
+			c.InjectCSI(socket.Fault{Method: "CreateSnapshot", Code: codes.InvalidArgument, Message: "not of this volume", Times: -1})
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
+			c.RunFor(20 * time.Second)
+			c.Apply(snapshotClass, snapshotOf("snap", "data"))
+		}, "volumesnapshot/snap", want{class: explain.Ill, code: explain.SnapshotFailed}},
+		"a snapshot is of a claim that is not there": {func(c *storagesimtest.Cluster) {
+			c.Apply(snapshotClass, snapshotOf("snap", "ghost"))
+		}, "volumesnapshot/snap", want{class: explain.Ill, code: explain.SourceMissing, object: "pvc/default/ghost"}},
+		"a snapshot is of a claim that is not bound": {func(c *storagesimtest.Cluster) {
+			c.Apply(snapshotClass, explainClaim("data", "1Gi", ", storageClassName: ''"), snapshotOf("snap", "data"))
+		}, "volumesnapshot/snap", want{class: explain.Ill, code: explain.SourceNotBound, object: "pvc/default/data"}},
 		"the pod's claim is being deleted": {func(c *storagesimtest.Cluster) {
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), explainPod("first", "", "data"))
 			c.RunFor(20 * time.Second)
@@ -55,8 +177,18 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2")})
 			c.InstallCSIDriver(driver.Config{})
+			c.InstallSnapshots()
 			tt.trouble(c)
 			c.RunFor(4 * time.Minute)
+			switch tt.ref {
+			case "PV":
+				tt.ref = "pv/pvc-" + uidOf(c)
+			case "VA":
+				list, err := c.Client().StorageV1().VolumeAttachments().List(t.Context(), metav1.ListOptions{})
+				require.NoError(t, err)
+				require.Len(t, list.Items, 1)
+				tt.ref = "volumeattachment/" + list.Items[0].Name
+			}
 			why, err := c.Explanation(tt.ref)
 			require.NoError(t, err)
 			i := slices.IndexFunc(why.Findings, func(v explain.Verdict) bool { return v.Code == tt.want.code })
@@ -67,4 +199,36 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Each code is what a test of this package waits for.
+func TestEachCodeOfAVerdictIsMetInATest(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "verdict.go", nil, 0)
+	require.NoError(t, err)
+	tests, err := filepath.Glob("*_test.go")
+	require.NoError(t, err)
+	var text strings.Builder
+	for _, name := range tests {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		text.Write(data)
+	}
+	codes := 0
+	for _, decl := range file.Decls {
+		group, ok := decl.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range group.Specs {
+			value, isValue := spec.(*ast.ValueSpec)
+			if !isValue {
+				continue
+			}
+			if kind, ok := value.Type.(*ast.Ident); ok && kind.Name == "Code" {
+				codes++
+				require.True(t, regexp.MustCompile(`explain\.`+value.Names[0].Name+`\b`).MatchString(text.String()), value.Names[0].Name)
+			}
+		}
+	}
+	require.Greater(t, codes, 50)
 }

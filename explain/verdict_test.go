@@ -213,7 +213,7 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 		"a node is cordoned": {withCSI, func(c *storagesimtest.Cluster) {
 			_, err := c.Client().CoreV1().Nodes().Patch(c.T.Context(), "node-1", "application/merge-patch+json", []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
 			c.Must(err)
-		}, "node/node-1", want{explain.Well, explain.Fine, "", ""}},
+		}, "node/node-1", want{explain.Waits, explain.Cordoned, "node/node-1", "spec.unschedulable"}},
 		"an in-use volume that two nodes want": {withCSI, func(c *storagesimtest.Cluster) {
 			c.Apply(strings.NewReplacer("name: web", "name: two", "spec:\n", "spec:\n  nodeName: node-2\n").Replace(mountingPod))
 		}, "pod/two", want{explain.Ill, explain.AttachFailed, "pod/default/web", ""}},

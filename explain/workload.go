@@ -45,9 +45,6 @@ func (x *explainer) workload(kind, ns, name string) error {
 		if x.well {
 			return nil
 		}
-		if w.want == 0 {
-			x.waits(Unknown, "", "scale it up", "it asks for no pods (spec.replicas is 0)")
-		}
 		x.needs(w.actor, "makes its pods")
 		if e, failed := x.lastWarning(kind, w.uid, "FailedCreate"); failed && w.made < w.want {
 			x.ill(FailedCreate, "", "mend what it says", "it cannot make a pod: %s", e.Message)

@@ -182,8 +182,8 @@ type Failure struct { // it is more than an error
 	Nearest, GoesOn, FailsWith string
 
 	log     *trace.Log
-	told    int                    // the number of its last records that the story tells
-	tell    func(width int) string // tells the story in lines of a width; nil if there is none
+	told    int                        // the number of its last records that the story tells
+	tell    func(trace.Telling) string // tells the story; nil if there is none
 	acts    int                    // how many there are, with those left out
 	choices []uint32
 	needs   []string
@@ -206,7 +206,10 @@ const hang = 2
 
 // Text returns what Error does, in lines of a width, but for the line that repeats the failure, which is there to be copied. 0 wraps
 // nothing.
-func (f *Failure) Text(width int) string {
+func (f *Failure) Text(width int) string { return f.TextOf(width, nil) }
+
+// TextOf returns what Text does, with the story told only of what keep chooses; nil chooses all.
+func (f *Failure) TextOf(width int, keep func(trace.Entry) bool) string {
 	lines := strings.SplitAfter(f.reasons(), "\n")
 	for i, line := range lines {
 		if !strings.HasPrefix(line, "replay ") {
@@ -216,7 +219,7 @@ func (f *Failure) Text(width int) string {
 	if f.tell == nil {
 		return strings.Join(lines, "") + "the story:\n" + f.Story
 	}
-	return strings.Join(lines, "") + "the story:\n" + f.tell(width)
+	return strings.Join(lines, "") + "the story:\n" + f.tell(trace.Telling{Width: width, Keep: keep})
 }
 
 // reasons returns what stands before the story.
@@ -570,10 +573,11 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf) (f *Failure,
 	return f, nil
 }
 
-// tellingOf returns a function that tells records of a cluster in lines of a width.
-func tellingOf(c *storagesim.Cluster, records []trace.Entry) func(width int) string {
-	return func(width int) string {
-		return c.TellRecords(records, trace.Telling{Width: width, Shorten: c.ShortIDs})
+// tellingOf returns a function that tells records of a cluster, with short identifiers.
+func tellingOf(c *storagesim.Cluster, records []trace.Entry) func(trace.Telling) string {
+	return func(how trace.Telling) string {
+		how.Shorten = c.ShortIDs
+		return c.TellRecords(records, how)
 	}
 }
 

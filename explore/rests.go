@@ -55,9 +55,9 @@ type objects struct {
 	states map[string][]string
 	// partial is set if acts of the user are left out: then not all that is expected comes true.
 	partial bool
-	// story is that of a twin, up to its end, and tell tells the same in lines of a width.
+	// story is that of a twin, up to its end, and tell tells the same as one likes.
 	story string
-	tell  func(width int) string
+	tell  func(trace.Telling) string
 }
 
 // standing says whether an object is as its user wants it.

@@ -234,7 +234,8 @@ func (c *call) pending() {
 
 // tell prints entries of the trace.
 func (c *call) tell(entries []trace.Entry, keep func(trace.Entry) bool) {
-	c.WriteString(trace.Tell(entries, trace.Telling{Start: engine.Start(), Details: true, Keep: keep, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
+	both := func(e trace.Entry) bool { return keep(e) && (c.options.Keep == nil || c.options.Keep(e)) }
+	c.WriteString(trace.Tell(entries, trace.Telling{Start: engine.Start(), Details: true, Keep: both, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
 }
 
 // listedActors returns the cluster's actors, but those that have nothing to do in a cluster

@@ -32,6 +32,8 @@ type Options struct {
 	// AllowFiles are folders whose files -f may name, besides those of the script's
 	// own folder.
 	AllowFiles []string
+	// Keep, if set, chooses of what the outputs of settle, run-for and step tell, beside what a command itself asks for.
+	Keep func(trace.Entry) bool
 	// Missed, if set, is told at the end of each fault of the script that struck nothing.
 	Missed func(fault string)
 	// RecordValues makes the trace keep what only views ask for: see storagesim.Config.

@@ -38,6 +38,7 @@ type exploreOptions struct {
 	accepted    []string
 	stay        bool
 	upstream    bool
+	only        *seen // of what the story of a failure tells
 }
 
 func newExplore() *cobra.Command {
@@ -119,6 +120,7 @@ played does not do the same twice; 130 interrupted.`,
 	flags.StringVar(&o.accept, "accept", "", "`FILE` with the keys of failures that are known, a line each; such a failure exits with 0")
 	flags.StringVar(&o.script, "script", "", "write what was found as a script of storagesim story to `FILE`")
 	flags.BoolVar(&o.upstream, "upstream", false, "fail by the faults of Kubernetes itself, too")
+	o.filter.add(flags)
 	flags.BoolVar(&o.stay, "keep-objects", false, "delete nothing at the end of a run")
 	return cmd
 }
@@ -129,6 +131,11 @@ func (o *exploreOptions) config() (explore.Config, error) {
 	if o.upstream {
 		cfg.Upstream = explore.Fail
 	}
+	only, err := o.filter.seen()
+	if err != nil {
+		return cfg, err
+	}
+	o.only = only
 	switch {
 	case len(o.files) == 0:
 		return cfg, errors.New("nothing to apply: give manifests with -f")
@@ -136,6 +143,8 @@ func (o *exploreOptions) config() (explore.Config, error) {
 		return cfg, errors.New("--csi-endpoint: a driver in another process does not repeat itself; explore it in Go, with explore.Test and csi.Driver")
 	case o.realMounts:
 		return cfg, errors.New("--real-mounts: explored runs keep their files in memory, which the kernel cannot mount")
+	case o.filter.set() && o.format == "json":
+		return cfg, errors.New("-o json has the whole story of a failure; leave --about and --actor out")
 	case o.format != "" && o.format != "text" && o.format != "json":
 		return cfg, fmt.Errorf("-o: unknown format %q: it must be text or json", o.format)
 	case o.runs < 1 || o.first < 1:
@@ -317,7 +326,7 @@ func (o *exploreOptions) report(out io.Writer, report explore.Report, err error)
 		if werr := encoder.Encode(answer); werr != nil {
 			return werr
 		}
-	} else if werr := printFound(out, report, f, o.replay != "", failed && o.accepts(f)); werr != nil {
+	} else if werr := printFound(out, report, f, o.replay != "", failed && o.accepts(f), o.only); werr != nil {
 		return werr
 	}
 	switch {
@@ -362,7 +371,7 @@ func withCode(err error) error {
 	return err
 }
 
-func printFound(out io.Writer, report explore.Report, f *explore.Failure, replayed, accepted bool) error {
+func printFound(out io.Writer, report explore.Report, f *explore.Failure, replayed, accepted bool, only *seen) error {
 	var err error
 	width := terminal.Width(out)
 	say := func(format string, args ...any) {
@@ -374,7 +383,8 @@ func printFound(out io.Writer, report explore.Report, f *explore.Failure, replay
 	case accepted:
 		say("Run %d fails, and that is accepted: %s\n", f.Run, f.Reason())
 	case f != nil: // the key is there to be copied
-		_, err = fmt.Fprintf(out, "%s\nkey %s\n", strings.TrimRight(f.Text(width), "\n"), f.Reason())
+		_, err = fmt.Fprintf(out, "%s\nkey %s\n", strings.TrimRight(f.TextOf(width, only.chosen()), "\n"), f.Reason())
+		err = errors.Join(err, only.check())
 	case replayed:
 		say("Nothing was found in this run.\n")
 	default:

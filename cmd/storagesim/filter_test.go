@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,6 +31,46 @@ func TestAStoryIsToldOfAnObjectOrAnActor(t *testing.T) {
 		require.Empty(t, out)
 		require.Contains(t, errOut, says)
 	}
+}
+
+func TestStoriesOfScriptsExhibitsAndFailuresAreToldOfAnObjectOrAnActor(t *testing.T) {
+	script := file(t, "s.txt", "apply -f pvc.yaml\n----\n\nsettle\n----\n\nget pvc\n----\n")
+	claim := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: NAME}\nspec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: {requests: {storage: 1Gi}}}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(script), "pvc.yaml"), []byte(strings.ReplaceAll(claim, "NAME", "a")+"---\n"+strings.ReplaceAll(claim, "NAME", "b")), 0o600))
+	failing := []string{"explore", "-f", filepath.Dir(script), "--runs", "1"}
+	for name, tt := range map[string]struct {
+		args                []string
+		code                int
+		has, lacks, refuses string
+	}{
+		"a script":   {[]string{"story", script, "--about", "pvc/b"}, 0, "pvc default/b", "pvc default/a", `--about pvc/c: the story does not tell of a pvc default/c (did you mean`},
+		"an exhibit": {[]string{"museum", "3", "--about", "pvc/data"}, 1, "pvc default/data", "creates sc", "--about pvc/c: the story does not tell of a pvc default/c"},
+		"a failure":  {append(failing, "--actor", "user", "--about", "pvc/a"), 1, "creates pvc default/a", "FailedBinding", "--about pvc/c: the story does not tell of a pvc default/c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errOut := command(t, "", tt.args...)
+			require.Equal(t, tt.code, code, errOut)
+			_, told, _ := strings.Cut(out, "the story:")
+			if told == "" {
+				told = out
+			}
+			require.Contains(t, told, tt.has)
+			require.NotContains(t, told, tt.lacks)
+			tt.args[len(tt.args)-1] = "pvc/c"
+			code, _, errOut = command(t, "", tt.args...)
+			require.NotEqual(t, 0, code)
+			require.Contains(t, errOut, tt.refuses)
+			code, _, errOut = command(t, "", append(tt.args[:len(tt.args)-2:len(tt.args)-2], "--actor", "kube-schedule")...)
+			require.NotEqual(t, 0, code)
+			require.Contains(t, errOut, `--actor kube-schedule: the story does not tell of an actor of that name`)
+		})
+	}
+	code, _, errOut := command(t, "", "story", script, "--check", "--actor", "user")
+	require.Equal(t, 2, code)
+	require.Contains(t, errOut, "--about and --actor leave things out")
+	code, _, errOut = command(t, "", append(failing, "-o", "json", "--actor", "user")...)
+	require.Equal(t, 2, code)
+	require.Contains(t, errOut, "-o json has the whole story")
 }
 
 func TestAStoryFoldsNoiseUnlessToldInDetail(t *testing.T) {

@@ -21,6 +21,7 @@ func newMuseum() *cobra.Command {
 	var fixed, find bool
 	var runs int
 	var output string
+	var filter filterOptions
 	cmd := &cobra.Command{
 		Use:   "museum [NUMBER]",
 		Short: "Show bugs of the past, with their fixes taken out",
@@ -49,7 +50,7 @@ Exit codes: 0 nothing was broken; 1 a rule was broken; 2 the command line is wro
 				return usageError{fmt.Errorf("--runs %d: it must be 1 or more", runs)}
 			}
 			if output == "" {
-				return show(cmd.Context(), cmd.OutOrStdout(), e, fixed, find, runs)
+				return show(cmd.Context(), cmd.OutOrStdout(), e, fixed, find, runs, filter)
 			}
 			if err := errors.Join(checkView(output, cmd.OutOrStdout()), checkMuseumView(output, fixed, find)); err != nil {
 				return usageError{err}
@@ -58,6 +59,7 @@ Exit codes: 0 nothing was broken; 1 a rule was broken; 2 the command line is wro
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FORMAT` of the output: "+strings.Join(viewFormats(), ", ")+" (default: text)")
+	filter.add(cmd.Flags())
 	cmd.Flags().BoolVar(&fixed, "fixed", false, "leave the fix in")
 	cmd.Flags().BoolVar(&find, "find", false, "let the explorer look for the bug")
 	cmd.Flags().IntVar(&runs, "runs", museum.DefaultRuns, "how many runs --find makes at most")
@@ -96,9 +98,12 @@ func open(e museum.Exhibit) string {
 }
 
 // show plays or looks for an exhibit and prints what came of it.
-func show(ctx context.Context, out io.Writer, e museum.Exhibit, fixed, find bool, runs int) error {
+func show(ctx context.Context, out io.Writer, e museum.Exhibit, fixed, find bool, runs int, filter filterOptions) error {
+	only, err := filter.seen()
+	if err != nil {
+		return usageError{err}
+	}
 	var report explore.Report
-	var err error
 	if find {
 		report, err = e.Find(ctx, runs, fixed)
 	} else {
@@ -113,8 +118,11 @@ func show(ctx context.Context, out io.Writer, e museum.Exhibit, fixed, find bool
 		return werr
 	}
 	if failed {
-		_, werr := fmt.Fprintln(out, strings.TrimRight(f.Text(terminal.Width(out)), "\n"))
-		return errors.Join(werr, quietError{err})
+		_, werr := fmt.Fprintln(out, strings.TrimRight(f.TextOf(terminal.Width(out), only.chosen()), "\n"))
+		if err := errors.Join(werr, only.check()); err != nil {
+			return err
+		}
+		return quietError{err}
 	}
-	return printFound(out, report, nil, !find, false)
+	return printFound(out, report, nil, !find, false, nil)
 }

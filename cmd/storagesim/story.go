@@ -22,6 +22,7 @@ type storyOptions struct {
 	width        int
 	allow        []string
 	output       string
+	filter       filterOptions
 }
 
 func newStory() *cobra.Command {
@@ -79,6 +80,9 @@ wrong or, with --check, its outputs are, or a fault in it struck nothing; 2 the 
 			if o.write && o.check {
 				return usageError{fmt.Errorf("-w and --check exclude each other")}
 			}
+			if (o.write || o.check) && o.filter.set() {
+				return usageError{errors.New("--about and --actor leave things out, and -w and --check are about the whole story")}
+			}
 			if err := o.checkOutput(cmd.OutOrStdout(), files); err != nil {
 				return usageError{err}
 			}
@@ -93,6 +97,7 @@ wrong or, with --check, its outputs are, or a fault in it struck nothing; 2 the 
 	cmd.Flags().BoolVarP(&o.write, "write", "w", false, "write the outputs into the files instead of printing them")
 	cmd.Flags().BoolVar(&o.check, "check", false, "print nothing and fail if an output differs from the file's")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FORMAT` of the output: "+strings.Join(viewFormats(), ", ")+" (default: the script with its outputs)")
+	o.filter.add(cmd.Flags())
 	cmd.Flags().IntVar(&o.width, "width", 0, widthHelp)
 	cmd.Flags().StringArrayVar(&o.allow, "allow-files", nil, "let scripts read manifests in `DIR` besides their own folder; may be repeated")
 	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the order of events, instead of the script's own")
@@ -111,6 +116,11 @@ func (o storyOptions) play(cmd *cobra.Command, file string) (err error) {
 	case !wide && !o.write && !o.check:
 		options.Width = terminal.TableWidth(cmd.OutOrStdout())
 	}
+	only, err := o.filter.seen()
+	if err != nil {
+		return usageError{err}
+	}
+	options.Keep = only.chosen()
 	name := file
 	if file == "-" {
 		name = "standard input"
@@ -122,7 +132,7 @@ func (o storyOptions) play(cmd *cobra.Command, file string) (err error) {
 		return o.view(cmd, file, name, script, options)
 	}
 	if !o.write && !o.check {
-		return story.Play(cmd.Context(), cmd.OutOrStdout(), name, script, options)
+		return errors.Join(story.Play(cmd.Context(), cmd.OutOrStdout(), name, script, options), only.check())
 	}
 	var played bytes.Buffer
 	err = story.Play(cmd.Context(), &played, name, script, options)
