@@ -56,7 +56,7 @@ const (
 	Unknown Code = "Unknown"
 
 	// ActorDown: a process on the way is down. ActorMissing: it does not run in this cluster at all. ActorIdle: it runs, and works on nothing.
-	// CacheHeld: one of its caches is held back, so it does not hear of changes.
+	// CacheHeld: one of its caches is held back, so it gets no changes.
 	ActorDown    Code = "ActorDown"
 	ActorMissing Code = "ActorMissing"
 	ActorIdle    Code = "ActorIdle"
@@ -264,7 +264,7 @@ func (x *explainer) needs(actor, does string) bool {
 		x.underWay(ActorDown, "actor/"+actor, "%s, which %s, is down until %s", actor, does, x.offset(restart))
 	default:
 		if held := x.Held[actor]; len(held) > 0 {
-			x.ill(CacheHeld, "actor/"+actor, "release it", "%s, which %s, does not hear of %s: its cache is held", actor, does, strings.Join(held, ", "))
+			x.ill(CacheHeld, "actor/"+actor, "release it", "%s, which %s, gets no changes of %s: its cache is held", actor, does, strings.Join(held, ", "))
 		}
 		return true
 	}

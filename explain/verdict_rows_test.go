@@ -201,7 +201,7 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 	}
 }
 
-// Each code is what a test of this package waits for.
+// A test of this package waits for each code.
 func TestEachCodeOfAVerdictIsMetInATest(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "verdict.go", nil, 0)
 	require.NoError(t, err)

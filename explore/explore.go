@@ -184,7 +184,7 @@ type Failure struct { // it is more than an error
 	log     *trace.Log
 	told    int                        // the number of its last records that the story tells
 	tell    func(trace.Telling) string // tells the story; nil if there is none
-	acts    int                    // how many there are, with those left out
+	acts    int                        // how many there are, with those left out
 	choices []uint32
 	needs   []string
 	once    bool // it did not fail so when it was repeated

@@ -168,6 +168,7 @@ func TestKubectlWorksAsOnACluster(t *testing.T) {
 
 func TestKubectlWatches(t *testing.T) {
 	s := newSession(t)
+	s.run("$ kubectl apply -f claim.yaml")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "kubectl", "get", "pvc", "-w", "--no-headers", "-o", "custom-columns=NAME:.metadata.name,PHASE:.status.phase")
@@ -176,16 +177,17 @@ func TestKubectlWatches(t *testing.T) {
 	lines, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	s.run("$ kubectl apply -f claim.yaml -f pod.yaml")
+	out := bufio.NewScanner(lines)
+	require.True(t, out.Scan(), "the list comes first, and the watch goes on from there")
+	got := []string{out.Text()}
+	s.run("$ kubectl apply -f pod.yaml")
 	s.run("$ settle")
-	var got []string
-	for out := bufio.NewScanner(lines); out.Scan(); {
+	for out.Scan() {
 		got = append(got, out.Text())
 		if strings.HasSuffix(out.Text(), "Bound") {
 			break
 		}
 	}
-	require.NotEmpty(t, got)
 	assert.Equal(t, "data   Pending", got[0])
 	assert.Equal(t, "data   Bound", got[len(got)-1])
 	cancel()
