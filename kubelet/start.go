@@ -141,7 +141,30 @@ func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]vo
 		}
 		mounts = append(mounts, cm)
 	}
-	return mounts, nil
+	return mounts, k.addSources(mounts)
+}
+
+// addSources adds to the mounts of a container what the node has mounted at their volumes' paths, if that is no directory
+// of its own disk. A container sees it, as the output of mount and df.
+func (k *kubelet) addSources(mounts []shell.Mount) error {
+	if len(mounts) == 0 {
+		return nil
+	}
+	table, err := k.cfg.Mounter.List()
+	if err != nil {
+		return fmt.Errorf("cannot list the node's mounts: %w", err)
+	}
+	for _, on := range table {
+		if on.Type == "" || on.Type == "none" {
+			continue
+		}
+		for i := range mounts {
+			if mounts[i].VolumePath == on.Path {
+				mounts[i].Source, mounts[i].FSType = on.Device, on.Type
+			}
+		}
+	}
+	return nil
 }
 
 // checkSubPath refuses a path that does not stay in its volume.

@@ -14,7 +14,6 @@
 // first, and starts operations. An operation is a task of its own that waits for the attacher. A volume has one
 // operation at a time, unless its access modes allow several nodes. After an error an operation waits 500 ms, then
 // twice as long each time, up to 2 min 2 s.
-// time, up to 2 min 2 s.
 //
 // A volume is detached only when its node's kubelet has said, in status.volumesInUse,
 // that it is unmounted. It is first taken from status.volumesAttached, so that the

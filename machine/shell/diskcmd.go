@@ -34,7 +34,8 @@ func df(p *Process) error {
 		size, used, err := p.space(name, m)
 		free := max(0, size-used)
 		percent := (used*100 + used + free - 1) / max(1, used+free)
-		errs = append(errs, err, p.printf("/dev/disk %d %d %d %d%% %s\n", size, used, free, percent, m.ContainerPath))
+		source, _ := m.device()
+		errs = append(errs, err, p.printf("%s %d %d %d %d%% %s\n", source, size, used, free, percent, m.ContainerPath))
 	}
 	return errors.Join(errs...)
 }

@@ -26,6 +26,22 @@ type Mount struct {
 	// SubPath is the part of the volume that is mounted; empty for all of it.
 	SubPath  string `json:"subPath,omitempty"`
 	ReadOnly bool   `json:"readOnly,omitempty"`
+	// Source and FSType are the device and the type of the mount at VolumePath, as mount(8) takes them:
+	// "192.168.203.110:/data/nfs" and "nfs". Empty for a directory of the node's own disk.
+	Source string `json:"source,omitempty"`
+	FSType string `json:"fsType,omitempty"`
+}
+
+// device returns the source and the file system type that mount and df print. A disk of the node has
+// no name here. The NFS client of a Linux node finds the version itself, and the mount's type is then nfs4.
+func (m Mount) device() (source, fsType string) {
+	switch m.FSType {
+	case "":
+		return "/dev/disk", "ext4"
+	case "nfs":
+		return m.Source, "nfs4"
+	}
+	return m.Source, m.FSType
 }
 
 // FindMount returns the mount that name is in, and the rest of name: "/" for the volume

@@ -264,7 +264,8 @@ func mount(p *Process) error {
 		if m.ReadOnly {
 			mode = "ro"
 		}
-		errs = append(errs, p.printf("/dev/disk on %s type ext4 (%s,relatime)\n", path.Clean(m.ContainerPath), mode))
+		source, fsType := m.device()
+		errs = append(errs, p.printf("%s on %s type %s (%s,relatime)\n", source, path.Clean(m.ContainerPath), fsType, mode))
 	}
 	return errors.Join(errs...)
 }
