@@ -22,6 +22,7 @@ const (
 	exitError = 1 // something is wrong with the input, or went wrong
 	exitUsage = 2 // the command line is
 
+	exitNotThere    = 3 // run: what --wait waits for is not there in time
 	exitUpstream    = 4 // explore: a run fails by a fault of Kubernetes itself
 	exitNotReached  = 5 // explore: the replay line does not fit the manifests
 	exitNotRepeated = 6 // explore: what is played does not do the same twice

@@ -61,6 +61,7 @@ type runOptions struct {
 	output  string
 	keep    string
 	passing time.Duration
+	wait    time.Duration
 	width   int
 	verbose bool
 	filter  filterOptions
@@ -112,8 +113,14 @@ their own, in which all mounts end with them:
 
   unshare --mount storagesim run -f manifests/ --real-mounts --csi-command 'DRIVER {socket}'
 
+--wait is for scripts: at rest, it lets virtual time pass until each claim is Bound,
+each pod is ready or has succeeded, and each StatefulSet, Deployment, DaemonSet and Job
+is complete. What is not there in time is named on standard error, with the reason.
+
 Exit codes: 0 all well; 1 something in the manifests is wrong, or was refused, or
-the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.`,
+the cluster does not come to rest; 2 the command line is wrong, or there is nothing
+that --wait could wait for; 3 something that --wait waits for is not there in time;
+130 interrupted.`,
 		Example: `  # A claim and a pod on two nodes: the story, then the tables.
   storagesim run -f claim.yaml -f pod.yaml --nodes node-1,node-2
 
@@ -178,6 +185,9 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 			if err == nil && o.keep == "" && cmd.Flags().Changed("keep") {
 				err = errors.New("--keep: name a directory, new or empty")
 			}
+			if err == nil && o.wait <= 0 && cmd.Flags().Changed("wait") {
+				err = fmt.Errorf("--wait %s: the time must be more than 0", o.wait)
+			}
 			if err != nil {
 				return usageError{err}
 			}
@@ -192,6 +202,7 @@ the cluster does not come to rest; 2 the command line is wrong; 130 interrupted.
 	o.filter.add(flags)
 	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR`, which must be new or empty, and keep them")
 	flags.IntVar(&o.width, "width", 0, widthHelp)
+	flags.DurationVar(&o.wait, "wait", 0, "virtual `TIME` in which claims must be Bound, pods ready, workloads complete, for example 10m")
 	flags.DurationVar(&o.passing, "for", 0, "virtual `TIME` to let pass after the cluster has come to rest, for example 5m")
 	return cmd
 }
@@ -369,6 +380,11 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 	if len(objects) == 0 {
 		return unknown
 	}
+	if o.wait > 0 {
+		if err := canWait(objects); err != nil {
+			return usageError{errors.Join(err, unknown)}
+		}
+	}
 	c, end, err := o.cluster(ctx, storagesim.Config{Seed: o.seed, Dir: o.keep, RecordValues: o.output == html || o.output == "trace"}, errOut)
 	defer func() { err = end(err) }()
 	if err != nil {
@@ -378,7 +394,14 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return errors.Join(err, o.print(out, c))
+	err = errors.Join(err, o.print(out, c))
+	if o.wait > 0 {
+		// What was refused is a mistake in the manifests, and comes first.
+		if late := tellBehind(errOut, c, o.wait, terminal.Width(errOut)); err == nil {
+			return late
+		}
+	}
+	return err
 }
 
 // cluster makes the cluster that the flags describe, and cfg completes, starts the drivers of
@@ -497,6 +520,11 @@ func (o *runOptions) play(ctx context.Context, c *storagesim.Cluster, objects []
 	refused := applyAll(c, objects, errOut)
 	if err := c.Settle(); err != nil {
 		return errors.Join(err, refused)
+	}
+	if o.wait > 0 {
+		if err := wait(c, o.wait); err != nil {
+			return errors.Join(err, refused)
+		}
 	}
 	return errors.Join(c.RunFor(o.passing), refused)
 }
