@@ -24,7 +24,7 @@ import (
 
 // goal is the state that --wait waits for in an object of a kind.
 type goal struct {
-	// state is the object's state in words, and there whether it is what is waited for.
+	// state is the state of the object in words, and there says whether the wait for it is over.
 	state string
 	there bool
 }
