@@ -175,7 +175,8 @@ func (c *Cluster) addActor(name string, f control.Factory) error {
 // startsLate reports whether an actor starts after all others are at rest, so that it does not
 // change the order in which a seed starts the others.
 func startsLate(actor string) bool {
-	return actor == NamespaceDeletion || actor == VACProtection || actor == ResourceQuotas || actor == Disruption || actor == Deployments || actor == ReplicaSets
+	late := []string{NamespaceDeletion, VACProtection, ResourceQuotas, Disruption, Deployments, ReplicaSets, DaemonSets}
+	return slices.Contains(late, actor)
 }
 
 // Close ends the actors and the machines' faults, waits until programs (AddProgram) have returned,

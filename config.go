@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/controllers/daemonset"
 	"github.com/storagesim/storagesim/controllers/deployment"
 	"github.com/storagesim/storagesim/controllers/disruption"
 	"github.com/storagesim/storagesim/controllers/garbagecollector"
@@ -73,6 +74,8 @@ const (
 	// an object.
 	Deployments = deployment.ActorName
 	ReplicaSets = replicaset.ActorName
+	// DaemonSets keeps a pod of each DaemonSet on each node that it fits. It makes no step in a cluster without one.
+	DaemonSets = daemonset.ActorName
 	// SnapshotController binds VolumeSnapshots and their contents. Cluster.InstallSnapshots starts it.
 	SnapshotController = snapshotcontroller.ActorName
 )
@@ -83,6 +86,7 @@ func actorNames() []string {
 	return []string{
 		PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, AttachDetach, Scheduler,
 		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion, VACProtection, ResourceQuotas, Disruption, Deployments, ReplicaSets,
+		DaemonSets,
 	}
 }
 

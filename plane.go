@@ -11,6 +11,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/controllers/daemonset"
 	"github.com/storagesim/storagesim/controllers/deployment"
 	"github.com/storagesim/storagesim/controllers/disruption"
 	"github.com/storagesim/storagesim/controllers/garbagecollector"
@@ -95,6 +96,8 @@ func (cfg Config) factory(name string) control.Factory {
 		return deployment.New()
 	case ReplicaSets:
 		return replicaset.New()
+	case DaemonSets:
+		return daemonset.New()
 	}
 	panic("there is no actor " + name) // cannot happen: each name of actorNames is above
 }

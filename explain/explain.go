@@ -123,7 +123,7 @@ type World struct {
 }
 
 // ErrKind is the error for objects of any other kind.
-var ErrKind = errors.New("what can be explained: pods, claims (pvc), volumes (pv), storage classes (sc), nodes, volumeattachments, StatefulSets, Deployments, ReplicaSets, " +
+var ErrKind = errors.New("what can be explained: pods, claims (pvc), volumes (pv), storage classes (sc), nodes, volumeattachments, StatefulSets, Deployments, ReplicaSets, DaemonSets, " +
 	"volumesnapshots, their contents and volumegroupsnapshots")
 
 // Object says why an object is as it is. kind is the API's kind; namespace is "" for objects without one. It returns ErrKind for
@@ -144,7 +144,7 @@ func (x *explainer) object(kind, namespace, name string) error {
 		return x.storageClass(name)
 	case "Pod":
 		return x.pod(namespace, name)
-	case "StatefulSet", "Deployment", "ReplicaSet":
+	case "StatefulSet", "Deployment", "ReplicaSet", "DaemonSet":
 		return x.workload(kind, namespace, name)
 	case "Node":
 		return x.node(name)

@@ -168,6 +168,18 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			c.Settle()
 			c.Apply(plainSet)
 		}, "statefulset/db", want{explain.Ill, explain.FailedCreate, "statefulset/default/db", ""}},
+		"the DaemonSet controller is stopped": {empty, func(c *storagesimtest.Cluster) {
+			c.Stop(storagesim.DaemonSets)
+			c.Apply(agents("{}"))
+		}, "ds/agent", want{explain.Ill, explain.ActorDown, "actor/daemonset-controller", ""}},
+		"a DaemonSet is for no node": {empty, func(c *storagesimtest.Cluster) { c.Apply(agents("{no: where}")) }, "ds/agent",
+			want{explain.Waits, explain.NoNodeFits, "daemonset/default/agent", ""}},
+		"a quota ends a DaemonSet at one of two": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(strings.Replace(quota, `"2"`, `"1"`, 1))
+			c.Settle()
+			c.Apply(agents("{}"))
+		}, "ds/agent", want{explain.Ill, explain.FailedCreate, "daemonset/default/agent", ""}},
+		"all is well with the DaemonSet": {empty, func(c *storagesimtest.Cluster) { c.Apply(agents("{}")) }, "ds/agent", want{explain.Well, explain.Fine, "", ""}},
 		"a pod names a claim that does not exist": {empty, func(c *storagesimtest.Cluster) { c.Apply(explainPod("web", "", "ghost")) }, "pod/web",
 			want{explain.Ill, explain.ClaimMissing, "pvc/default/ghost", "spec.volumes"}},
 		"a pod has gates": {empty, func(c *storagesimtest.Cluster) {
@@ -303,6 +315,12 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			assert.NotContains(t, why.Text, "2562047", "a process that is stopped starts at no time")
 		})
 	}
+}
+
+// agents returns the manifest of a DaemonSet with a nodeSelector.
+func agents(nodeSelector string) string {
+	return "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: agent}\nspec:\n  selector: {matchLabels: {app: agent}}\n  template:\n    metadata: {labels: {app: agent}}\n    spec: {nodeSelector: " +
+		nodeSelector + ", containers: [{name: c, image: busybox}]}\n"
 }
 
 // grow asks for more of claim data.

@@ -10,16 +10,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/controllers/daemonset"
 	"github.com/storagesim/storagesim/controllers/deployment"
 	"github.com/storagesim/storagesim/controllers/replicaset"
 	"github.com/storagesim/storagesim/controllers/statefulset"
 )
 
-// workload is a StatefulSet, Deployment or ReplicaSet as its explanation sees it.
+// workload is a StatefulSet, Deployment, ReplicaSet or DaemonSet as its explanation sees it.
 type workload struct {
 	kind, name, actor string
 	uid               types.UID
 	paused            bool
+	unseen            bool // its controller has not looked at its present generation
 	want, made, ready int32
 	updated           int32
 	template          *v1.PodTemplateSpec
@@ -36,7 +38,7 @@ func (x *explainer) workload(kind, ns, name string) error {
 	ref := w.ref(ns)
 	return x.within(ref, func() error {
 		x.found.Objects = append(x.found.Objects, ref)
-		x.is(w.ready >= w.want && w.updated >= w.want && !w.paused, "%d of %d ready", w.ready, w.want)
+		x.is(w.ready >= w.want && w.updated >= w.want && !w.paused && !w.unseen && (w.want > 0 || kind != "DaemonSet"), "%d of %d ready", w.ready, w.want)
 		x.say("%s %s/%s has %d of %d pods, %d of them ready", strings.ToLower(kind), ns, name, w.made, w.want, w.ready)
 		if w.paused {
 			x.waits(Paused, "", "resume the rollout", "its rollout is paused (spec.paused)")
@@ -44,6 +46,9 @@ func (x *explainer) workload(kind, ns, name string) error {
 		x.events(ref, kind, w.uid, "")
 		if x.well {
 			return nil
+		}
+		if kind == "DaemonSet" && w.want == 0 && !w.unseen {
+			x.waits(NoNodeFits, "", "give a node the labels that its nodeSelector and affinity ask for, or tolerate the nodes' taints", "no node fits it")
 		}
 		x.needs(w.actor, "makes its pods")
 		if e, failed := x.lastWarning(kind, w.uid, "FailedCreate"); failed && w.made < w.want {
@@ -74,6 +79,16 @@ func (x *explainer) readWorkload(kind, ns, name string) (workload, error) {
 		}
 		w.actor, w.uid, w.want, w.made, w.ready, w.template = deployment.ActorName, d.UID, replicas(d.Spec.Replicas), d.Status.Replicas, d.Status.ReadyReplicas, &d.Spec.Template
 		w.updated, w.paused = d.Status.UpdatedReplicas, d.Spec.Paused && d.Status.UpdatedReplicas < w.want
+	case "DaemonSet":
+		set, err := x.Client.AppsV1().DaemonSets(ns).Get(x.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return w, err
+		}
+		w.actor, w.uid, w.want, w.made, w.ready, w.template = daemonset.ActorName, set.UID, set.Status.DesiredNumberScheduled, set.Status.CurrentNumberScheduled, set.Status.NumberReady, &set.Spec.Template
+		w.updated, w.unseen = set.Status.UpdatedNumberScheduled, set.Status.ObservedGeneration < set.Generation
+		if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
+			w.updated = w.want // it keeps its old pods
+		}
 	default:
 		rs, err := x.Client.AppsV1().ReplicaSets(ns).Get(x.ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -143,6 +158,8 @@ func (x *explainer) workloadsOf(claim *v1.PersistentVolumeClaim) (found []worklo
 		switch o := obj.(type) {
 		case *appsv1.Deployment:
 			w.kind, w.template, at = "Deployment", &o.Spec.Template, o
+		case *appsv1.DaemonSet:
+			w.kind, w.template, at = "DaemonSet", &o.Spec.Template, o
 		case *appsv1.StatefulSet:
 			w.kind, w.template, at = "StatefulSet", &o.Spec.Template, o
 		case *appsv1.ReplicaSet:

@@ -26,7 +26,7 @@ func namesOf(kind metav1.APIResource) []string {
 
 // explained are the kinds that can be explained.
 var explained = []string{
-	"PersistentVolumeClaim", "PersistentVolume", "Pod", "StorageClass", "Node", "VolumeAttachment", "StatefulSet", "Deployment", "ReplicaSet",
+	"PersistentVolumeClaim", "PersistentVolume", "Pod", "StorageClass", "Node", "VolumeAttachment", "StatefulSet", "Deployment", "ReplicaSet", "DaemonSet",
 }
 
 func TestEveryKindHasTheSameNamesAtEveryEntranceOfTheLibrary(t *testing.T) {

@@ -52,6 +52,7 @@ func known(actor string) (Lane, bool) {
 		"statefulset-controller":                      {Name: "StatefulSets", Kind: Controller},
 		"deployment-controller":                       {Name: "Deployments", Kind: Controller},
 		"replicaset-controller":                       {Name: "ReplicaSets", Kind: Controller},
+		"daemonset-controller":                        {Name: "DaemonSets", Kind: Controller},
 		"namespace-controller":                        {Name: "namespaces", Kind: Controller},
 		"resourcequota-controller":                    {Name: "quotas", Kind: Controller},
 		"disruption-controller":                       {Name: "disruption", Kind: Controller},

@@ -45,6 +45,7 @@ var controllerNames = []controllerName{
 	{"disruption", storagesim.Disruption, "disruption-controller"},
 	{"deployment", storagesim.Deployments, "deployment-controller"},
 	{"replicaset", storagesim.ReplicaSets, "replicaset-controller"},
+	{"daemonset", storagesim.DaemonSets, "daemonset-controller"},
 	{"snapshot-controller", storagesim.SnapshotController, ""},
 }
 

@@ -610,7 +610,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 // listed names the resources in the tables, and snapshotsListed those added if there are
 // snapshots.
 const (
-	listed          = "sc,pv,pvc,sts,pods,va"
+	listed          = "sc,pv,pvc,sts,deploy,ds,pods,va"
 	snapshotsListed = ",volumesnapshots,volumesnapshotcontents"
 )
 
@@ -622,11 +622,11 @@ func listAll(out io.Writer, view tables.View) error {
 	}
 	for _, obj := range view.Objects {
 		switch obj.(type) {
-		case *storagev1.StorageClass, *v1.PersistentVolume, *v1.PersistentVolumeClaim, *appsv1.StatefulSet, *v1.Pod, *storagev1.VolumeAttachment:
+		case *storagev1.StorageClass, *v1.PersistentVolume, *v1.PersistentVolumeClaim, *appsv1.StatefulSet, *appsv1.Deployment, *appsv1.DaemonSet, *v1.Pod, *storagev1.VolumeAttachment:
 			return view.Get(out, tables.Options{AllNamespaces: true}, names)
 		}
 	}
-	text := "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Pods and VolumeAttachments; there are none."
+	text := "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Deployments, DaemonSets, Pods and VolumeAttachments; there are none."
 	_, err := fmt.Fprintln(out, prose.Wrap(text, view.Width, 2))
 	return err
 }

@@ -41,9 +41,9 @@ var register = slices.Concat(kinds, scheduling, containers, security, volumeType
 
 var kinds = []*Gap{
 	{
-		Kinds:   []string{"ReplicationController", "DaemonSet", "Job", "CronJob"},
+		Kinds:   []string{"ReplicationController", "Job", "CronJob"},
 		Cluster: "creates pods for it",
-		Here:    "no pods are created: there is no controller for this kind, only for StatefulSets, ReplicaSets and Deployments",
+		Here:    "no pods are created: there is no controller for this kind, only for StatefulSets, ReplicaSets, Deployments and DaemonSets",
 	},
 	{
 		Kinds:   []string{"HorizontalPodAutoscaler"},

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -164,7 +165,21 @@ func Deployments() Kind {
 
 // DaemonSets returns the defaults and preparation of daemonsets.
 func DaemonSets() Kind {
-	return workload(func(set *appsv1.DaemonSet) { defaultDaemonSet(&set.Spec) })
+	return Of[*appsv1.DaemonSet]{
+		Default: func(set *appsv1.DaemonSet) { defaultDaemonSet(&set.Spec) },
+		Create: func(set *appsv1.DaemonSet, _ metav1.Time) {
+			dropDisabledPodFields(&set.Spec.Template.Spec)
+			setTemplateGeneration(set, max(templateGeneration(set), 1))
+		},
+		Update: func(set, old *appsv1.DaemonSet) {
+			dropDisabledPodFields(&set.Spec.Template.Spec)
+			n := templateGeneration(old)
+			if !apiequality.Semantic.DeepEqual(&set.Spec.Template, &old.Spec.Template) {
+				n++
+			}
+			setTemplateGeneration(set, n)
+		},
+	}.Kind()
 }
 
 // ReplicaSets returns the defaults and preparation of replicasets.

@@ -1,6 +1,9 @@
 package strategy
 
 import (
+	"maps"
+	"strconv"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -67,4 +70,19 @@ func PodTemplate(obj runtime.Object) *v1.PodTemplateSpec {
 		return &o.Spec.Template
 	}
 	return nil
+}
+
+// templateGeneration returns how often a DaemonSet's template has changed, which its annotation says; 0 if it does not. Clients cannot set it once the object exists.
+// Upstream: registry/apps/daemonset/strategy.go PrepareForUpdate, apis/apps/v1/conversion.go, v1.37.
+func templateGeneration(set *appsv1.DaemonSet) int64 {
+	n, err := strconv.ParseInt(set.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func setTemplateGeneration(set *appsv1.DaemonSet, n int64) {
+	set.Annotations = maps.Clone(set.Annotations) // it may be that of the object before
+	metav1.SetMetaDataAnnotation(&set.ObjectMeta, appsv1.DeprecatedTemplateGeneration, strconv.FormatInt(n, 10))
 }
