@@ -9,6 +9,10 @@
 // the same indentation (tabs that all lines begin with may be left out); a line
 // "..." skips any number of lines.
 // With -update, lines that differ only in white space are taken from the file.
+//
+// A comment "from FILE func NAME", or "func TYPE.NAME" for a method, or "type NAME", quotes a whole
+// declaration, from its comment to its closing brace, and leaves nothing out. With -update it is
+// written anew. A function that was renamed is an error.
 package docs
 
 import (
@@ -25,7 +29,7 @@ import (
 var update = flag.Bool("update", false, "take the white space of quoted lines from the files they are quoted from")
 
 var (
-	quote = regexp.MustCompile("(?ms)^<!-- from (\\S+) -->\n```\\w*\n(.*?)^```$")
+	quote = regexp.MustCompile("(?ms)^<!-- from (\\S+)(?: (func|type) (\\S+))? -->\n```\\w*\n(.*?)^```$")
 	fence = regexp.MustCompile("(?m)^```\\w+$")
 	link  = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 )
@@ -54,7 +58,11 @@ func TestWhatDocumentsQuoteIsWhatTestsRun(t *testing.T) {
 		}
 		for _, m := range quote.FindAllStringSubmatch(string(text), -1) {
 			quotes++
-			require.True(t, says(source(t, file, m[1]), lines(m[2])), "%s quotes what %s does not say:\n%s", file, m[1], m[2])
+			if m[2] != "" {
+				require.Equal(t, strings.Join(declaration(t, file, m[1], m[2], m[3]), "\n"), strings.TrimSuffix(m[4], "\n"), "%s: %s of %s; go test ./docs -update takes it from there", file, m[3], m[1])
+				continue
+			}
+			require.True(t, says(source(t, file, m[1]), lines(m[4])), "%s quotes what %s does not say:\n%s", file, m[1], m[4])
 		}
 	}
 	require.Greater(t, quotes, 3)
@@ -64,7 +72,11 @@ func TestWhatDocumentsQuoteIsWhatTestsRun(t *testing.T) {
 func mended(t *testing.T, text string) string {
 	return quote.ReplaceAllStringFunc(text, func(block string) string {
 		m := quote.FindStringSubmatch(block)
-		whole, part := source(t, "a document", m[1]), lines(m[2])
+		if m[2] != "" {
+			head, _, _ := strings.Cut(block, "```")
+			return head + "```go\n" + strings.Join(declaration(t, "a document", m[1], m[2], m[3]), "\n") + "\n```"
+		}
+		whole, part := source(t, "a document", m[1]), lines(m[4])
 		if says(whole, part) {
 			return block
 		}
@@ -73,7 +85,7 @@ func mended(t *testing.T, text string) string {
 				part[i] = whole[at]
 			}
 		}
-		return strings.Replace(block, m[2], strings.Join(part, "\n")+"\n", 1)
+		return strings.Replace(block, m[4], strings.Join(part, "\n")+"\n", 1)
 	})
 }
 
