@@ -109,7 +109,7 @@ func (c *Cluster) switchOff(node string) error {
 	c.off[node] = true
 	for _, actor := range c.onNode[node] {
 		if !c.stopped(actor) {
-			err = errors.Join(err, c.engine.Stop(actor))
+			err = errors.Join(err, c.engine.SwitchOff(actor))
 		}
 	}
 	c.containers[node].SwitchOff()

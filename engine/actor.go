@@ -41,6 +41,7 @@ type actor struct {
 	follows   map[string]bool // resources it has caches of, in any life
 	down      bool
 	stopped   bool          // until Start
+	off       bool          // stopped because its machine was switched off
 	restart   time.Time     // when it starts again, if it is down
 	downtime  time.Duration // of the next crash
 	unawaited bool          // Settle does not wait for the next restart

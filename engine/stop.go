@@ -9,7 +9,13 @@ import (
 
 // Stop ends an actor's process, which stays down until Start. During a step it ends
 // right after the step. An actor that is down already does not start again by itself.
-func (e *Engine) Stop(name string) error {
+func (e *Engine) Stop(name string) error { return e.end(name, false) }
+
+// SwitchOff is Stop for an actor whose machine is switched off, which its record says.
+func (e *Engine) SwitchOff(name string) error { return e.end(name, true) }
+
+// end ends an actor's process until Start.
+func (e *Engine) end(name string, off bool) error {
 	a, err := e.actor(name)
 	switch {
 	case err != nil:
@@ -19,7 +25,7 @@ func (e *Engine) Stop(name string) error {
 	case a.stopped:
 		return fmt.Errorf("actor %q is stopped already", name)
 	}
-	a.stopped = true
+	a.stopped, a.off = true, off
 	e.doomed = append(e.doomed, a)
 	if !e.busy {
 		e.endStep()
@@ -53,7 +59,7 @@ func (a *actor) halt() {
 	a.life++ // what would have started it again is void
 	a.restart = time.Time{}
 	a.downtime, a.unawaited, a.ended = 0, false, false
-	a.engine.record(a.name, trace.Stopped{})
+	a.engine.record(a.name, trace.Stopped{Off: a.off})
 }
 
 // startAfter starts an actor that is down, unless it is stopped before.

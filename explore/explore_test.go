@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -211,6 +212,10 @@ func TestATestFailsWithWhatDidNotHoldTheStoryAndALineThatRepeatsIt(t *testing.T)
 	require.Equal(t, 1, strings.Count(o.fatal, "\nthe story:\n"))
 	require.Contains(t, o.fatal, "updates pvc default/b status")
 	require.Positive(t, cleaned.Load())
+
+	paged := &outer{TB: t}
+	explore.Test(paged, explore.Config{Runs: 2000, Workers: 1, Expect: threeWait, Page: func(io.Writer, *explore.Failure) error { return nil }}, scenario)
+	require.Contains(t, paged.fatal, "go test -run '^TestOfSomebody$/^else$' . (with -artifacts -outputdir DIR it leaves a page)\n")
 
 	t.Setenv(explore.ReplayVariable, line[1])
 	again := &outer{TB: t}

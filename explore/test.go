@@ -115,6 +115,9 @@ func fail(t testing.TB, cfg Config, err error) {
 	again := ""
 	if f, ok := errors.AsType[*Failure](err); ok {
 		again = fmt.Sprintf("; this repeats it: %s='%s' go test -run '%s' .", ReplayVariable, f.Plan, seedtest.Pattern(t.Name()))
+		if cfg.Page != nil && !keepsArtifacts() {
+			again += " (with -artifacts -outputdir DIR it leaves a page)"
+		}
 	}
 	t.Fatalf("exploration failed%s\n%s%s", again, keepPage(t, cfg, err), textOf(err))
 }
@@ -122,8 +125,7 @@ func fail(t testing.TB, cfg Config, err error) {
 // keepPage writes the page of a failure to the test's artifacts, and returns a line that says where.
 func keepPage(t testing.TB, cfg Config, err error) string {
 	f, ok := errors.AsType[*Failure](err)
-	kept := flag.Lookup("test.artifacts")
-	if !ok || cfg.Page == nil || f.log == nil || kept == nil || kept.Value.String() != "true" {
+	if !ok || cfg.Page == nil || f.log == nil || !keepsArtifacts() {
 		return ""
 	}
 	name := filepath.Join(t.ArtifactDir(), "page.html")
@@ -131,6 +133,12 @@ func keepPage(t testing.TB, cfg Config, err error) string {
 		return fmt.Sprintf("its page cannot be written: %v\n", err)
 	}
 	return fmt.Sprintf("its page is %s\n", name)
+}
+
+// keepsArtifacts reports whether go test was told to keep what tests leave.
+func keepsArtifacts() bool {
+	kept := flag.Lookup("test.artifacts")
+	return kept != nil && kept.Value.String() == "true"
 }
 
 func writePage(name string, cfg Config, f *Failure) error {

@@ -161,7 +161,10 @@ func (h Held) String() string {
 }
 
 // Stopped says that an actor's process was ended until Cluster.Start.
-type Stopped struct{}
+type Stopped struct {
+	// Off is set if its machine was switched off, with which containers and mounts end, too.
+	Off bool
+}
 
 // Topic implements Record.
 func (Stopped) Topic() string  { return "fault" }

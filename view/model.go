@@ -107,6 +107,8 @@ type Step struct {
 	Mount    *Mount    `json:"mount,omitempty"`
 	File     *File     `json:"file,omitempty"`
 	Command  *Command  `json:"command,omitempty"`
+	// Off is set if a process ends because its machine is switched off: the mounts there are gone.
+	Off bool `json:"off,omitempty"`
 	// For is the time for which a process is down, a cache is held or a retry waits, in milliseconds.
 	For int64 `json:"for,omitempty"`
 }

@@ -215,7 +215,7 @@ func (b *builder) trouble(s *Step, record trace.Record) {
 	case trace.Crashed:
 		s.Kind, s.For = "down", r.Downtime.Milliseconds()
 	case trace.Stopped:
-		s.Kind = "down"
+		s.Kind, s.Off = "down", r.Off
 	case trace.Panicked:
 		s.Kind, s.For = "down", r.Restart.Milliseconds()
 		b.about(s, r.About)

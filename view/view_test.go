@@ -104,7 +104,7 @@ func run() []trace.Entry {
 		entry(time.Second, "kubelet/node-1", write("patch", "status", 8, pod("node-1", "Running"), pod("node-2", "Running"))),
 		entry(time.Second, "kubelet/node-1", trace.Crashed{Downtime: time.Minute}),
 		entry(time.Second, "kubelet/node-1", trace.Restarted{}),
-		entry(time.Second, "kubelet/node-1", trace.Stopped{}),
+		entry(time.Second, "kubelet/node-1", trace.Stopped{Off: true}),
 		entry(time.Second, "mine", trace.Panicked{Doing: "Provision", About: about, Value: "nil", At: "a.go:1", Restart: time.Second}),
 		entry(time.Second, "mine", trace.Blocks{Doing: "Provision", About: about, Took: time.Minute}),
 		entry(time.Second, "program", trace.Exited{Err: errors.New("no"), Restart: time.Second}),

@@ -20,6 +20,8 @@ import (
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/terminal"
+	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/view"
 )
 
 // exploreOptions are the flags of explore.
@@ -103,6 +105,9 @@ played does not do the same twice; 130 interrupted.`,
 			if err != nil {
 				return usageError{err}
 			}
+			if err := checkView(o.format, cmd.OutOrStdout()); err != nil {
+				return usageError{err}
+			}
 			return o.explore(cmd.Context(), cfg, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -116,7 +121,7 @@ played does not do the same twice; 130 interrupted.`,
 	flags.StringSliceVar(&o.except, "except", nil, "rules that need not hold: "+strings.Join(explore.BuiltInRules(), ", "))
 	flags.StringSliceVar(&o.expect, "expect", nil, "`OBJECT=STATE` of what does not work in the plain run and is meant so, for example pvc/spare=Pending")
 	flags.StringVar(&o.replay, "replay", "", "repeat the run of this `LINE` alone")
-	flags.StringVarP(&o.format, "output", "o", "", "`FORMAT` of the output: json, or text (the default)")
+	flags.StringVarP(&o.format, "output", "o", "", "`FORMAT` of the output: text (the default), json, or with --replay "+strings.Join(viewFormats(), ", "))
 	flags.StringVar(&o.accept, "accept", "", "`FILE` with the keys of failures that are known, a line each; such a failure exits with 0")
 	flags.StringVar(&o.script, "script", "", "write what was found as a script of storagesim story to `FILE`")
 	flags.BoolVar(&o.upstream, "upstream", false, "fail by the faults of Kubernetes itself, too")
@@ -124,6 +129,12 @@ played does not do the same twice; 130 interrupted.`,
 	flags.BoolVar(&o.stay, "keep-objects", false, "delete nothing at the end of a run")
 	return cmd
 }
+
+// exploreFormats returns the output formats.
+func exploreFormats() []string { return append([]string{"text", "json"}, viewFormats()...) }
+
+// views reports whether the output is a view of a run.
+func (o *exploreOptions) views() bool { return slices.Contains(viewFormats(), o.format) }
 
 // config checks the flags and says what to explore.
 func (o *exploreOptions) config() (explore.Config, error) {
@@ -145,8 +156,10 @@ func (o *exploreOptions) config() (explore.Config, error) {
 		return cfg, errors.New("--real-mounts: explored runs keep their files in memory, which the kernel cannot mount")
 	case o.filter.set() && o.format == "json":
 		return cfg, errors.New("-o json has the whole story of a failure; leave --about and --actor out")
-	case o.format != "" && o.format != "text" && o.format != "json":
-		return cfg, fmt.Errorf("-o: unknown format %q: it must be text or json", o.format)
+	case o.views() && o.replay == "":
+		return cfg, fmt.Errorf("-o %s: it shows one run; name its line with --replay", o.format)
+	case o.format != "" && !slices.Contains(exploreFormats(), o.format):
+		return cfg, fmt.Errorf("-o: unknown format %q%s", o.format, prose.OneOf(o.format, exploreFormats()))
 	case o.runs < 1 || o.first < 1:
 		return cfg, fmt.Errorf("--runs %d, --from %d: both must be 1 or more", o.runs, o.first)
 	case o.budget < 0:
@@ -185,7 +198,7 @@ func (o *exploreOptions) config() (explore.Config, error) {
 		return cfg, err
 	}
 	servers, err := nfsServers(o.nfs)
-	cfg.Cluster = storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), NFSServers: servers}
+	cfg.Cluster = storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), NFSServers: servers, RecordValues: o.views()}
 	return cfg, errors.Join(err, o.checkCluster())
 }
 
@@ -200,6 +213,13 @@ func (o *exploreOptions) explore(ctx context.Context, cfg explore.Config, in io.
 	scenario := func(c *storagesim.Cluster) error { return o.scenario(whole, c, objects) }
 	if o.replay != "" {
 		err = explore.Replay(cfg, o.replay, scenario)
+		if f, failed := errors.AsType[*explore.Failure](err); o.views() && failed {
+			log, told := f.Log()
+			repeat := "storagesim explore " + quoted(dashF(o.files)) + " --replay " + mount.Quote(o.replay)
+			return writeView(out, pageOfLog(log, told, view.Options{Title: "A failure: " + f.Reason().String(), Intro: f.Err.Error(), Repeat: repeat}), o.format)
+		} else if o.views() {
+			return errors.Join(withCode(err), fmt.Errorf("-o %s: the run does not fail, so that there is nothing to show", o.format))
+		}
 		o.writeScript(errOut, objects, err)
 		return o.report(out, explore.Report{Runs: 1}, err)
 	}
@@ -385,6 +405,9 @@ func printFound(out io.Writer, report explore.Report, f *explore.Failure, replay
 	case f != nil: // the key is there to be copied
 		_, err = fmt.Fprintf(out, "%s\nkey %s\n", strings.TrimRight(f.TextOf(width, only.chosen()), "\n"), f.Reason())
 		err = errors.Join(err, only.check())
+		if !replayed {
+			say("A page of it: the same command with --replay '%s' -o html > page.html\n", f.Plan)
+		}
 	case replayed:
 		say("Nothing was found in this run.\n")
 	default:

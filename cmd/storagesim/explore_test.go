@@ -39,9 +39,24 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 	require.Contains(t, out, "replay "+answer.Failure.Replay)
 	require.Equal(t, strings.Join(strings.Fields(answer.Failure.Story), " "), storyOf(out), "the same, in lines that fit")
 
+	code, out, errOut = command(t, "", "explore", "-f", path, "--replay", answer.Failure.Replay, "-o", "html")
+	require.Equal(t, 0, code, errOut)
+	p := pageOf(t, out)
+	require.Equal(t, "A failure: "+answer.Failure.Key, p.Title)
+	require.Contains(t, p.Intro, "helper pod local-path-storage/helper-pod-create-")
+	require.Contains(t, p.Repeat, "--replay '"+answer.Failure.Replay+"'")
+	require.True(t, has(p, "fault", "rancher.io/local-path") || has(p, "down", "rancher.io/local-path"))
+
 	code, out, _ = command(t, "", "explore", "-f", path, "--replay", "x1")
 	require.Equal(t, 0, code)
 	require.Equal(t, "Nothing was found in this run.\n", out)
+	code, out, errOut = command(t, "", "explore", "-f", path, "--replay", "x1", "-o", "html")
+	require.Equal(t, 1, code)
+	require.Empty(t, out)
+	require.Contains(t, errOut, "-o html: the run does not fail, so that there is nothing to show")
+	code, _, errOut = command(t, "", "explore", "-f", path, "-o", "html")
+	require.Equal(t, 2, code)
+	require.Contains(t, errOut, "-o html: it shows one run; name its line with --replay")
 
 	code, _, errOut = command(t, "", "explore", "-f", path, "--replay", "x1;faults=1:rancher.io/local-path:delete:pod:crash")
 	require.Equal(t, exitNotReached, code)
@@ -54,6 +69,7 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 	code, out, _ = command(t, "", "explore", "-f", lonely, "--runs", "5")
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "run 1 (in order): the plain run works: persistentvolumeclaims/default/lonely is Pending\n")
+	require.Contains(t, out, "\nA page of it: the same command with --replay 'x1")
 	code, _, errOut = command(t, "", "explore", "-f", lonely, "--runs", "5", "--expect", "pvc/lonely=Pending")
 	require.Equal(t, 0, code, errOut)
 
@@ -156,7 +172,7 @@ func TestAWrongExplorationIsRefusedBeforeAnythingIsRead(t *testing.T) {
 		"-f x --replay y1":                   `it begins with "y1", and this version of storagesim plays lines that begin with "x1"`,
 		"-f x --time -1s":                    "--time -1s: the time must not be negative",
 		"-f x --accept nowhere.txt":          "--accept: open nowhere.txt: no such file",
-		"-f x -o yaml":                       `-o: unknown format "yaml": it must be text or json`,
+		"-f x -o yaml":                       `-o: unknown format "yaml"`,
 		"-f x --csi-endpoint unix:///x.sock": "--csi-endpoint: a driver in another process does not repeat itself",
 	} {
 		code, _, errOut := command(t, "", append([]string{"explore"}, strings.Fields(args)...)...)

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +41,18 @@ func TestAPageOfSeveralStoriesBeginsWithTheirList(t *testing.T) {
 	b.afterLoad(`document.querySelectorAll(".contents li").length === 5`)
 	eval[string](b, `location.hash = "#story=4&step=100"`)
 	b.afterLoad(`document.querySelector("h1").textContent === "A node dies" && ` + place + ` > 1`)
+}
+
+func TestANodeThatIsSwitchedOffHasNoMounts(t *testing.T) {
+	b := open(t, situations(t), look{calm: true})
+	const story = `JSON.parse(document.getElementById("story-4").textContent)`
+	off := eval[int](b, story+`.steps.findLast((step) => step.off).n`)
+	const mounts = `document.querySelectorAll('ul[aria-label="Mounts and directories of node-1"] .note').length`
+	eval[string](b, fmt.Sprintf(`location.hash = "#story=4&step=%d"`, eval[int](b, story+`.steps.find((step) => step.off).n`)-1))
+	b.afterLoad(mounts + " > 0")
+	eval[string](b, fmt.Sprintf(`location.hash = "#story=4&step=%d"`, off))
+	b.until(mounts + " === 0")
+	b.is(`document.querySelector('.node-head[aria-label^="node node-1"]').textContent.includes("switched off")`)
 }
 
 // afterLoad waits for an expression to be true while the browser loads the page again, when there may be nothing to ask.

@@ -54,6 +54,7 @@ export interface Step {
   mount?: { op: "mount" | "unmount"; machine: string; source: string; target: string; volume?: string; err?: string };
   file?: { op: "make" | "remove" | "keep"; machine: string; path: string; volume?: string };
   command?: { machine?: string; argv: string[]; err?: string };
+  off?: boolean;            // down: its machine is switched off, so that the mounts there are gone
   for?: number;             // ms: how long a process is down, a cache is held, a retry waits
 }
 export interface Change { path: string /* JSON pointer */; old?: unknown; value?: unknown; removed?: boolean; }

@@ -26,18 +26,19 @@ export function nodesView(store: Store, state: State): HTMLElement | undefined {
 function nodeView(store: Store, state: State, machine: string, object: number): HTMLElement {
   const lane = store.page.lanes.findIndex((l) => l.kind === "kubelet" && `node/${l.node}` === machine);
   const down = (store.downs.get(lane) ?? []).some(([from, to]) => store.step >= from && store.step < to);
+  const off = state.off.has(machine);
   const value = object < 0 ? undefined : state.objects[object];
   const ready = object < 0 ? "" : condition(value, "Ready");
   const touched = object >= 0 && store.page.steps[store.step]?.about === object;
   const name = object < 0 ? short(machine) : nameOf(store.page, object);
-  const facts = [ready === "True" ? "Ready" : ready ? `Ready=${ready}` : "", down ? "kubelet does not run" : "", ...taints(value)].filter((f) => f);
+  const facts = [ready === "True" ? "Ready" : ready ? `Ready=${ready}` : "", off ? "switched off" : down ? "kubelet does not run" : "", ...taints(value)].filter((f) => f);
   const dim = store.focus >= 0 && store.focus !== object;
   const head = h("button", {
     type: "button", class: `node-head${touched ? " touched" : ""}${store.focus === object && object >= 0 ? " focus" : ""}`, disabled: object < 0, "aria-pressed": store.focus === object && object >= 0 ? "true" : "false",
     "aria-label": `node ${name}${facts.length ? ", " + facts.join(", ") : ""}`, onclick: () => { if (object >= 0) store.look(object); },
   }, h("b", {}, object < 0 ? "machine" : "node"), " ", h("span", { class: "card-name" }, name), ...facts.map((f) => h("span", { class: f === "Ready" ? "phase" : "phase bad" }, f)));
   const tree = grow(store, leaves(store, state, machine));
-  const stopped = down ? h("p", { class: "hint" }, "as it was when its kubelet stopped") : undefined;
+  const stopped = down && !off ? h("p", { class: "hint" }, "as it was when its kubelet stopped") : undefined;
   return h("div", { class: `node${down ? " down" : ""}${dim ? " dim" : ""}` }, head, stopped, tree.children.size ? h("ul", { class: "tree", "aria-label": `Mounts and directories of ${name}` }, ...twigs(tree)) : h("p", { class: "hint" }, "nothing is mounted"));
 }
 

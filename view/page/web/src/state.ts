@@ -13,6 +13,8 @@ export interface State {
   mounts: Map<string, Map<string, Mount>>;
   /** By machine, then by path. */
   files: Map<string, Map<string, { volume?: string; step: number }>>;
+  /** Machines that are switched off. */
+  off: Set<string>;
 }
 
 const every = 256; // steps between two states that are kept
@@ -24,7 +26,7 @@ export class Replay {
   private now: State;
 
   constructor(private page: Page) {
-    this.now = { objects: new Array(page.objects.length).fill(undefined), mounts: new Map(), files: new Map() };
+    this.now = { objects: new Array(page.objects.length).fill(undefined), mounts: new Map(), files: new Map(), off: new Set() };
     for (const base of page.base ?? []) this.now.objects[base.object] = base.value;
     this.kept.push(copy(this.now));
   }
@@ -53,7 +55,7 @@ export class Replay {
 
 function copy(state: State): State {
   const maps = <T>(m: Map<string, Map<string, T>>) => new Map([...m].map(([key, inner]) => [key, new Map(inner)]));
-  return { objects: state.objects.slice(), mounts: maps(state.mounts), files: maps(state.files) };
+  return { objects: state.objects.slice(), mounts: maps(state.mounts), files: maps(state.files), off: new Set(state.off) };
 }
 
 function apply(state: State, page: Page, index: number): void {
@@ -69,6 +71,12 @@ function apply(state: State, page: Page, index: number): void {
     if (step.mount.op === "mount") on.set(step.mount.target, { source: step.mount.source, volume: step.mount.volume, step: index });
     else on.delete(step.mount.target);
   }
+  const node = page.lanes[step.lane]?.node;
+  if (step.off && node) {
+    state.mounts.delete(`node/${node}`);
+    state.off.add(`node/${node}`);
+  }
+  if (step.kind === "up" && node) state.off.delete(`node/${node}`);
   if (step.file) {
     const on = inner(state.files, step.file.machine);
     if (step.file.op === "remove") on.delete(step.file.path);
