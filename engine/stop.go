@@ -11,7 +11,7 @@ import (
 // right after the step. An actor that is down already does not start again by itself.
 func (e *Engine) Stop(name string) error { return e.end(name, false) }
 
-// SwitchOff is Stop for an actor whose machine is switched off, which its record says.
+// SwitchOff ends an actor as Stop does. Its record says that the machine of the actor was switched off.
 func (e *Engine) SwitchOff(name string) error { return e.end(name, true) }
 
 // end ends an actor's process until Start.
