@@ -135,6 +135,9 @@ type QueueConfig struct {
 	About func(key string) string
 	// Workers is the number of keys that are reconciled at once; 0 means 1.
 	Workers int
+	// Overlap adds workers: while each worker waits in the middle of a key, for time or for an answer from
+	// outside, one more takes the next key. It is for work that upstream does in a goroutine for each key.
+	Overlap bool
 	// Reconcile handles one key. A nil error forgets the key's failures; an
 	// error puts it back after a backoff.
 	Reconcile func(ctx context.Context, key string) error

@@ -24,6 +24,8 @@ type queue struct {
 	failures map[string]int
 	later    map[string]*timer // keys that will be added
 	idle     []*task
+	workers  int // how many there are
+	parked   int // workers that wait in the middle of a key
 
 	tokens float64 // of the bucket, as of refill
 	refill time.Time
@@ -38,14 +40,26 @@ func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 		tokens: float64(cfg.Limiter.Burst), refill: v.Now(),
 	}
 	v.actor.queues[cfg.Name] = q
-	for i := range cfg.Workers {
-		name := cfg.Name + " worker"
-		if cfg.Workers > 1 {
-			name = fmt.Sprintf("%s worker %d", cfg.Name, i+1)
-		}
-		v.actor.line(&task{actor: v.actor, name: name, f: q.work, queue: q})
+	for range cfg.Workers {
+		q.addWorker()
 	}
 	return q
+}
+
+func (q *queue) addWorker() {
+	q.workers++
+	name := q.cfg.Name + " worker"
+	if q.cfg.Workers > 1 || q.workers > 1 {
+		name = fmt.Sprintf("%s worker %d", q.cfg.Name, q.workers)
+	}
+	q.actor.line(&task{actor: q.actor, name: name, f: q.work, queue: q})
+}
+
+// overlap adds a worker if there is a key, and each worker waits in the middle of another one.
+func (q *queue) overlap() {
+	if q.cfg.Overlap && len(q.waiting) > 0 && q.parked == q.workers {
+		q.addWorker()
+	}
 }
 
 // rests makes a worker wait for a key, unless the queue has one.
@@ -139,7 +153,9 @@ func (q *queue) enqueue(key string) {
 	q.waiting = append(q.waiting, key)
 	if len(q.idle) > 0 {
 		takeFirst(&q.idle).wake()
+		return
 	}
+	q.overlap()
 }
 
 func (q *queue) AddAfter(key string, d time.Duration) { q.addAfter(key, d, always) }

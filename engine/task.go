@@ -142,9 +142,17 @@ func (t *task) park() {
 		panic(crashed{t.actor.name})
 	}
 	t.waiting = true
+	q := t.queue
+	if q != nil {
+		q.parked++
+		q.overlap()
+	}
 	ok := t.leave()
 	if !ok || t.dead {
 		panic(crashed{t.actor.name})
+	}
+	if q != nil {
+		q.parked--
 	}
 }
 

@@ -11,8 +11,6 @@ type Situation string
 
 // The situations of the register, see Deviations.
 const (
-	// OneVolumeAtATime: an operation of a volume waits for a slow one of another volume on the node.
-	OneVolumeAtATime Situation = "one volume at a time"
 	// DirectoryLeft: a volume plugin fails, leaves the volume's directory and does not say that the mount is in doubt.
 	DirectoryLeft Situation = "a directory is left"
 	// SavedVolume: a provisioner looks for a volume that it has saved and that its cache does not have.
@@ -41,12 +39,6 @@ type Deviation struct {
 // In each the component concerned records Deviates.
 func Deviations() []Deviation {
 	return []Deviation{
-		{
-			Situation: OneVolumeAtATime,
-			Upstream:  "works on several volumes of a node at once, so that calls of a driver overlap",
-			Source:    "kubernetes v1.37.2 pkg/volume/util/nestedpendingoperations/nestedpendingoperations.go:185",
-			Here:      "the operation waits until the other one ends",
-		},
 		{
 			Situation: DirectoryLeft,
 			Upstream:  "takes the volume for not mounted, unless the plugin says that it is in doubt",

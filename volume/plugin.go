@@ -232,6 +232,7 @@ type VolumeHost interface {
 	GetNodeAllocatable() v1.ResourceList
 	// GetObject returns an API object that the plugin's Objects has named, during
 	// SetUp, or the error why it cannot be read. Do not modify it.
+	// The plugin calls it before anything that waits: volumes are set up at the same time.
 	GetObject(ref ObjectRef) (runtime.Object, error)
 	// GetClient returns a client with which the plugin calls the API server as the kubelet. Init and
 	// methods that only read a spec must not call it.

@@ -63,9 +63,8 @@ type actualStateOfWorld struct {
 	devices map[v1.UniqueVolumeName]*mountedDevice
 	// attached holds the volumes that were found to be attached.
 	attached map[v1.UniqueVolumeName]bool
-	// mounting is the volume that a plugin is mounting now, which may take long; empty if
-	// there is none.
-	mounting podVolume
+	// mounting holds the volumes that plugins are mounting now, which may take long.
+	mounting map[podVolume]bool
 	// uncertain is Decisions.Uncertain, final is Decisions.Final.
 	uncertain, final func(failure error) bool
 }
@@ -73,7 +72,7 @@ type actualStateOfWorld struct {
 func newActualStateOfWorld() *actualStateOfWorld {
 	return &actualStateOfWorld{
 		volumes: newPodVolumes[*mountedVolume](), devices: map[v1.UniqueVolumeName]*mountedDevice{},
-		attached: map[v1.UniqueVolumeName]bool{},
+		attached: map[v1.UniqueVolumeName]bool{}, mounting: map[podVolume]bool{},
 	}
 }
 
@@ -92,6 +91,16 @@ func (asw *actualStateOfWorld) isUpToDate(key podVolume) bool {
 func (asw *actualStateOfWorld) isDeviceMounted(name v1.UniqueVolumeName) bool {
 	d := asw.devices[name]
 	return d != nil && d.state == stateMounted
+}
+
+// isMounting reports whether a plugin is mounting a volume that matches.
+func (asw *actualStateOfWorld) isMounting(matches func(podVolume) bool) bool {
+	for key := range asw.mounting {
+		if matches(key) {
+			return true
+		}
+	}
+	return false
 }
 
 // podHasVolumes reports whether anything is, or may be, mounted for the pod.

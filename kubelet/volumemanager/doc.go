@@ -55,9 +55,8 @@
 //     link (package mount), which would follow whatever is put in its place. So they
 //     see what a real container keeps from its start, as where a ConfigMap changes;
 //     the mount leads nowhere then.
-//   - One volume of a node is mounted or unmounted at a time. While a plugin waits, the
-//     others wait, where upstream works on several volumes at once. The trace says so
-//     when it happens (trace.OneVolumeAtATime).
+//   - Operations of different volumes overlap as upstream's, but only if one waits for time or for
+//     an answer from outside; the steps of two that do not wait never mix.
 //   - Block volumes of plugins that map no devices themselves, as the local one, are
 //     refused: mapping a device takes privilege.
 //   - Changing a volume's ownership takes no time, so there is no event that it is slow

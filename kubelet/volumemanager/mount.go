@@ -44,13 +44,13 @@ func (m *mountOperations) mountVolume(ctx context.Context, key podVolume) error 
 		if v = m.desired.get(key); v == nil {
 			return nil // the pod ended meanwhile
 		}
-		m.actual.mounting = key
+		m.actual.mounting[key] = true
 		if v.block {
 			reason, err = "FailedMapVolume", m.maps.mapVolume(ctx, v)
 		} else {
 			err = m.mount(ctx, v)
 		}
-		m.actual.mounting = podVolume{}
+		delete(m.actual.mounting, key)
 		if m.desired.get(key) == nil { // the pod ended meanwhile
 			m.touch(key)
 		}

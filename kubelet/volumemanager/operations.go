@@ -3,12 +3,9 @@ package volumemanager
 import (
 	"context"
 	"fmt"
-	"time"
-
-	v1 "k8s.io/api/core/v1"
+	"slices"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/trace"
 )
 
 // verb says what an operation does.
@@ -41,11 +38,10 @@ type pendingOperation struct {
 	retry bool
 	// backingOff: the last attempt failed.
 	backingOff bool
-	// since is the time at which it was started.
-	since time.Time
 }
 
-// operationExecutor carries out operations, one at a time. Each has a backoff of its own.
+// operationExecutor carries out operations. Those of different volumes overlap if they take time; each has
+// a backoff of its own.
 //
 // Upstream: operation_executor.go and nestedpendingoperations.go, v1.36.
 type operationExecutor struct {
@@ -55,21 +51,36 @@ type operationExecutor struct {
 	queue     control.Queue
 	// pending holds the operations by key.
 	pending map[string]*pendingOperation
-	// slow is the last operation that took time.
-	slow slowOperation
+	// inWork holds what operations that have begun and not ended work on.
+	inWork []scope
+	// behind holds the keys of operations that wait until another one of their volume ends.
+	behind []string
 }
 
-// slowOperation is an operation that took time.
-type slowOperation struct {
-	volume v1.UniqueVolumeName
-	ended  time.Time
+// scope is what an operation works on: a volume of one pod or, if whole is set, of all its pods.
+type scope struct {
+	podVolume
+	whole bool
 }
 
-// noteWaiting records that an operation waited for a slow one of another volume, where upstream does both at once.
-func (x *operationExecutor) noteWaiting(p *pendingOperation) {
-	if p.started && x.slow.volume != p.volume && x.slow.ended.After(p.since) {
-		x.env.Trace(trace.Deviate(trace.OneVolumeAtATime, x.nodeRef()))
+// overlaps reports whether operations with both scopes must not be carried out at once.
+//
+// Upstream: nestedpendingoperations.go isOperationExists, v1.37.
+func (s scope) overlaps(other scope) bool {
+	return s.volume == other.volume && (s.pod == other.pod || s.whole || other.whole)
+}
+
+// scopeOf returns what an operation works on. A volume that is mounted for the node is mounted for one pod at
+// a time; it may be unmounted from several at once.
+//
+// Upstream: operation_executor.go MountVolume, UnmountVolume, UnmountDevice and ExpandInUseVolume, v1.37.
+func (x *operationExecutor) scopeOf(op operation) scope {
+	whole := op.verb != unmountVolume
+	if op.verb == mountVolume {
+		v := x.desired.get(op.podVolume)
+		whole = v != nil && (v.attachable || v.device != nil)
 	}
+	return scope{op.podVolume, whole}
 }
 
 // start queues an operation, unless it has failed and waits for its next try.
@@ -83,9 +94,6 @@ func (x *operationExecutor) start(op operation) {
 		x.pending[key] = p
 	}
 	if !p.backingOff {
-		if !p.started {
-			p.since = x.env.Now()
-		}
 		p.started = true
 		x.queue.Add(key)
 	}
@@ -101,14 +109,13 @@ func (x *operationExecutor) run(ctx context.Context, key string) error {
 	case !p.started:
 		p.retry = false // this is it
 	}
-	x.noteWaiting(p)
-	p.started = false
-	began := x.env.Now()
-	err := x.execute(ctx, p.operation)
-	if now := x.env.Now(); now.After(began) {
-		x.slow = slowOperation{p.volume, now}
+	scope := x.scopeOf(p.operation)
+	if slices.ContainsFunc(x.inWork, scope.overlaps) {
+		x.behind = append(x.behind, key)
+		return nil
 	}
-	if err != nil {
+	p.started = false
+	if err := x.executeAlone(ctx, p.operation, scope); err != nil {
 		p.retry, p.backingOff = true, true
 		if p.pod != "" && !x.pods.WantsVolumes(p.pod) {
 			x.kubelet.WakePod(p.pod) // it may wait for a directory to go
@@ -124,6 +131,19 @@ func (x *operationExecutor) run(ctx context.Context, key string) error {
 		x.kubelet.WakePod(p.pod)
 	}
 	return nil
+}
+
+// executeAlone carries out an operation, and queues those that wait for its end.
+func (x *operationExecutor) executeAlone(ctx context.Context, op operation, scope scope) error {
+	x.inWork = append(x.inWork, scope)
+	err := x.execute(ctx, op)
+	at := slices.Index(x.inWork, scope) // only one has it: they would overlap
+	x.inWork = slices.Delete(x.inWork, at, at+1)
+	for _, key := range x.behind {
+		x.queue.Add(key)
+	}
+	x.behind = nil
+	return err
 }
 
 func (x *operationExecutor) execute(ctx context.Context, op operation) error {

@@ -109,7 +109,7 @@ func (vm *VolumeManager) Start() {
 	backoff := control.RateLimiter{Base: initialDurationBeforeRetry, Max: maxDurationBeforeRetry, QPS: -1}
 	vm.populator.queue = vm.env.Queue(control.QueueConfig{Name: "populator", About: vm.aboutPod, Reconcile: vm.populator.populatePod, Limiter: backoff})
 	vm.reconcileQueue = vm.env.Queue(control.QueueConfig{Name: "volumes", About: control.KeysOf("Node"), Reconcile: vm.reconciler.reconcile, Limiter: backoff})
-	vm.operations.queue = vm.env.Queue(control.QueueConfig{Name: "operations", About: vm.operations.about, Reconcile: vm.operations.run, Limiter: backoff})
+	vm.operations.queue = vm.env.Queue(control.QueueConfig{Name: "operations", About: vm.operations.about, Reconcile: vm.operations.run, Overlap: true, Limiter: backoff})
 	if len(vm.touched) > 0 { // found on the disk
 		vm.ExpectPod("")
 		vm.env.Go("wait for the pods", vm.populator.awaitSources)
@@ -178,7 +178,7 @@ func (vm *VolumeManager) WaitForUnmount(uid types.UID) bool {
 		vm.reconstruction.updateFromNodeStatus()
 		vm.touchPod(uid)
 	}
-	return vm.actual.mounting.pod != uid && !vm.actual.podHasVolumes(uid)
+	return !vm.actual.isMounting(func(key podVolume) bool { return key.pod == uid }) && !vm.actual.podHasVolumes(uid)
 }
 
 // PodVolumesExist reports whether something is mounted on a pod's directories of volumes, known to the

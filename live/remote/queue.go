@@ -22,6 +22,9 @@ type queue struct {
 
 var _ control.Queue = (*queue)(nil)
 
+// overlapping is the number of workers of a queue whose keys are reconciled at once (control.QueueConfig.Overlap).
+const overlapping = 16
+
 func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 	cfg.Limiter = cfg.Limiter.WithDefaults()
 	q := &queue{process: v.process, cfg: cfg, keys: workqueue.NewTypedDelayingQueue[string](), limiter: newLimiter(cfg.Limiter)}
@@ -29,7 +32,11 @@ func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 		<-v.ctx.Done()
 		q.keys.ShutDown()
 	})
-	for i := range max(cfg.Workers, 1) {
+	workers := max(cfg.Workers, 1)
+	if cfg.Overlap {
+		workers = max(workers, overlapping)
+	}
+	for i := range workers {
 		v.spawn(fmt.Sprintf("%s worker %d", cfg.Name, i+1), q.work)
 	}
 	return q
