@@ -51,13 +51,13 @@ type operationExecutor struct {
 	queue     control.Queue
 	// pending holds the operations by key.
 	pending map[string]*pendingOperation
-	// inWork holds what operations that have begun and not ended work on.
+	// inWork holds the scopes of the operations that have begun and not ended.
 	inWork []scope
 	// behind holds the keys of operations that wait until another one of their volume ends.
 	behind []string
 }
 
-// scope is what an operation works on: a volume of one pod or, if whole is set, of all its pods.
+// scope names the object of an operation: a volume of one pod or, if whole is set, of all its pods.
 type scope struct {
 	podVolume
 	whole bool
@@ -70,7 +70,7 @@ func (s scope) overlaps(other scope) bool {
 	return s.volume == other.volume && (s.pod == other.pod || s.whole || other.whole)
 }
 
-// scopeOf returns what an operation works on. A volume that is mounted for the node is mounted for one pod at
+// scopeOf returns the scope of an operation. A volume that is mounted for the node is mounted for one pod at
 // a time; it may be unmounted from several at once.
 //
 // Upstream: operation_executor.go MountVolume, UnmountVolume, UnmountDevice and ExpandInUseVolume, v1.37.
