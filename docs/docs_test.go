@@ -201,7 +201,7 @@ func TestCommandsInDocumentsNameWhatIsThere(t *testing.T) {
 		for _, m := range command.FindAllStringSubmatch(string(text), -1) {
 			commands++
 			for _, word := range append(strings.Fields(m[2]), m[1]) {
-				if strings.HasPrefix(word, "./") || strings.HasPrefix(word, "examples/") || strings.HasPrefix(word, "story/testdata/") {
+				if strings.HasPrefix(word, "./") || strings.HasPrefix(word, "examples/") || strings.HasPrefix(word, "story/testdata/") || strings.HasPrefix(word, "docs/") {
 					_, err := os.Stat(filepath.Join("..", word))
 					require.NoError(t, err, "%s says %s", file, m[0])
 				}
