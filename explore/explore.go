@@ -353,31 +353,39 @@ func lastLine(text string) string { return text[strings.LastIndex(text, "\n")+1:
 // scenario fails, nil if it does not, a *NotReached if it does not and the line does not fit it, and another error for a
 // line that cannot be played.
 func Replay(cfg Config, line string, scenario func(c *storagesim.Cluster) error) error {
+	_, err := Repeat(cfg, line, scenario)
+	return err
+}
+
+// Repeat is Replay, and reports on the one run: Report.Runs and Report.Deviations.
+func Repeat(cfg Config, line string, scenario func(c *storagesim.Cluster) error) (Report, error) {
+	report := Report{Runs: 1}
 	if err := cfg.check(); err != nil {
-		return err
+		return report, err
 	}
 	plan, err := Parse(line)
 	if err != nil {
-		return err
+		return report, err
 	}
 	x := newExploration(context.Background(), cfg, scenario)
 	if failure, err := x.begin(plan.Without); err != nil || failure != nil && plan.Size() == 0 && plan.Seed == 0 {
 		if failure != nil {
 			failure.Upstream = x.attribute(failure)
 		}
-		return errors.Join(err, asError(failure))
+		return report, errors.Join(err, asError(failure))
 	}
 	r := recorded{notes: true}
 	f := x.play(plan, &r)
+	report.Deviations = r.deviations
 	if f != nil {
 		f.Upstream = x.attribute(f)
 		x.tell(f)
-		return f
+		return report, f
 	}
 	if missing := r.missing(plan); len(missing) > 0 {
-		return &NotReached{plan, missing}
+		return report, &NotReached{plan, missing}
 	}
-	return nil
+	return report, nil
 }
 
 // Log returns the records of the run, and the number of the first one that Story tells. It has values (trace.Log.KeepValues) if Config.Cluster asks for

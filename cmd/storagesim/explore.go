@@ -212,7 +212,7 @@ func (o *exploreOptions) explore(ctx context.Context, cfg explore.Config, in io.
 	whole := context.WithoutCancel(ctx) // a run that was begun is played to its end
 	scenario := func(c *storagesim.Cluster) error { return o.scenario(whole, c, objects) }
 	if o.replay != "" {
-		err = explore.Replay(cfg, o.replay, scenario)
+		report, err := explore.Repeat(cfg, o.replay, scenario)
 		if f, failed := errors.AsType[*explore.Failure](err); o.views() && failed {
 			log, told := f.Log()
 			repeat := "storagesim explore " + quoted(dashF(o.files)) + " --replay " + mount.Quote(o.replay)
@@ -221,7 +221,7 @@ func (o *exploreOptions) explore(ctx context.Context, cfg explore.Config, in io.
 			return errors.Join(withCode(err), fmt.Errorf("-o %s: the run does not fail, so that there is nothing to show", o.format))
 		}
 		o.writeScript(errOut, objects, err)
-		return o.report(out, explore.Report{Runs: 1}, err)
+		return o.report(out, report, err)
 	}
 	stop := showProgress(errOut, &cfg)
 	report, err := explore.Run(ctx, cfg, scenario)

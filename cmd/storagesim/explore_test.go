@@ -180,3 +180,25 @@ func TestAWrongExplorationIsRefusedBeforeAnythingIsRead(t *testing.T) {
 		require.Contains(t, errOut, says)
 	}
 }
+
+// The helper pod of an earlier attempt is no proof of what a cluster does.
+func TestAnExplorationOfManifestsSaysWhereARunIsNoProof(t *testing.T) {
+	const says = "deviates at pod openebs/init-pvc-"
+	path := file(t, "openebs.yaml", manifests)
+	replay := []string{"explore", "-f", path, "--replay", "x1;faults=1:openebs.io/local:create:pods:crash-after"}
+	for _, args := range [][]string{replay, {"explore", "-f", path, "--runs", "200", "--strategies", "crashes", "--except", "nothing leaks"}} {
+		code, out, errOut := command(t, "", args...)
+		require.Equal(t, 0, code, errOut)
+		require.Contains(t, strings.Join(strings.Fields(out), " "), "A run "+says)
+
+		code, out, errOut = command(t, "", append(args, "-o", "json")...)
+		require.Equal(t, 0, code, errOut)
+		var answer found
+		require.NoError(t, json.Unmarshal([]byte(out), &answer))
+		require.NotEmpty(t, answer.Deviations)
+		require.Regexp(t, "^"+says+`.*: upstream waits for the pod as if it were its own, .*; here the pod is deleted and made anew$`, answer.Deviations[0])
+	}
+	code, out, _ := command(t, "", "explore", "-f", path, "--replay", "x1", "-o", "json")
+	require.Equal(t, 0, code)
+	require.NotContains(t, out, "deviates")
+}
