@@ -357,7 +357,7 @@ func Replay(cfg Config, line string, scenario func(c *storagesim.Cluster) error)
 	return err
 }
 
-// Repeat is Replay, and reports on the one run: Report.Runs and Report.Deviations.
+// Repeat does what Replay does, and returns a report of the one run: Report.Runs and Report.Deviations.
 func Repeat(cfg Config, line string, scenario func(c *storagesim.Cluster) error) (Report, error) {
 	report := Report{Runs: 1}
 	if err := cfg.check(); err != nil {
