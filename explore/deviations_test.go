@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// writesTheTaintAgain is a scenario in which a taint cannot be written at once, before then.
+// writesTheTaintAgain returns a scenario in which a taint cannot be written at once, before then.
 func writesTheTaintAgain(then func(c *explore.Cluster)) func(c *storagesim.Cluster) error {
 	return explore.Scenario(func(c *explore.Cluster) {
 		c.Settle()
