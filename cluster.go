@@ -76,9 +76,11 @@ type Cluster struct {
 	onRest          func()
 	progress        *progress // nil: Settle has no rounds
 
-	gapsMu   sync.Mutex // clients write beside the engine
-	gaps     []trace.Gap
-	gapsSeen map[*gaps.Gap]bool
+	helpersMu sync.Mutex // clients write beside the engine
+	helpers   map[trace.Ref]bool
+	gapsMu    sync.Mutex // clients write beside the engine
+	gaps      []trace.Gap
+	gapsSeen  map[*gaps.Gap]bool
 }
 
 // New makes a cluster and starts its actors. When it returns the nodes have registered, and
@@ -114,6 +116,10 @@ func New(cfg Config) (*Cluster, error) {
 		e.Server().OnWrite(c.progress.write)
 	}
 	e.Server().OnWrite(c.noteGaps)
+	if cfg.TakePrograms {
+		c.helpers = map[trace.Ref]bool{}
+		e.Server().OnWrite(c.noteHelper)
+	}
 	if cfg.Dir != "" {
 		c.mounted = mount.Mounted(cfg.Dir)
 	}

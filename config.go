@@ -155,6 +155,10 @@ type Config struct {
 	// Close, the kernel removes them with the namespace's last process, and the temporary directory stays. With
 	// RealMounts NFS shares cannot be mounted.
 	RealMounts bool
+	// TakePrograms takes programs that the simulation does not have for programs of a container's image, where the container would end with
+	// 127 otherwise: it runs from there on, an init container or that of a Job has succeeded. Each is in the trace (trace.ProgramTaken).
+	// Default: they are not found, as a misspelt one. Helper pods of provisioners are never meant.
+	TakePrograms bool
 	// VolumePlugins returns new volume plugins for a node's kubelet each time it starts;
 	// default kubelet.DefaultPlugins, to which a function of your own can add.
 	VolumePlugins func() []volume.VolumePlugin

@@ -53,6 +53,9 @@ func (c *Cluster) addNode(node Node) error {
 		Server:     &kubelet.Server{},
 		CSIDrivers: node.CSIDrivers,
 	}
+	if c.cfg.TakePrograms {
+		cfg.TakesPrograms = c.takesPrograms
+	}
 	if c.cfg.Kubelet != nil {
 		c.cfg.Kubelet(&cfg)
 	}

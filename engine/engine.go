@@ -222,13 +222,18 @@ func (e *Engine) add(a *actor) error {
 		a.stop()
 		return fmt.Errorf("actor %s: %w", a.name, err)
 	}
+	e.mu.Lock()
 	e.actors = append(e.actors, a)
+	e.mu.Unlock()
 	e.byName[a.name] = a
 	return nil
 }
 
-// Actors returns the names of all actors, in the order they were added.
+// Actors returns the names of all actors, in the order they were added. It may be called beside the engine, as by an observer of what
+// clients write.
 func (e *Engine) Actors() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	names := make([]string, len(e.actors))
 	for i, a := range e.actors {
 		names[i] = a.name

@@ -67,6 +67,9 @@ type Config struct {
 	// Runtime is the node's container runtime. It outlives the kubelet's crashes, and a
 	// kubelet that starts learns from it what runs. Default: runtime.New on Root.
 	Runtime runtime.Service
+	// TakesPrograms, if set, says of a pod that programs which its images may have and the simulation does not are taken to run, or in an
+	// init container and a Job to have succeeded: see runtime.ContainerConfig.Absent. Default: they are not found.
+	TakesPrograms func(pod *v1.Pod) bool
 	// Server, if set, answers requests to this kubelet.
 	Server *Server
 	// Decisions holds decisions of the volume manager.

@@ -6,6 +6,7 @@ import (
 	"path"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/kubelet/volumemanager"
@@ -75,6 +76,18 @@ func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, vo
 	w.waits[spec.Name] = c.waiting
 }
 
+// absent says what becomes of programs that the container's image may have and the simulation does not.
+func (k *kubelet) absent(pod *v1.Pod, init bool) shell.Absent {
+	owner := metav1.GetControllerOf(pod)
+	switch {
+	case k.cfg.TakesPrograms == nil || !k.cfg.TakesPrograms(pod):
+		return shell.NotFound
+	case init || owner != nil && owner.Kind == "Job":
+		return shell.Succeeds
+	}
+	return shell.Runs
+}
+
 // runContainer creates and starts a container whose image is there. An error has a reason.
 func (k *kubelet) runContainer(pod *v1.Pod, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume, c *containerState, init bool) (reason string, err error) {
 	env := k.environment(pod, ip, spec)
@@ -84,7 +97,7 @@ func (k *kubelet) runContainer(pod *v1.Pod, ip string, spec *v1.Container, volum
 	}
 	config := runtime.ContainerConfig{
 		Name: spec.Name, Image: runtime.WithDefaultTag(spec.Image), Command: expandWords(spec.Command, env), Args: expandWords(spec.Args, env),
-		WorkingDir: spec.WorkingDir, Env: env, Mounts: mounts, Init: init, Awaited: init || meantToEnd(pod),
+		WorkingDir: spec.WorkingDir, Env: env, Mounts: mounts, Init: init, Awaited: init || meantToEnd(pod), Absent: k.absent(pod, init),
 	}
 	if c.last != nil {
 		config.Attempt = c.last.Attempt + 1

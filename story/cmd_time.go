@@ -19,7 +19,7 @@ func timeCommands() []*command {
 		{
 			name: "cluster", run: cluster,
 			usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [csi=NAME[,topology=KEY,attach=false,limit=N]] [stand-ins=yes] " +
-				"[only=ACTOR,ACTOR...] [phase=TIME] [choices=N:M,N:M...] [settle=round]",
+				"[only=ACTOR,ACTOR...] [phase=TIME] [choices=N:M,N:M...] [settle=round] [programs=strict]",
 			help: "make the cluster; it must be the first command. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
 				"nodes=      the nodes, none if empty\n" +
 				"seed=       explore another order of events\n" +
@@ -29,6 +29,7 @@ func timeCommands() []*command {
 				"only=       run these actors of the control plane only\n" +
 				"phase=      how long ago periodic work had its last round\n" +
 				"choices=    what happens next where it is not what a reader expects, as storagesim explore --script writes it\n" +
+				"programs=   strict: a program that an image may have and the simulation does not is not found; without it the container is taken to run it\n" +
 				"settle=     round: settle waits for periodic work while something is unfinished, as it does with seed or choices",
 		},
 		{
@@ -57,14 +58,14 @@ func cluster(c *call) error {
 	if c.cluster != nil {
 		return c.misuse("there is a cluster already; this command comes first")
 	}
-	set, err := c.settings("nodes", "seed", "provisioners", "csi", "stand-ins", "only", "phase", "choices", "settle")
+	set, err := c.settings("nodes", "seed", "provisioners", "csi", "stand-ins", "only", "phase", "choices", "settle", "programs")
 	if err != nil {
 		return err
 	}
 	if err := c.want(0, 0); err != nil {
 		return err
 	}
-	cfg := storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}
+	cfg := storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), TakePrograms: true}
 	if names, ok := set["nodes"]; ok {
 		cfg.Nodes = storagesim.Nodes(list(names)...)
 		cfg.NoNodes = len(cfg.Nodes) == 0
@@ -87,6 +88,12 @@ func cluster(c *call) error {
 			return c.misuse("settle: %q is not known; expected round", settle)
 		}
 		cfg.Rounds = true
+	}
+	if programs, ok := set["programs"]; ok {
+		if programs != "strict" {
+			return c.misuse("programs: %q is not known; expected strict", programs)
+		}
+		cfg.TakePrograms = false
 	}
 	if choices, ok := set["choices"]; ok {
 		if cfg.Policy, err = c.choices(choices); err != nil {

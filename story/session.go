@@ -142,7 +142,7 @@ func (s *session) command(it item) (string, error) {
 		return "", fmt.Errorf("%s takes no input; expected an empty line or ---- below the command", cmd.name)
 	}
 	if s.cluster == nil && cmd.name != "cluster" && cmd.name != "help" {
-		if err := s.start(storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}, []string{"openebs"}); err != nil {
+		if err := s.start(storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), TakePrograms: true}, []string{"openebs"}); err != nil {
 			return "", err
 		}
 	}

@@ -19,6 +19,8 @@ const (
 	LeftoverHelper Situation = "a leftover helper pod"
 	// HelperStays: a helper pod of OpenEBS cannot be deleted.
 	HelperStays Situation = "a helper pod stays"
+	// ProgramTaken: a container's own program is not there and taken for one of its image.
+	ProgramTaken Situation = "a program is taken to run"
 	// TaintRepeated: a NoSchedule taint cannot be written.
 	TaintRepeated Situation = "a taint is not written"
 )
@@ -64,6 +66,12 @@ func Deviations() []Deviation {
 			Here:      "the call fails and is repeated",
 		},
 		{
+			Situation: ProgramTaken,
+			Upstream:  "runs the program that is in the image",
+			Source:    "OCI runtime specification v1.2 config.md process",
+			Here:      "the program is taken to run for ever, or in an init container and a Job to have succeeded",
+		},
+		{
 			Situation: TaintRepeated,
 			Upstream:  "logs the error and writes the taint when the node changes next",
 			Source:    "kubernetes v1.37.2 pkg/controller/nodelifecycle/node_lifecycle_controller.go:526",
@@ -72,11 +80,13 @@ func Deviations() []Deviation {
 	}
 }
 
-// Deviates says that the simulation does otherwise than upstream from here on. The log keeps the first of each situation.
+// Deviates says that the simulation does otherwise than upstream from here on. The log keeps the first of each situation, and of what its Of tells apart.
 type Deviates struct {
 	Deviation
 	// About is the object with which the situation arose.
 	About Ref
+	// Of, if set, tells apart what arose of a situation: of each the log keeps the first record. It is "program zkServer.sh of container zk".
+	Of string
 }
 
 // Deviate returns the record of a situation that arose with an object. It panics for a situation that is not in the register.
@@ -93,7 +103,11 @@ func Deviate(s Situation, about Ref) Deviates {
 func (Deviates) Topic() string { return "deviates" }
 
 func (d Deviates) String() string {
-	return fmt.Sprintf("deviates at %s: upstream %s (%s); here %s", d.About, d.Upstream, d.Source, d.Here)
+	of := ""
+	if d.Of != "" {
+		of = ", " + d.Of
+	}
+	return fmt.Sprintf("deviates at %s%s: upstream %s (%s); here %s", d.About, of, d.Upstream, d.Source, d.Here)
 }
 
 // DeviationsTable returns the register as a table of Markdown.

@@ -46,14 +46,20 @@ func (t *Log) Deviations() []Deviates {
 	return slices.Clone(t.deviations)
 }
 
+// maxDeviations bounds what is kept: the names of programs in a pod's script are any.
+const maxDeviations = 1000
+
 // keepsDeviation keeps a record of a situation, and reports whether it is the first one.
 func (t *Log) keepsDeviation(d Deviates) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, known := range t.deviations {
-		if known.Situation == d.Situation {
+		if known.Situation == d.Situation && known.Of == d.Of {
 			return false
 		}
+	}
+	if len(t.deviations) >= maxDeviations {
+		return false
 	}
 	t.deviations = append(t.deviations, d)
 	return true

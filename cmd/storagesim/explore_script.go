@@ -55,7 +55,7 @@ func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object)
 	reason, _, _ := strings.Cut(f.Err.Error(), "\n")
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Found by storagesim explore: %s\n", reason)
-	words := []string{"cluster nodes=" + strings.Join(o.nodes, ","), "provisioners=" + strings.Join(names, ",")}
+	words := []string{"cluster nodes=" + strings.Join(o.nodes, ","), "provisioners=" + strings.Join(names, ","), "programs=strict"}
 	if f.Cluster != "" {
 		words = append(words, f.Cluster)
 	}

@@ -93,6 +93,10 @@ run starts the provisioners that the StorageClasses of the manifests name, if th
 simulation has them; --provisioners names others instead. What manifests ask for and
 the simulation does not model (README lists it) is named in a note.
 
+A program that an image may have and the simulation does not is taken to run where the
+container would end without it, or in an init container and a Job to have succeeded.
+The story says so of each. In images of BusyBox only BusyBox's programs are taken.
+
 --stand-ins runs a stand-in for each other provisioner or CSI driver that classes,
 volumes or inline volumes name: the reference CSI driver under that name, with the
 CSIDriver of the manifests if there is one, or a provisioner of hostPath volumes where
@@ -385,7 +389,7 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 			return usageError{errors.Join(err, unknown)}
 		}
 	}
-	c, end, err := o.cluster(ctx, storagesim.Config{Seed: o.seed, Dir: o.keep, RecordValues: o.output == html || o.output == "trace"}, errOut)
+	c, end, err := o.cluster(ctx, storagesim.Config{Seed: o.seed, Dir: o.keep, TakePrograms: true, RecordValues: o.output == html || o.output == "trace"}, errOut)
 	defer func() { err = end(err) }()
 	if err != nil {
 		return err

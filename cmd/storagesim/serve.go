@@ -124,7 +124,7 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 	if err != nil {
 		return err
 	}
-	c, end, err := o.cluster(ctx, storagesim.Config{Start: time.Now().UTC().Truncate(time.Second), Only: only}, errOut)
+	c, end, err := o.cluster(ctx, storagesim.Config{Start: time.Now().UTC().Truncate(time.Second), TakePrograms: true, Only: only}, errOut)
 	defer func() { err = end(err) }()
 	if err != nil {
 		return endedBy(ctx, err)

@@ -9,7 +9,7 @@
 //	containers.go  Containers: sandboxes and containers; network.go their addresses,
 //	               images.go their images; kind.go which runtime it is like
 //	run.go         runs the command of a container; exec.go one beside it
-//	entrypoint.go  which programs images are known to start with
+//	entrypoint.go  which programs images are known to start with; absent.go those taken for theirs
 //
 // # What a container runs
 //
@@ -30,6 +30,10 @@
 //     image's name (nginx, postgres, pause, rancher/local-path-provisioner), and those of
 //     the images that are used most (mysqld of mysql, redis-server of redis,
 //     docker-entrypoint.sh, and so on: imagePrograms). In a script it does so too.
+//   - With ContainerConfig.Absent any other program is taken for one of the image, where its exit
+//     code 127 would end the container's command or the script of that: it runs from there on, or
+//     it has succeeded. The trace has a record of it (trace.ProgramTaken). In images of BusyBox
+//     only BusyBox's programs are taken. Nothing is taken for a command of Exec.
 //   - Any other command ends with exit code 127; the container's message says which
 //     programs there are.
 //

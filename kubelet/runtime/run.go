@@ -51,6 +51,7 @@ func (s *Containers) StartContainer(id string) error {
 func (s *Containers) commandOf(c *container) (shell.Config, bool) {
 	config := s.programOf(c)
 	config.Argv, config.Seed = slices.Concat(c.config.Command, c.config.Args), seed(c)
+	config.Absent = absentIn(c.config.Image, c.config.Absent)
 	known := len(c.config.Command) > 0 || shell.CanRun(config)
 	return config, known && s.cfg.Kind != FakeRuntime
 }
@@ -143,6 +144,12 @@ func (s *Containers) traceCommand(c *container, r shell.Report) {
 // traceReports tells what a container's command ran.
 func (s *Containers) traceReports(c *container, reports []shell.Report) {
 	for _, r := range reports {
+		if r.Taken != "" {
+			deviates := trace.Deviate(trace.ProgramTaken, c.sandbox.config.ref())
+			deviates.Of = fmt.Sprintf("program %s of container %s", r.Taken, c.status.Name)
+			s.client.Env.Trace(deviates)
+			continue
+		}
 		if r.Argv != nil {
 			s.traceCommand(c, r)
 			continue

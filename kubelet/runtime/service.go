@@ -118,6 +118,8 @@ type ContainerConfig struct {
 	Mounts []shell.Mount
 	// Init says that others wait until it has ended: a program of the image ends at once.
 	Init bool
+	// Absent says what becomes of a program that the image may have and the simulation does not, where its 127 would end the command.
+	Absent shell.Absent
 	// Awaited says that the container is to come to an end. Settling waits for what it
 	// sleeps in its first minute.
 	Awaited bool

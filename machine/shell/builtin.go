@@ -116,7 +116,10 @@ func (s *shell) evalWords(argv []string) { s.eval(strings.Join(argv[1:], " ")) }
 
 func (s *shell) execWords(argv []string) {
 	if len(argv) > 1 {
+		last := s.last
+		s.last = true // nothing comes after it
 		s.status = s.external(argv[1:])
+		s.last = last
 		s.flow = exits
 		s.trap = nil
 	}

@@ -118,8 +118,11 @@ func (s *shell) invoke(argv []string) {
 // external runs a program.
 func (s *shell) external(argv []string) int32 {
 	p := s.process(argv)
-	p.Env = s.environ()
+	p.Env, p.decisive = s.environ(), s.decides()
 	if _, ok := s.program.lookup(argv[0]); !ok && !strings.Contains(argv[0], "/") {
+		if code, taken := s.program.take(p); taken {
+			return code
+		}
 		p.complain(&ExitError{127, fmt.Sprintf("%s: %s: not found", s.name, argv[0])})
 		return 127
 	}

@@ -74,7 +74,10 @@ func (s *shell) binary(cmd *syntax.BinaryCmd) {
 		}
 	default:
 		if !s.condition(func() { s.stmt(cmd.X) }) && s.flow == goesOn {
+			own := s.own
+			s.own = false // what is tried when another command has failed need not be there
 			s.stmt(cmd.Y)
+			s.own = own
 		}
 	}
 }
@@ -118,7 +121,10 @@ func (s *shell) ifClause(cmd *syntax.IfClause) {
 // body runs a loop's body once and reports whether the loop goes on.
 func (s *shell) body(stmts []*syntax.Stmt) bool {
 	s.program.step(1)
+	last := s.last
+	s.last = false
 	s.list(stmts)
+	s.last = last
 	switch s.flow {
 	case goesOn:
 		return true

@@ -34,6 +34,8 @@ type Process struct {
 	assets  []Asset  // directories that it made and removed
 	changes bool     // it may change files, so it is reported
 	top     bool     // it is the container's own command
+	// decisive says that the container's command ends if this one is not found.
+	decisive bool
 }
 
 // ExitError ends a command with an exit code of its own. Text is printed, if

@@ -42,6 +42,9 @@ type Config struct {
 	Stdin io.Reader
 	// Stdout and Stderr receive copies of the standard output and error; default none.
 	Stdout, Stderr io.Writer
+	// Absent, if set, says what becomes of a program that does not exist, if its exit code 127 would end the command or the command's own
+	// script: not in a condition, on either side of ||, in a pipe, a substitution, a subshell or the background. Default: it is not found.
+	Absent func(name string) Absent
 	// Seed determines RANDOM, together with Host.Choose.
 	Seed uint64
 }
@@ -88,6 +91,8 @@ type Report struct {
 	Err error
 	// Notes are sentences for the trace.
 	Notes []string
+	// Taken is the name of a program that did not exist and was taken to run or to have succeeded.
+	Taken string
 	// Assets are the directories that it made or removed, in this order.
 	Assets []Asset
 }
@@ -235,7 +240,7 @@ func (p *Program) main() *Process {
 	dir := path.Join("/", p.cfg.Dir)
 	main := &Process{
 		Argv: p.cfg.Argv, Dir: dir, Env: maps.Clone(p.cfg.Env), program: p,
-		Stdin: &Input{from: p.cfg.Stdin, wait: p.wait}, Stdout: &p.log, Stderr: &p.log, top: true,
+		Stdin: &Input{from: p.cfg.Stdin, wait: p.wait}, Stdout: &p.log, Stderr: &p.log, top: true, decisive: true,
 	}
 	if p.cfg.Stdout != nil {
 		main.Stdout = copied{p, p.cfg.Stdout}

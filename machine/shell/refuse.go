@@ -6,6 +6,16 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// unsupportedError is the error of syntax that a real shell reads and this one does not.
+type unsupportedError struct {
+	line uint
+	what string
+}
+
+func (e unsupportedError) Error() string {
+	return fmt.Sprintf("line %d: %s is not supported", e.line, e.what)
+}
+
 // refuse returns an error if a script has syntax that is not supported, before anything of
 // it is run.
 func refuse(file *syntax.File) (err error) {
@@ -19,7 +29,7 @@ func refuse(file *syntax.File) (err error) {
 		case err != nil:
 			return false
 		case what != "":
-			err = fmt.Errorf("line %d: %s is not supported", node.Pos().Line(), what)
+			err = unsupportedError{node.Pos().Line(), what}
 		case depth == maxNested:
 			err = fmt.Errorf("line %d: more than %d commands and words in each other", node.Pos().Line(), maxNested)
 		}

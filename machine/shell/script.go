@@ -140,6 +140,9 @@ func (p *Program) runFile(proc *Process) int32 {
 		proc.complain(&ExitError{126, fmt.Sprintf("sh: %s: %v", name, reason(err))})
 		return 126
 	case err != nil:
+		if code, taken := p.take(proc); taken {
+			return code
+		}
 		proc.complain(&ExitError{127, p.notFound(proc)})
 		return 127
 	case info.Mode().Perm()&0o111 == 0:
@@ -158,6 +161,9 @@ func (p *Program) runFile(proc *Process) int32 {
 	}
 	command, ok := p.lookup(interpreter[0])
 	if !ok {
+		if code, taken := p.take(&Process{Argv: interpreter, Dir: proc.Dir, program: p, decisive: proc.decisive}); taken {
+			return code
+		}
 		proc.complain(&ExitError{127, fmt.Sprintf("sh: %s: %s: not found", name, interpreter[0])})
 		return 127
 	}
@@ -183,6 +189,9 @@ func (p *Program) exec(proc *Process) int32 {
 	}
 	if strings.Contains(proc.Argv[0], "/") {
 		return p.runFile(proc)
+	}
+	if code, taken := p.take(proc); taken {
+		return code
 	}
 	proc.complain(&ExitError{127, p.notFound(proc)})
 	return 127

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -51,6 +52,8 @@ type shell struct {
 	status      int32
 	flow        flow
 	levels      int   // loops still to leave
+	own         bool  // it runs the script of the container itself, in no subshell
+	last        bool  // the statement at hand is the last one of the script
 	tested      int   // how many conditions surround this statement: errexit does not apply
 	loops       int   // loops around it, in this function
 	optchar     int   // position of getopts in the current argument
@@ -63,7 +66,7 @@ type shell struct {
 
 func newShell(p *Process) *shell {
 	s := &shell{
-		program: p.program, name: p.Argv[0], bash: path.Base(p.Argv[0]) == "bash", dir: p.Dir,
+		program: p.program, own: p.top, name: p.Argv[0], bash: path.Base(p.Argv[0]) == "bash", dir: p.Dir,
 		vars: map[string]variable{}, funcs: map[string]*syntax.Stmt{},
 		fds: map[int]stream{0: {in: p.Stdin}, 1: {out: p.Stdout}, 2: {out: p.Stderr}},
 	}
@@ -93,7 +96,7 @@ func (s *shell) subshell() *shell {
 	for i, saved := range c.locals {
 		c.locals[i] = maps.Clone(saved)
 	}
-	c.trap = nil
+	c.trap, c.own = nil, false
 	c.flow = goesOn
 	return &c
 }
@@ -101,11 +104,16 @@ func (s *shell) subshell() *shell {
 // main runs the shell's script.
 func (s *shell) main(text string) error {
 	file, err := s.parse(s.name, text)
-	if err != nil {
+	switch _, refused := errors.AsType[unsupportedError](err); {
+	case refused && s.takeScript():
+		return nil
+	case err != nil:
 		return &ExitError{2, fmt.Sprintf("%s: %v", s.name, err)}
 	}
 	s.keep(syntaxCost * len(text))
+	s.last = true
 	s.list(file.Stmts)
+	s.last = false
 	s.exitTrap()
 	if s.status == 0 {
 		return nil
@@ -147,7 +155,10 @@ func (s *shell) eval(text string) {
 
 // list runs statements until one leaves the list.
 func (s *shell) list(stmts []*syntax.Stmt) {
-	for _, stmt := range stmts {
+	last := s.last
+	defer func() { s.last = last }()
+	for i, stmt := range stmts {
+		s.last = last && i == len(stmts)-1
 		s.stmt(stmt)
 		if s.flow != goesOn {
 			return

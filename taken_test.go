@@ -1,0 +1,68 @@
+package storagesim_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/storagesimtest"
+	"github.com/storagesim/storagesim/trace"
+)
+
+// imagePod returns a pod of an image, with a script for an init container and for the main one.
+func imagePod(name, image, first, script string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec:\n  initContainers: [{name: i, image: " + image + ", command: [sh, -ec, '" + first + "']}]\n" +
+		"  containers: [{name: c, image: " + image + ", command: [sh, -c, '" + script + "']}]\n"
+}
+
+// Programs of images are taken to run only where the configuration says so.
+func TestProgramsOfImagesAreTakenToRun(t *testing.T) {
+	pods := []string{
+		imagePod("zk", "example.com/zookeeper:3", "make-config --x; true", "start-zookeeper --servers=3"), imagePod("typo", "busybox:1.37", "true", "slep 5"),
+		imagePod("applet", "docker.io/library/alpine", "true", "httpd -f"), imagePod("condition", "example.com/zookeeper:3", "true", "until zkCli; do sleep 5; done"),
+	}
+	c := storagesimtest.New(t, storagesim.Config{TakePrograms: true})
+	c.Apply(pods...)
+	c.RunFor(time.Minute)
+	c.RequireRunning("zk", "applet", "condition")
+	require.NotEqual(t, v1.PodSucceeded, c.Pod("typo").Status.Phase)
+	require.Contains(t, c.Explain("pod/typo"), "slep: not found")
+	var taken []string
+	for _, d := range c.Deviations() {
+		require.Equal(t, trace.ProgramTaken, d.Situation)
+		taken = append(taken, d.About.Name+": "+d.Of)
+	}
+	require.Equal(t, []string{"zk: program make-config of container i", "zk: program start-zookeeper of container c", "applet: program httpd of container c"}, taken)
+	answer, err := c.Exec("zk", "c", "zkCli")
+	require.NoError(t, err)
+	require.EqualValues(t, 127, answer.ExitCode, "a command of a user is looked for, as in the image")
+
+	strict := storagesimtest.New(t, storagesim.Config{})
+	strict.Apply(pods[0])
+	strict.RunFor(time.Minute)
+	require.Contains(t, strict.Explain("pod/zk"), "make-config: not found")
+	require.Empty(t, strict.Deviations())
+}
+
+// The scripts of a provisioner's helper pods are the author's, and a misspelt program in them is not taken for one of the image.
+func TestProgramsOfHelperPodsAreNeverTakenToRun(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{TakePrograms: true})
+	c.InstallLocalPath()
+	config, err := c.Client().CoreV1().ConfigMaps("local-path-storage").Get(t.Context(), "local-path-config", metav1.GetOptions{})
+	require.NoError(t, err)
+	config.Data["setup"] = "#!/bin/sh\nset -eu\nmkdri -p \"$VOL_DIR\"\n"
+	config.Data["helperPod.yaml"] = strings.Replace(config.Data["helperPod.yaml"], "docker.io/library/busybox", "example.com/tools", 1)
+	_, err = c.Client().CoreV1().ConfigMaps("local-path-storage").Update(t.Context(), config, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\nprovisioner: rancher.io/local-path\nvolumeBindingMode: WaitForFirstConsumer\n",
+		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], storageClassName: made, resources: {requests: {storage: 1Gi}}}\n",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: nginx}], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}\n")
+	c.RunFor(5 * time.Minute)
+	require.Contains(t, c.Explain("pvc/data"), "mkdri: not found")
+	require.Empty(t, c.Deviations())
+}
