@@ -25,4 +25,4 @@ bench: ## the benchmarks behind docs/benchmarks.md
 
 update: ## rewrite the golden files of stories and examples; read the diff before committing it
 	go test ./story ./cmd/storagesim ./examples/... -update
-	go test ./docs ./internal/gaps ./internal/release -update
+	go test ./docs ./internal/gaps ./internal/release ./internal/items -update

@@ -73,6 +73,10 @@ func New(cfg Config) control.Factory {
 	}
 }
 
+// newProvisionController makes the caches and queues of the controller, and the store of its volumes. A provisioner that must
+// start first delays the handlers.
+//
+// Upstream: controller.go NewProvisionController, v13.
 func newProvisionController(cfg Config, env control.Env) *provisionController {
 	ctrl := &provisionController{
 		cfg:         cfg,
@@ -128,7 +132,9 @@ func (ctrl *provisionController) queueConfig(name string, about func(string) str
 	}
 }
 
-// watch connects caches and queues.
+// watch connects caches and queues. Classes are only looked up: a class that changes wakes no claim.
+//
+// Upstream: controller.go NewProvisionController, v13.
 func (ctrl *provisionController) watch() {
 	ctrl.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{
 		Add:    ctrl.enqueueClaim,

@@ -37,6 +37,7 @@ func (b *volumeBinder) podVolumeReasons(claims *podVolumeClaims, node *binding.N
 
 // findPodVolumes leaves in claims.answer what it finds. searched is false if a claim
 // belongs to another node, so that nothing was searched for.
+// Upstream: binder.go FindPodVolumes, v1.36.
 func (b *volumeBinder) findPodVolumes(claims *podVolumeClaims, node *binding.NodeBuckets) (searched bool, err error) {
 	answer := &claims.answer
 	answer.reset()
