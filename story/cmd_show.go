@@ -6,16 +6,19 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
+	"github.com/storagesim/storagesim/trace"
 )
 
 func showCommands() []*command {
 	return []*command{
 		{
-			name: "get", usage: "get TYPE[,TYPE...] | TYPE NAME... | TYPE/NAME... [-o wide|yaml|json|name|jsonpath=...] [-n NAMESPACE | -A] [-l SELECTOR]", run: get, flags: selecting,
-			help: "print objects as kubectl get does",
+			name: "get", usage: "get TYPE[,TYPE...] | TYPE NAME... | TYPE/NAME... [-o wide|yaml|json|name|jsonpath=...] [-n NAMESPACE | -A] [-l SELECTOR] [-w]", run: get,
+			help:  "print objects as kubectl get does\n-w runs until the cluster is at rest, as settle does, and prints an object's row each time it changes.",
+			flags: func(f *pflag.FlagSet) { selecting(f); f.BoolP("watch", "w", false, "") },
 		},
 		{
 			name: "describe", usage: "describe TYPE NAME... | TYPE/NAME... | TYPE [-n NAMESPACE | -A] [-l SELECTOR]", run: describe, flags: selecting,
@@ -74,7 +77,43 @@ func get(c *call) error {
 	if err := c.want(1, -1); err != nil {
 		return err
 	}
+	if c.on("watch") {
+		return c.watchRows(o)
+	}
 	return c.view().Get(&c.out, o, c.args...)
+}
+
+// watchRows prints the table, lets the cluster come to rest, and prints the rows of objects as they changed.
+func (c *call) watchRows(o tables.Options) error {
+	if o.Output != "" && o.Output != "wide" {
+		return c.misuse("-w prints rows of a table; expected no -o, or -o wide")
+	}
+	if err := c.view().Get(&c.out, o, c.args...); err != nil {
+		return err
+	}
+	err := c.cluster.Settle()
+	changes := c.trace().Since(c.told)
+	c.told = c.trace().Len()
+	o.NoHeaders = true
+	last := map[trace.Ref]string{}
+	for _, e := range changes {
+		w, ok := e.Record.(trace.Write)
+		if !ok || w.Err != nil || w.New == nil || w.New == w.Old {
+			continue
+		}
+		then := c.view()
+		obj := w.New.DeepCopyObject()
+		obj.GetObjectKind().SetGroupVersionKind(w.Resource.GroupVersion().WithKind(w.Kind))
+		then.Objects, then.Now = []runtime.Object{obj}, e.Time
+		var row strings.Builder
+		if then.Get(&row, o, c.args...) != nil || strings.HasPrefix(row.String(), "No resources found") || row.String() == last[w.About()] {
+			continue // it is about another object, or no cell changed
+		}
+		last[w.About()] = row.String()
+		c.WriteString(row.String())
+	}
+	c.pending()
+	return err
 }
 
 func describe(c *call) error {

@@ -107,6 +107,7 @@ type session struct {
 	cluster *storagesim.Cluster
 	stop    func() bool // ends the wait for ctx's end
 	told    int         // trace records already told
+	began   uint64      // steps that were taken when the cluster was ready
 	// tableWidth is the width of tables; 0 for any.
 	tableWidth int
 	// standIns has what nothing serves stood in for before objects are applied.
@@ -213,6 +214,7 @@ func (s *session) start(cfg storagesim.Config, provisioners []string, drivers ..
 		return err
 	}
 	s.told = s.trace().Len()
+	s.began = s.cluster.Engine().Steps()
 	return nil
 }
 
