@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/controllers/deployment"
 	"github.com/storagesim/storagesim/controllers/disruption"
 	"github.com/storagesim/storagesim/controllers/garbagecollector"
+	"github.com/storagesim/storagesim/controllers/job"
 	"github.com/storagesim/storagesim/controllers/namespace"
 	"github.com/storagesim/storagesim/controllers/nodelifecycle"
 	"github.com/storagesim/storagesim/controllers/podgc"
@@ -76,6 +77,9 @@ const (
 	ReplicaSets = replicaset.ActorName
 	// DaemonSets keeps a pod of each DaemonSet on each node that it fits. It makes no step in a cluster without one.
 	DaemonSets = daemonset.ActorName
+	// Jobs runs the pods of Jobs, and TTLAfterFinished deletes Jobs that have been finished for as long as they say. Neither makes a step in a cluster without a Job.
+	Jobs             = job.ActorName
+	TTLAfterFinished = job.TTLActorName
 	// SnapshotController binds VolumeSnapshots and their contents. Cluster.InstallSnapshots starts it.
 	SnapshotController = snapshotcontroller.ActorName
 )
@@ -86,7 +90,7 @@ func actorNames() []string {
 	return []string{
 		PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, AttachDetach, Scheduler,
 		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion, VACProtection, ResourceQuotas, Disruption, Deployments, ReplicaSets,
-		DaemonSets,
+		DaemonSets, Jobs, TTLAfterFinished,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/controllers/deployment"
 	"github.com/storagesim/storagesim/controllers/disruption"
 	"github.com/storagesim/storagesim/controllers/garbagecollector"
+	"github.com/storagesim/storagesim/controllers/job"
 	"github.com/storagesim/storagesim/controllers/namespace"
 	"github.com/storagesim/storagesim/controllers/nodelifecycle"
 	"github.com/storagesim/storagesim/controllers/podgc"
@@ -98,6 +99,10 @@ func (cfg Config) factory(name string) control.Factory {
 		return replicaset.New()
 	case DaemonSets:
 		return daemonset.New()
+	case Jobs:
+		return job.New()
+	case TTLAfterFinished:
+		return job.NewTTL()
 	}
 	panic("there is no actor " + name) // cannot happen: each name of actorNames is above
 }

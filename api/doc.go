@@ -114,7 +114,7 @@
 //   - Privileged containers are allowed, as on clusters that kubeadm or kind made. A real
 //     server that was started without --allow-privileged=true refuses them with 422:
 //     see [Server.DenyPrivileged].
-//   - Jobs are validated when they are new and not when they change; of a Service only
+//   - Of a Job the policies for failures and successes are not validated; of a Service only
 //     the metadata are. The statuses of Jobs, Services, Deployments, ReplicaSets and
 //     DaemonSets, and kinds that neither the storage plane nor workloads use, are taken as
 //     they are, but for their metadata.

@@ -123,7 +123,7 @@ type World struct {
 }
 
 // ErrKind is the error for objects of any other kind.
-var ErrKind = errors.New("what can be explained: pods, claims (pvc), volumes (pv), storage classes (sc), nodes, volumeattachments, StatefulSets, Deployments, ReplicaSets, DaemonSets, " +
+var ErrKind = errors.New("what can be explained: pods, claims (pvc), volumes (pv), storage classes (sc), nodes, volumeattachments, StatefulSets, Deployments, ReplicaSets, DaemonSets, Jobs, " +
 	"volumesnapshots, their contents and volumegroupsnapshots")
 
 // Object says why an object is as it is. kind is the API's kind; namespace is "" for objects without one. It returns ErrKind for
@@ -146,6 +146,8 @@ func (x *explainer) object(kind, namespace, name string) error {
 		return x.pod(namespace, name)
 	case "StatefulSet", "Deployment", "ReplicaSet", "DaemonSet":
 		return x.workload(kind, namespace, name)
+	case "Job":
+		return x.job(namespace, name)
 	case "Node":
 		return x.node(name)
 	case "VolumeAttachment":

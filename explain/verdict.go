@@ -137,6 +137,10 @@ const (
 	FailedCreate Code = "FailedCreate"
 	Paused       Code = "Paused"
 	PodNotReady  Code = "PodNotReady"
+	// JobFailed: a Job has failed for good. JobRuns: its pods run and have not ended. JobBackoff: it waits before it makes the next pod.
+	JobFailed  Code = "JobFailed"
+	JobRuns    Code = "JobRuns"
+	JobBackoff Code = "JobBackoff"
 
 	// SnapshotFailed: the driver or a controller failed. SourceMissing, SourceNotBound: the claim or content that the snapshot is of.
 	SnapshotFailed Code = "SnapshotFailed"

@@ -88,6 +88,8 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		"no plugin mounts the volume": {func(c *storagesimtest.Cluster) {
 			c.Apply(podOf("iscsi: {targetPortal: 10.0.0.1, iqn: iqn.2001-04.com.example:x, lun: 0}", "sleep 1000"))
 		}, "pod/web", want{class: explain.Ill, code: explain.NoPlugin}},
+		"a Job waits after failures": {func(c *storagesimtest.Cluster) { c.Apply(aJob("exit 3", "")) }, "job/once",
+			want{class: explain.UnderWay, code: explain.JobBackoff, object: "job/default/once"}},
 		"the pod has failed": {func(c *storagesimtest.Cluster) {
 			c.Apply(podOf("emptyDir: {}", "exit 3"))
 		}, "pod/web", want{class: explain.Ill, code: explain.PodFailed}},

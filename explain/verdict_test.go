@@ -179,6 +179,27 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			c.Settle()
 			c.Apply(agents("{}"))
 		}, "ds/agent", want{explain.Ill, explain.FailedCreate, "daemonset/default/agent", ""}},
+		"the Job controller is stopped": {empty, func(c *storagesimtest.Cluster) {
+			c.Stop(storagesim.Jobs)
+			c.Apply(aJob("true", ""))
+		}, "job/once", want{explain.Ill, explain.ActorDown, "actor/job-controller", ""}},
+		"a Job has failed": {empty, func(c *storagesimtest.Cluster) { c.Apply(aJob("exit 3", ", backoffLimit: 0")) }, "job/once",
+			want{explain.Ill, explain.JobFailed, "job/default/once", ""}},
+		"a Job is suspended": {empty, func(c *storagesimtest.Cluster) { c.Apply(aJob("true", ", suspend: true")) }, "job/once",
+			want{explain.Waits, explain.Paused, "job/default/once", ""}},
+		"a Job waits for a controller of others": {empty, func(c *storagesimtest.Cluster) { c.Apply(aJob("true", ", managedBy: example.com/queue")) }, "job/once",
+			want{explain.Waits, explain.ActorMissing, "actor/example.com/queue", ""}},
+		"a Job runs": {empty, func(c *storagesimtest.Cluster) { c.Apply(aJob("sleep 10000", "")) }, "job/once",
+			want{explain.UnderWay, explain.JobRuns, "job/default/once", ""}},
+		"a Job is complete": {empty, func(c *storagesimtest.Cluster) { c.Apply(aJob("true", "")) }, "job/once", want{explain.Well, explain.Fine, "", ""}},
+		"a quota keeps a Job from its pods": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(strings.Replace(quota, `"2"`, `"0"`, 1))
+			c.Settle()
+			c.Apply(aJob("true", ""))
+		}, "job/once", want{explain.Ill, explain.FailedCreate, "job/default/once", ""}},
+		"a Job's pod waits for a claim": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(strings.Replace(aJob("true", ""), "restartPolicy: Never", "restartPolicy: Never, volumes: [{name: d, persistentVolumeClaim: {claimName: ghost}}]", 1))
+		}, "job/once", want{explain.Ill, explain.ClaimMissing, "pvc/default/ghost", "spec.volumes"}},
 		"all is well with the DaemonSet": {empty, func(c *storagesimtest.Cluster) { c.Apply(agents("{}")) }, "ds/agent", want{explain.Well, explain.Fine, "", ""}},
 		"a pod names a claim that does not exist": {empty, func(c *storagesimtest.Cluster) { c.Apply(explainPod("web", "", "ghost")) }, "pod/web",
 			want{explain.Ill, explain.ClaimMissing, "pvc/default/ghost", "spec.volumes"}},
@@ -315,6 +336,11 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			assert.NotContains(t, why.Text, "2562047", "a process that is stopped starts at no time")
 		})
 	}
+}
+
+// aJob returns the manifest of a Job that runs a script.
+func aJob(script, more string) string {
+	return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: busybox, command: [sh, -c, '" + script + "']}]}}" + more + "}\n"
 }
 
 // agents returns the manifest of a DaemonSet with a nodeSelector.

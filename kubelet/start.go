@@ -99,6 +99,9 @@ func (k *kubelet) runContainer(pod *v1.Pod, ip string, spec *v1.Container, volum
 		Name: spec.Name, Image: runtime.WithDefaultTag(spec.Image), Command: expandWords(spec.Command, env), Args: expandWords(spec.Args, env),
 		WorkingDir: spec.WorkingDir, Env: env, Mounts: mounts, Init: init, Awaited: init || meantToEnd(pod), Absent: k.absent(pod, init),
 	}
+	if pod.Spec.RestartPolicy != v1.RestartPolicyAlways {
+		config.StopCode = killedExitCode
+	}
 	if c.last != nil {
 		config.Attempt = c.last.Attempt + 1
 	}
@@ -123,6 +126,9 @@ func (k *kubelet) runContainer(pod *v1.Pod, ip string, spec *v1.Container, volum
 	c.last, c.before = status, c.last
 	return "", nil
 }
+
+// killedExitCode is the exit code of a container that is killed. A program that gets the signal first as process 1 of its container does not end by it, unless it handles it.
+const killedExitCode = 137
 
 // meantToEnd reports whether a pod is to come to an end.
 func meantToEnd(pod *v1.Pod) bool {

@@ -250,7 +250,8 @@ func (c *call) tell(entries []trace.Entry, keep func(trace.Entry) bool) {
 func (c *call) listedActors() []string {
 	idle := []string{
 		storagesim.AttachDetach, storagesim.NamespaceDeletion, storagesim.VACProtection, storagesim.ResourceQuotas, storagesim.Disruption,
-		storagesim.Deployments, storagesim.ReplicaSets, storagesim.DaemonSets,
+		storagesim.Deployments, storagesim.ReplicaSets, storagesim.DaemonSets, storagesim.Jobs,
+		storagesim.TTLAfterFinished,
 	}
 	return slices.DeleteFunc(c.cluster.Actors(), func(actor string) bool { return slices.Contains(idle, actor) })
 }

@@ -26,7 +26,7 @@ func namesOf(kind metav1.APIResource) []string {
 
 // explained are the kinds that can be explained.
 var explained = []string{
-	"PersistentVolumeClaim", "PersistentVolume", "Pod", "StorageClass", "Node", "VolumeAttachment", "StatefulSet", "Deployment", "ReplicaSet", "DaemonSet",
+	"PersistentVolumeClaim", "PersistentVolume", "Pod", "StorageClass", "Node", "VolumeAttachment", "StatefulSet", "Deployment", "ReplicaSet", "DaemonSet", "Job",
 }
 
 func TestEveryKindHasTheSameNamesAtEveryEntranceOfTheLibrary(t *testing.T) {

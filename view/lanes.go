@@ -53,6 +53,8 @@ func known(actor string) (Lane, bool) {
 		"deployment-controller":                       {Name: "Deployments", Kind: Controller},
 		"replicaset-controller":                       {Name: "ReplicaSets", Kind: Controller},
 		"daemonset-controller":                        {Name: "DaemonSets", Kind: Controller},
+		"job-controller":                              {Name: "Jobs", Kind: Controller},
+		"ttl-after-finished-controller":               {Name: "TTL of Jobs", Kind: Controller},
 		"namespace-controller":                        {Name: "namespaces", Kind: Controller},
 		"resourcequota-controller":                    {Name: "quotas", Kind: Controller},
 		"disruption-controller":                       {Name: "disruption", Kind: Controller},

@@ -46,6 +46,8 @@ var controllerNames = []controllerName{
 	{"deployment", storagesim.Deployments, "deployment-controller"},
 	{"replicaset", storagesim.ReplicaSets, "replicaset-controller"},
 	{"daemonset", storagesim.DaemonSets, "daemonset-controller"},
+	{"job", storagesim.Jobs, "job-controller"},
+	{"ttl-after-finished", storagesim.TTLAfterFinished, "ttl-after-finished-controller"},
 	{"snapshot-controller", storagesim.SnapshotController, ""},
 }
 

@@ -522,9 +522,9 @@ metadata: {name: web}
 spec: {selector: {matchLabels: {a: b}}, template: `+template+`}
 ---
 apiVersion: batch/v1
-kind: Job
-metadata: {name: once}
-spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: nginx}]}}}
+kind: CronJob
+metadata: {name: often}
+spec: {schedule: "* * * * *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: nginx}]}}}}}
 ---
 apiVersion: v1
 kind: Pod
@@ -538,7 +538,7 @@ spec: {containers: [{name: c, image: nginx, livenessProbe: {tcpSocket: {port: 80
 `)
 	code, _, errOut := command(t, "", "run", "-f", path, "-o", "json")
 	assert.Zero(t, code)
-	assert.Equal(t, `note: Job/once: a cluster creates pods for it; here no pods are created: there is no controller for this kind, only for StatefulSets, ReplicaSets, Deployments and DaemonSets
+	assert.Equal(t, `note: CronJob/often: a cluster creates pods for it; here no pods are created: there is no controller for this kind, only for StatefulSets, ReplicaSets, Deployments, DaemonSets and Jobs
 note: Pod/a, Pod/b: spec.containers[c].livenessProbe, spec.containers[d].livenessProbe: `+
 		`a cluster restarts the container when the probe fails; here the container is not probed and runs until its program ends
 `, errOut)
@@ -587,10 +587,10 @@ func TestTheREADMENamesTheProvisionersThatRunByDefault(t *testing.T) {
 func TestTablesWithoutRowsSayWhatTheyWouldShow(t *testing.T) {
 	code, out, errOut := command(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "run", "-f", "/dev/stdin", "-o", "table")
 	require.Zero(t, code, errOut)
-	require.Equal(t, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Deployments, DaemonSets, Pods and VolumeAttachments; there are none.\n", out)
+	require.Equal(t, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Deployments, DaemonSets, Jobs, Pods and VolumeAttachments; there are none.\n", out)
 	code, out, _ = command(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "run", "-f", "/dev/stdin", "-o", "table", "--width", "80")
 	require.Zero(t, code)
-	require.Equal(t, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims,\n  StatefulSets, Deployments, DaemonSets, Pods and VolumeAttachments; there are\n  none.\n", out)
+	require.Equal(t, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims,\n  StatefulSets, Deployments, DaemonSets, Jobs, Pods and VolumeAttachments; there\n  are none.\n", out)
 }
 
 func TestAMissingNFSServerIsHinted(t *testing.T) {

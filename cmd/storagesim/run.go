@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -614,7 +615,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 // listed names the resources in the tables, and snapshotsListed those added if there are
 // snapshots.
 const (
-	listed          = "sc,pv,pvc,sts,deploy,ds,pods,va"
+	listed          = "sc,pv,pvc,sts,deploy,ds,jobs,pods,va"
 	snapshotsListed = ",volumesnapshots,volumesnapshotcontents"
 )
 
@@ -626,11 +627,11 @@ func listAll(out io.Writer, view tables.View) error {
 	}
 	for _, obj := range view.Objects {
 		switch obj.(type) {
-		case *storagev1.StorageClass, *v1.PersistentVolume, *v1.PersistentVolumeClaim, *appsv1.StatefulSet, *appsv1.Deployment, *appsv1.DaemonSet, *v1.Pod, *storagev1.VolumeAttachment:
+		case *storagev1.StorageClass, *v1.PersistentVolume, *v1.PersistentVolumeClaim, *appsv1.StatefulSet, *appsv1.Deployment, *appsv1.DaemonSet, *batchv1.Job, *v1.Pod, *storagev1.VolumeAttachment:
 			return view.Get(out, tables.Options{AllNamespaces: true}, names)
 		}
 	}
-	text := "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Deployments, DaemonSets, Pods and VolumeAttachments; there are none."
+	text := "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Deployments, DaemonSets, Jobs, Pods and VolumeAttachments; there are none."
 	_, err := fmt.Fprintln(out, prose.Wrap(text, view.Width, 2))
 	return err
 }

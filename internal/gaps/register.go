@@ -41,9 +41,9 @@ var register = slices.Concat(kinds, scheduling, containers, security, volumeType
 
 var kinds = []*Gap{
 	{
-		Kinds:   []string{"ReplicationController", "Job", "CronJob"},
+		Kinds:   []string{"ReplicationController", "CronJob"},
 		Cluster: "creates pods for it",
-		Here:    "no pods are created: there is no controller for this kind, only for StatefulSets, ReplicaSets, Deployments and DaemonSets",
+		Here:    "no pods are created: there is no controller for this kind, only for StatefulSets, ReplicaSets, Deployments, DaemonSets and Jobs",
 	},
 	{
 		Kinds:   []string{"HorizontalPodAutoscaler"},
@@ -254,6 +254,24 @@ var fields = []*Gap{
 		Fields:  []string{"status.images", "status.daemonEndpoints"},
 		Cluster: "prefers nodes that have the images of a pod, and finds the port of the kubelet's server",
 		Here:    "kubelets report neither: images are pulled in no time, and all nodes are alike in that",
+	},
+	{
+		Kinds:   []string{"Job"},
+		Fields:  []string{"spec.podFailurePolicy"},
+		Cluster: "does not count some failed pods, or ends the Job at once, as the rules say",
+		Here:    "the rules are not read: each failed pod counts for backoffLimit",
+	},
+	{
+		Kinds:   []string{"Job"},
+		Fields:  []string{"spec.backoffLimitPerIndex", "spec.maxFailedIndexes"},
+		Cluster: "counts the failures of each index by itself, and ends the Job when too many indexes have failed",
+		Here:    "the failures of all indexes count for backoffLimit, which has no end where it is not set beside these",
+	},
+	{
+		Kinds:   []string{"Job"},
+		Fields:  []string{"spec.successPolicy"},
+		Cluster: "ends the Job when the indexes of a rule have succeeded",
+		Here:    "the Job ends when all indexes have succeeded",
 	},
 	{
 		Kinds:   []string{"StatefulSet"},

@@ -228,13 +228,17 @@ func (s *Containers) StopContainer(id string) error {
 	return nil
 }
 
-// stop ends a container, with exit code 0.
+// stop ends a container.
 func (s *Containers) stop(c *container) {
 	if c.program != nil {
 		c.program.Stop()
 	}
 	if c.status.State == ContainerRunning {
-		s.end(c, 0, "")
+		code := c.config.StopCode
+		if s.cfg.Kind == FakeRuntime {
+			code = 0
+		}
+		s.end(c, code, "")
 	}
 }
 

@@ -45,8 +45,9 @@
 //   - Client stands for the runtime's own clock and processes: what sleeps goes on when a
 //     kubelet is attached, so a container sleeps longer while its kubelet is down for
 //     longer.
-//   - StopContainer takes no time and delivers no signal; the exit code is 0, where that
-//     of a real container which does not handle the signal is 143 or 137.
+//   - StopContainer takes no time and delivers no signal. The exit code is 137, as of a container
+//     that does not handle the signal, in pods with restartPolicy Never or OnFailure, where it
+//     decides whether the pod has succeeded. In others, which have no end to speak of, it is 0.
 //   - There are no registries: an image is empty, and there as soon as it is pulled.
 //   - A program that cannot be found is started and ends with 127. containerd does not
 //     start such a container, and reports StartError with 128.

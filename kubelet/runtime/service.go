@@ -123,6 +123,8 @@ type ContainerConfig struct {
 	// Awaited says that the container is to come to an end. Settling waits for what it
 	// sleeps in its first minute.
 	Awaited bool
+	// StopCode is the exit code of a container that is stopped while it runs.
+	StopCode int32
 }
 
 // ContainerState is the state of a container in its life.

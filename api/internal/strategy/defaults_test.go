@@ -153,6 +153,6 @@ func TestOtherKindsGetTheirDefaults(t *testing.T) {
 
 	job := defaulted(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: b}, spec: {template: {spec: {}}}}")["spec"].(map[string]any)
 	delete(job, "template")
-	require.Equal(t, jsonTree(t, `{"backoffLimit": 6, "completionMode": "NonIndexed", "completions": 1, "parallelism": 1, "suspend": false,
+	require.Equal(t, jsonTree(t, `{"backoffLimit": 6, "completionMode": "NonIndexed", "manualSelector": false, "completions": 1, "parallelism": 1, "suspend": false,
 		"podReplacementPolicy": "TerminatingOrFailed"}`), job)
 }

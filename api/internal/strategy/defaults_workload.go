@@ -1,6 +1,8 @@
 package strategy
 
 import (
+	"math"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -61,9 +63,18 @@ func defaultJob(spec *batchv1.JobSpec) {
 		setDefaultPtr(&spec.Completions, 1)
 	}
 	setDefaultPtr(&spec.Parallelism, 1)
-	setDefaultPtr(&spec.BackoffLimit, 6)
+	limit := int32(6)
+	if spec.BackoffLimitPerIndex != nil {
+		limit = math.MaxInt32
+	}
+	setDefaultPtr(&spec.BackoffLimit, limit)
 	setDefaultPtr(&spec.CompletionMode, batchv1.NonIndexedCompletion)
 	setDefaultPtr(&spec.Suspend, false)
-	setDefaultPtr(&spec.PodReplacementPolicy, batchv1.TerminatingOrFailed)
+	replacement := batchv1.TerminatingOrFailed
+	if spec.PodFailurePolicy != nil {
+		replacement = batchv1.Failed
+	}
+	setDefaultPtr(&spec.PodReplacementPolicy, replacement)
+	setDefaultPtr(&spec.ManualSelector, false)
 	defaultPodSpec(&spec.Template.Spec)
 }

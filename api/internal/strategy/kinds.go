@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -191,7 +192,25 @@ func ReplicaSets() Kind {
 }
 
 // Jobs returns the defaults and preparation of jobs.
-func Jobs() Kind { return workload(func(job *batchv1.Job) { defaultJob(&job.Spec) }) }
+func Jobs() Kind {
+	return Of[*batchv1.Job]{
+		Default: func(job *batchv1.Job) { defaultJob(&job.Spec) },
+		Create: func(job *batchv1.Job, _ metav1.Time) {
+			dropDisabledPodFields(&job.Spec.Template.Spec)
+			job.Spec.Scheduling = nil // behind the feature gate WorkloadWithJob
+			if !*job.Spec.ManualSelector {
+				generateSelector(job)
+			}
+			if len(job.Labels) == 0 { // a default as well, of what was just written
+				job.Labels = maps.Clone(job.Spec.Template.Labels)
+			}
+		},
+		Update: func(job, old *batchv1.Job) {
+			dropDisabledPodFields(&job.Spec.Template.Spec)
+			job.Spec.Scheduling = old.Spec.Scheduling // behind a feature gate
+		},
+	}.Kind()
+}
 
 // workload returns a kind with a template of pods.
 func workload[T runtime.Object](setDefaults func(T)) Kind {

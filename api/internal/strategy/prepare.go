@@ -86,3 +86,27 @@ func setTemplateGeneration(set *appsv1.DaemonSet, n int64) {
 	set.Annotations = maps.Clone(set.Annotations) // it may be that of the object before
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, appsv1.DeprecatedTemplateGeneration, strconv.FormatInt(n, 10))
 }
+
+// generateSelector gives a Job the selector of its UID and its pods the labels, so that it selects no other's pods. Labels that a client has set stay, and are refused if they are others.
+// Upstream: registry/batch/job/strategy.go generateSelector, v1.37.
+func generateSelector(job *batchv1.Job) {
+	for _, label := range []string{"job-name", batchv1.JobNameLabel} {
+		if _, has := job.Spec.Template.Labels[label]; !has {
+			metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, label, job.Name)
+		}
+	}
+	for _, label := range []string{"controller-uid", batchv1.ControllerUidLabel} {
+		if _, has := job.Spec.Template.Labels[label]; !has {
+			metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, label, string(job.UID))
+		}
+	}
+	if job.Spec.Selector == nil {
+		job.Spec.Selector = &metav1.LabelSelector{}
+	}
+	if _, has := job.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel]; !has {
+		if job.Spec.Selector.MatchLabels == nil {
+			job.Spec.Selector.MatchLabels = map[string]string{}
+		}
+		job.Spec.Selector.MatchLabels[batchv1.ControllerUidLabel] = string(job.UID)
+	}
+}

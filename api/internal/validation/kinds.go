@@ -152,7 +152,9 @@ func ReplicaSets() Kind {
 }
 
 // Jobs returns the validation of jobs.
-func Jobs() Kind { return rules[*batchv1.Job]{create: (*problems).job}.kind() }
+func Jobs() Kind {
+	return rules[*batchv1.Job]{create: (*problems).job, update: (*problems).jobUpdate}.kind()
+}
 
 // Services returns the validation of services. Only their metadata are validated.
 func Services() Kind { return Kind{Names: DNS1035Label} }

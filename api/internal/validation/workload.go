@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -93,25 +92,6 @@ func (p *problems) replicaSet(r *appsv1.ReplicaSet) {
 	if p.podSelector(r.Spec.Selector, &r.Spec.Template, "deployment") { // upstream's word
 		p.template(&r.Spec.Template, specPath.Child("template"))
 		p.restartAlways(&r.Spec.Template, "ReplicaSet")
-	}
-}
-
-// job validates of a Job what it has in common with the others.
-// Upstream: batch/validation validateJobSpec, v1.36.
-func (p *problems) job(j *batchv1.Job) {
-	p.count(j.Spec.Parallelism, "parallelism")
-	p.count(j.Spec.Completions, "completions")
-	p.count(j.Spec.BackoffLimit, "backoffLimit")
-	p.count(j.Spec.TTLSecondsAfterFinished, "ttlSecondsAfterFinished")
-	if s := j.Spec.ActiveDeadlineSeconds; s != nil {
-		p.notNegative(*s, specPath, "activeDeadlineSeconds")
-	}
-	at := specPath.Child("template")
-	p.template(&j.Spec.Template, at)
-	switch j.Spec.Template.Spec.RestartPolicy {
-	case v1.RestartPolicyOnFailure, v1.RestartPolicyNever:
-	default:
-		p.required(at.Child("spec", "restartPolicy"), `valid values: "OnFailure", "Never"`)
 	}
 }
 
