@@ -99,3 +99,15 @@ func TestEachErratumIsShownAndItsChapterPointsToIt(t *testing.T) {
 		}
 	}
 }
+
+// TestTheContentsNameEachChapterOnce: in the tables of its parts, where the first column has the number.
+func TestTheContentsNameEachChapterOnce(t *testing.T) {
+	contents := read(t, "README.md")
+	chapters, err := filepath.Glob("[0-9]*.md")
+	require.NoError(t, err)
+	for _, file := range chapters {
+		number, _, _ := strings.Cut(file, "-")
+		title, _, _ := strings.Cut(strings.TrimPrefix(read(t, file), "# "+strings.TrimPrefix(number, "0")+". "), "\n")
+		require.Equal(t, 1, strings.Count(contents, "\n| "+strings.TrimPrefix(number, "0")+" | ["+title+"]("+file+") |"), file)
+	}
+}
