@@ -89,6 +89,9 @@ func TestTheDocumentsAreAsTheListHasThem(t *testing.T) {
 	require.NoError(t, err)
 	for _, d := range l.Documents {
 		require.Empty(t, l.Check(d.Name, found[d.Name]), d.Name)
+		wrong, err := l.CheckCommands(os.DirFS(root), d.Name, found[d.Name])
+		require.NoError(t, err)
+		require.Empty(t, wrong, d.Name)
 	}
 }
 
@@ -148,4 +151,17 @@ func TestAListThatMakesNoSenseNamesTheLine(t *testing.T) {
 		_, err := items.Parse(text)
 		require.ErrorContains(t, err, want, text)
 	}
+}
+
+func TestWhatACommandPrintsIsComparedButForWhatMayDiffer(t *testing.T) {
+	const shown = "$ kubectl get pvc\nNAME  STATUS VOLUME                                    AGE\ndata  Bound  pvc-3f4a1a65-6cbc-42bf-a1f8-87ad238c0b88 5m41s\n  selfLink: /api\n"
+	l, err := items.Parse("document d D\n1 4 command x 3 | get pvc | out.txt | $ kubectl get pvc\n1 1 command x 3 | get pvc (errs) | none.txt | l\n")
+	require.NoError(t, err)
+	ours := fstest.MapFS{"out.txt": {Data: []byte("get pvc\n----\nNAME   STATUS   VOLUME         VOLUMEATTRIBUTESCLASS   AGE\ndata   Bound    pvc-56a9ebfe   <unset>   2s\n")}}
+	wrong, err := l.CheckCommands(ours, "d", items.Lines(shown))
+	require.NoError(t, err)
+	require.Empty(t, wrong)
+	wrong, err = l.CheckCommands(ours, "d", items.Lines(strings.Replace(shown, "Bound", "Pending", 1)))
+	require.NoError(t, err)
+	require.Equal(t, []string{"d: line 3 (get pvc) is not in out.txt: data Pending pvc-UID AGE"}, wrong)
 }

@@ -1,5 +1,6 @@
 // Command check compares docs/items.txt with the source documents, which are no part of the project: their hashes, and
-// whether each line of them belongs to an item. Without the documents it prints NOT CHECKED. It is started in the root of
+// whether each line of them belongs to an item, and what they show
+// of commands with the transcripts of tests. Without the documents it prints NOT CHECKED. It is started in the root of
 // the repository.
 package main
 
@@ -43,6 +44,11 @@ func run(folder string) error {
 			continue
 		}
 		problems := list.Check(d.Name, lines)
+		shown, err := list.CheckCommands(os.DirFS("."), d.Name, lines)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, shown...)
 		for _, problem := range problems {
 			fmt.Println(problem)
 		}
