@@ -68,6 +68,8 @@ func (c *call) manifests() ([]manifest.Object, error) {
 	switch {
 	case len(paths) > 0 && c.input != nil:
 		return nil, c.misuse("both -f and input are given; expected one of them. Input is what stands below the command, up to an empty line or ----")
+	case len(paths) > 0 && c.noFiles:
+		return nil, c.misuse("no files are read here; give what is in %s as input", paths[0])
 	case len(paths) > 0:
 		return manifest.ParseFilesIn(c.kinds(), folders{filepath.Dir(c.file), c.session.options.AllowFiles}, paths...)
 	case c.input == nil:

@@ -235,14 +235,14 @@ func (c *call) pending() {
 			c.say("%s is stopped", actor)
 			continue
 		}
-		c.say("%s is still down; it starts again at %s: run-for lets that time pass", actor, trace.Offset(down[actor].Sub(engine.Start())))
+		c.say("%s is still down; it starts again at %s: run-for lets that time pass", actor, trace.Offset(down[actor].Sub(c.zero)))
 	}
 }
 
 // tell prints entries of the trace.
 func (c *call) tell(entries []trace.Entry, keep func(trace.Entry) bool) {
 	both := func(e trace.Entry) bool { return keep(e) && (c.options.Keep == nil || c.options.Keep(e)) }
-	c.WriteString(trace.Tell(entries, trace.Telling{Start: engine.Start(), Details: true, Keep: both, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
+	c.WriteString(trace.Tell(entries, trace.Telling{Start: c.zero, Details: true, Keep: both, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
 }
 
 // listedActors returns the cluster's actors, but those that have nothing to do in a cluster

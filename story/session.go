@@ -8,9 +8,11 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 	"github.com/storagesim/storagesim/internal/terminal"
@@ -63,7 +65,7 @@ func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err
 	if err != nil {
 		return err
 	}
-	s := &session{ctx: ctx, file: name, options: o, tableWidth: max(o.Width, 0)}
+	s := &session{ctx: ctx, file: name, options: o, tableWidth: max(o.Width, 0), zero: engine.Start()}
 	if o.Width == 0 {
 		s.options.Width = DefaultWidth
 	}
@@ -107,11 +109,14 @@ type session struct {
 	cluster *storagesim.Cluster
 	stop    func() bool // ends the wait for ctx's end
 	told    int         // trace records already told
+	zero    time.Time   // the moment from which times are counted
 	began   uint64      // steps that were taken when the cluster was ready
 	// tableWidth is the width of tables; 0 for any.
 	tableWidth int
 	// standIns has what nothing serves stood in for before objects are applied.
 	standIns bool
+	// noFiles refuses to read files.
+	noFiles bool
 }
 
 // watch tells Options.Watch what comes next.

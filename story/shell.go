@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -38,11 +40,12 @@ func NewShell(ctx context.Context, o Options) *Shell {
 	return s
 }
 
-// Attach returns a shell for a cluster that is there already. It cannot go back, and Close leaves the cluster open. Call Do
+// Attach returns a shell for a cluster that is there already, whose times are told from a moment on. It cannot go back, no command reads files, and Close leaves the cluster open. Call Do
 // where nothing else uses the engine.
-func Attach(ctx context.Context, c *storagesim.Cluster, o Options) *Shell {
+func Attach(ctx context.Context, c *storagesim.Cluster, zero time.Time, o Options) *Shell {
 	s := NewShell(ctx, o)
 	s.attached = true
+	s.session.zero, s.session.noFiles = zero, true
 	s.session.cluster = c
 	s.session.stop = func() bool { return true }
 	s.session.told = s.session.trace().Len()
@@ -52,7 +55,7 @@ func Attach(ctx context.Context, c *storagesim.Cluster, o Options) *Shell {
 func (s *Shell) newSession() *session {
 	o := s.options
 	o.Watch, o.Missed = nil, nil
-	new := &session{ctx: s.ctx, file: "shell", options: o, tableWidth: max(o.Width, 0)}
+	new := &session{ctx: s.ctx, file: "shell", options: o, tableWidth: max(o.Width, 0), zero: engine.Start()}
 	new.options.Width = cmp.Or(o.Width, DefaultWidth)
 	return new
 }

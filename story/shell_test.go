@@ -101,7 +101,7 @@ func TestAShellOnAClusterOfOthersDoesNotGoBack(t *testing.T) {
 	c, err := storagesim.New(storagesim.Config{})
 	require.NoError(t, err)
 	defer c.Close()
-	s := Attach(context.Background(), c, Options{})
+	s := Attach(context.Background(), c, c.Now(), Options{})
 	done(t, s, "settle quiet")
 	require.Contains(t, done(t, s, "get nodes"), "node-1")
 	_, err = s.Back(1)

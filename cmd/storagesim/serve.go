@@ -29,6 +29,7 @@ type serveOptions struct {
 	kubeconfig string
 	force      bool
 	only       []string
+	page       bool
 }
 
 func newServe() *cobra.Command {
@@ -67,6 +68,9 @@ and the command that ends it.`,
 		Args: noArgs("serve"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.parsed(cmd)
+			if o.page && !cmd.Flags().Changed("speed") {
+				o.speed = "step" // the page has buttons for it
+			}
 			speed, err := o.check()
 			if err != nil {
 				return usageError{err}
@@ -81,6 +85,7 @@ and the command that ends it.`,
 	flags.BoolVar(&o.force, "force", false, "replace a kubeconfig that is there already; it is gone afterwards")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS:PORT` to listen on; port 0 is any that is free")
 	flags.StringSliceVar(&o.only, "only", nil, "`NAMES` of the control plane's controllers to run here, separated by commas, or none; see storagesim control (default: all)")
+	flags.BoolVar(&o.page, "page", false, "offer a page for a browser, too, on a port of its own: it shows what happens, and steps, crashes and breaks; --speed is step unless it is given")
 	flags.BoolVar(&o.remote, "remote", false, "allow --listen an address that other machines can reach: who has the token can use the API from there")
 	return cmd
 }
@@ -124,7 +129,8 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 	if err != nil {
 		return err
 	}
-	c, end, err := o.cluster(ctx, storagesim.Config{Start: time.Now().UTC().Truncate(time.Second), TakePrograms: true, Only: only}, errOut)
+	zero := time.Now().UTC().Truncate(time.Second)
+	c, end, err := o.cluster(ctx, storagesim.Config{Start: zero, TakePrograms: true, Only: only, RecordValues: o.page}, errOut)
 	defer func() { err = end(err) }()
 	if err != nil {
 		return endedBy(ctx, err)
@@ -154,10 +160,31 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
+	if o.page {
+		stop, err := o.offerPage(ctx, server, c, zero, objects, out)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
 	if err := tell(out, server, speed); err != nil {
 		return err
 	}
 	return endedBy(ctx, server.Wait(ctx))
+}
+
+// offerPage offers the page and says where.
+func (o *serveOptions) offerPage(ctx context.Context, server *serve.Server, c *storagesim.Cluster, zero time.Time, objects []manifest.Object, out io.Writer) (stop func() error, err error) {
+	first, err := o.beginOf(objects)
+	if err != nil {
+		return nil, err
+	}
+	p, err := startPage(ctx, server, c, zero, first)
+	if err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintf(out, "# page: %s\n", p.URL())
+	return p.Close, err
 }
 
 // begin applies the manifests. Objects that the server refuses are told of, and serve goes

@@ -66,6 +66,33 @@ func write(w io.Writer, title string, pages []view.Page) error {
 	return b.Flush()
 }
 
+// WriteLive writes a page without a run, which asks the server that it comes from for one, and sends it commands. An error is that of w.
+func WriteLive(w io.Writer, title string) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>%s - storagesim</title>
+<style>%s</style>
+</head>
+<body>
+<div id="app"><p>This page needs JavaScript.</p></div>
+<script>document.documentElement.dataset.live = "1"; %s</script>
+</body>
+</html>
+`, html.EscapeString(title), style, script)
+	return b.Flush()
+}
+
+// LivePolicy returns the content security policy for a page of WriteLive, which its server sends as a header: the page's own script and style,
+// and requests to its own server.
+func LivePolicy() string {
+	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		hash(`document.documentElement.dataset.live = "1"; `+script), hash(style))
+}
+
 // policy returns the content security policy: the embedded script and style, and nothing else.
 func policy() string {
 	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; base-uri 'none'; form-action 'none'", hash(script), hash(style))

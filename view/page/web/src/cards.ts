@@ -25,6 +25,7 @@ export class Cards {
     this.families = new Families(store.page);
     this.element = h("section", { class: "state", "aria-label": "Objects at this step" }, this.title, this.body);
     store.listen((change) => {
+      if (change === "page") this.families = new Families(store.page);
       if (change === "step" || change === "marks") this.draw();
     });
   }

@@ -3,6 +3,7 @@ import { Cards } from "./cards.js";
 import { Detail } from "./detail.js";
 import { h, put } from "./dom.js";
 import { complete } from "./deliveries.js";
+import { Live } from "./live.js";
 import { List } from "./list.js";
 import type { Page } from "./model.js";
 import { Player } from "./player.js";
@@ -13,6 +14,9 @@ import { Tools } from "./tools.js";
 const firstLook = 1500; // ms until the story begins by itself
 
 function main(): void {
+  const root = document.documentElement;
+  const live = document.getElementById("app");
+  if (root.dataset.live && live) return void new Live(live, (page, name) => show(live, page, name, false)).start();
   const sources = [...document.querySelectorAll<HTMLScriptElement>('script[type="application/json"]')];
   const app = document.getElementById("app");
   const pages = sources.map((source) => JSON.parse(source.textContent ?? "") as Page);
@@ -21,11 +25,11 @@ function main(): void {
   if (pages.length > 1) addEventListener("hashchange", () => { if (storyOf(location.hash, pages.length) !== chosen) location.reload(); });
   document.documentElement.classList.add("live");
   if (chosen === undefined) put(app, contents(pages));
-  else show(app, pages[chosen]!, pages.length > 1 ? `story=${chosen + 1}` : "");
+  else show(app, pages[chosen]!, pages.length > 1 ? `story=${chosen + 1}` : "", true);
 }
 
-/** Shows one story. name is what a fragment begins with if there are several. */
-function show(app: HTMLElement, page: Page, name: string): void {
+/** Shows one story. name is what a fragment begins with if there are several. It plays by itself if it may. */
+function show(app: HTMLElement, page: Page, name: string, plays: boolean): Store {
   complete(page);
   const store = new Store(page);
   const tools = new Tools(store);
@@ -33,13 +37,14 @@ function show(app: HTMLElement, page: Page, name: string): void {
   const player = new Player(store);
   const cards = new Cards(store);
   const detail = new Detail(store);
-  put(app, header(page, store, tools, name !== ""), h("main", {}, list.element, h("aside", { "aria-label": "State and change" }, cards.element, detail.element)), player.element);
+  put(app, header(page, store, tools, name.startsWith("story=")), h("main", {}, list.element, h("aside", { "aria-label": "State and change" }, cards.element, detail.element)), player.element);
   const linked = stepOf(page, location.hash);
   store.go(linked ?? store.steps[0] ?? 0);
   keys(store, player, tools, list);
   fragments(store, name);
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  if (linked === undefined && !calm) begin(player);
+  if (linked === undefined && !calm && plays) begin(player);
+  return store;
 }
 
 /** The list of several stories. */
@@ -56,7 +61,7 @@ function storyOf(hash: string, stories: number): number | undefined {
 
 function header(page: Page, store: Store, tools: Tools, others: boolean): HTMLElement {
   const all = page.steps;
-  const about = `${count(store.steps.length, "step")} in ${span(all[all.length - 1]!.t - all[0]!.t)} of virtual time · Kubernetes ${plain(page.release)}`;
+  const about = `${count(store.steps.length, "step")} in ${span(all.length ? all[all.length - 1]!.t - all[0]!.t : 0)} of virtual time · Kubernetes ${plain(page.release)}`;
   const intro = page.intro ?? "A simulated Kubernetes cluster. Each row is one thing that a component did; at the right is what exists after it, and what it changed.";
   const missing = page.missing?.length ? h("details", { class: "missing" }, h("summary", {}, count(page.missing.length, "note")), ...page.missing.map((m) => h("p", {}, plain(m)))) : undefined;
   return h("header", {}, h("div", { class: "head-words" }, others && h("a", { class: "others", href: "#" }, "All"), h("h1", {}, plain(page.title)), h("span", { class: "about" }, about), missing), tools.element, h("p", { class: "intro" }, plain(intro)));
@@ -94,7 +99,7 @@ function keys(store: Store, player: Player, tools: Tools, list: List): void {
 
 /** The step that a fragment names by its number, if there is one: that, or the last before it. Deliveries have the number of the record before them. */
 function stepOf(page: Page, hash: string): number | undefined {
-  const n = /^#(?:story=\d{1,3}&)?step=(\d{1,9})$/.exec(hash)?.[1];
+  const n = /^#(?:\w+=\w+&)?step=(\d{1,9})$/.exec(hash)?.[1];
   if (n === undefined) return undefined;
   const at = page.steps.findLastIndex((step) => step.n <= Number(n) && step.kind !== "delivery");
   return Math.max(0, at);

@@ -6,11 +6,11 @@ import { firstLimit, rows, type Row, type Shown } from "./rows.js";
 import { Replay } from "./state.js";
 
 /** What changed; each part of the page looks at what concerns it. */
-export type Change = "step" | "rows" | "marks" | "play";
+export type Change = "step" | "rows" | "marks" | "play" | "page";
 
 export class Store {
-  readonly replay: Replay;
-  readonly downs: Map<number, [number, number][]>;
+  replay: Replay;
+  downs: Map<number, [number, number][]>;
   /** The index of the step at the cursor; -1 is before the first. */
   step = -1;
   /** The object that is looked at; -1 is none. */
@@ -28,10 +28,26 @@ export class Store {
 
   private listeners: ((change: Change) => void)[] = [];
 
-  constructor(readonly page: Page) {
+  constructor(public page: Page) {
     this.replay = new Replay(page);
     this.downs = downs(page);
     this.layRows();
+  }
+
+  /** Puts a longer story of the same run in place of the page's. The cursor follows if it is at the end. */
+  extend(page: Page): void {
+    const last = this.place() === this.steps.length - 1;
+    const n = this.page.steps[this.step]?.n ?? 0;
+    this.page = page;
+    this.replay = new Replay(page);
+    this.downs = downs(page);
+    this.found = undefined;
+    this.step = Math.max(0, page.steps.findLastIndex((s) => s.n <= n && s.kind !== "delivery"));
+    this.layRows();
+    this.say("page");
+    this.say("rows");
+    if (last) this.go(this.steps[this.steps.length - 1] ?? 0);
+    this.say("step");
   }
 
   listen(listener: (change: Change) => void): void {

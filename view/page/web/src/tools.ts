@@ -14,6 +14,7 @@ export class Tools {
   private words: string[] | undefined;
 
   constructor(private store: Store) {
+    store.listen((change) => { if (change === "page") this.words = undefined; });
     this.search.addEventListener("input", () => this.find());
     this.search.addEventListener("keydown", (e) => {
       if (e.key === "Enter") this.next(e.shiftKey ? -1 : 1);
