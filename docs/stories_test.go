@@ -100,6 +100,18 @@ func TestEachErratumIsShownAndItsChapterPointsToIt(t *testing.T) {
 	}
 }
 
+func TestEachStoryOfTheDocumentsIsLinked(t *testing.T) {
+	files, err := filepath.Glob("stories/*.txt")
+	require.NoError(t, err)
+	all := ""
+	for _, file := range documents(t) {
+		all += read(t, file)
+	}
+	for _, file := range files {
+		require.True(t, strings.Contains(all, "("+filepath.ToSlash(file)+")") || strings.Contains(all, "docs/"+filepath.ToSlash(file)), "no chapter links %s", file)
+	}
+}
+
 // TestTheContentsNameEachChapterOnce: in the tables of its parts, where the first column has the number.
 func TestTheContentsNameEachChapterOnce(t *testing.T) {
 	contents := read(t, "README.md")
