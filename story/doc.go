@@ -13,6 +13,8 @@
 // Run plays a script on a cluster of its own and returns it with the outputs
 // that it gave this time; a script whose outputs are right comes back as it is.
 //
+// A Shell plays commands one at a time, as they come, and can go back.
+//
 // # Grammar
 //
 // A script is a sequence of lines. Outside a command, a line that is empty or

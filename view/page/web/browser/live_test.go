@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 var command = sync.OnceValues(func() (string, error) {
@@ -77,6 +79,12 @@ func TestALivePageStepsAppliesBreaksAndAsksWhy(t *testing.T) {
 	pressed("Settle")
 	b.until(`[...document.querySelectorAll(".row")].some((row) => row.textContent.includes("FailedBinding"))`)
 	b.until(place + " - 1 === " + last) // the cursor follows
+	b.click(".card.o-pvc")
+	eval[bool](b, `(document.querySelector(".live-line").value = "run-for 1m", document.querySelector(".live-line").focus(), true)`)
+	b.press("\r")
+	b.until(`document.querySelectorAll(".live-lines li").length === 5`)
+	b.is(`document.querySelector(".card.focus").textContent.includes("data")`)
+	b.press(kb.Escape)
 	eval[bool](b, `(document.querySelector('select[aria-label="Object"]').value = "pvc/data", true)`)
 	pressed("Why?")
 	b.until(`document.querySelector(".live-said").textContent.includes("pvc default/data is Pending")`)

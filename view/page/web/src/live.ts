@@ -117,10 +117,8 @@ export class Live {
   private fill(): void {
     const { page, actors, machines } = this.model!;
     const state = this.store!.replay.after(page.steps.length - 1);
-    const objects = page.objects.flatMap((o, i) => {
-      if (state.objects[i] === undefined || !["pvc", "pv", "pod", "node"].includes(kindOf(page, i))) return [];
-      return [[o.short, ...(o.namespace && o.namespace !== "default" ? [o.namespace] : []), o.name].join("/")];
-    });
+    const objects = ["pod", "pvc", "pv", "node"].flatMap((kind) => page.objects.flatMap((o, i) =>
+      state.objects[i] !== undefined && kindOf(page, i) === kind ? [[kind, ...(o.namespace && o.namespace !== "default" ? [o.namespace] : []), o.name].join("/")] : []));
     this.store!.replay.after(this.store!.step);
     for (const [select, names] of [[this.actor, actors], [this.resource, resources], [this.machine, machines], [this.object, objects]] as const) {
       const { value } = select;
@@ -141,7 +139,7 @@ export class Live {
       const answer = await this.ask("/command", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ line, input }) });
       const { output, error } = answer.ok ? ((await answer.json()) as { output: string; error?: string }) : { output: "", error: await answer.text() };
       this.said.classList.toggle("bad", !!error);
-      this.said.textContent = error ? plain(error).trim() : output.split("\n").map(plain).join("\n").trim() || `${plain(line)}: done`;
+      this.said.textContent = error ? plain(error).trim() : output.split("\n").map(plain).join("\n").replace(/^\n+|\s+$/g, "") || `${plain(line)}: done`;
       if (error) return false;
       this.lines.append(h("li", {}, h("code", {}, plain(line))));
       await this.refresh();

@@ -60,11 +60,16 @@ function storyOf(hash: string, stories: number): number | undefined {
 }
 
 function header(page: Page, store: Store, tools: Tools, others: boolean): HTMLElement {
-  const all = page.steps;
-  const about = `${count(store.steps.length, "step")} in ${span(all.length ? all[all.length - 1]!.t - all[0]!.t : 0)} of virtual time · Kubernetes ${plain(page.release)}`;
+  const about = h("span", { class: "about" });
+  const tell = () => {
+    const { steps } = store.page;
+    about.textContent = `${count(store.steps.length, "step")} in ${span(steps.length ? steps[steps.length - 1]!.t - steps[0]!.t : 0)} of virtual time · Kubernetes ${plain(page.release)}`;
+  };
+  tell();
+  store.listen((change) => { if (change === "page") tell(); });
   const intro = page.intro ?? "A simulated Kubernetes cluster. Each row is one thing that a component did; at the right is what exists after it, and what it changed.";
   const missing = page.missing?.length ? h("details", { class: "missing" }, h("summary", {}, count(page.missing.length, "note")), ...page.missing.map((m) => h("p", {}, plain(m)))) : undefined;
-  return h("header", {}, h("div", { class: "head-words" }, others && h("a", { class: "others", href: "#" }, "All"), h("h1", {}, plain(page.title)), h("span", { class: "about" }, about), missing), tools.element, h("p", { class: "intro" }, plain(intro)));
+  return h("header", {}, h("div", { class: "head-words" }, others && h("a", { class: "others", href: "#" }, "All"), h("h1", {}, plain(page.title)), about, missing), tools.element, h("p", { class: "intro" }, plain(intro)));
 }
 
 /** Begins to play unless something is touched first; whatever is touched later stops it. */

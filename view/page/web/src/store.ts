@@ -38,6 +38,7 @@ export class Store {
   extend(page: Page): void {
     const last = this.place() === this.steps.length - 1;
     const n = this.page.steps[this.step]?.n ?? 0;
+    this.keep(page);
     this.page = page;
     this.replay = new Replay(page);
     this.downs = downs(page);
@@ -48,6 +49,21 @@ export class Store {
     this.say("rows");
     if (last) this.go(this.steps[this.steps.length - 1] ?? 0);
     this.say("step");
+  }
+
+  /** Finds what the reader has chosen in a longer story, in which lanes, objects and steps have other indexes. */
+  private keep(page: Page): void {
+    const old = this.page;
+    const lane = new Map(page.lanes.map((l, i) => [l.id, i]));
+    const name = (o: Page["objects"][number]) => JSON.stringify([o.kind, o.namespace, o.name]);
+    const object = new Map(page.objects.map((o, i) => [name(o), i]));
+    const step = new Map(page.steps.flatMap((s, i) => (s.kind === "delivery" ? [] : [[s.n, i] as const])));
+    const move = (set: Set<number>, to: (i: number) => number | undefined) => new Set([...set].flatMap((i) => to(i) ?? []));
+    const { shown } = this;
+    if (shown.lanes) shown.lanes = move(shown.lanes, (i) => lane.get(old.lanes[i]!.id));
+    if (shown.objects) shown.objects = move(shown.objects, (i) => object.get(name(old.objects[i]!)));
+    shown.unfolded = move(shown.unfolded, (i) => (old.steps[i]!.kind === "delivery" ? undefined : step.get(old.steps[i]!.n)));
+    if (this.focus >= 0) this.focus = object.get(name(old.objects[this.focus]!)) ?? -1;
   }
 
   listen(listener: (change: Change) => void): void {

@@ -68,13 +68,15 @@ export class Tools {
 
   private filter(): HTMLElement {
     const { store } = this;
-    const { page } = store;
-    const acting = new Set(page.steps.map((step) => step.lane));
-    const lanes = page.lanes.flatMap((_, i) => (acting.has(i) ? [i] : []));
-    const objects = page.objects.map((_, i) => i);
-    return popover("Filter", "Show only some actors or objects", () => h("div", { class: "filters" },
-      choice("Actors", lanes, (i) => laneName(page, i), store.shown.lanes, (chosen) => { store.shown.lanes = chosen; store.refilter(); }),
-      choice("Objects", objects, (i) => `${kindOf(page, i)} ${nameOf(page, i)}`, store.shown.objects, (chosen) => { store.shown.objects = chosen; store.refilter(); })));
+    return popover("Filter", "Show only some actors or objects", () => {
+      const { page } = store;
+      const acting = new Set(page.steps.map((step) => step.lane));
+      const lanes = page.lanes.flatMap((_, i) => (acting.has(i) ? [i] : []));
+      const objects = page.objects.map((_, i) => i);
+      return h("div", { class: "filters" },
+        choice("Actors", lanes, (i) => laneName(page, i), store.shown.lanes, (chosen) => { store.shown.lanes = chosen; store.refilter(); }),
+        choice("Objects", objects, (i) => `${kindOf(page, i)} ${nameOf(page, i)}`, store.shown.objects, (chosen) => { store.shown.objects = chosen; store.refilter(); }));
+    });
   }
 }
 
@@ -100,7 +102,7 @@ function popover(name: string, title: string, content: () => HTMLElement): HTMLE
   const b = button(name, { class: "switch", title, "aria-expanded": "false", "aria-haspopup": "true" });
   const wrap = h("span", { class: "pop" }, b, box);
   const open = (on: boolean) => {
-    if (on && !box.firstChild) put(box, content());
+    if (on) put(box, content());
     box.hidden = !on;
     b.setAttribute("aria-expanded", String(on));
   };
