@@ -314,14 +314,15 @@ func linesOf(in io.Reader, out io.Writer, complete func(string) (string, []strin
 		}, func() {}
 	}
 	fd := int(file.Fd())
-	editor := term.NewTerminal(readWriter{file, out}, "")
+	screen := terminal.File(out) // the editor moves the cursor, for which it needs the terminal itself
+	editor := term.NewTerminal(readWriter{file, screen}, "")
 	editor.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
 		if key != '\t' || pos != len(line) {
 			return "", 0, false
 		}
 		completed, possible := complete(line)
 		if completed == line && len(possible) > 1 {
-			fmt.Fprintln(editor, strings.Join(possible, "  "))
+			fmt.Fprintln(editor, prose.Printable(strings.Join(possible, "  ")))
 		}
 		return completed, len(completed), true
 	}
@@ -331,7 +332,7 @@ func linesOf(in io.Reader, out io.Writer, complete func(string) (string, []strin
 			return "", err
 		}
 		defer func() { _ = term.Restore(fd, state) }() // it worked a moment ago
-		if width, height, err := term.GetSize(fd); err == nil {
+		if width, height, err := term.GetSize(fd); err == nil && width > 0 {
 			_ = editor.SetSize(width, height)
 		}
 		editor.SetPrompt(prompt)
