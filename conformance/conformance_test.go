@@ -410,8 +410,10 @@ func TestWhatIsNoRecordingIsRefusedInWords(t *testing.T) {
 
 	tests := map[string]struct{ text, want string }{
 		"no JSON":               {`steps`, "a.json is not a recording: invalid character"},
+		"cut off":               {`{"steps": [{"step": {"attach": "n"`, "a.json is not a recording: it is cut off after 34 bytes: unexpected end of JSON input"},
+		"of another version":    {`{"kubernetes": "v1.36.3", "steps": [{"step": {"attach": "n"}}]}`, "a.json was recorded with Kubernetes v1.36.3; the simulation models v1.37.x"},
 		"something else":        {`{"kind": "List"}`, "a.json is not a recording: it has no steps"},
-		"an unknown step":       {`{"steps": [{"step": {"apply": []}}]}`, `unknown field "apply"`},
+		"an unknown step":       {`{"steps": [{"step": {"attach": "n"}}, {"step": {"apply": []}}]}`, `a.json: step 2 cannot be read: json: unknown field "apply"`},
 		"an unknown node field": {`{"steps": [{"step": {"nodes": [{"name": "n", "zone": "a"}]}}]}`, `unknown field "zone"`},
 		"a step of nothing":     {`{"steps": [{"step": {"quiet": 1}}]}`, "a.json: step 1: expected exactly one of nodes, create,"},
 		"two things at once":    {`{"steps": [{"step": {"attach": "n", "detach": "n"}}]}`, "step 1: expected exactly one"},

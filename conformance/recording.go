@@ -12,6 +12,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/internal/release"
 )
 
 // Recording holds a run of a real control plane. See testdata/README.md.
@@ -268,7 +270,10 @@ func Load(path string) (*Recording, error) {
 	}
 	rec := &Recording{}
 	if err := json.Unmarshal(data, rec); err != nil {
-		return nil, fmt.Errorf("%s is not a recording: %w", path, err)
+		return nil, whyUnread(path, data, err)
+	}
+	if v := rec.Kubernetes; v != "" && !strings.HasPrefix(v, modelled()) {
+		return nil, fmt.Errorf("%s was recorded with Kubernetes %s; the simulation models %sx", path, v, modelled())
 	}
 	if rec.Case == "" {
 		rec.Case = strings.TrimSuffix(filepath.Base(path), ".json")
@@ -283,6 +288,26 @@ func Load(path string) (*Recording, error) {
 	}
 	rec.normalise()
 	return rec, nil
+}
+
+// modelled begins the versions of Kubernetes whose recordings can be compared, "v1.37.".
+func modelled() string { return release.Kubernetes[:strings.LastIndex(release.Kubernetes, ".")+1] }
+
+// whyUnread returns the error of a file that is not a recording. It names the first step that cannot be read.
+func whyUnread(path string, data []byte, err error) error {
+	var raw struct{ Steps []json.RawMessage }
+	if json.Unmarshal(data, &raw) != nil {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset == int64(len(data)) {
+			return fmt.Errorf("%s is not a recording: it is cut off after %d bytes: %w", path, len(data), err)
+		}
+		return fmt.Errorf("%s is not a recording: %w", path, err)
+	}
+	for i, step := range raw.Steps {
+		if bad := json.Unmarshal(step, &Step{}); bad != nil {
+			return fmt.Errorf("%s: step %d cannot be read: %w", path, i+1, bad)
+		}
+	}
+	return fmt.Errorf("%s is not a recording: %w", path, err)
 }
 
 // normalise brings what is compared into the form in which the simulation is observed.

@@ -83,7 +83,7 @@ type Engine struct {
 	counted  int // calls since OnCall
 
 	work   map[workKey]int
-	steps  uint64
+	steps  atomic.Uint64
 	err    error // the first failure of an actor's own code
 	said   map[saidKey]bool
 	busy   bool     // a step is being taken
@@ -192,8 +192,8 @@ func (e *Engine) Record(outside string, r trace.Record) {
 	e.record(outside, r)
 }
 
-// Steps returns the number of steps that were taken so far.
-func (e *Engine) Steps() uint64 { return e.steps }
+// Steps returns the number of steps that were taken so far. Any goroutine may call it.
+func (e *Engine) Steps() uint64 { return e.steps.Load() }
 
 // Trace returns what has happened so far.
 func (e *Engine) Trace() *trace.Log { return e.trace }

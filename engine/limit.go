@@ -39,7 +39,7 @@ func (e *Engine) newLimit(window time.Duration) *stepLimit {
 func (l *stepLimit) begin() {
 	e := l.engine
 	clear(e.work)
-	l.first, l.began, l.traced = e.steps, e.Now(), e.trace.Len()
+	l.first, l.began, l.traced = e.steps.Load(), e.Now(), e.trace.Len()
 	l.steps = e.cfg.StepLimit
 	if l.steps <= 0 {
 		l.steps = 300_000 + 2_000*e.server.Count()
@@ -51,7 +51,7 @@ func (l *stepLimit) check() error {
 	switch {
 	case e.stopped.Load():
 		return ErrInterrupted
-	case e.steps-l.first <= uint64(l.steps):
+	case e.steps.Load()-l.first <= uint64(l.steps):
 		return nil
 	case l.window > 0 && e.Now().Sub(l.began) >= l.window:
 		l.begin()

@@ -38,7 +38,7 @@ func (e *Engine) step() bool {
 	if posted != nil {
 		e.busy = true
 		defer e.endStep()
-		e.steps++
+		e.steps.Add(1)
 		posted()
 		return true
 	}
@@ -51,7 +51,7 @@ func (e *Engine) step() bool {
 	}
 	e.busy = true
 	defer e.endStep()
-	e.steps++
+	e.steps.Add(1)
 	from, i := e.locate(e.chooseStep(n), ready)
 	last := e.last
 	e.last = nil

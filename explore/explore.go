@@ -10,7 +10,9 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/storagesim/storagesim"
@@ -188,6 +190,7 @@ type Failure struct { // it is more than an error
 	choices []uint32
 	needs   []string
 	once    bool // it did not fail so when it was repeated
+	stuck   bool // it is not played again: it takes long to fail, or shows only beside other runs
 }
 
 // Rule returns the name of the rule that was broken, "" if the run failed otherwise.
@@ -282,7 +285,9 @@ func Run(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) e
 	x := newExploration(ctx, cfg, scenario)
 	failure, err := x.begin(nil)
 	if failure != nil {
-		failure = x.judged(failure)
+		if !failure.stuck {
+			failure = x.judged(failure)
+		}
 		return x.end(1, 1, failure, err)
 	}
 	if err != nil {
@@ -369,7 +374,7 @@ func Repeat(cfg Config, line string, scenario func(c *storagesim.Cluster) error)
 	}
 	x := newExploration(context.Background(), cfg, scenario)
 	if failure, err := x.begin(plan.Without); err != nil || failure != nil && plan.Size() == 0 && plan.Seed == 0 {
-		if failure != nil {
+		if failure != nil && !failure.stuck {
 			failure.Upstream = x.attribute(failure)
 		}
 		return report, errors.Join(err, asError(failure))
@@ -377,6 +382,9 @@ func Repeat(cfg Config, line string, scenario func(c *storagesim.Cluster) error)
 	r := recorded{notes: true}
 	f := x.play(plan, &r)
 	report.Deviations = r.deviations
+	if f != nil && f.stuck {
+		return report, f
+	}
 	if f != nil {
 		f.Upstream = x.attribute(f)
 		x.tell(f)
@@ -384,6 +392,12 @@ func Repeat(cfg Config, line string, scenario func(c *storagesim.Cluster) error)
 	}
 	if missing := r.missing(plan); len(missing) > 0 {
 		return report, &NotReached{plan, missing}
+	}
+	if len(labelled(x.label)) > 0 { // a goroutine of one run proves nothing
+		story := x.storyOf(plan)
+		if left := x.left(severalRuns); left != nil {
+			return report, left.failure(story)
+		}
 	}
 	return report, nil
 }
@@ -414,18 +428,32 @@ type exploration struct {
 	covered    *covered
 	findings   *findings
 	deviations *deviations
+	// label begins the label of the exploration's goroutines, and plays counts its runs.
+	label string
+	plays *atomic.Uint64
+	// most is the number of steps after which a run is said not to end.
+	most uint64
 }
 
 func newExploration(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) error) *exploration {
-	return &exploration{ctx: ctx, cfg: cfg, scenario: scenario, covered: newCovered(), findings: newFindings(), deviations: &deviations{}}
+	return &exploration{ctx: ctx, cfg: cfg, scenario: scenario, covered: newCovered(), findings: newFindings(), deviations: &deviations{}, label: strconv.FormatUint(explorations.Add(1), 10) + "/", plays: new(atomic.Uint64), most: mostSteps}
 }
 
 // end returns the outcome. last is the number of the last run that counts.
 func (x *exploration) end(runs, last int, failure *Failure, err error) (Report, error) {
+	if failure == nil && err == nil && runs > 0 {
+		if left := x.left(severalRuns); left != nil {
+			failure = left.failure("")
+			failure.Story = x.storyOf(failure.Plan)
+		}
+	}
 	report := Report{Runs: runs, Coverage: x.covered.coverage(last), Upstream: x.findings.until(last), WithoutInventory: x.unlisted, Deviations: x.deviations.until(last)}
 	if failure != nil {
 		if failure.once {
 			return report, &NotRepeatable{Failure: failure}
+		}
+		if failure.stuck {
+			return report, failure
 		}
 		x.shrink(failure)
 		x.nearest(failure)
@@ -440,6 +468,10 @@ func (x *exploration) end(runs, last int, failure *Failure, err error) (Report, 
 func (x *exploration) begin(without []int) (*Failure, error) {
 	first, second := recorded{plain: true}, recorded{plain: true}
 	failure := x.play(Plan{Without: without}, &first)
+	if failure != nil && failure.stuck {
+		failure.Run = 1
+		return failure, nil
+	}
 	again := x.play(Plan{Without: without}, &second)
 	x.plainSteps, x.base, x.unlisted = first.steps, first.base, first.unlisted
 	x.deviations.add(1, first.deviations)
@@ -453,10 +485,23 @@ func (x *exploration) begin(without []int) (*Failure, error) {
 		failure.Run = 1
 		return failure, nil
 	}
+	if left := x.left(severalRuns); left != nil {
+		return left.failure(first.story), nil
+	}
 	x.plain = &first.ends
 	x.planner = newPlanner(first.base, x.cfg.strategies(), x.cfg.runs())
 	x.covered.expect(x.planner)
 	return nil, nil
+}
+
+// severalRuns is the number of runs that must leave a goroutine of the same function.
+const severalRuns = 2
+
+// storyOf returns the story of a plan whose run does not fail.
+func (x *exploration) storyOf(plan Plan) string {
+	r := recorded{plain: true}
+	_ = x.play(plan, &r)
+	return r.story
 }
 
 // difference returns the first lines in which two stories differ.
@@ -476,8 +521,12 @@ func difference(first, second string) *NotRepeatable {
 // run returns the run of that number.
 func (x *exploration) run(number int) *Failure {
 	strategy, plan := x.planner.plan(number)
-	var r recorded
+	r := recorded{number: number}
 	f := x.play(plan, &r)
+	if f != nil && f.stuck {
+		f.Run, f.Strategy = number, strategy
+		return f
+	}
 	x.covered.add(number, plan, &r, f == nil)
 	x.deviations.add(number, r.deviations)
 	if f != nil {
@@ -506,10 +555,11 @@ func (x *exploration) judged(f *Failure) *Failure {
 
 // recorded holds the notes of a run.
 type recorded struct {
-	base       // if plain or notes is set
-	plain bool // the run is without trouble
-	notes bool // what a run with trouble does is noted
-	ends  ends
+	base        // if plain or notes is set
+	number int  // of the run, 0 if it has none
+	plain  bool // the run is without trouble
+	notes  bool // what a run with trouble does is noted
+	ends   ends
 	// story is the transcript, and trace all writes with their objects and all records, of the plain run only.
 	story, trace string
 	writes       strings.Builder
@@ -532,16 +582,22 @@ type ends struct {
 // play returns one run. What it does is noted in r, if that is given. If it does not fail, its twins are played, too:
 // they judge what is behind at a rest.
 func (x *exploration) play(plan Plan, r *recorded) *Failure {
-	f, doubtful := x.playTo(plan, r, nil)
-	for i := 0; f == nil && i < len(doubtful); i++ {
-		f, _ = x.playTo(plan, nil, &doubtful[i])
+	number := 0
+	if r != nil {
+		number = r.number
 	}
-	return f
+	return x.watch(plan, number, func(w *underWay) *Failure {
+		f, doubtful := x.playTo(plan, r, nil, w)
+		for i := 0; f == nil && i < len(doubtful); i++ {
+			f, _ = x.playTo(plan, nil, &doubtful[i], w)
+		}
+		return f
+	})
 }
 
 // playTo plays a run to its end, or to a rest, which it then judges: all trouble ends there. It returns the rests that
 // a twin must judge.
-func (x *exploration) playTo(plan Plan, r *recorded, until *restOf) (f *Failure, doubtful []restOf) {
+func (x *exploration) playTo(plan Plan, r *recorded, until *restOf, w *underWay) (f *Failure, doubtful []restOf) {
 	policy, err := orderOf(plan)
 	if err != nil {
 		return &Failure{Plan: plan, Err: err}, nil
@@ -553,6 +609,7 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf) (f *Failure,
 	if err != nil {
 		return &Failure{Plan: plan, Err: err}, nil
 	}
+	w.cluster.Store(c)
 	did, seen := watchActs(c, plan, r), follow(c)
 	seen.partial = len(plan.Without) > 0
 	if until == nil {

@@ -34,7 +34,8 @@ import (
 //     behind has 20 minutes without trouble.
 //   - PlainRun: in the plain run each claim is bound, and each pod runs, at each rest and at the end, but for what waits
 //     by design and what Config.Expect names;
-//   - Returns: the code of provisioners and drivers does not panic, and returns.
+//   - Returns: the code of provisioners and drivers does not panic, and returns, also in the goroutines that it starts (one that
+//     several runs leave behind does not); and the scenario ends.
 //
 // That finalizers go last needs no rule: the API server sees to it.
 func BuiltInRules() []string {

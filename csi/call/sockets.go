@@ -99,13 +99,17 @@ func listenerAt(s *Sockets, at socket.Place) *Listener {
 	return l
 }
 
+// bufferSize is the number of bytes of each of a connection's two buffers. gRPC keeps connections for some seconds after
+// their end, and thousands of runs open some each: with 64 KiB those took 80 MB.
+const bufferSize = 8 << 10
+
 // connect opens the one connection that all callers share.
 func (l *Listener) connect() (err error) {
 	if l.socket.Address != "" {
 		l.conn, err = Connect(l.socket.Address)
 		return err
 	}
-	memory := bufconn.Listen(1 << 16)
+	memory := bufconn.Listen(bufferSize)
 	l.server = grpc.NewServer(append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(l.guard)}, l.socket.Options...)...)
 	l.socket.Register(l.server)
 	if err := l.listenOutside(); err != nil {
