@@ -28,6 +28,8 @@ var explorations atomic.Uint64
 const (
 	// usualBlocked is the default of Config.Cluster.Blocked.
 	usualBlocked = 30 * time.Second
+	// leastBlocked is the shortest time without a step, since a busy machine may not come to it for a moment.
+	leastBlocked = 5 * time.Second
 	// lookInterval is the real time between two looks at a run.
 	lookInterval = 100 * time.Millisecond
 	// mostSteps is the number of steps after which a run is said not to end. A run of the larger tests has some thousands.
@@ -86,10 +88,14 @@ func (x *exploration) watch(plan Plan, number int, play func(w *underWay) *Failu
 // blocked returns the real time after which a run without a step is given up, at least that after which a step of
 // foreign code is given up; negative for never.
 func (x *exploration) blocked() time.Duration {
-	if x.cfg.Cluster.Blocked == 0 {
+	switch limit := x.cfg.Cluster.Blocked; {
+	case limit == 0:
 		return 2 * usualBlocked
+	case limit < 0:
+		return limit
+	default:
+		return max(2*limit, leastBlocked)
 	}
-	return 2 * x.cfg.Cluster.Blocked
 }
 
 // stuck returns the failure of a run that takes no step, with the stack of the code that it is in.

@@ -15,10 +15,10 @@ import (
 	"github.com/storagesim/storagesim/explore"
 )
 
-// returnsNever returns the failure of code that does not return for a second.
+// returnsNever returns the failure of code that does not return for the shortest time that there is.
 func returnsNever(t *testing.T, runs int, scenario func(c *explore.Cluster)) *explore.Failure {
 	t.Helper()
-	_, err := explore.Run(t.Context(), explore.Config{Expect: waits, Runs: runs, Cluster: storagesim.Config{Blocked: time.Second / 2}}, explore.Scenario(scenario))
+	_, err := explore.Run(t.Context(), explore.Config{Expect: waits, Runs: runs, Cluster: storagesim.Config{Blocked: time.Second}}, explore.Scenario(scenario))
 	failure, ok := errors.AsType[*explore.Failure](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, explore.Returns, failure.Rule())
@@ -46,7 +46,7 @@ func TestAScenarioThatDoesNotReturnIsAFailureWithItsStack(t *testing.T) {
 	})
 	require.Equal(t, 1, failure.Run)
 	require.Equal(t, "the author's code returns: the scenario", failure.Reason().String())
-	require.ErrorContains(t, failure, "the scenario does not return: no step for 1s")
+	require.ErrorContains(t, failure, "the scenario does not return: no step for 5s")
 	require.ErrorContains(t, failure, filepath.Base("watch_test.go")+":")
 	require.Contains(t, failure.Story, "creates pvc default/a")
 }
@@ -61,7 +61,7 @@ func TestAScenarioThatSpinsIsAFailure(t *testing.T) {
 			runtime.Gosched()
 		}
 	})
-	require.ErrorContains(t, failure, "the scenario does not return: no step for 1s")
+	require.ErrorContains(t, failure, "the scenario does not return: no step for 5s")
 }
 
 func TestAGoroutineThatEachRunLeavesIsAFailureWithItsStack(t *testing.T) {
