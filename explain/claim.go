@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/pvcontroller"
@@ -157,8 +159,8 @@ func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
 	switch {
 	case claim.Spec.VolumeName != "" || chosen: // no provisioner acts
 	case class != nil && external(class):
-		x.provisioner(claim, class.Provisioner, delayed)
-		x.provisioning(claim, class.Provisioner, volumes.Items)
+		x.provisioner(claim, provisionerOf(class), delayed)
+		x.provisioning(claim, provisionerOf(class), volumes.Items)
 	}
 	switch {
 	case len(verdicts) > 0 || claim.Spec.VolumeName != "":
@@ -361,8 +363,14 @@ func isDelayed(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
+// external reports whether a provisioner makes the volumes of a class, and no plugin in Kubernetes itself.
 func external(class *storagev1.StorageClass) bool {
-	return !strings.HasPrefix(class.Provisioner, "kubernetes.io/")
+	return !strings.HasPrefix(provisionerOf(class), "kubernetes.io/")
+}
+
+// provisionerOf returns the provisioner of a class: the CSI driver where it has replaced the plugin that the class names.
+func provisionerOf(class *storagev1.StorageClass) string {
+	return cmp.Or(migration.Driver(class.Provisioner), class.Provisioner)
 }
 
 // firstConsumer says why a claim that waits for the scheduler to place a pod has no node yet.
@@ -477,8 +485,8 @@ func resizerOf(volume *v1.PersistentVolume) string {
 	switch {
 	case volume.Spec.CSI != nil:
 		return "csi-resizer/" + volume.Spec.CSI.Driver
-	case volume.Annotations[binding.AnnMigratedTo] != "":
-		return "csi-resizer/" + volume.Annotations[binding.AnnMigratedTo]
+	case migration.OfVolume(volume) != "":
+		return "csi-resizer/" + migration.Driver(migration.OfVolume(volume))
 	}
 	return ""
 }

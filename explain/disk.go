@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/volume"
 )
@@ -71,6 +72,9 @@ func (x *explainer) spec(pod *v1.Pod, v *v1.Volume) *volume.Spec {
 	}
 	pv, err := x.Client.CoreV1().PersistentVolumes().Get(x.ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
+		return nil
+	}
+	if pv, err = migration.Volume(pv); err != nil {
 		return nil
 	}
 	return volume.NewSpecFromPersistentVolume(pv, false)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/protection"
 )
@@ -229,7 +230,10 @@ func (x *explainer) storageClass(name string) error {
 		}
 		x.say("storageclass %s: provisioner %s, binds %s", name, class.Provisioner, mode)
 		x.is(true, "usable")
-		switch p := class.Provisioner; {
+		if driver := migration.Driver(class.Provisioner); driver != "" {
+			x.say("  CSI driver %s has replaced this plugin", driver)
+		}
+		switch p := provisionerOf(class); {
 		case p == binding.NotSupportedProvisioner:
 			x.say("  it has no provisioner: a user creates its volumes")
 		case !external(class):

@@ -16,6 +16,10 @@ import (
 // counts: a bound claim that lost its volume is not bound to another.
 // Upstream: pv_controller.go syncClaim, v1.36.
 func (c *controller) syncClaim(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
+	claim, err := c.updateClaimMigrationAnnotations(ctx, claim)
+	if err != nil {
+		return err
+	}
 	if _, bound := claim.Annotations[binding.AnnBindCompleted]; bound {
 		return c.syncBoundClaim(ctx, claim)
 	}

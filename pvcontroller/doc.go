@@ -37,8 +37,6 @@
 //   - A deleted object leaves the private caches when its deletion is delivered, and its
 //     partner's key is added then. Upstream's worker does both when it reaches the key.
 //   - External provisioning is done in the claim's worker. It makes at most one write.
-//   - CSI migration: an existing annotation migrated-to is honoured but never
-//     written, and in-tree cloud provisioners are unknown provisioners.
 //   - A deleting volume gets no finalizer: the API server would refuse it, and upstream
 //     fails at it, too.
 //   - In-tree provisioning (the long-gone plugins) does not exist, and that of hostPath

@@ -1,6 +1,7 @@
 package pvcontroller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/internal/migration"
 )
 
 // provisionClaim asks a provisioner to make a volume for the claim. If no provisioner serves the
@@ -53,7 +55,7 @@ func (c *controller) findProvisionerOf(claim *v1.PersistentVolumeClaim) (*storag
 	if !found {
 		return nil, apierrors.NewNotFound(storagev1.Resource("storageclass"), name)
 	}
-	migrated := claim.Annotations[binding.AnnMigratedTo] != ""
+	migrated := migration.Driver(class.Provisioner) != ""
 	if strings.HasPrefix(class.Provisioner, inTreePrefix) && class.Provisioner != HostPathPlugin && !migrated {
 		return nil, fmt.Errorf("no volume plugin matched name: %s", class.Provisioner)
 	}
@@ -64,10 +66,7 @@ func (c *controller) findProvisionerOf(claim *v1.PersistentVolumeClaim) (*storag
 // every sync, that it waits.
 // Upstream: pv_controller.go provisionClaimOperationExternal, v1.36.
 func (c *controller) provisionClaimOperationExternal(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
-	provisioner := class.Provisioner
-	if driver := claim.Annotations[binding.AnnMigratedTo]; driver != "" {
-		provisioner = driver
-	}
+	provisioner := cmp.Or(migration.Driver(class.Provisioner), class.Provisioner)
 	annotated, err := c.setClaimProvisioner(ctx, claim, provisioner)
 	if err != nil {
 		c.recorder.Eventf(claim, v1.EventTypeWarning, provisioningFailed, "Error saving claim: %v", err)
@@ -89,5 +88,6 @@ func (c *controller) setClaimProvisioner(ctx context.Context, claim *v1.Persiste
 	clone := claim.DeepCopy()
 	metav1.SetMetaDataAnnotation(&clone.ObjectMeta, binding.AnnBetaStorageProvisioner, provisioner)
 	metav1.SetMetaDataAnnotation(&clone.ObjectMeta, binding.AnnStorageProvisioner, provisioner)
+	updateMigrationAnnotations(&clone.ObjectMeta, binding.AnnStorageProvisioner)
 	return c.updateClaim(ctx, clone)
 }

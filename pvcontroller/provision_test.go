@@ -47,7 +47,9 @@ func TestTheNameOfAProvisionerThatHasChangedIsWrittenAnew(t *testing.T) {
 	require.Equal(t, "example.com/ext", c.claim("data").Annotations["volume.kubernetes.io/storage-provisioner"])
 }
 
-func TestTheMigrationAnnotationOfAClaimIsHonouredAndLeftAlone(t *testing.T) {
+// An annotation migrated-to that does not fit the provisioner's name is removed.
+// Upstream: pv_controller_base.go updateMigrationAnnotations, v1.37.2.
+func TestAMigrationAnnotationThatDoesNotFitIsRemoved(t *testing.T) {
 	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
 	c.class("ebs", "kubernetes.io/aws-ebs", storagev1.VolumeBindingImmediate)
 	c.settle()
@@ -56,11 +58,52 @@ func TestTheMigrationAnnotationOfAClaimIsHonouredAndLeftAlone(t *testing.T) {
 	})
 	c.resync()
 	require.Equal(t, map[string]string{
-		"pv.kubernetes.io/migrated-to":                  "ebs.csi.aws.com",
 		"volume.kubernetes.io/storage-provisioner":      "ebs.csi.aws.com",
 		"volume.beta.kubernetes.io/storage-provisioner": "ebs.csi.aws.com",
 	}, c.claim("data").Annotations)
 	require.Equal(t, []string{"Normal ExternalProvisioning"}, c.events("data"))
+}
+
+// A class of a plugin that a CSI driver has replaced is handed to that driver, and a claim that names the plugin already is marked.
+func TestClassesOfMigratedPluginsAreHandedToTheirDrivers(t *testing.T) {
+	for plugin, driver := range map[string]string{
+		"kubernetes.io/gce-pd": "pd.csi.storage.gke.io", "kubernetes.io/aws-ebs": "ebs.csi.aws.com", "kubernetes.io/azure-disk": "disk.csi.azure.com",
+		"kubernetes.io/azure-file": "file.csi.azure.com", "kubernetes.io/cinder": "cinder.csi.openstack.org", "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
+		"kubernetes.io/portworx-volume": "pxd.portworx.com", "kubernetes.io/rbd": "", "kubernetes.io/x": "",
+	} {
+		c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+		c.class("old", plugin, storagev1.VolumeBindingImmediate)
+		c.settle()
+		c.claimed("data", ofClass("old"))
+		c.settle()
+		if driver == "" {
+			require.Equal(t, []string{"Warning ProvisioningFailed"}, c.events("data"), plugin)
+			require.Empty(t, c.claim("data").Annotations)
+			continue
+		}
+		require.Equal(t, []string{"Normal ExternalProvisioning"}, c.events("data"), plugin)
+		require.Equal(t, map[string]string{"volume.kubernetes.io/storage-provisioner": driver, "volume.beta.kubernetes.io/storage-provisioner": driver}, c.claim("data").Annotations)
+		c.claimed("marked", ofClass("later"), func(claim *v1.PersistentVolumeClaim) {
+			claim.Annotations = map[string]string{"volume.beta.kubernetes.io/storage-provisioner": plugin}
+		})
+		c.settle()
+		require.Equal(t, driver, c.claim("marked").Annotations["pv.kubernetes.io/migrated-to"])
+	}
+}
+
+// A volume of a migrated plugin is marked and loses the finalizer of this controller in one update.
+func TestAVolumeThatAMigratedPluginHasMadeIsMarked(t *testing.T) {
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.offered("pv", "5Gi", func(pv *v1.PersistentVolume) {
+		pv.Annotations = map[string]string{"pv.kubernetes.io/provisioned-by": "kubernetes.io/gce-pd"}
+		pv.Finalizers = []string{"kubernetes.io/pv-controller", "external-provisioner.volume.kubernetes.io/finalizer"}
+	})
+	since := c.engine.Trace().Len()
+	c.settle()
+	require.Equal(t, "pd.csi.storage.gke.io", c.volume("pv").Annotations["pv.kubernetes.io/migrated-to"])
+	require.NotContains(t, c.volume("pv").Finalizers, "kubernetes.io/pv-controller")
+	require.Contains(t, c.volume("pv").Finalizers, "external-provisioner.volume.kubernetes.io/finalizer")
+	require.Equal(t, []string{"update persistentvolumes", "update persistentvolumes/status"}, c.writes("pv", since))
 }
 
 func TestAVolumeMadeForAClaimIsBoundAtOnce(t *testing.T) { // semantics 1.5 step 4

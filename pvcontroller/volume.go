@@ -15,7 +15,7 @@ import (
 // It never binds; that is the claim's side.
 // Upstream: pv_controller.go syncVolume, v1.36.
 func (c *controller) syncVolume(ctx context.Context, volume *v1.PersistentVolume) error {
-	volume, err := c.updateVolumeFinalizers(ctx, volume)
+	volume, err := c.updateVolumeMigrationAnnotationsAndFinalizers(ctx, volume)
 	if err != nil {
 		return err
 	}

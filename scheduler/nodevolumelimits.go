@@ -8,6 +8,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/migration"
 )
 
 // reasonMaxVolumeCount is upstream's ErrReasonMaxVolumeCountExceeded.
@@ -166,8 +167,10 @@ func (p nodeVolumeLimits) attachedTo(node *nodeInfo, used []csiVolume) []csiVolu
 		if name == nil {
 			continue
 		}
-		if pv, ok := p.volumes.Get(*name); ok && pv.Spec.CSI != nil {
-			list = addOnce(list, csiVolume{driver: pv.Spec.CSI.Driver, handle: pv.Spec.CSI.VolumeHandle})
+		if pv, ok := p.volumes.Get(*name); ok {
+			if source := limitedSource(pv); source != nil {
+				list = addOnce(list, csiVolume{driver: source.Driver, handle: source.VolumeHandle})
+			}
 		}
 	}
 	return list
@@ -191,16 +194,42 @@ func (p nodeVolumeLimits) volumesOf(pod *v1.Pod, list []csiVolume) []csiVolume {
 // Upstream: csi.go getCSIDriverInfo, getCSIDriverInfoFromSC, v1.36.
 func (p nodeVolumeLimits) volumeOf(claim *v1.PersistentVolumeClaim) (csiVolume, bool) {
 	if pv, ok := p.volumes.Get(claim.Spec.VolumeName); ok {
-		if pv.Spec.CSI == nil {
+		source := limitedSource(pv)
+		if source == nil {
 			return csiVolume{}, false
 		}
-		return csiVolume{driver: pv.Spec.CSI.Driver, handle: pv.Spec.CSI.VolumeHandle}, true
+		return csiVolume{driver: source.Driver, handle: source.VolumeHandle}, true
 	}
 	class, ok := p.classes.Get(binding.GetPersistentVolumeClaimClass(claim))
 	if !ok {
 		return csiVolume{}, false // without a class it is bound before it is scheduled
 	}
-	return csiVolume{driver: class.Provisioner, claim: control.Key(claim)}, true
+	driver := class.Provisioner
+	if countsAsCSI(driver) {
+		driver = migration.Driver(driver)
+	}
+	return csiVolume{driver: driver, claim: control.Key(claim)}, true
+}
+
+// limitedSource returns the source of a volume that counts against the limit of a CSI driver; nil for any other volume.
+// Upstream: csi.go getCSIDriverInfo, v1.37.2.
+func limitedSource(pv *v1.PersistentVolume) *v1.CSIPersistentVolumeSource {
+	if pv.Spec.CSI == nil && countsAsCSI(migration.OfVolume(pv)) {
+		if csi, err := migration.Volume(pv); err == nil {
+			return csi.Spec.CSI
+		}
+	}
+	return pv.Spec.CSI
+}
+
+// countsAsCSI reports whether the volumes of a plugin that a CSI driver has replaced count as the driver's. vSphere's and Azure Files' do not.
+// Upstream: nodevolumelimits/utils.go isCSIMigrationOn, v1.37.2.
+func countsAsCSI(plugin string) bool {
+	switch plugin {
+	case "kubernetes.io/gce-pd", "kubernetes.io/aws-ebs", "kubernetes.io/azure-disk", "kubernetes.io/cinder", "kubernetes.io/portworx-volume":
+		return true
+	}
+	return false
 }
 
 // volumeLimitOf returns the number of volumes the driver can attach to the node.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -151,4 +152,20 @@ spec:
 	code, _, errOut = command(t, "", "run", "-f", file(t, "plain.yaml", plain), "--default-class", "A b")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, errOut, `--default-class: "A b" is not the name of a class`)
+}
+
+// A class of a plugin that a CSI driver has replaced is served by that driver, whose volumes are the plugin's again.
+func TestAStandInServesTheClassOfAMigratedPlugin(t *testing.T) {
+	for plugin, source := range map[string]string{
+		"kubernetes.io/gce-pd": "gcePersistentDisk:", "kubernetes.io/aws-ebs": "awsElasticBlockStore:", "kubernetes.io/azure-disk": "azureDisk:", "kubernetes.io/cinder": "cinder:",
+		"kubernetes.io/portworx-volume": "portworxVolume:",
+	} {
+		path := file(t, "all.yaml", strings.Replace(ebs, "ebs.csi.aws.com", plugin, 1))
+		code, out, errOut := command(t, "", "run", "-f", path, "--stand-ins", "--wait", "5m", "-o", "yaml")
+		require.Zero(t, code, plugin+errOut)
+		assert.Contains(t, out, source, plugin)
+		assert.Contains(t, out, "pv.kubernetes.io/provisioned-by: "+plugin)
+		assert.Contains(t, out, "pv.kubernetes.io/migrated-to: ")
+		assert.Contains(t, out, "kind: VolumeAttachment")
+	}
 }

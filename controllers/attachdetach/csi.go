@@ -14,6 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/migration"
 )
 
 // pluginName begins the names of CSI volumes in the status of nodes.
@@ -47,6 +48,16 @@ func splitUniqueName(name v1.UniqueVolumeName) (driver, handle string, err error
 		return "", "", errors.New("volumeName missing expected data")
 	}
 	return parts[0], parts[1], nil
+}
+
+// translated returns a volume of a plugin that a CSI driver has replaced as one of that driver, any other as it is. One whose source cannot
+// be translated stays as it is, and is not attached.
+// Upstream: attachdetach/util CreateVolumeSpec, v1.37.2.
+func translated(pv *v1.PersistentVolume) *v1.PersistentVolume {
+	if csi, err := migration.Volume(pv); err == nil {
+		return csi
+	}
+	return pv
 }
 
 // canAttach reports whether a volume has to be attached: it is a CSI volume, and its driver does not skip attaching.

@@ -73,7 +73,7 @@ func newSnapshot(cfg Config, objects []runtime.Object) *snapshot {
 		case *v1.PersistentVolumeClaim:
 			w.claims[control.Key(obj)] = obj
 		case *v1.PersistentVolume:
-			w.volumes[obj.Name] = obj
+			w.volumes[obj.Name] = translated(obj)
 		case *v1.Node:
 			w.nodes[obj.Name] = obj
 		case *storagev1.CSIDriver:

@@ -33,7 +33,7 @@ func (c *controller) attachable(pod *v1.Pod, volume *v1.Volume) (pv *v1.Persiste
 	if !ok || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
 		return nil, true
 	}
-	if !c.canAttach(pv) {
+	if pv = translated(pv); !c.canAttach(pv) {
 		return nil, false
 	}
 	return pv, false
@@ -76,7 +76,7 @@ func (c *controller) claimChanged(claim *v1.PersistentVolumeClaim) {
 	if !c.started || !isBound(claim) {
 		return
 	}
-	if pv, ok := c.volumes.Get(claim.Spec.VolumeName); !ok || c.canAttach(pv) {
+	if pv, ok := c.volumes.Get(claim.Spec.VolumeName); !ok || c.canAttach(translated(pv)) {
 		c.claimQueue.Add(control.Key(claim))
 	}
 }

@@ -52,9 +52,10 @@ func (c *controller) processVolumeAttachments() {
 			continue
 		}
 		pv, ok := c.volumes.Get(*va.Spec.Source.PersistentVolumeName)
-		if !ok || !c.canAttach(pv) {
+		if !ok || !c.canAttach(translated(pv)) {
 			continue
 		}
+		pv = translated(pv)
 		if at := (place{uniqueVolumeName(pv.Spec.CSI), va.Spec.NodeName}); c.actual.state(at) == detached {
 			c.mark(at, pv, uncertain)
 		}

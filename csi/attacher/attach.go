@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/internal/sidecar"
+	"github.com/storagesim/storagesim/internal/migration"
 )
 
 // syncAttach attaches a volume that is not attached, and writes the outcome.
@@ -118,7 +119,11 @@ func (a *csiAttacher) specOf(va *storage.VolumeAttachment) (*v1.PersistentVolume
 	if !ok {
 		return nil, nil, apierrors.NewNotFound(v1.Resource("persistentvolume"), *name)
 	}
-	return pv, &pv.Spec, nil
+	translated, err := migration.Volume(pv)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pv, &translated.Spec, nil
 }
 
 // addPVFinalizer adds the attacher's finalizer to the volume, no matter which others it has by now: the patch adds

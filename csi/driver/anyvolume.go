@@ -15,7 +15,7 @@ const longestName = 255
 // exists from now on. Its error is a status.
 func (b *Backend) findOrMake(id string, block bool) (*volume, error) {
 	v, err := b.find(id)
-	if status.Code(err) != codes.NotFound || !b.cfg.AnyVolume || isOwn(id) || b.disk == nil {
+	if status.Code(err) != codes.NotFound || !b.cfg.AnyVolume || b.isOwn(id) || b.disk == nil {
 		return v, err
 	}
 	switch name := fileOf(id); {
@@ -45,4 +45,7 @@ const (
 )
 
 // isOwn reports whether the driver has given a volume this ID: if the volume does not exist any more, it stays so.
-func isOwn(id string) bool { return strings.HasPrefix(id, ownPrefix) && len(id) == ownLength }
+func (b *Backend) isOwn(id string) bool {
+	id = strings.TrimPrefix(id, b.cfg.HandlePrefix)
+	return strings.HasPrefix(id, ownPrefix) && len(id) == ownLength
+}

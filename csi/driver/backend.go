@@ -185,7 +185,7 @@ func (b *Backend) open(source string) (*disk.Disk, error) {
 func (b *Backend) Holdings() csi.Holdings {
 	var held csi.Holdings
 	if b.cfg.AnyVolume {
-		held.Others = func(id string) bool { return !isOwn(id) }
+		held.Others = func(id string) bool { return !b.isOwn(id) }
 	}
 	if b.disk == nil {
 		return held

@@ -69,7 +69,7 @@ func (c *controller) CreateVolume(_ context.Context, req *spec.CreateVolumeReque
 	if err != nil {
 		return nil, err
 	}
-	wanted := &volume{ID: idOf(req.GetName()), Name: req.GetName(), Size: size, IOPS: iops, Block: req.GetVolumeCapabilities()[0].GetBlock() != nil}
+	wanted := &volume{ID: c.cfg.HandlePrefix + idOf(req.GetName()), Name: req.GetName(), Size: size, IOPS: iops, Block: req.GetVolumeCapabilities()[0].GetBlock() != nil}
 	switch found, err := c.load(wanted.ID); {
 	case err == nil:
 		return c.existing(found, wanted, req)

@@ -70,6 +70,8 @@ type Config struct {
 	Topology bool
 	// TopologyKey is the key of Topology; default "topology." and the name, then "/node".
 	TopologyKey string
+	// HandlePrefix begins the IDs of the volumes that the driver creates; default "".
+	HandlePrefix string
 	// AnyVolume lets volumes exist that the driver has not created. A PersistentVolume or VolumeAttachment can name any
 	// volume, which exists, empty and without a size, from its first use and until DeleteVolume. A volume that is
 	// published without being staged is inline (Ephemeral): it lives while it is published.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/internal/sidecar"
+	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/provisioner"
 )
 
@@ -109,6 +110,16 @@ func (c Config) checked() (Config, error) {
 
 func (c Config) immediateTopology() bool { return c.ImmediateTopology == nil || *c.ImmediateTopology }
 
+// replacedBy returns the plugin in Kubernetes that a driver has replaced, whose classes are the driver's too.
+//
+// Upstream: cmd/csi-provisioner/csi-provisioner.go, AdditionalProvisionerNames, v6.4.
+func replacedBy(driver string) []string {
+	if plugin := migration.Plugin(driver); plugin != "" {
+		return []string{plugin}
+	}
+	return nil
+}
+
 // Library returns the configuration of the provisioner library that the sidecar runs on.
 //
 // Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3.
@@ -119,6 +130,7 @@ func (c Config) Library() (provisioner.Config, error) {
 	}
 	library := provisioner.Config{
 		Name:                     c.Driver,
+		AdditionalNames:          replacedBy(c.Driver),
 		Actor:                    c.Actor,
 		New:                      c.build,
 		Threadiness:              c.WorkerThreads,

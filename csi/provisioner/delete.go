@@ -12,6 +12,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/internal/sidecar"
+	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -20,6 +21,10 @@ import (
 //
 // Upstream: controller.go Delete, v6.3.
 func (p *csiProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolume) error {
+	volume, err := migration.Volume(volume)
+	if err != nil {
+		return err
+	}
 	if volume.Spec.CSI == nil {
 		return errors.New("invalid CSI PV")
 	}

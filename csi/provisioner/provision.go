@@ -10,6 +10,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/provisioner"
 )
 
@@ -26,6 +27,11 @@ func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.Prov
 		return nil, provisioner.ProvisioningFinished, &provisioner.IgnoredError{
 			Reason: fmt.Sprintf("PVC annotated with external-provisioner name %s does not match provisioner driver name %s. This could mean the PVC is not migrated", name, p.cfg.Driver),
 		}
+	}
+	migrated := migration.Driver(options.StorageClass.Provisioner) == p.cfg.Driver
+	var err error
+	if options.StorageClass, err = migration.Class(options.StorageClass); err != nil {
+		return nil, provisioner.ProvisioningFinished, err
 	}
 	result, state, err := p.prepareProvision(ctx, claim, options.StorageClass, options.SelectedNodeName)
 	if err != nil {
@@ -52,7 +58,13 @@ func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.Prov
 	}
 	p.topologies.forget(claim.UID)
 	p.removeSnapshotFinalizer(ctx, claim)
-	return p.persistentVolume(options, result, answer.GetVolume()), provisioner.ProvisioningFinished, nil
+	pv := p.persistentVolume(options, result, answer.GetVolume())
+	if migrated {
+		if pv, err = migration.Back(pv); err != nil {
+			return nil, provisioner.ProvisioningInBackground, fmt.Errorf("failed to translate CSI PV to in tree due to: %w. Deleting provisioned PV: %w", err, p.cleanupVolume(ctx, answer.GetVolume().GetVolumeId(), result.req.GetSecrets()))
+		}
+	}
+	return pv, provisioner.ProvisioningFinished, nil
 }
 
 // nilPointer is the panic of upstream's process where it takes a driver's answer for complete.

@@ -208,7 +208,7 @@ func pvcNeedResize(claim *v1.PersistentVolumeClaim) bool {
 //
 // Upstream: expand_and_recover.go pvCanBeExpanded and csi_resizer.go CanSupport, v2.2.
 func (c *resizeController) expands(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) bool {
-	source, ref := pv.Spec.CSI, pv.Spec.ClaimRef
+	source, ref := sourceOf(pv), pv.Spec.ClaimRef
 	return source != nil && source.Driver == c.cfg.Driver && ref != nil && ref.Namespace == claim.Namespace && ref.UID == claim.UID
 }
 

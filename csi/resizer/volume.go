@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/internal/sidecar"
+	"github.com/storagesim/storagesim/internal/migration"
 )
 
 // resize calls the driver, if its controller expands volumes. It returns the size of the volume then, and whether
@@ -18,7 +19,7 @@ import (
 //
 // Upstream: pkg/resizer/csi_resizer.go and trivial_resizer.go Resize, v2.2.
 func (c *resizeController) resize(ctx context.Context, pv *v1.PersistentVolume, size resource.Quantity) (resource.Quantity, bool, error) {
-	source := pv.Spec.CSI
+	source := sourceOf(pv)
 	switch {
 	case !c.expandsInController():
 		return size, true, nil
@@ -52,4 +53,15 @@ func (c *resizeController) volumeCapability(pv *v1.PersistentVolume) (*csi.Volum
 		return nil, err
 	}
 	return sidecar.Capability(&pv.Spec, mode, ""), nil
+}
+
+// sourceOf returns the source of a CSI volume, also of one of a plugin that its driver has replaced; nil for any other.
+//
+// Upstream: csi_resizer.go CanSupport and Resize, v2.2.
+func sourceOf(pv *v1.PersistentVolume) *v1.CSIPersistentVolumeSource {
+	translated, err := migration.Volume(pv)
+	if err != nil {
+		return nil
+	}
+	return translated.Spec.CSI
 }

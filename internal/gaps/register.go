@@ -203,10 +203,13 @@ var volumeTypes = []*Gap{
 		Here:    "the volume is a directory on the node's disk, with the mode of a tmpfs",
 	},
 	{
-		Kinds:   volumes,
-		Fields:  sources("gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "azureFile", "cinder", "vsphereVolume", "portworxVolume"),
-		Cluster: "hands volumes of this type to the CSI driver that replaces its plugin (CSI migration)",
-		Here:    "there is no migration: no plugin attaches or mounts the volume, and the kubelet says so",
+		Kinds: pods,
+		Fields: []string{
+			"spec.volumes.gcePersistentDisk", "spec.volumes.awsElasticBlockStore", "spec.volumes.azureDisk", "spec.volumes.azureFile", "spec.volumes.cinder",
+			"spec.volumes.vsphereVolume", "spec.volumes.portworxVolume",
+		},
+		Cluster: "hands volumes of this type, written in a pod, to the CSI driver that replaces its plugin (CSI migration)",
+		Here:    "only PersistentVolumes and classes are handed to the driver: no plugin attaches or mounts the volume, and the kubelet says so",
 	},
 	{
 		Kinds:   volumes,

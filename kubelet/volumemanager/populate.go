@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/volume"
 )
@@ -230,6 +231,10 @@ func (p *populator) createVolumeSpec(ctx context.Context, pod *v1.Pod, v *v1.Vol
 	if err != nil {
 		return nil, fmt.Errorf("error processing PVC %s/%s: %w", pod.Namespace, name, err)
 	}
+	pv, err = migration.Volume(pv)
+	if err != nil {
+		return nil, err
+	}
 	return volume.NewSpecFromPersistentVolume(pv, v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ReadOnly), nil
 }
 
@@ -375,6 +380,9 @@ func (p *populator) checkVolumeFSResize(ctx context.Context, uid types.UID) {
 		}
 		pv, err := p.getPV(ctx, pvc)
 		if err != nil {
+			continue
+		}
+		if pv, err = migration.Volume(pv); err != nil {
 			continue
 		}
 		p.sizes.desired[v.volume] = pv.Spec.Capacity[v1.ResourceStorage]

@@ -2,14 +2,17 @@ package expand
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/migration"
 )
 
 const (
@@ -22,6 +25,10 @@ const (
 // externalExpanding is the reason of the event on a claim that has grown.
 // Upstream: pkg/controller/volume/events/event.go, v1.36.
 const externalExpanding = "ExternalExpanding"
+
+// annStorageResizer names the CSI driver that expands the volume of a migrated plugin.
+// Upstream: pkg/volume/util/util.go VolumeResizerKey, v1.37.2.
+const annStorageResizer = "volume.kubernetes.io/storage-resizer"
 
 // New makes the controller.
 // Upstream: pkg/controller/volume/expand/expand_controller.go NewExpandController, v1.36.
@@ -74,6 +81,30 @@ func (c *controller) syncHandler(ctx context.Context, key string) error {
 	if !hasGrown(claim) && !metav1.HasAnnotation(volume.ObjectMeta, binding.AnnPreResizeCapacity) {
 		return nil
 	}
+	if plugin := migration.OfVolume(volume); plugin != "" {
+		c.recorder.Eventf(claim, v1.EventTypeNormal, externalExpanding, "CSI migration enabled for %s; waiting for external resizer to expand the pvc", plugin)
+		return c.setClaimResizer(ctx, claim, migration.Driver(plugin))
+	}
 	c.recorder.Event(claim, v1.EventTypeNormal, externalExpanding, "waiting for an external controller to expand this PVC")
 	return nil
+}
+
+// setClaimResizer writes on a claim which CSI driver is to expand its volume.
+// Upstream: pkg/volume/util/resize_util.go SetClaimResizer, v1.37.2.
+func (c *controller) setClaimResizer(ctx context.Context, claim *v1.PersistentVolumeClaim, driver string) error {
+	meta := map[string]any{"uid": claim.UID, "resourceVersion": claim.ResourceVersion}
+	if claim.Annotations[annStorageResizer] != driver {
+		meta["annotations"] = map[string]string{annStorageResizer: driver}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		return err
+	}
+	_, err = c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("error setting resizer annotation to pvc %s, with error patchPVCStatus failed to patch PVC %q: %w", control.Key(claim), claim.Name, err)
+	c.recorder.Event(claim, v1.EventTypeWarning, externalExpanding, err.Error())
+	return err
 }

@@ -9,5 +9,4 @@
 //
 //   - A claim that is bound is looked at if it asks for more than it has. Upstream looks at
 //     each, in case its volume bears the pre-resize annotation.
-//   - CSI migration's annotation storage-resizer is not written.
 package expand

@@ -1,6 +1,7 @@
 package bundled
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/csi/deploy"
 	csidriver "github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -76,10 +78,10 @@ func CanStandIn(name string) bool { return name != "" && !strings.HasPrefix(name
 func namesIn(obj runtime.Object) map[string]bool {
 	switch o := obj.(type) {
 	case *storagev1.StorageClass:
-		return map[string]bool{o.Provisioner: false}
+		return map[string]bool{cmp.Or(migration.Driver(o.Provisioner), o.Provisioner): false}
 	case *v1.PersistentVolume:
-		if o.Spec.CSI != nil {
-			return map[string]bool{o.Spec.CSI.Driver: false}
+		if csi, err := migration.Volume(o); err == nil && csi.Spec.CSI != nil {
+			return map[string]bool{csi.Spec.CSI.Driver: false}
 		}
 	case *unstructured.Unstructured:
 		if o.GetKind() == "VolumeSnapshotClass" && o.GroupVersionKind().Group == snapshotv1.GroupName {
@@ -169,7 +171,7 @@ type standInDriver struct {
 // Deploy implements deploy.Driver.
 func (d standInDriver) Deploy(w csi.World) (deploy.Plan, error) {
 	cfg := csidriver.Config{
-		Name: d.Name, AnyVolume: true, NoAttach: d.NoAttach, MaxVolumes: d.Limit, Topology: d.TopologyKey != "", TopologyKey: d.TopologyKey,
+		Name: d.Name, HandlePrefix: handlePrefix(d.Name), AnyVolume: true, NoAttach: d.NoAttach, MaxVolumes: d.Limit, Topology: d.TopologyKey != "", TopologyKey: d.TopologyKey,
 	}
 	if d.spec != nil {
 		cfg.NoAttach = d.spec.AttachRequired != nil && !*d.spec.AttachRequired
@@ -184,6 +186,20 @@ func (d standInDriver) Deploy(w csi.World) (deploy.Plan, error) {
 		made.Spec = *d.spec
 	}
 	return made.Deploy(w)
+}
+
+// handlePrefix returns the begin of the volume handles of a driver that has replaced a plugin in Kubernetes, where the translation of its
+// volumes takes them apart.
+func handlePrefix(driver string) string {
+	switch migration.Plugin(driver) {
+	case "kubernetes.io/gce-pd":
+		return "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/"
+	case "kubernetes.io/azure-disk":
+		return "/subscriptions/stand-in/resourceGroups/stand-in/providers/Microsoft.Compute/disks/"
+	case "kubernetes.io/azure-file":
+		return "stand-in#account#"
+	}
+	return ""
 }
 
 // record names a stand-in in the story.
