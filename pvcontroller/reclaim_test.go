@@ -135,7 +135,7 @@ func TestAFailedDeletionIsHeldBackLongerEachTime(t *testing.T) { // semantics 1.
 func TestWhyAVolumeCannotBeDeletedIsSaidAsUpstreamSaysIt(t *testing.T) {
 	for says, change := range map[string]func(*v1.PersistentVolume){
 		`no volume plugin matched name: kubernetes.io/glusterfs`: annotated("pv.kubernetes.io/provisioned-by=kubernetes.io/glusterfs"),
-		`no deletable volume plugin matched`:                   annotated("pv.kubernetes.io/provisioned-by=kubernetes.io/nfs"),
+		`no deletable volume plugin matched`:                     annotated("pv.kubernetes.io/provisioned-by=kubernetes.io/nfs"),
 		`error getting deleter volume plugin for volume "pv": no volume plugin matched`: func(volume *v1.PersistentVolume) {
 			volume.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{FC: &v1.FCVolumeSource{WWIDs: []string{"3600508b400105e21"}}}
 		},

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/volume"
 )
 
