@@ -46,8 +46,8 @@
 // starts its kubelets itself, and they are given the CSI drivers that register with them, as
 // the recorded answers to NodeGetInfo describe them.
 //
-// Of a StatefulSet only its claims and pods are compared: there are no
-// ControllerRevisions here, and a pod's controller-revision-hash is another.
+// Of a StatefulSet only its claims and pods are compared, without the pods' controller-revision-hash; package
+// controllers/statefulset has a test of the recorded ControllerRevision.
 //
 // If no schedule agrees, the difference printed is that of the run in order; Verbose
 // prints all differences, and those of the schedule that agreed longest.

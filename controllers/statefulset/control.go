@@ -8,37 +8,58 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/storagesim/storagesim/internal/workload"
 )
 
 // updateStatefulSet creates missing pods, deletes surplus ones, and replaces outdated ones, in this order. With
 // OrderedReady it stops after the first action, and at the first pod that must be waited for: the pod's next change
 // queues the set again.
 // Upstream: stateful_set_control.go updateStatefulSet, v1.37.
-func (c *controller) updateStatefulSet(ctx context.Context, set *appsv1.StatefulSet, pods []*v1.Pod) error {
+func (c *controller) updateStatefulSet(ctx context.Context, set *appsv1.StatefulSet, versions *versions, pods []*v1.Pod) error {
 	replicas, condemned := sortPods(set, pods)
 	first, end := ordinals(set)
-	for ordinal := first; ordinal < end; ordinal++ {
-		wait, err := c.processReplica(ctx, set, ordinal, replicas[ordinal])
-		if err != nil || wait && monotonic(set) {
-			return err
-		}
+	stop, err := forAll(set, int(end-first), func(i int) (wait bool, err error) {
+		ordinal := first + int64(i)
+		return c.processReplica(ctx, set, versions, ordinal, replicas[ordinal])
+	})
+	if stop || err != nil {
+		return err
 	}
-	for _, pod := range condemned {
-		if c.claimsMatchRetentionPolicy(set, pod) {
-			continue
+	stop, err = forAll(set, len(condemned), func(i int) (wait bool, err error) {
+		if c.claimsMatchRetentionPolicy(set, condemned[i]) {
+			return false, nil
 		}
-		if err := c.updatePodClaimForRetentionPolicy(ctx, set, pod); err != nil {
-			return err
-		}
+		return false, c.updatePodClaimForRetentionPolicy(ctx, set, condemned[i])
+	})
+	if stop || err != nil {
+		return err
 	}
 	unhealthy := firstUnhealthy(condemned)
-	for _, pod := range condemned {
-		wait, err := c.processCondemned(ctx, set, pod, unhealthy)
-		if err != nil || wait && monotonic(set) {
+	stop, err = forAll(set, len(condemned), func(i int) (wait bool, err error) { return c.processCondemned(ctx, set, condemned[i], unhealthy) })
+	if stop || err != nil {
+		return err
+	}
+	return c.updateStatefulSetAfterInvariantEstablished(ctx, set, versions, replicas)
+}
+
+// forAll calls f for 0 to n-1. With OrderedReady it stops at the first that must be waited for, which stop says; with Parallel it goes on in batches of 1, 2, 4 and so on, and
+// stops after a batch with an error.
+// Upstream: stateful_set_control.go runForAll, slowStartBatch, v1.37.
+func forAll(set *appsv1.StatefulSet, n int, f func(i int) (wait bool, err error)) (stop bool, err error) {
+	if !monotonic(set) {
+		_, err := workload.SlowStart(n, func(i int) error {
+			_, err := f(i)
 			return err
+		})
+		return false, err
+	}
+	for i := range n {
+		if wait, err := f(i); wait || err != nil {
+			return true, err
 		}
 	}
-	return c.updateStatefulSetAfterInvariantEstablished(ctx, set, replicas)
+	return false, nil
 }
 
 // monotonic reports whether the set does one thing at a time.
@@ -83,10 +104,10 @@ func firstUnhealthy(condemned []*v1.Pod) *v1.Pod {
 // processReplica creates a replica's pod, or deletes one that has ended so that it can be created again. It reports
 // whether the next replica has to wait.
 // Upstream: stateful_set_control.go processReplica, v1.36.
-func (c *controller) processReplica(ctx context.Context, set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) (wait bool, err error) {
+func (c *controller) processReplica(ctx context.Context, set *appsv1.StatefulSet, versions *versions, ordinal int64, pod *v1.Pod) (wait bool, err error) {
 	switch {
 	case pod == nil:
-		pod = newStatefulPod(set, ordinal)
+		pod = newVersionedStatefulSetPod(set, versions, ordinal)
 		if c.podClaimIsStale(set, pod) {
 			return true, nil // as upstream: the deletion of the claim does not queue the set again
 		}
@@ -125,7 +146,7 @@ func (c *controller) processCondemned(ctx context.Context, set *appsv1.StatefulS
 // first, as many as may be unavailable at a time. They will be created from the new one. With Parallel all that are
 // unavailable anyway go first, without a limit.
 // Upstream: stateful_set_control.go updateStatefulSetAfterInvariantEstablished, v1.37.
-func (c *controller) updateStatefulSetAfterInvariantEstablished(ctx context.Context, set *appsv1.StatefulSet, replicas map[int64]*v1.Pod) error {
+func (c *controller) updateStatefulSetAfterInvariantEstablished(ctx context.Context, set *appsv1.StatefulSet, versions *versions, replicas map[int64]*v1.Pod) error {
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return nil
 	}
@@ -138,7 +159,7 @@ func (c *controller) updateStatefulSetAfterInvariantEstablished(ctx context.Cont
 		if !available {
 			unavailable++
 		}
-		if pod == nil || pod.DeletionTimestamp != nil || pod.Labels[appsv1.ControllerRevisionHashLabelKey] == revisionOf(set) {
+		if pod == nil || pod.DeletionTimestamp != nil || pod.Labels[appsv1.ControllerRevisionHashLabelKey] == versions.update.Name {
 			continue
 		}
 		brokenAnywhere = brokenAnywhere || !available

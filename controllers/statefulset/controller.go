@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/workload"
 )
 
 // ActorName is the name of this controller in upstream's controller manager, and the source of its events.
@@ -25,7 +26,10 @@ func New() control.Factory {
 			sets:   control.NewCache[*appsv1.StatefulSet](env, appsv1.SchemeGroupVersion.WithResource("statefulsets")),
 			pods:   control.NewCache[*v1.Pod](env, control.Pods()),
 			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
+			// at once: it takes no part in runs without sets
+			revisions: control.NewCacheAtOnce[*appsv1.ControllerRevision](env, workload.ControllerRevisions()),
 		}
+		c.revisions.AddIndex(workload.ByOwner, workload.OwnerKeys)
 		c.pods.AddIndex(podsByOwner, ownerOf)
 		c.queue = env.Queue(control.QueueConfig{Name: "statefulsets", About: control.KeysOf("StatefulSet"), Reconcile: c.sync})
 		c.sets.Handle(control.Enqueue[*appsv1.StatefulSet](c.queue.Add))
@@ -39,13 +43,14 @@ func New() control.Factory {
 }
 
 type controller struct {
-	env      control.Env
-	client   kubernetes.Interface
-	recorder control.Recorder
-	sets     *control.Cache[*appsv1.StatefulSet]
-	pods     *control.Cache[*v1.Pod]
-	claims   *control.Cache[*v1.PersistentVolumeClaim]
-	queue    control.Queue
+	env       control.Env
+	client    kubernetes.Interface
+	recorder  control.Recorder
+	sets      *control.Cache[*appsv1.StatefulSet]
+	pods      *control.Cache[*v1.Pod]
+	claims    *control.Cache[*v1.PersistentVolumeClaim]
+	revisions *control.Cache[*appsv1.ControllerRevision]
+	queue     control.Queue
 }
 
 // enqueueSetOf queues the set whose pod has changed.
@@ -71,12 +76,19 @@ func (c *controller) sync(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	status := newStatus(set, pods, c.env.Now())
+	versions, err := c.getStatefulSetRevisions(ctx, set)
+	if err != nil {
+		return err
+	}
+	status := newStatus(set, pods, versions, c.env.Now())
 	if set.DeletionTimestamp == nil {
-		err = c.updateStatefulSet(ctx, set, pods)
+		err = c.updateStatefulSet(ctx, set, versions, pods)
 	}
 	if set.Spec.MinReadySeconds > 0 && status.AvailableReplicas < status.ReadyReplicas {
 		c.queue.AddAfter(key, time.Duration(set.Spec.MinReadySeconds)*time.Second)
 	}
-	return errors.Join(err, c.updateStatus(ctx, set, status))
+	if statusErr := c.updateStatus(ctx, set, status); err != nil || statusErr != nil {
+		return errors.Join(err, statusErr)
+	}
+	return c.truncateHistory(ctx, set, pods, versions)
 }

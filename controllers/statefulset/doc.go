@@ -4,7 +4,7 @@
 //
 // Begin with updateStatefulSet in control.go, which decides in the order of upstream's functions. claimpods.go finds
 // the set's pods, podcontrol.go creates and deletes pods, retention.go sets the claims' owners, pod.go builds a pod
-// and its claims, status.go counts.
+// and its claims, revisions.go keeps the templates, status.go counts.
 //
 // # How it works
 //
@@ -18,7 +18,10 @@
 //
 // With podManagementPolicy OrderedReady one thing happens at a time: a pod is created when all before it run and are
 // ready, and a surplus one is deleted when all pods that should stay run and are ready. With Parallel all are
-// created and deleted at once.
+// created and deleted at once, in batches of 1, 2, 4 and so on, of which one that fails is the last.
+//
+// Each template that the set has had is kept as a ControllerRevision, of which kubectl rollout history and undo read. Below the partition of a
+// rolling update a pod is made again from the template before the update.
 //
 // A pod without a controller that has a replica's name and labels that the selector matches is adopted: a set that
 // was deleted with its pods orphaned can be created again.
@@ -27,9 +30,7 @@
 //
 // # Deviations from upstream
 //
-//   - There are no ControllerRevisions. A pod's label controller-revision-hash and the revisions in the status name
-//     a hash of the template, which is not upstream's. An older template is not kept: a pod created again below a
-//     rolling update's partition gets the newest one.
+//   - A set that is being deleted gets no new ControllerRevision, and the update of a template that differs only by defaults is a new one.
 //   - After a conflict in writing a claim's owners the set is queued again; upstream retries on the spot.
 //   - Labels that are removed from a pod are not put back.
 //   - There is one worker instead of five.

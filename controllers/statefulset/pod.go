@@ -1,9 +1,6 @@
 package statefulset
 
 import (
-	"encoding/json"
-	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strconv"
@@ -46,11 +43,11 @@ func ordinalOf(set *appsv1.StatefulSet, pod *v1.Pod) (ordinal int64, ok bool) {
 	return ordinal, err == nil && pod.Name == podName(set, ordinal)
 }
 
-// newStatefulPod returns the pod of a replica: the template, with the replica's identity
+// newStatefulPod returns the pod of a replica: the template of a revision, with the replica's identity
 // and claims.
 // Upstream: stateful_set_utils.go newStatefulSetPod and initIdentity, v1.36.
-func newStatefulPod(set *appsv1.StatefulSet, ordinal int64) *v1.Pod {
-	template := set.Spec.Template.DeepCopy()
+func newStatefulPod(set *appsv1.StatefulSet, template *v1.PodTemplateSpec, revision string, ordinal int64) *v1.Pod {
+	template = template.DeepCopy()
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       set.Namespace,
@@ -65,7 +62,7 @@ func newStatefulPod(set *appsv1.StatefulSet, ordinal int64) *v1.Pod {
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.StatefulSetPodNameLabel, pod.Name)
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.PodIndexLabel, strconv.FormatInt(ordinal, 10))
-	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.ControllerRevisionHashLabelKey, revisionOf(set))
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.ControllerRevisionHashLabelKey, revision)
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, set.Spec.ServiceName
 	updateStorage(set, ordinal, pod)
 	return pod
@@ -115,16 +112,4 @@ func persistentVolumeClaims(set *appsv1.StatefulSet, ordinal int64) []*v1.Persis
 		claims[i] = claim
 	}
 	return claims
-}
-
-// revisionOf returns the name of the set's present template.
-// Upstream: pkg/controller/history ControllerRevisionName, v1.36.
-func revisionOf(set *appsv1.StatefulSet) string {
-	data, err := json.Marshal(set.Spec.Template)
-	if err != nil { // a template came as JSON
-		return set.Name
-	}
-	hash := fnv.New32a()
-	hash.Write(data)
-	return fmt.Sprintf("%s-%08x", set.Name, hash.Sum32())
 }

@@ -15,14 +15,12 @@ import (
 // one.
 // Upstream: stateful_set_control.go updateStatus and stateful_set_utils.go
 // completeRollingUpdate, v1.36.
-func newStatus(set *appsv1.StatefulSet, pods []*v1.Pod, now time.Time) *appsv1.StatefulSetStatus {
+func newStatus(set *appsv1.StatefulSet, pods []*v1.Pod, versions *versions, now time.Time) *appsv1.StatefulSetStatus {
 	status := set.Status.DeepCopy()
 	status.ObservedGeneration = set.Generation
-	if status.CollisionCount == nil {
-		status.CollisionCount = new(int32)
-	}
+	status.CollisionCount = &versions.collisions
 	status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas, status.CurrentReplicas = 0, 0, 0, 0, 0
-	status.UpdateRevision = revisionOf(set)
+	status.CurrentRevision, status.UpdateRevision = versions.current.Name, versions.update.Name
 	for _, pod := range pods {
 		status.Replicas++
 		if isRunningAndReady(pod) {
@@ -37,7 +35,7 @@ func newStatus(set *appsv1.StatefulSet, pods []*v1.Pod, now time.Time) *appsv1.S
 	}
 	first, end := ordinals(set)
 	complete := int64(status.UpdatedReplicas) == end-first && status.ReadyReplicas == status.UpdatedReplicas && status.Replicas == status.UpdatedReplicas
-	if status.CurrentRevision == "" || complete {
+	if complete {
 		status.CurrentRevision = status.UpdateRevision
 	}
 	for _, pod := range pods {

@@ -125,7 +125,7 @@ func oldClaim() Exhibit {
 		Mechanism: "The pod and the claim of a replica are deleted and made again. The scheduler receives the new pod before it knows that the old claim is being deleted, and binds the pod to the node of the old volume. The new claim waits for a consumer to be scheduled, which will never be.",
 		Upstream:  "https://github.com/kubernetes/kubernetes/issues/128164",
 		Fix:       "the scheduler reads the claims again before it binds the pod",
-		Rule:      explore.Liveness, Replay: "x1;holds=20:20s:kube-scheduler:persistentvolumeclaims",
+		Rule:      explore.Liveness, Replay: "x1;holds=21:20s:kube-scheduler:persistentvolumeclaims",
 		actors: []string{storagesim.Scheduler, storagesim.StatefulSets}, nodes: []string{"node-1", "node-2"},
 		configure: func(cfg *storagesim.Config, fixed bool) {
 			if fixed {

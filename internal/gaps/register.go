@@ -276,18 +276,4 @@ var fields = []*Gap{
 		Cluster: "ends the Job when the indexes of a rule have succeeded",
 		Here:    "the Job ends when all indexes have succeeded",
 	},
-	{
-		Kinds:   []string{"StatefulSet"},
-		Fields:  []string{"spec.revisionHistoryLimit"},
-		Unless:  []string{"10"},
-		Cluster: "keeps this many old ControllerRevisions to roll back to",
-		Here:    "there are no ControllerRevisions: an older template is not kept",
-	},
-	{
-		Kinds:   []string{"StatefulSet"},
-		Fields:  []string{"spec.updateStrategy.rollingUpdate.partition"},
-		Unless:  []string{"0"},
-		Cluster: "makes pods below the partition from the older template",
-		Here:    "pods below the partition stay, but one that is made again gets the newest template",
-	},
 }
