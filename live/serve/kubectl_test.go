@@ -188,6 +188,7 @@ func TestKubectlWatches(t *testing.T) {
 			break
 		}
 	}
+	require.NoError(t, out.Err())
 	assert.Equal(t, "data   Pending", got[0])
 	assert.Equal(t, "data   Bound", got[len(got)-1])
 	cancel()
