@@ -96,7 +96,7 @@ spec:
   resources: {requests: {storage: 8Mi}}
 ---` + strings.ReplaceAll(filler, "VOLUME", "persistentVolumeClaim: {claimName: data}"))
 	c.RunFor(30 * time.Second)
-	require.Contains(t, logOf(t, c), "/dev/disk 8192 8192 0 100% /data")
+	require.Regexp(t, `csi.storagesim.io:vol-\w+ 8192 8192 0 100% /data`, logOf(t, c), "its driver mounts it from there")
 
 	claims := c.Client().CoreV1().PersistentVolumeClaims("default")
 	claim, err := claims.Get(t.Context(), "data", metav1.GetOptions{})
@@ -105,5 +105,5 @@ spec:
 	_, err = claims.Update(t.Context(), claim, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	c.RunFor(30 * time.Second)
-	require.Contains(t, logOf(t, c), "/dev/disk 16384 16384 0 100% /data")
+	require.Regexp(t, `csi.storagesim.io:vol-\w+ 16384 16384 0 100% /data`, logOf(t, c))
 }
