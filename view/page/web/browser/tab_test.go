@@ -25,8 +25,9 @@ const limit = 5 * time.Minute
 
 // tab is a page in a browser of its own.
 type tab struct {
-	t   *testing.T
-	ctx context.Context
+	t    *testing.T
+	ctx  context.Context
+	once bool // the page has no JavaScript, so that nothing in it can still change
 
 	mu       sync.Mutex
 	troubles []string // what the console and the network should not have seen
@@ -69,7 +70,7 @@ func openURL(t *testing.T, url string, how look) *tab {
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(stop)
-	b := &tab{t: t}
+	b := &tab{t: t, once: how.noScript}
 	b.ctx, stop = chromedp.NewContext(ctx, chromedp.WithListener(func(event any) { b.watch(url, event) }))
 	t.Cleanup(stop)
 	b.prepare(how)
@@ -172,9 +173,24 @@ func (b *tab) until(expression string) {
 	}
 }
 
-// is fails the test unless an expression is true.
+// patience is how many milliseconds a page has for what it draws: much longer than a slow machine needs.
+const patience = 60_000
+
+// is fails the test unless an expression is true, or becomes true with one of the next pictures: the page draws the
+// rows at the cursor only after the browser has told it of its scrolling. An exception counts as not yet.
 func (b *tab) is(expression string) {
 	b.t.Helper()
+	if !b.once {
+		expression = fmt.Sprintf(`new Promise((done) => {
+			const start = performance.now();
+			const look = () => {
+				let ok = false;
+				try { ok = !!(%s); } catch { /* not yet */ }
+				if (ok || performance.now() - start > %d) done(ok); else requestAnimationFrame(look);
+			};
+			look();
+		})`, expression, patience)
+	}
 	if !eval[bool](b, expression) {
 		b.t.Errorf("%s is false", expression)
 	}
