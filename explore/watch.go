@@ -30,7 +30,8 @@ const (
 	usualBlocked = 30 * time.Second
 	// leastBlocked is the shortest time without a step, since a busy machine may not come to it for a moment.
 	leastBlocked = 5 * time.Second
-	// lookInterval is the real time between two looks at a run.
+	// lookInterval is the real time between two looks at a run. Times are counted in looks, since all clocks go on
+	// while a machine is halted: then neither a look nor a step is made.
 	lookInterval = 100 * time.Millisecond
 	// mostSteps is the number of steps after which a run is said not to end. A run of the larger tests has some thousands.
 	mostSteps = 5_000_000
@@ -53,7 +54,7 @@ func (x *exploration) watch(plan Plan, number int, play func(w *underWay) *Failu
 	}()
 	timer := time.NewTicker(lookInterval)
 	defer timer.Stop()
-	last, since, endless := uint64(0), time.Now(), false
+	last, looks, endless := uint64(0), 0, false
 	for {
 		select {
 		case f, ok := <-done:
@@ -71,14 +72,15 @@ func (x *exploration) watch(plan Plan, number int, play func(w *underWay) *Failu
 			continue
 		}
 		if steps := c.Engine().Steps(); steps != last {
-			last, since = steps, time.Now()
+			last, looks = steps, 0
 			if steps > x.most && !endless {
 				endless = true
 				c.Interrupt()
 			}
 			continue
 		}
-		if limit := x.blocked(); limit > 0 && time.Since(since) >= limit {
+		looks++
+		if limit := x.blocked(); limit > 0 && time.Duration(looks)*lookInterval >= limit {
 			c.Interrupt() // should it go on after all
 			return x.stuck(c, plan, limit, labels)
 		}
@@ -174,7 +176,7 @@ func (x *exploration) left(least int) *lingering {
 	if x.cfg.excepts(Returns) {
 		return nil
 	}
-	for begin := time.Now(); ; time.Sleep(lookInterval) {
+	for looks := 0; ; looks++ {
 		by := map[string]*lingering{}
 		var first *lingering
 		var runs []string
@@ -201,9 +203,10 @@ func (x *exploration) left(least int) *lingering {
 				first = l
 			}
 		}
-		if len(runs) < least || time.Since(begin) > lingerGrace {
+		if len(runs) < least || time.Duration(looks)*lookInterval > lingerGrace {
 			return first
 		}
+		time.Sleep(lookInterval)
 	}
 }
 

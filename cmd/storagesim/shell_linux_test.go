@@ -15,9 +15,7 @@ import (
 func openTerminal(t *testing.T) (typist, program *os.File) {
 	t.Helper()
 	typist, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip("there are no terminals here: ", err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { typist.Close() })
 	fd := int(typist.Fd())
 	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))

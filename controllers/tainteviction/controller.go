@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/workload"
 )
 
 // ActorName is upstream's name of this controller, and the component of its events.
@@ -151,29 +152,13 @@ func (c *controller) processPodOnNode(pod *v1.Pod, taints []v1.Taint) {
 func matchingTolerations(taints []v1.Taint, tolerations []v1.Toleration) (bool, []v1.Toleration) {
 	var used []v1.Toleration
 	for i := range taints {
-		at := slices.IndexFunc(tolerations, func(t v1.Toleration) bool { return tolerates(t, &taints[i]) })
+		at := slices.IndexFunc(tolerations, func(t v1.Toleration) bool { return workload.Tolerates(t, &taints[i]) })
 		if at < 0 {
 			return false, nil
 		}
 		used = append(used, tolerations[at])
 	}
 	return true, used
-}
-
-// tolerates reports whether a toleration matches the taint.
-// Upstream: api core/v1 Toleration.ToleratesTaint, v0.36, without the operators that
-// compare numbers: they are behind a feature gate.
-func tolerates(t v1.Toleration, taint *v1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-		return false
-	}
-	switch t.Operator {
-	case v1.TolerationOpExists:
-		return true
-	case v1.TolerationOpEqual, "":
-		return t.Value == taint.Value
-	}
-	return false
 }
 
 // minTolerationTime returns the shortest time of the tolerations, or that all hold for ever.

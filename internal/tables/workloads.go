@@ -2,6 +2,7 @@ package tables
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,21 +62,43 @@ func job(j *batchv1.Job, now time.Time) []string {
 		took = duration.HumanDuration(end.Sub(start.Time))
 	}
 	return []string{
-		j.Name, jobStatus(j), fmt.Sprintf("%d/%s", j.Status.Succeeded, text(j.Spec.Completions, "1")), took, age(j, now),
+		j.Name, jobStatus(j), completions(j), took, age(j, now),
 		names, images, metav1.FormatLabelSelector(j.Spec.Selector),
 	}
 }
 
+// jobStatus returns the first of its states that a Job has, in upstream's order: a condition that tells what will come
+// is passed over when it has come.
+// Upstream: pkg/printers/internalversion printJob, v1.37.
 func jobStatus(j *batchv1.Job) string {
-	for _, c := range j.Status.Conditions {
-		if c.Status == v1.ConditionTrue {
-			return string(c.Type)
-		}
+	has := func(condition batchv1.JobConditionType) bool {
+		return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == condition && c.Status == v1.ConditionTrue })
 	}
-	if j.DeletionTimestamp != nil {
+	switch {
+	case has(batchv1.JobComplete):
+		return string(batchv1.JobComplete)
+	case has(batchv1.JobFailed):
+		return string(batchv1.JobFailed)
+	case j.DeletionTimestamp != nil:
 		return "Terminating"
+	case has(batchv1.JobSuspended):
+		return string(batchv1.JobSuspended)
+	case has(batchv1.JobFailureTarget):
+		return string(batchv1.JobFailureTarget)
 	}
 	return "Running"
+}
+
+// completions returns how many of a Job's pods have succeeded, and how many must. Without a number one must, of all
+// that run at once.
+func completions(j *batchv1.Job) string {
+	switch {
+	case j.Spec.Completions != nil:
+		return fmt.Sprintf("%d/%d", j.Status.Succeeded, *j.Spec.Completions)
+	case j.Spec.Parallelism != nil && *j.Spec.Parallelism > 1:
+		return fmt.Sprintf("%d/1 of %d", j.Status.Succeeded, *j.Spec.Parallelism)
+	}
+	return fmt.Sprintf("%d/1", j.Status.Succeeded)
 }
 
 // containers returns the names and the images of a pod's containers.
