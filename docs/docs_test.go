@@ -38,7 +38,7 @@ var (
 func documents(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	for _, pattern := range []string{"../*.md", "*.md", "../*/*/README.md", "../*/*/*/README.md"} {
+	for _, pattern := range []string{"../*.md", "*.md", "zh/*.md", "lessons/*.md", "../*/*/README.md", "../*/*/*/README.md"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		files = append(files, found...)
