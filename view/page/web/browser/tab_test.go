@@ -173,7 +173,7 @@ func (b *tab) until(expression string) {
 	}
 }
 
-// patience is how many milliseconds a page has for what it draws: much longer than a slow machine needs.
+// patience is the number of milliseconds a page has for what it draws: much longer than a slow machine needs.
 const patience = 60_000
 
 // is fails the test unless an expression is true, or becomes true with one of the next pictures: the page draws the
