@@ -57,6 +57,19 @@ func TestTheWitnessOfEachItemShowsIt(t *testing.T) {
 	}
 }
 
+// TestTheProgramThatRunsIsTheDocuments: the nightly checks run this file against a served cluster.
+func TestTheProgramThatRunsIsTheDocuments(t *testing.T) {
+	program, err := os.ReadFile(filepath.Join(root, "conformance/interop/document/main.go"))
+	require.NoError(t, err)
+	for _, item := range list(t).Items {
+		if item.Document == "storage-flow" && item.Name == "the program" {
+			require.Equal(t, item.Hash, items.HashOf(append(items.Lines(string(program)), "")), "the block ends with an empty line")
+			return
+		}
+	}
+	require.Fail(t, "the list has no such item")
+}
+
 func TestNearlyAllItemsAreWhole(t *testing.T) {
 	sum, err := list(t).Sum(os.DirFS(root), "")
 	require.NoError(t, err)
