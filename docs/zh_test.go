@@ -227,7 +227,7 @@ func paired(known []pair, file string, english, chinese []part) (now []pair, sta
 }
 
 // own has the Chinese pages that are no translation of one English page.
-var own = []string{"glossary.md"}
+var own = []string{"glossary.md", sourcesFile}
 
 // translated returns the pages of docs that are translated, in the order of their names.
 func translated(t *testing.T) (files []string) {
@@ -341,6 +341,9 @@ func typography(page string) (wrong []string) {
 		said := []string{headingOf.ReplaceAllString(numberOf.ReplaceAllString(itemOf.ReplaceAllString(p.text, ""), ""), "")}
 		if strings.HasPrefix(p.kind, "row") {
 			said = cells(p.text)
+			for i := range said {
+				said[i] = itemOf.ReplaceAllString(said[i], "")
+			}
 		}
 		for _, s := range said {
 			s = emphasis.Replace(linkText.ReplaceAllString(codeIn.ReplaceAllString(s, "x"), "$1"))
@@ -441,4 +444,136 @@ func TestAChangedEnglishBlockNeedsAChangedChineseOneOrAReason(t *testing.T) {
 	other[len(other)-1].text = "```go\ny\n```"
 	require.ErrorContains(t, misfit("a.md", english, other), "the fence differs")
 	require.Equal(t, "# 甲\n\n```\nnew\n```\n二\n", requoted("a.md", "# A\n\n```\nnew\n```\ntwo\n", "# 甲\n\n```\nold\nold\n```\n二\n"))
+}
+
+// The page of the source documents is made of docs/sources.md: itemsFile has the Chinese of each English text in it, indented below it.
+const (
+	sourcesFile = "sources.md"
+	itemsFile   = "zh/items.txt"
+)
+
+// sums matches the line that counts items.
+var sums = regexp.MustCompile(`^(All five: )?(\d+) of (\d+) items whole, (\d+) in part, (\d+) told(?:, (\d+) without their picture)?\.$`)
+
+// lexicon is the Chinese of texts.
+type lexicon map[string]string
+
+func parseLexicon(text string) (lexicon, error) {
+	l, english := lexicon{}, ""
+	for i, line := range lines(text) {
+		chinese, indented := strings.CutPrefix(line, "\t")
+		switch {
+		case !indented && line != "":
+			english = line
+		case indented && english != "" && l[english] == "":
+			l[english] = chinese
+		case line != "":
+			return nil, fmt.Errorf("%s:%d: expected an English text, and below it its Chinese, indented by a tab; each once", itemsFile, i+1)
+		}
+	}
+	return l, nil
+}
+
+// of returns the Chinese of a text. A text with Chinese in it, a number or a link may stay as it is.
+func (l lexicon) of(text string) (string, error) {
+	if m := sums.FindStringSubmatch(text); m != nil {
+		whole := "共 " + m[3] + " 项：完整 " + m[2] + " 项，部分 " + m[4] + " 项，只讲不演 " + m[5] + " 项"
+		if m[1] != "" {
+			whole = "五份文本" + whole
+		}
+		if m[6] != "" {
+			whole += "，还缺图 " + m[6] + " 项"
+		}
+		return whole + "。", nil
+	}
+	if chinese, ok := l[text]; ok {
+		return chinese, nil
+	}
+	if text == "" || stays.MatchString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+		return text, nil
+	}
+	return "", fmt.Errorf("docs/%s has no Chinese of %q: write it there, indented by a tab below the English", itemsFile, text)
+}
+
+// stays matches what is the same in both languages: numbers, links, names in backticks, and headings of the documents that are English.
+var stays = regexp.MustCompile("^(?:[\\d-]+|\\[[^]]*\\]\\([^)]*\\)|`[^`]+`(?:, `[^`]+`)*|Local PV|Kubelet|StorageClass|kubernetes external provisioner|Provisioner|Attacher|Snapshotter|csi-[a-z-]+|CSI Provisioner|Overview)$")
+
+// cell returns the Chinese of a cell of the table.
+func (l lexicon) cell(text string) (string, error) {
+	if told, ok := strings.CutPrefix(text, "told only: "); ok {
+		chinese, err := l.of(told)
+		return "只讲不演：" + chinese, err
+	}
+	shown, part, found := strings.Cut(text, "; in part: ")
+	chinese, err := l.of(shown)
+	if err != nil || !found {
+		return strings.ReplaceAll(chinese, "`, `", "`、`"), err
+	}
+	part, err = l.of(part)
+	return chinese + "；只有部分：" + part, err
+}
+
+// chineseSources returns the Chinese page of the source documents, made of the English one.
+func chineseSources(english string, l lexicon) (string, error) {
+	var b strings.Builder
+	before := ""
+	for _, p := range parts(english) {
+		row := strings.HasPrefix(p.kind, "row")
+		if b.Len() > 0 && (!row || !strings.HasPrefix(before, "row")) {
+			b.WriteString("\n")
+		}
+		before = p.kind
+		if !row {
+			chinese, err := l.of(p.text)
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(chinese + "\n")
+			continue
+		}
+		of := strings.Split(strings.TrimSuffix(strings.TrimPrefix(p.text, "|"), "|"), "|")
+		for i := range of {
+			chinese, err := l.cell(strings.TrimSpace(of[i]))
+			if err != nil {
+				return "", err
+			}
+			of[i] = " " + chinese + " "
+		}
+		b.WriteString("|" + strings.Join(of, "|") + "|\n")
+		if strings.HasPrefix(p.text, "| section") {
+			b.WriteString("|" + strings.Repeat(" --- |", len(of)) + "\n")
+		}
+	}
+	return relinked("zh/"+sourcesFile, deeper(b.String())), nil
+}
+
+// deeper returns a page of docs for docs/zh: its links lead to the same files.
+func deeper(page string) string {
+	return link.ReplaceAllStringFunc(page, func(m string) string {
+		if strings.Contains(m, "://") {
+			return m
+		}
+		return "](../" + strings.TrimPrefix(m, "](")
+	})
+}
+
+// TestTheChinesePageOfTheSourcesIsMadeOfTheEnglishOne: each text in it has its Chinese in docs/zh/items.txt, which has no other.
+func TestTheChinesePageOfTheSourcesIsMadeOfTheEnglishOne(t *testing.T) {
+	l, err := parseLexicon(read(t, itemsFile))
+	require.NoError(t, err)
+	english := read(t, sourcesFile)
+	want, err := chineseSources(english, l)
+	require.NoError(t, err)
+	if *update {
+		require.NoError(t, os.WriteFile("zh/"+sourcesFile, []byte(want), 0o644))
+	}
+	require.Equal(t, want, read(t, "zh/"+sourcesFile), "go test ./docs -update makes it")
+	text := strings.Join(strings.Fields(english), " ")
+	for known := range l {
+		require.Contains(t, text, known, "docs/%s: the English page says it no more", itemsFile)
+	}
+	_, err = chineseSources("| something new | 3 |\n", l)
+	require.ErrorContains(t, err, `no Chinese of "something new"`)
+	_, err = parseLexicon("\t甲\n")
+	require.ErrorContains(t, err, "expected an English text")
 }
