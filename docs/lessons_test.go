@@ -1,0 +1,101 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/story"
+)
+
+var (
+	// played finds a command of a lesson that plays a story. Lessons have no other commands.
+	played = regexp.MustCompile(`(?m)^go run \./cmd/storagesim story (\S+\.txt)(?: -o html > [\w-]+\.html)?$`)
+	// stops finds the places at which a speaker stops: comments of the story.
+	stops = regexp.MustCompile(`\*\*Stop at\*\* "([^"]+)"`)
+	// planned finds the rows of a lesson's timetable.
+	planned = regexp.MustCompile(`(?m)^\| (\d+) \|`)
+	// timed finds the headings of its parts.
+	timed = regexp.MustCompile(`(?m)^## \d+\. .*\((\d+) minutes\)$`)
+)
+
+// TestEachCommandOfALessonIsPlayed: a speaker sees in the room what the story shows here, and finds each stop in it.
+func TestEachCommandOfALessonIsPlayed(t *testing.T) {
+	lessons, err := filepath.Glob("lessons/*.md")
+	require.NoError(t, err)
+	named := map[string]bool{}
+	for _, file := range lessons {
+		text := read(t, file)
+		commands := played.FindAllStringSubmatch(text, -1)
+		require.Len(t, commands, strings.Count(text, "go run "), "%s: a command that this test cannot play", file)
+		shown := ""
+		for _, m := range commands {
+			name := filepath.Join("..", m[1])
+			shown += read(t, name)
+			named[filepath.ToSlash(name)] = true
+		}
+		for _, stop := range stops.FindAllStringSubmatch(text, -1) {
+			require.Contains(t, shown, "\n# "+stop[1]+"\n", "%s: no story has this comment", file)
+		}
+	}
+	require.Greater(t, len(named), 4)
+	stories, err := filepath.Glob("lessons/*.txt")
+	require.NoError(t, err)
+	for _, file := range stories {
+		require.True(t, named["../docs/"+filepath.ToSlash(file)], "no lesson plays %s", file)
+	}
+	for file := range named {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			playAgain(t, file)
+		})
+	}
+}
+
+// playAgain plays a story and compares it with what its file says. -update writes only those of docs.
+func playAgain(t *testing.T, file string) {
+	t.Helper()
+	want := read(t, file)
+	var b strings.Builder
+	missed := func(fault string) { t.Errorf("a fault struck nothing: %s", fault) }
+	require.NoError(t, story.Play(t.Context(), &b, file, want, story.Options{Missed: missed}))
+	if *update && strings.HasPrefix(file, "../docs/") {
+		require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
+		return
+	}
+	require.Equal(t, strings.ReplaceAll(want, "\r\n", "\n"), b.String(), "if this is as it should be: go test ./docs -update")
+}
+
+// TestALessonTakes45Minutes: by its timetable, and by the headings of its parts.
+func TestALessonTakes45Minutes(t *testing.T) {
+	sum := func(text string, rows *regexp.Regexp) (minutes int) {
+		for _, m := range rows.FindAllStringSubmatch(text, -1) {
+			n, err := strconv.Atoi(m[1])
+			require.NoError(t, err)
+			minutes += n
+		}
+		return minutes
+	}
+	text := read(t, "lessons/pending.md")
+	require.Equal(t, 45, sum(text, planned))
+	require.Equal(t, 45, sum(text, timed))
+}
+
+// TestTheAnswersAnswerEachQuestionOfTheSheet: each row that the learners fill in has its row in the answers.
+func TestTheAnswersAnswerEachQuestionOfTheSheet(t *testing.T) {
+	sheet, answers := read(t, "lessons/pending-sheet.md"), read(t, "lessons/pending-answers.md")
+	claims := regexp.MustCompile("(?m)^\\| (`\\w+`) \\| +\\|").FindAllStringSubmatch(sheet, -1)
+	require.Len(t, claims, 6)
+	for _, m := range claims {
+		require.Regexp(t, "(?m)^\\| "+m[1]+" \\| \\w", answers)
+	}
+	questions := regexp.MustCompile(`(?m)^(\d)\. `).FindAllStringSubmatch(sheet, -1)
+	require.Len(t, questions, 3)
+	for _, m := range append(questions, []string{"", "1"}, []string{"", "2"}) {
+		require.Contains(t, answers, "\n## Question "+m[1]+"\n")
+	}
+}
