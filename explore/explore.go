@@ -622,7 +622,7 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf, w *underWay)
 		r.steps, r.deviations = c.Engine().Steps(), c.Deviations()
 	}
 	if r != nil && r.plain {
-		r.story, r.unlisted = c.Transcript(0), c.WithoutInventory()
+		r.story, r.unlisted = tellingOf(c, c.Records())(trace.Telling{}), c.WithoutInventory()
 		r.trace = r.writes.String() + c.Engine().Trace().String()
 	}
 	if err = errors.Join(err, c.Close()); err == nil {
@@ -633,15 +633,17 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf, w *underWay)
 	}
 	f = &Failure{Plan: plan, Err: err, Story: seen.story, tell: seen.tell, Deviations: c.Deviations(), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c), log: c.Engine().Trace(), told: len(c.Records())}
 	if f.tell == nil {
-		f.Story, f.tell = c.Transcript(0), tellingOf(c, c.Records())
+		f.tell = tellingOf(c, c.Records())
+		f.Story = f.tell(trace.Telling{})
 	}
 	return f, nil
 }
 
-// tellingOf returns a function that tells records of a cluster, with short identifiers.
+// tellingOf returns a function that tells records of a cluster, with short identifiers and the calls of provisioners:
+// a failure is told to the author of such code.
 func tellingOf(c *storagesim.Cluster, records []trace.Entry) func(trace.Telling) string {
 	return func(how trace.Telling) string {
-		how.Shorten = c.ShortIDs
+		how.Shorten, how.Calls = c.ShortIDs, true
 		return c.TellRecords(records, how)
 	}
 }

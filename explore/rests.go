@@ -260,7 +260,8 @@ func (o *objects) catchUp(wrong func() error) error {
 			return fmt.Errorf("it does not come to rest: %w", err)
 		}
 	}
-	o.story, o.tell = o.c.Transcript(0), tellingOf(o.c, o.c.Records())
+	o.tell = tellingOf(o.c, o.c.Records())
+	o.story = o.tell(trace.Telling{})
 	return wrong()
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/stacks"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Labels of the goroutine that plays a run. Goroutines that are started in the run inherit them.
@@ -112,7 +113,7 @@ func (x *exploration) stuck(c *storagesim.Cluster, plan Plan, limit time.Duratio
 		}
 	}
 	err := &Broken{Returns, about("the scenario", "the scenario does not return: no step for %s%s", limit, stack)}
-	return &Failure{Plan: plan, Err: err, Story: c.Transcript(0), From: plan.Size(), stuck: true}
+	return &Failure{Plan: plan, Err: err, Story: tellingOf(c, c.Records())(trace.Telling{}), From: plan.Size(), stuck: true}
 }
 
 // goroutine is one, or several with the same stack, that belong to a run.

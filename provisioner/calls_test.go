@@ -40,26 +40,28 @@ func TestEachCallOfAProvisionerIsARecordWithItsResultAndItsTime(t *testing.T) {
 	c.Apply(clustertest.ShelfClass, clustertest.ShelfClaim("data"))
 	c.RunFor(10 * time.Minute)
 	pv := "pvc-" + string(c.Claim("data").UID)
-	provision, del := "example.com/shelf Provision of pvc default/data returns ", "example.com/shelf Delete of pv "+pv+" "
+	provision, del := "example.com/shelf calls Provision for pvc default/data: ", "example.com/shelf calls Delete for pv "+pv+": "
 	require.Equal(t, []string{
-		provision + "an error (Background) after 0s: busy",
-		provision + "an error (Background) after 10s: the answer was lost",
-		provision + "pv " + pv + " after 10s",
+		provision + "Background: busy",
+		provision + "Background: the answer was lost after 10s",
+		provision + "OK, pv " + pv + " after 10s",
 	}, callsOf(c))
 	c.Delete("pvc/data")
 	c.RunFor(time.Hour)
 	require.Equal(t, []string{
-		del + "returns an error (Error) after 0s: in use",
-		del + "returns an error (Ignored) after 0s: ignored because it is theirs",
-		del + "succeeds after 0s",
+		del + "Error: in use",
+		del + "Ignored: ignored because it is theirs",
+		del + "OK",
 	}, callsOf(c)[3:])
 
-	require.NotContains(t, c.Story(), "Provision of pvc")
-	require.NotContains(t, c.Transcript(0), "Provision of pvc")
+	require.NotContains(t, c.Story(), "calls Provision for pvc")
+	require.NotContains(t, c.Transcript(0), "calls Provision for pvc")
 	details := c.Tell(trace.Telling{Details: true})
 	for _, call := range callsOf(c) {
 		require.Contains(t, details, strings.TrimPrefix(call, clustertest.ShelfName+" "))
 	}
+	told := c.Tell(trace.Telling{Calls: true})
+	require.Equal(t, len(callsOf(c)), strings.Count(told, " calls Provision for ")+strings.Count(told, " calls Delete for "))
 	require.Equal(t, c.Story(), c.Tell(trace.Telling{}))
 }
 

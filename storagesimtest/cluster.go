@@ -29,6 +29,7 @@ import (
 	"github.com/storagesim/storagesim/provisioner/localpath"
 	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
 	"github.com/storagesim/storagesim/provisioner/openebs"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Cluster is a storagesim.Cluster for a test: where a call on that returns an error,
@@ -65,7 +66,7 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 			t.Logf("storagesim: an injected fault struck nothing: %s", fault)
 		}
 		if t.Failed() {
-			t.Logf("storagesim: seed %d; the story so far:\n%s", cfg.Seed, c.Transcript(terminal.TestWidth))
+			t.Logf("storagesim: seed %d; the story so far:\n%s", cfg.Seed, c.Tell(trace.Telling{Width: terminal.TestWidth, Shorten: c.ShortIDs, Calls: true}))
 		}
 		if err := c.Close(); err != nil {
 			t.Errorf("storagesim: Close: %v", err)

@@ -15,6 +15,8 @@ type Telling struct {
 	Start time.Time
 	// Details also tells assets and the calls of provisioners: see IsDetail.
 	Details bool
+	// Calls also tells the calls of provisioners, which are details, as those of CSI drivers: the story of a failure does.
+	Calls bool
 	// Fold says how much of what repeats in each run is left out; default nothing.
 	Fold Folding
 	// Keep chooses the entries to tell, after folding; nil keeps all.
@@ -50,7 +52,7 @@ func Tell(entries []Entry, how Telling) string {
 		if event, ok := e.Record.(Event); ok && event.Repeated {
 			continue
 		}
-		if IsDetail(e.Record.Topic()) && !how.Details || how.Keep != nil && !how.Keep(e) {
+		if IsDetail(e.Record.Topic()) && !how.Details && !(how.Calls && isCall(e.Record)) || how.Keep != nil && !how.Keep(e) {
 			continue
 		}
 		told = append(told, e)
@@ -84,6 +86,11 @@ const narrowIndent = 4
 // IsDetail reports whether records of a topic are told only with Telling.Details: the rest of the
 // story implies them.
 func IsDetail(topic string) bool { return topic == "asset" || topic == "call" }
+
+func isCall(r Record) bool {
+	_, ok := r.(Call)
+	return ok
+}
 
 // Offset returns a time since the start as h:mm:ss, with milliseconds unless they are 0.
 func Offset(d time.Duration) string {

@@ -60,15 +60,18 @@ type Call struct {
 // Topic implements Record.
 func (Call) Topic() string { return "call" }
 
+// String tells the call as that of a CSI driver is told, see RPC.
 func (c Call) String() string {
-	s := fmt.Sprintf("%s of %s ", c.Method, c.About)
+	result := "OK"
 	switch {
 	case c.Err != "":
-		s += fmt.Sprintf("returns an error (%s) after %s: %s", c.Class, c.Took, c.Err)
+		result = c.Class + ": " + c.Err
 	case c.Method == "Provision":
-		s += fmt.Sprintf("returns pv %s after %s", c.Volume, c.Took)
-	default:
-		s += fmt.Sprintf("succeeds after %s", c.Took)
+		result = "OK, pv " + c.Volume
+	}
+	s := fmt.Sprintf("calls %s for %s: %s", c.Method, c.About, result)
+	if c.Took > 0 {
+		s += fmt.Sprintf(" after %s", c.Took)
 	}
 	return s
 }
