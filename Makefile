@@ -1,6 +1,9 @@
 # `make check` is all anyone needs to remember: it is what CI runs.
 
-.PHONY: check nightly quick test lint race bench update
+.PHONY: help check nightly quick test lint race bench update
+
+help: ## what there is to make; make alone prints it, too
+	@sed -n 's/^\([a-z]*\): ## /\1\t/p' Makefile | expand -t 10
 
 check: ## everything CI runs
 	bash .ci/run

@@ -66,6 +66,13 @@ func TestEveryCheckIsRunAndTheMakefileNamesOnlyChecks(t *testing.T) {
 	require.Len(t, run, 2, "the Makefile runs both scripts")
 }
 
+// Each check of .ci/nightly is a job of the forge's, so that one that takes hours does not hold back the others.
+func TestTheNightlyWorkflowRunsEachCheck(t *testing.T) {
+	matrix := regexp.MustCompile(`(?m)^ *check: \[(.*)\]$`).FindStringSubmatch(read(t, ".github", "workflows", "nightly.yml"))
+	require.NotNil(t, matrix)
+	require.Equal(t, words(t, read(t, ".ci", "nightly"), "checks"), strings.Split(matrix[1], ", "))
+}
+
 // The scripts name tests by a part of their names. One that is renamed would otherwise drop out until
 // the script is run.
 func TestTheTestsThatTheScriptsNameExist(t *testing.T) {
