@@ -95,7 +95,7 @@ func minor(release string) string {
 // fetch returns the sources of a release.
 func fetch(release string) (tree, error) {
 	if strings.Count(release, ".") != 2 || !strings.HasPrefix(release, "v1.") {
-		return nil, fmt.Errorf("%q is no release; it must look like v1.37.2", release)
+		return nil, fmt.Errorf("%q is not a release; it must look like v1.37.2", release)
 	}
 	all := tree{}
 	for _, module := range modules() {
