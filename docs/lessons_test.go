@@ -17,7 +17,7 @@ var (
 	// played finds a command of a lesson that plays a story. Lessons have no other commands.
 	played = regexp.MustCompile(`(?m)^go run \./cmd/storagesim story (\S+\.txt)(?: -o html > [\w-]+\.html)?$`)
 	// stops finds the places at which a speaker stops: comments of the story.
-	stops = regexp.MustCompile(`\*\*Stop at\*\* "([^"]+)"`)
+	stops = regexp.MustCompile("\\*\\*(?:Stop at|停在)\\*\\* `([^`]+)`")
 	// planned finds the rows of a lesson's timetable.
 	planned = regexp.MustCompile(`(?m)^\| (\d+) \|`)
 	// timed finds the headings of its parts.

@@ -15,6 +15,8 @@ import (
 	"unicode"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/story"
 )
 
 // part is a piece of a page, in the order of the page: words, a fenced block, or a comment.
@@ -37,12 +39,30 @@ func (p part) hash(file string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// target returns where a link of a page in docs leads, relative to docs: to the English page if it is translated.
+// target returns where a link of a page in docs leads, relative to docs: to the English page, if it is a translation.
 func target(file, to string) string {
 	if strings.Contains(to, "://") {
 		return to
 	}
-	return strings.TrimPrefix(path.Join(path.Dir(filepath.ToSlash(file)), to), "zh/")
+	return englishOf(path.Join(path.Dir(filepath.ToSlash(file)), to))
+}
+
+// A page NAME.md of docs is translated as zh/NAME.md, and one in another folder as NAME.zh.md beside it.
+
+// englishOf returns the page that a Chinese one translates, and other files as they are.
+func englishOf(file string) string {
+	if name, ok := strings.CutSuffix(file, ".zh.md"); ok {
+		return name + ".md"
+	}
+	return strings.TrimPrefix(file, "zh/")
+}
+
+// chineseOf returns the name that the translation of a page has.
+func chineseOf(file string) string {
+	if path.Dir(file) == "." {
+		return "zh/" + file
+	}
+	return strings.TrimSuffix(file, ".md") + ".zh.md"
 }
 
 var (
@@ -121,10 +141,10 @@ var codeIn = regexp.MustCompile("`[^`]+`")
 func misfit(file string, english, chinese []part) error {
 	for i, e := range english {
 		if i == len(chinese) {
-			return fmt.Errorf("docs/zh/%s ends before the %s of line %d: %s", file, e.kind, e.from+1, e.beginning())
+			return fmt.Errorf("docs/%s ends before the %s of line %d: %s", chineseOf(file), e.kind, e.from+1, e.beginning())
 		}
 		c := chinese[i]
-		at := fmt.Sprintf("docs/zh/%s:%d and docs/%s:%d", file, c.from+1, file, e.from+1)
+		at := fmt.Sprintf("docs/%s:%d and docs/%s:%d", chineseOf(file), c.from+1, file, e.from+1)
 		switch {
 		case c.kind != e.kind:
 			return fmt.Errorf("%s: a %s stands for a %s: %s", at, c.kind, e.kind, e.beginning())
@@ -139,13 +159,13 @@ func misfit(file string, english, chinese []part) error {
 				return fmt.Errorf("%s: the English has %s: %s", at, name, e.beginning())
 			}
 		}
-		if there, want := linksOf("zh/"+file, c.text), linksOf(file, e.text); !slices.Equal(there, want) {
+		if there, want := linksOf(chineseOf(file), c.text), linksOf(file, e.text); !slices.Equal(there, want) {
 			return fmt.Errorf("%s: the links lead to %v, expected %v", at, there, want)
 		}
 	}
 	if len(chinese) > len(english) {
 		c := chinese[len(english)]
-		return fmt.Errorf("docs/zh/%s:%d: the English page has ended: %s", file, c.from+1, c.beginning())
+		return fmt.Errorf("docs/%s:%d: the English page has ended: %s", chineseOf(file), c.from+1, c.beginning())
 	}
 	return nil
 }
@@ -208,8 +228,8 @@ func paired(known []pair, file string, english, chinese []part) (now []pair, sta
 		if !e.words() {
 			continue
 		}
-		p := pair{english: e.hash(file), chinese: chinese[i].hash("zh/" + file)}
-		place := fmt.Sprintf("docs/zh/%s:%d (%s)", file, chinese[i].from+1, e.beginning())
+		p := pair{english: e.hash(file), chinese: chinese[i].hash(chineseOf(file))}
+		place := fmt.Sprintf("docs/%s:%d (%s)", chineseOf(file), chinese[i].from+1, e.beginning())
 		is := slices.IndexFunc(known, func(k pair) bool { return k.english == p.english && k.chinese == p.chinese })
 		was := slices.IndexFunc(known, func(k pair) bool { return k.chinese == p.chinese })
 		switch {
@@ -235,20 +255,19 @@ func pageOf(name string, pairs []pair) string {
 	return text
 }
 
-// own has the Chinese pages that are no translation of one English page.
-var own = []string{"glossary.md", sourcesFile}
+// own has the Chinese pages that are no translation, block by block, of one English page.
+var own = []string{"zh/glossary.md", "zh/" + sourcesFile, "../README.zh.md"}
 
-// translated returns the pages of docs that are translated, in the order of their names.
+// translated returns the pages that are translated, in the order of their names, relative to docs.
 func translated(t *testing.T) (files []string) {
 	t.Helper()
-	found, err := filepath.Glob("zh/*.md")
-	require.NoError(t, err)
-	for _, file := range found {
-		if name := filepath.Base(file); !slices.Contains(own, name) {
-			files = append(files, name)
+	for _, file := range chinesePages(t) {
+		if !slices.Contains(own, file) {
+			files = append(files, englishOf(file))
 		}
 	}
 	require.NotEmpty(t, files)
+	slices.Sort(files)
 	return files
 }
 
@@ -276,19 +295,25 @@ func requoted(file, english, chinese string) string {
 	for _, line := range text[at:] {
 		b.WriteString(line + "\n")
 	}
-	return relinked("zh/"+file, b.String())
+	return relinked(chineseOf(file), b.String())
 }
 
 // relinked returns a Chinese page whose links lead to the Chinese page where there is one.
 func relinked(file, text string) string {
 	return link.ReplaceAllStringFunc(text, func(m string) string {
 		to := link.FindStringSubmatch(m)[1]
-		if english := target(file, to); !strings.Contains(to, "://") && english != to {
-			if _, err := os.Stat(filepath.Join("zh", english)); err == nil {
-				return strings.Replace(m, to, english, 1)
-			}
+		english := target(file, to)
+		if strings.Contains(to, "://") || !strings.HasSuffix(english, ".md") || strings.HasPrefix(english, "..") {
+			return m
 		}
-		return m
+		if _, err := os.Stat(chineseOf(english)); err != nil {
+			return m
+		}
+		rel, err := filepath.Rel(filepath.Dir(file), chineseOf(english))
+		if err != nil {
+			return m
+		}
+		return strings.Replace(m, to, filepath.ToSlash(rel), 1)
 	})
 }
 
@@ -299,12 +324,11 @@ func TestEachBlockOfATranslatedPageIsPaired(t *testing.T) {
 	pairs := pairsTop
 	blocks, files := 0, translated(t)
 	for _, file := range files {
-		english, chinese := read(t, file), read(t, "zh/"+file)
+		english, chinese := read(t, file), read(t, chineseOf(file))
 		if *update {
 			chinese = requoted(file, english, chinese)
-			require.NoError(t, os.WriteFile("zh/"+file, []byte(chinese), 0o644))
+			require.NoError(t, os.WriteFile(chineseOf(file), []byte(chinese), 0o644))
 		}
-		require.Equal(t, relinked("zh/"+file, chinese), chinese, "docs/zh/%s links to an English page that is translated; go test ./docs -update mends it", file)
 		e, c := parts(english), parts(chinese)
 		if err := misfit(file, e, c); err != nil {
 			t.Error(err)
@@ -329,6 +353,16 @@ func TestEachBlockOfATranslatedPageIsPaired(t *testing.T) {
 	t.Logf("%d blocks of %d pages are paired", blocks, len(files))
 }
 
+func TestChinesePagesLinkChinesePages(t *testing.T) {
+	for _, file := range chinesePages(t) {
+		text := read(t, file)
+		if *update {
+			require.NoError(t, os.WriteFile(file, []byte(relinked(file, text)), 0o644))
+		}
+		require.Equal(t, relinked(file, text), read(t, file), "%s links to an English page that is translated; go test ./docs -update mends it", file)
+	}
+}
+
 // Half-width marks have no place beside Chinese; a colon or a full stop may stand inside a time, a version or a name.
 var (
 	halfWidth = regexp.MustCompile(`[,;?!()"']|[:.](?:\s|$|\p{Han})|\p{Han}[:.]`)
@@ -336,6 +370,9 @@ var (
 	tooMuch   = regexp.MustCompile(`\p{Han} +\p{Han}|[，。；：？！（）《》“”、] | [，。；：？！（）《》“”、]`)
 	emphasis  = strings.NewReplacer("**", "", "*", "")
 	linkText  = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
+	strong    = regexp.MustCompile(`\*{1,2}([^*]+)\*{1,2}`)
+	mark      = regexp.MustCompile(`[，。；：？！）》”、]$`)
+	letter    = regexp.MustCompile(`^[\p{L}\d]`)
 )
 
 // typography says what is wrong with the setting of a Chinese text.
@@ -353,6 +390,11 @@ func typography(page string) (wrong []string) {
 			said = cells(p.text)
 			for i := range said {
 				said[i] = itemOf.ReplaceAllString(said[i], "")
+			}
+		}
+		for _, m := range strong.FindAllStringSubmatchIndex(p.text, -1) {
+			if mark.MatchString(p.text[m[2]:m[3]]) && letter.MatchString(p.text[m[1]:]) {
+				wrong = append(wrong, fmt.Sprintf("line %d: Markdown does not end emphasis between a mark and a letter; put the mark behind: %s", p.from+1, p.text[m[0]:m[1]]))
 			}
 		}
 		for _, s := range said {
@@ -377,7 +419,9 @@ func chinesePages(t *testing.T) (files []string) {
 	for _, pattern := range []string{"../*.zh.md", "zh/*.md", "*/*.zh.md"} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
-		files = append(files, found...)
+		for _, file := range found {
+			files = append(files, filepath.ToSlash(file))
+		}
 	}
 	return files
 }
@@ -392,13 +436,13 @@ func TestChinesePagesAreSetAsChineseIs(t *testing.T) {
 
 func TestTypographyFindsWhatItIsFor(t *testing.T) {
 	for _, right := range []string{
-		"# 1. 绑定", "PV 与 PVC：`a,b`，共 3 个。", "- 见[第 4 章](../a.md)（**延迟**绑定）。", "| `x` | no, thanks | 相同 |", "English, only (here).", "到 0:50 为止，v1.37.2 如此。", "“`a`”与《原理》",
+		"# 1. 绑定", "PV 与 PVC：`a,b`，共 3 个。", "- 见[第 4 章](../a.md)（**延迟**绑定）。", "**讲**：**绑定**。**好。**（是）", "| `x` | no, thanks | 相同 |", "English, only (here).", "到 0:50 为止，v1.37.2 如此。", "“`a`”与《原理》",
 	} {
 		require.Empty(t, typography(right), right)
 	}
 	for wrong, want := range map[string]string{
 		"绑定,完成": "half-width", "绑定(bind)": "half-width", "用`x`绑定": "no space", "用 PV绑定": "no space", "绑定 ，完成": "too much", "绑 定": "too much",
-		"绑定\n完成": "line ends inside", "| a | 用PV |": "no space", "绑定: 完成": "half-width", "完成.": "half-width", "说\"好\"": "half-width", "**用**PV": "no space",
+		"绑定\n完成": "line ends inside", "| a | 用PV |": "no space", "绑定: 完成": "half-width", "完成.": "half-width", "说\"好\"": "half-width", "**用**PV": "no space", "**讲：**绑定": "put the mark behind",
 	} {
 		require.Contains(t, strings.Join(typography(wrong), "\n"), want, wrong)
 	}
@@ -586,4 +630,23 @@ func TestTheChinesePageOfTheSourcesIsMadeOfTheEnglishOne(t *testing.T) {
 	require.ErrorContains(t, err, `no Chinese of "something new"`)
 	_, err = parseLexicon("\t甲\n")
 	require.ErrorContains(t, err, "expected an English text")
+}
+
+// TestWhatTheChineseREADMEHasYouTypeRuns: the class as it is printed is refused, and with three lines more, the claim and the pod run.
+func TestWhatTheChineseREADMEHasYouTypeRuns(t *testing.T) {
+	text := read(t, "../README.zh.md")
+	blocks := map[string]string{}
+	for _, m := range quote.FindAllStringSubmatch(text, -1) {
+		first, _, _ := strings.Cut(m[4], "\n")
+		blocks[first], _, _ = strings.Cut(m[4], "----\n")
+	}
+	class := blocks["apiVersion: storage.k8s.io/v1"]
+	require.NotEmpty(t, class)
+	manifests := class + blocks["provisioner: openebs.io/local"] + "---\n" + blocks["# local-hostpath-pvc.yaml"] + "---\n" + blocks["# local-hostpath-pod.yaml"]
+	script := "cluster nodes=node1,node2\n----\n\n! apply\n" + class + "----\n\napply\n" + manifests + "----\n\nsettle quiet\n----\n\nget pvc\n----\n\nget pods\n----\n"
+	var b strings.Builder
+	require.NoError(t, story.Play(t.Context(), &b, "README.zh.md", script, story.Options{}))
+	require.Contains(t, b.String(), "is invalid: provisioner: Required value")
+	require.Regexp(t, `local-hostpath-pvc +Bound`, b.String())
+	require.Regexp(t, `hello-local-hostpath-pod +1/1 +Running`, b.String())
 }
