@@ -650,3 +650,26 @@ func TestWhatTheChineseREADMEHasYouTypeRuns(t *testing.T) {
 	require.Regexp(t, `local-hostpath-pvc +Bound`, b.String())
 	require.Regexp(t, `hello-local-hostpath-pod +1/1 +Running`, b.String())
 }
+
+// sentences matches the rows of the glossary that explain what runs print.
+var sentences = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| [^|]+ \\|$")
+
+// TestTheSentencesOfTheGlossaryArePrinted: each is in a story or in the output of an example.
+func TestTheSentencesOfTheGlossaryArePrinted(t *testing.T) {
+	printed := ""
+	for _, pattern := range []string{"../story/testdata/*.txt", "stories/*.txt", "lessons/*.txt", "../examples/*/output.txt"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, file := range files {
+			printed += strings.Join(strings.Fields(read(t, file)), " ") + "\n"
+		}
+	}
+	_, section, found := strings.Cut(read(t, "zh/glossary.md"), "\n## 输出里的句子\n")
+	require.True(t, found)
+	rows := sentences.FindAllStringSubmatch(section, -1)
+	require.Len(t, rows, strings.Count(section, "\n| `"))
+	require.Greater(t, len(rows), 20)
+	for _, m := range rows {
+		require.Contains(t, printed, m[1], "no run prints this sentence of the glossary")
+	}
+}
