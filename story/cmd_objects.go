@@ -3,6 +3,7 @@ package story
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -70,12 +71,35 @@ func (c *call) manifests() ([]manifest.Object, error) {
 		return nil, c.misuse("both -f and input are given; expected one of them. Input is what stands below the command, up to an empty line or ----")
 	case len(paths) > 0 && c.noFiles:
 		return nil, c.misuse("no files are read here; give what is in %s as input", paths[0])
+	case len(paths) > 0 && c.session.options.Files != nil:
+		return c.manifestsOf(c.session.options.Files, paths)
 	case len(paths) > 0:
 		return manifest.ParseFilesIn(c.kinds(), folders{filepath.Dir(c.file), c.session.options.AllowFiles}, paths...)
 	case c.input == nil:
 		return nil, misuse{errNoInput}
 	}
 	return manifest.Parse(c.kinds(), filepath.Base(c.file), []byte(strings.Repeat("\n", c.line)+strings.Join(c.input, "\n")+"\n"))
+}
+
+// manifestsOf reads the objects of files in Options.Files.
+func (c *call) manifestsOf(files fs.FS, paths []string) ([]manifest.Object, error) {
+	sources := make([]manifest.Source, len(paths))
+	for i, path := range paths {
+		data, err := fs.ReadFile(files, path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, cause(err))
+		}
+		sources[i] = manifest.Source{Name: path, Data: data}
+	}
+	return manifest.ParseSet(c.kinds(), sources...)
+}
+
+// cause returns the cause of an error about a file.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
 }
 
 func apply(c *call) error { return c.eachManifest(c.applyOne) }

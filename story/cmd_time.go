@@ -180,6 +180,9 @@ func runFor(c *call) error {
 	if err != nil {
 		return err
 	}
+	if most := c.session.options.MostTime; most > 0 && d > most {
+		return c.misuse("TIME: %q is longer than the %s that one command may let pass here", c.args[0], most)
+	}
 	return c.advance(c.args[1:], func() error { return c.cluster.RunFor(d) })
 }
 

@@ -40,6 +40,8 @@
 //     ----
 //     ----
 //
+// "expect TEXT in COMMAND" ends the story if the output of that command lacks a text.
+//
 // Only outputs are ever rewritten. A command that the cluster refuses prints the
 // error, as kubectl would, and the story goes on. "! command" is for one that must fail: if it
 // does not, the story ends with an *Error. A command that does not exist

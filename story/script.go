@@ -100,7 +100,7 @@ func (s *script) command(lines []string, i int) (int, error) {
 // not played yet needs none: its input ends before the next command.
 func inputEnd(lines []string, i int, name string) (end int, fenced bool) {
 	cmd, err := find(name)
-	takesInput := err == nil && cmd.input
+	takesInput := err == nil && cmd.input && (NeedsInput(lines[i-1]) || !objectsOrPatch(name)) // with -f or -p there is none
 	for end = i; end < len(lines); end++ {
 		line := lines[end]
 		switch {
@@ -114,6 +114,9 @@ func inputEnd(lines []string, i int, name string) (end int, fenced bool) {
 	}
 	return lastInput(lines, i, end), false
 }
+
+// objectsOrPatch reports whether a command's flags say what its input would.
+func objectsOrPatch(name string) bool { return name == "apply" || name == "create" || name == "patch" }
 
 // apart reports whether lines[at] has an empty line above it, or comments and an empty line above those. Its input begins at lines[begin].
 func apart(lines []string, begin, at int) bool {

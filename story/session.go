@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -38,6 +39,14 @@ type Options struct {
 	Keep func(trace.Entry) bool
 	// Missed, if set, is told at the end of each fault of the script that struck nothing.
 	Missed func(fault string)
+	// Files, if set, has the files that -f names, in place of folders of this machine.
+	Files fs.FS
+	// Expected, if set, is told what came of each command expect, and the story goes on where one is not met.
+	Expected func(Expectation)
+	// Refused, if set, is told of each command that the cluster refuses, without those after "!".
+	Refused func(file string, line int, problem string)
+	// MostTime, unless it is 0, is the most virtual time that one run-for may let pass.
+	MostTime time.Duration
 	// RecordValues makes the trace keep what only views ask for: see storagesim.Config.
 	RecordValues bool
 	// Watch, if set, is called with each comment and each command before it is played, and with the cluster as it is then, which is nil before
@@ -159,11 +168,17 @@ func (s *session) command(it item) (string, error) {
 	}
 	c.args = c.flags.Args()
 	err = cmd.run(c)
+	if u := unmet(""); errors.As(err, &u) {
+		return "", fmt.Errorf("%s: %w", cmd.name, u)
+	}
 	if m := (misuse{}); errors.As(err, &m) {
 		return "", fmt.Errorf("%s: %w; usage: %s", cmd.name, m.error, cmd.usage)
 	}
 	if err != nil {
 		c.say("%s", s.scrub(refusal(err)))
+		if s.options.Refused != nil && !it.fails {
+			s.options.Refused(s.file, it.line, refusal(err))
+		}
 	} else if it.fails {
 		return "", fmt.Errorf("%s must fail, as the ! before it says, and it did not", cmd.name)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -106,8 +107,7 @@ func (s *Shell) Do(line string, input ...string) (output string, err error) {
 	}
 	it := item{line: 1, text: line}
 	if trimmed := strings.TrimSpace(line); trimmed == "" || trimmed[0] == '#' {
-		s.played = append(s.played, played{item: it, before: s.steps()})
-		return "", nil
+		return s.do(it)
 	}
 	if strings.Contains(line, "\n") || slices.ContainsFunc(input, func(l string) bool { return l == fence || strings.Contains(l, "\n") }) {
 		return "", errors.New("a command is one line, and no line of its input is ----")
@@ -121,9 +121,48 @@ func (s *Shell) Do(line string, input ...string) (output string, err error) {
 	if len(input) > 0 {
 		it.input = input
 	}
+	return s.do(it)
+}
+
+// Play plays a script on the shell's cluster and writes it with the outputs it gives. name is the script's name, for errors. allowed, unless it is empty, are the names of the commands
+// that it may have. The first command that does not exist, is not allowed, or is not written as its usage says ends it with an *Error; those before it have happened.
+func (s *Shell) Play(w io.Writer, name, text string, allowed ...string) error {
+	parsed, err := parse(name, text)
+	if err != nil {
+		return err
+	}
+	before := s.session.file
+	s.session.file = name
+	defer func() { s.session.file = before }()
+	for _, it := range parsed.items {
+		if it.words != nil && len(allowed) > 0 && !slices.Contains(allowed, it.words[0]) {
+			return &Error{name, it.line, fmt.Sprintf("%q is no command for this script; expected %s", it.words[0], strings.Join(allowed, ", "))}
+		}
+		output, err := s.do(it)
+		switch {
+		case s.ctx.Err() != nil:
+			return s.ctx.Err()
+		case err != nil:
+			return &Error{name, it.line, err.Error()}
+		}
+		text := it.text + "\n"
+		if it.words != nil {
+			text = it.printed(output)
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do plays a command, or keeps a line outside of commands.
+func (s *Shell) do(it item) (output string, err error) {
 	before := s.steps()
-	if output, err = s.session.command(it); err != nil || s.ctx.Err() != nil {
-		return "", cmp.Or(s.ctx.Err(), err)
+	if it.words != nil {
+		if output, err = s.session.command(it); err != nil || s.ctx.Err() != nil {
+			return "", cmp.Or(s.ctx.Err(), err)
+		}
 	}
 	s.played = append(s.played, played{it, output, before})
 	return output, nil
