@@ -10,7 +10,7 @@ import (
 func expectCommands() []*command {
 	return []*command{{
 		name: "expect", usage: "expect [no | only] TEXT in COMMAND...", run: expect,
-		flags: func(f *pflag.FlagSet) { f.SetInterspersed(false) }, // the flags are those of the command behind it
+		flags: func(f *pflag.FlagSet) { f.SetInterspersed(false) }, // flags belong to the command behind it
 		help: "end the story if the output of a command lacks TEXT; it prints nothing if not\n" +
 			"no    the output must not have TEXT\n" +
 			"only  TEXT is the whole output\n" +
@@ -18,7 +18,7 @@ func expectCommands() []*command {
 	}}
 }
 
-// Expectation is what came of a command expect.
+// Expectation holds the result of a command expect.
 type Expectation struct {
 	// File and Line have the command.
 	File string

@@ -54,7 +54,7 @@ func TestAScriptOnAShellReadsFilesOfAFileSystemAndTellsWhatCameOfIt(t *testing.T
 	require.Equal(t, 5, told[1].Line)
 	require.Equal(t, []string{"error: other.yaml: file does not exist"}, refused)
 
-	require.EqualError(t, sh.Play(io.Discard, "b.txt", "get pvc\n\nstop node/node-1\n", "get", "apply"), `b.txt:3: "stop" is no command for this script; expected get, apply`)
+	require.EqualError(t, sh.Play(io.Discard, "b.txt", "get pvc\n\nstop node/node-1\n", "get", "apply"), `b.txt:3: this script may not use "stop"; expected one of get, apply`)
 	require.ErrorContains(t, sh.Play(io.Discard, "b.txt", "run-for 100000h\n"), `b.txt:1: run-for: TIME: "100000h" is longer than the 1h0m0s that one command may let pass here`)
 	_, err := sh.Do("get pvc")
 	require.NoError(t, err)

@@ -136,7 +136,7 @@ func (s *Shell) Play(w io.Writer, name, text string, allowed ...string) error {
 	defer func() { s.session.file = before }()
 	for _, it := range parsed.items {
 		if it.words != nil && len(allowed) > 0 && !slices.Contains(allowed, it.words[0]) {
-			return &Error{name, it.line, fmt.Sprintf("%q is no command for this script; expected %s", it.words[0], strings.Join(allowed, ", "))}
+			return &Error{name, it.line, fmt.Sprintf("this script may not use %q; expected one of %s", it.words[0], strings.Join(allowed, ", "))}
 		}
 		output, err := s.do(it)
 		switch {

@@ -1,0 +1,3 @@
+expect only Running in get pod web -o jsonpath={.status.phase}
+
+expect only openebs.io/local in get pv -o "jsonpath={.items[*].metadata.annotations['pv\.kubernetes\.io/provisioned-by']}"

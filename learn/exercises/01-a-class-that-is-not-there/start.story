@@ -1,0 +1,10 @@
+# A cluster with OpenEBS, and what the learner has written.
+cluster nodes=node-1,node-2
+
+apply -f class.yaml
+
+apply -f claim.yaml
+
+apply -f pod.yaml
+
+settle quiet

@@ -1,0 +1,1 @@
+expect only $volume in get pvc data -o jsonpath={.spec.volumeName}

@@ -1,0 +1,5 @@
+cluster nodes=node-1 provisioners=
+
+apply -f manifests.yaml
+
+settle quiet

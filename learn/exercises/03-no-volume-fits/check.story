@@ -1,0 +1,3 @@
+expect only Bound in get pvc data -o jsonpath={.status.phase}
+
+expect only archive in get pvc data -o jsonpath={.spec.volumeName}

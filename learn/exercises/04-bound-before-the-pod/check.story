@@ -1,0 +1,3 @@
+expect only Running in get pod web -o jsonpath={.status.phase}
+
+expect only disk-2 in get pvc data -o jsonpath={.spec.volumeName}

@@ -1,0 +1,3 @@
+delete pod/web pod/backup
+
+settle quiet

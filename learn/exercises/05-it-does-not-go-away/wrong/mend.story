@@ -1,0 +1,3 @@
+patch pvc/data --type merge -p '{"metadata": {"finalizers": null}}'
+
+settle quiet

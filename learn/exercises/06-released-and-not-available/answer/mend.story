@@ -1,0 +1,3 @@
+patch pv/archive --type merge -p '{"spec": {"claimRef": null}}'
+
+settle quiet

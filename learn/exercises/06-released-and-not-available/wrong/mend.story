@@ -1,0 +1,3 @@
+patch pv/archive --subresource status --type merge -p '{"status": {"phase": "Available"}}'
+
+settle

@@ -1,0 +1,9 @@
+settle quiet
+
+run-for 1m quiet
+
+expect only Bound in get pvc data -n shop -o jsonpath={.status.phase}
+
+expect NotFound in get pvc data -n default
+
+expect "3 boxes" in read node/node-1:/var/openebs/local/*/orders.txt

@@ -1,0 +1,5 @@
+delete pod init-pvc-558a3044 -n openebs --grace-period 0
+
+annotate pvc/data volume.kubernetes.io/selected-node-
+
+settle quiet

@@ -1,0 +1,3 @@
+annotate pvc/data volume.kubernetes.io/selected-node-
+
+run-for 5m

@@ -1,0 +1,3 @@
+expect only Running in get pod web -o jsonpath={.status.phase}
+
+expect "currency = CNY" in read pod/web:/etc/shop/shop.conf

@@ -1,0 +1,1 @@
+mkdir node/node-1:/mnt/cache

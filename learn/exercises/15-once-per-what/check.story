@@ -1,0 +1,5 @@
+expect only Running in get pod one -o jsonpath={.status.phase}
+
+expect only Running in get pod two -o jsonpath={.status.phase}
+
+expect only '["ReadWriteOnce"]' in get pvc data -o jsonpath={.spec.accessModes}

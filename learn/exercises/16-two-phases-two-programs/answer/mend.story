@@ -1,0 +1,3 @@
+start csi-attacher/csi.storagesim.io
+
+start csi-driver/csi.storagesim.io/node-1

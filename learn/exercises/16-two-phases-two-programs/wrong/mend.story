@@ -1,0 +1,1 @@
+start csi-attacher/csi.storagesim.io

@@ -1,0 +1,5 @@
+patch sc/csi -p '{"allowVolumeExpansion": true}'
+
+patch pvc/data -p '{"spec": {"resources": {"requests": {"storage": "5Gi"}}}}'
+
+settle quiet

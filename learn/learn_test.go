@@ -1,0 +1,277 @@
+package learn
+
+import (
+	"context"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func all(t *testing.T) []*Exercise {
+	t.Helper()
+	found, err := All()
+	require.NoError(t, err)
+	return found
+}
+
+func TestEachExerciseFailsAsToldAndPassesWithItsAnswer(t *testing.T) {
+	var out strings.Builder
+	exercises := all(t)
+	result, err := Verify(t.Context(), &out, exercises)
+	require.NoError(t, err)
+	require.Empty(t, strings.Join(result.Problems, "\n"))
+	require.Equal(t, Result{Exercises: len(exercises), Starts: len(exercises), Answers: len(exercises)}, result)
+	require.Equal(t, len(exercises), strings.Count(out.String(), "\n"))
+}
+
+func TestVerifyingFindsAnExerciseThatIsNotAsTold(t *testing.T) {
+	for change, wrong := range map[string]func(*Exercise){
+		`has the verdict ClassMissing, and its rule is NoNodes`:                        func(e *Exercise) { e.Rule = "NoNodes" },
+		`the start does not show "a word of no report"`:                                func(e *Exercise) { e.symptom = "a word of no report" },
+		`has the symptom "Pending 0", which the text does not name`:                    func(e *Exercise) { e.symptom = "Pending 0" },
+		`the report on the wrong answer lacks "a word of no report"`:                   func(e *Exercise) { e.mistake = "a word of no report" },
+		`the report on the start has "Pending", too`:                                   func(e *Exercise) { e.mistake = "Pending" },
+		`the wrong answer passes`:                                                      func(e *Exercise) { e.wrong = e.answer },
+		`the answer does not pass`:                                                     func(e *Exercise) { e.answer = nil },
+		`the start passes`:                                                             func(e *Exercise) { e.given = only{e.given}.with(e.answer).files },
+		`ALL exercises: LESS starts fail as told, ALL answers pass, 1 pass by waiting`: func(e *Exercise) { e.given = only{e.given}.with(e.answer).files },
+		`ALL exercises: ALL starts fail as told, LESS answers pass, 0 pass by waiting`: func(e *Exercise) { e.answer = nil },
+		`its check passes on the start of 02-a-class-that-is-there`:                    func(e *Exercise) { e.Name = "02-a-class-that-is-there" },
+	} {
+		exercises := all(t)
+		broken := *exercises[0]
+		wrong(&broken)
+		if broken.Name != exercises[0].Name { // another exercise of the chapter, which has the answer
+			broken.given = only{broken.given}.with(broken.answer).files
+			exercises = []*Exercise{exercises[0], &broken}
+		} else if strings.Contains(change, "exercises:") {
+			exercises[0] = &broken
+		} else {
+			exercises = []*Exercise{&broken}
+		}
+		var out strings.Builder
+		result, err := Verify(t.Context(), &out, exercises)
+		require.NoError(t, err)
+		require.NotEmpty(t, result.Problems, change)
+		n := len(exercises)
+		change = strings.NewReplacer("ALL", strconv.Itoa(n), "LESS", strconv.Itoa(n-1)).Replace(change)
+		require.Contains(t, out.String()+result.String(), change)
+	}
+}
+
+// Codes of explain are compared with the verdict on the start by Verify, so that only numbers of semantics.md are looked up.
+func TestEachExerciseTeachesARuleThatExistsInAChapterThatExists(t *testing.T) {
+	rules, err := os.ReadFile("../docs/semantics.md")
+	require.NoError(t, err)
+	for _, e := range all(t) {
+		chapters, err := filepath.Glob("../docs/" + strconv.Itoa(100 + e.Chapter)[1:] + "-*.md")
+		require.NoError(t, err)
+		require.Len(t, chapters, 1, e.Name)
+		if !strings.Contains(e.Rule, " ") {
+			continue
+		}
+		if strings.Contains(e.Rule, " must ") {
+			require.Contains(t, string(rules), "**"+e.Rule+".**", e.Name)
+			continue
+		}
+		m := regexp.MustCompile(`^(\d+\.\d+) \((\d+)\)$`).FindStringSubmatch(e.Rule)
+		require.Len(t, m, 3, "%s: %s", e.Name, e.Rule)
+		_, section, ok := strings.Cut(string(rules), "\n### "+m[1]+" ")
+		require.True(t, ok, "%s: %s", e.Name, e.Rule)
+		section, _, _ = strings.Cut(section, "\n### ")
+		require.Contains(t, section, "\n"+m[2]+". ", "%s: %s", e.Name, e.Rule)
+	}
+}
+
+func TestEightExercisesNeedTwoThingsAndFourASequence(t *testing.T) {
+	two, sequences := 0, 0
+	for _, e := range all(t) {
+		if e.Mends >= 2 {
+			two++
+		}
+		if e.InTime {
+			sequences++
+		}
+	}
+	require.GreaterOrEqual(t, two, 8)
+	require.GreaterOrEqual(t, sequences, 4)
+}
+
+// A part of the official answer must not do.
+func TestOfTwoThingsToMendOneIsNotEnough(t *testing.T) {
+	for _, e := range all(t) {
+		if e.Mends < 2 || len(e.answer) < 2 {
+			continue
+		}
+		for left := range e.answer {
+			part := maps.Clone(e.answer)
+			delete(part, left)
+			o, err := e.Play(t.Context(), only{e.given}.with(part))
+			require.NoError(t, err)
+			require.False(t, o.Passed(), "%s without %s", e.Name, left)
+		}
+	}
+}
+
+func TestPlayingAnExerciseTwiceGivesTheSame(t *testing.T) {
+	for _, e := range all(t) {
+		first, err := e.Play(t.Context(), only{e.given})
+		require.NoError(t, err)
+		second, err := e.Play(t.Context(), only{e.given})
+		require.NoError(t, err)
+		require.Equal(t, first, second, e.Name)
+	}
+}
+
+// tiny returns the files of a small exercise.
+func tiny() map[string]string {
+	return map[string]string{
+		"01-a/exercise.yaml":     "chapter: 3\nrule: 1.3 (4)\nmends: 1\nabout: [pvc/data]\nsymptom: Pending\nmistake: Bound\n",
+		"01-a/text.md":           "# A\n\nPending\n\n## Goal\n\n- it is Bound\n\n## Hint\n\nb\n\n## Take away\n\nc\n",
+		"01-a/start.story":       "cluster provisioners= only=persistent-volume-binder\n\napply -f claim.yaml\n",
+		"01-a/check.story":       "expect Bound in get pvc data\n",
+		"01-a/start/claim.yaml":  "a",
+		"01-a/answer/claim.yaml": "b",
+		"01-a/wrong/claim.yaml":  "c",
+	}
+}
+
+func tree(files map[string]string) fs.FS {
+	fsys := fstest.MapFS{}
+	for name, text := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return fsys
+}
+
+func TestABrokenExerciseIsToldWithFileLineAndField(t *testing.T) {
+	_, err := Load(tree(tiny()))
+	require.NoError(t, err)
+	for want, change := range map[string]func(map[string]string){
+		`01-a/exercise.yaml: file does not exist`:                       func(f map[string]string) { delete(f, "01-a/exercise.yaml") },
+		`01-a/exercise.yaml:2: unknown field "rul"`:                     func(f map[string]string) { f["01-a/exercise.yaml"] = "chapter: 3\nrul: 1\n" },
+		"01-a/exercise.yaml:1: cannot unmarshal !!str `three` into int": func(f map[string]string) { f["01-a/exercise.yaml"] = "chapter: three\n" },
+		`01-a/exercise.yaml: the file is empty`:                         func(f map[string]string) { f["01-a/exercise.yaml"] = "" },
+		`01-a/exercise.yaml: mistake: expected words of the report on the wrong answer`: func(f map[string]string) {
+			f["01-a/exercise.yaml"] = strings.Replace(f["01-a/exercise.yaml"], "mistake: Bound\n", "", 1)
+		},
+		`01-a/exercise.yaml: commands: stories have no command "kubectl"`: func(f map[string]string) { f["01-a/exercise.yaml"] += "commands: [kubectl]\n" },
+		`01-a/text.md:1: expected "# " and the title`:                     func(f map[string]string) { f["01-a/text.md"] = "A\n" },
+		`01-a/text.md:5: unknown heading "## Goals"; expected ## Goal, ## Hint or ## Take away`: func(f map[string]string) {
+			f["01-a/text.md"] = strings.Replace(f["01-a/text.md"], "## Goal", "## Goals", 1)
+		},
+		`01-a/text.md: ## Goal has 2 lines, and check.story has 1 expectations; each line is checked by one`: func(f map[string]string) {
+			f["01-a/text.md"] = strings.Replace(f["01-a/text.md"], "- it is Bound\n", "- it is Bound\n- twice\n", 1)
+		},
+		`01-a/text.zh.md: expected ## Hint`: func(f map[string]string) {
+			f["01-a/text.zh.md"] = "# A\n\nx\n\n## Goal\n\n- it is Bound\n\n## Take away\n\nc\n"
+		},
+		`01-a/text.md: the file is missing`:                                               func(f map[string]string) { delete(f, "01-a/text.md") },
+		`01-a/check.story: expected at least one command expect`:                          func(f map[string]string) { f["01-a/check.story"] = "settle\n" },
+		`01-a/check.story:1: $volume stands for a guess, and start/ has no guess.yaml`:    func(f map[string]string) { f["01-a/check.story"] = "expect $volume in get pvc\n" },
+		`01-a/start.story: file does not exist`:                                           func(f map[string]string) { delete(f, "01-a/start.story") },
+		`01-a/wrong: file does not exist`:                                                 func(f map[string]string) { delete(f, "01-a/wrong/claim.yaml") },
+		`01-a/answer/clam.yaml: the learner has no such file; expected one of claim.yaml`: func(f map[string]string) { f["01-a/answer/clam.yaml"] = "x" },
+		`a: the folder of an exercise has a name such as 03-which-volume`:                 func(f map[string]string) { f["a/exercise.yaml"] = "x" },
+		`there is no exercise: expected a folder for each`:                                func(f map[string]string) { clear(f); f["README.md"] = "x" },
+		`02-b/exercise.yaml: rule: "1.3 (4)" is the rule of 01-a already; each exercise has one of its own`: func(f map[string]string) {
+			for name, text := range maps.Clone(f) {
+				f["02-b"+strings.TrimPrefix(name, "01-a")] = text
+			}
+		},
+	} {
+		files := tiny()
+		change(files)
+		_, err := Load(tree(files))
+		require.EqualError(t, err, want)
+	}
+}
+
+func TestAStoryOfAnExerciseThatCannotBePlayedIsAnError(t *testing.T) {
+	files := tiny()
+	files["01-a/check.story"] = "expect Bound in pvc data\n"
+	broken, err := Load(tree(files))
+	require.NoError(t, err)
+	_, err = broken[0].Play(t.Context(), tree(map[string]string{"claim.yaml": "a"}))
+	require.ErrorContains(t, err, `exercise 01-a: check.story:1: expect: unknown command "pvc"`)
+}
+
+func find(t *testing.T, name string) *Exercise {
+	t.Helper()
+	for _, e := range all(t) {
+		if strings.HasSuffix(e.Name, name) {
+			return e
+		}
+	}
+	t.Fatalf("no exercise %s", name)
+	return nil
+}
+
+// What learners write, and what they are told.
+func TestBadFilesOfALearnerAreToldWithFileAndLine(t *testing.T) {
+	for _, tt := range []struct{ exercise, file, text, want string }{
+		{"a-class-that-is-not-there", "claim.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: [da", "refused: start.story:6: claim.yaml:4: not valid YAML"}, // half saved
+		{"a-class-that-is-not-there", "claim.yaml", "", "refused: start.story:6: claim.yaml: is empty; expected at least one object in YAML or JSON"},
+		{"a-class-that-is-not-there", "claim.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: data\nspec:\n  storageClas: x\n", `refused: start.story:6: claim.yaml:6: PersistentVolumeClaim/data: spec.storageClas: unknown field (did you mean "storageClassName"?)`},
+		{"a-class-that-is-not-there", "claim.yaml", strings.Repeat("#", MaxFile+1), "mistake: claim.yaml: 65537 bytes; expected at most 65536"},
+		{"a-class-that-is-not-there", MendStory, "delete pvc/data\n", `mistake: mend.story:1: this script may not use "delete"; expected one of get, describe`},
+		{"it-does-not-go-away", MendStory, "run-for 100000h\n", `mistake: mend.story:1: run-for: TIME: "100000h" is longer than the 24h0m0s that one command may let pass here`}, // a story that never ends
+		{"it-does-not-go-away", MendStory, strings.Repeat("settle quiet\n", MaxCommands+1), "mistake: mend.story: 501 lines; expected at most 500"},
+		{"it-does-not-go-away", MendStory, "step 1000000000\n", `mistake: mend.story:1: this script may not use "step"`},
+		{"it-does-not-go-away", MendStory, "cluster nodes=\n", `mistake: mend.story:1: this script may not use "cluster"`},
+		{"it-does-not-go-away", MendStory, "expect a in get pvc\n", `mistake: mend.story:1: this script may not use "expect"`},
+		{"it-does-not-go-away", MendStory, "get pvc -f\n", "mistake: mend.story:1: get: unknown shorthand flag: 'f' in -f"},
+		{"it-does-not-go-away", MendStory, "get 'pvc\n", "mistake: mend.story:1: a quote ' is not closed"},
+		{"moving-house", MendStory, "apply -f ../../secret.yaml\n", "refused: mend.story:1: error: ../../secret.yaml: file does not exist"},
+		{"moving-house", MendStory, "apply\nkind: [\n", "refused: mend.story:1: mend.story:3: not valid YAML"},
+		{"which-volume", GuessFile, "volume: middle large\n", `mistake: guess.yaml: volume: "middle large" is not one word`},
+		{"which-volume", GuessFile, "volume: [\n", "mistake: guess.yaml:1: did not find expected node content; expected lines such as volume: data-1"},
+		{"which-volume", GuessFile, "volum: middle\n", "guess.yaml: volume is empty"},
+		{"which-volume", GuessFile, "volume: \"' in get pods\"\n", "is not one word"}, // an answer that changes the check
+	} {
+		e := find(t, tt.exercise)
+		o, err := e.Play(t.Context(), only{e.given}.with(e.answer).with(map[string]string{tt.file: tt.text}))
+		require.NoError(t, err, tt.want)
+		require.False(t, o.Passed(), tt.want)
+		require.Contains(t, flat(e.Report(o, Default)), flat(tt.want))
+	}
+}
+
+func TestFilesWithCRLFAndAMarkAreReadAsOthers(t *testing.T) {
+	for _, e := range all(t) {
+		files := only{e.given}.with(e.answer).files
+		for name, text := range files {
+			files[name] = "\ufeff" + strings.ReplaceAll(text, "\n", "\r\n")
+		}
+		o, err := e.Play(t.Context(), only{files})
+		require.NoError(t, err)
+		require.True(t, o.Passed(), "%s:\n%s", e.Name, e.Report(o, Default))
+	}
+}
+
+func TestPlayingEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := all(t)[0].Play(ctx, only{all(t)[0].given})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestATextIsInTheLanguageAskedForWhereThereIsOne(t *testing.T) {
+	files := tiny()
+	files["01-a/text.zh.md"] = "# 甲\n\n等待\n\n## Goal\n\n- 已绑定\n\n## Hint\n\n提示\n\n## Take away\n\n结论\n"
+	translated, err := Load(tree(files))
+	require.NoError(t, err)
+	e := translated[0]
+	require.Equal(t, []string{"en", "zh"}, e.Languages())
+	require.Equal(t, "甲", e.Text("zh").Title)
+	require.Equal(t, "A", e.Text("fr").Title)
+	require.Contains(t, e.Report(Outcome{Goals: []Goal{{Met: true}}}, "zh"), "[x] 已绑定")
+}
