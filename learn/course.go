@@ -130,6 +130,9 @@ func (c *Course) Passed(e *Exercise) bool { return slices.Contains(c.progress.Pa
 
 // Begin writes the files of an exercise that its folder lacks, and never another. It returns their names, and what is to be said about the folder.
 func (c *Course) Begin(e *Exercise, language string) (written, notes []string, err error) {
+	if e.Lacking() != nil {
+		return nil, nil, e.Lacking()
+	}
 	dir := c.Folder(e)
 	old := c.Begun(e)
 	if old {
@@ -141,10 +144,11 @@ func (c *Course) Begin(e *Exercise, language string) (written, notes []string, e
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, nil, err
 	}
-	files := map[string]string{TaskFile: e.Task(language), startStory: e.start, markFile: fmt.Sprintf("# Which exercise this is; leave it as it is.\nexercise: %s\nversion: %s\n", e.Name, e.Version())}
-	for name, text := range e.given {
-		files[name] = text
+	files := map[string]string{TaskFile: e.Task(language), markFile: fmt.Sprintf("# Which exercise this is; leave it as it is.\nexercise: %s\nversion: %s\n", e.Name, e.Version())}
+	if e.golang == "" {
+		files[startStory] = e.start
 	}
+	maps.Copy(files, e.given)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		made, err := writeNew(filepath.Join(dir, name), files[name])
 		if err != nil {
@@ -205,7 +209,7 @@ func Identify(dir string, all []*Exercise) (e *Exercise, notes []string, err err
 	if version != "" && version != e.Version() {
 		notes = append(notes, fmt.Sprintf("%s was begun with another version of the exercise (%s; this is %s). It is checked as the exercise is now. To begin anew, rename the folder.", dir, version, e.Version()))
 	}
-	if data, err := os.ReadFile(filepath.Join(dir, startStory)); err == nil && string(normal(data)) != e.start {
+	if data, err := os.ReadFile(filepath.Join(dir, startStory)); err == nil && e.golang == "" && string(normal(data)) != e.start {
 		notes = append(notes, fmt.Sprintf("%s is there to be read, and differs from the exercise's own, which is played.", filepath.Join(dir, startStory)))
 	}
 	return e, notes, nil
@@ -242,11 +246,11 @@ func (c *Course) Hint(e *Exercise, language string) (hint string, number, of int
 	return hints[told], told + 1, len(hints), c.save()
 }
 
-// Next returns the first exercise after one, which may be nil, that is not passed, and begins again at the first. It returns nil if all are passed.
+// Next returns the first exercise after one, which may be nil, that can be played here and is not passed, and begins again at the first. It returns nil if there is none.
 func (c *Course) Next(after *Exercise) *Exercise {
 	from := slices.Index(c.Exercises, after) + 1
 	for i := range c.Exercises {
-		if e := c.Exercises[(from+i)%len(c.Exercises)]; !c.Passed(e) {
+		if e := c.Exercises[(from+i)%len(c.Exercises)]; !c.Passed(e) && e.Lacking() == nil {
 			return e
 		}
 	}

@@ -49,6 +49,11 @@ type Exercise struct {
 	// Commands are the commands of stories that the learner's mend.story may have, besides those that only look.
 	Commands []string
 
+	// golang is the name of the folder of an exercise in Go, code the folder that it is in, and lacking says why it cannot be played.
+	golang  string
+	code    string
+	lacking error
+
 	about    []string
 	explain  string
 	symptom  string
@@ -70,6 +75,8 @@ type description struct {
 	Mends    int      `yaml:"mends"`
 	InTime   bool     `yaml:"inTime"`
 	Commands []string `yaml:"commands"`
+	// Go is the folder of an exercise in Go, which has no stories.
+	Go string `yaml:"go"`
 	// About are the objects that the report shows. If the rule is a code of explain, it is the verdict on the first of them after the start.
 	About []string `yaml:"about"`
 	// Explain is the object that the report explains, where events say too little. It may be empty.
@@ -136,6 +143,11 @@ func load(root fs.FS, name string) (*Exercise, error) {
 	if err := e.describe(root, at(exerciseFile)); err != nil {
 		return nil, err
 	}
+	if e.golang != "" {
+		e.lacking = errors.New("it is in Go, and no checkout was looked for")
+		e.expects = make([]line, goGoals)
+		return e, e.readTexts(root)
+	}
 	for file, to := range map[string]*string{startStory: &e.start, checkStory: &e.check} {
 		data, err := fs.ReadFile(root, at(file))
 		if err != nil {
@@ -181,7 +193,7 @@ func (e *Exercise) describe(root fs.FS, file string) error {
 		{"chapter", d.Chapter < 1, "the number of a chapter"},
 		{"rule", d.Rule == "", "a rule of docs/semantics.md or a code of package explain"},
 		{"mends", d.Mends < 1, "the number of things to mend, at least 1"},
-		{"about", len(d.About) == 0, "the objects to explain, such as pvc/data"},
+		{"about", len(d.About) == 0 && d.Go == "", "the objects to explain, such as pvc/data"},
 		{"symptom", d.Symptom == "", "words of the report on the start"},
 		{"mistake", d.Mistake == "", "words of the report on the wrong answer"},
 	} {
@@ -195,6 +207,7 @@ func (e *Exercise) describe(root fs.FS, file string) error {
 		}
 	}
 	e.Chapter, e.Rule, e.Mends, e.InTime, e.Commands = d.Chapter, d.Rule, d.Mends, d.InTime, d.Commands
+	e.golang = d.Go
 	e.about, e.explain, e.symptom, e.mistake = d.About, d.Explain, d.Symptom, d.Mistake
 	return nil
 }

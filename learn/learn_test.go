@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,11 +16,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func all(t *testing.T) []*Exercise {
+// everything returns all exercises.
+func everything(t *testing.T) []*Exercise {
 	t.Helper()
 	found, err := All()
 	require.NoError(t, err)
 	return found
+}
+
+// all returns the exercises that need no checkout. Those in Go have tests in their own module, code.
+func all(t *testing.T) []*Exercise {
+	t.Helper()
+	return slices.DeleteFunc(everything(t), func(e *Exercise) bool { return e.Lacking() != nil })
 }
 
 func TestEachExerciseFailsAsToldAndPassesWithItsAnswer(t *testing.T) {
@@ -53,7 +61,7 @@ func TestVerifyingFindsAnExerciseThatIsNotAsTold(t *testing.T) {
 			broken.given = only{broken.given}.with(broken.answer).files
 			exercises = []*Exercise{exercises[0], &broken}
 		} else if strings.Contains(change, "exercises:") {
-			exercises[0] = &broken
+			exercises = append([]*Exercise{&broken}, exercises[1:3]...)
 		} else {
 			exercises = []*Exercise{&broken}
 		}
@@ -71,10 +79,13 @@ func TestVerifyingFindsAnExerciseThatIsNotAsTold(t *testing.T) {
 func TestEachExerciseTeachesARuleThatExistsInAChapterThatExists(t *testing.T) {
 	rules, err := os.ReadFile("../docs/semantics.md")
 	require.NoError(t, err)
-	for _, e := range all(t) {
+	for _, e := range everything(t) {
 		chapters, err := filepath.Glob("../docs/" + strconv.Itoa(100 + e.Chapter)[1:] + "-*.md")
 		require.NoError(t, err)
 		require.Len(t, chapters, 1, e.Name)
+		chapter, err := os.ReadFile(chapters[0])
+		require.NoError(t, err)
+		require.Contains(t, string(chapter), "["+e.Text(Default).Title+"](../learn/exercises/"+e.Name+"/text.md)", "the chapter names its exercise")
 		if !strings.Contains(e.Rule, " ") {
 			continue
 		}
@@ -274,4 +285,50 @@ func TestATextIsInTheLanguageAskedForWhereThereIsOne(t *testing.T) {
 	require.Equal(t, "甲", e.Text("zh").Title)
 	require.Equal(t, "A", e.Text("fr").Title)
 	require.Contains(t, e.Report(Outcome{Goals: []Goal{{Met: true}}}, "zh"), "[x] 已绑定")
+}
+
+func TestWithoutACheckoutTheExercisesInGoSayWhatTheyLackAndAreLeftOut(t *testing.T) {
+	_, lacking := FindCheckout(t.TempDir())
+	require.EqualError(t, lacking, "it is in Go, and needs a checkout of storagesim: clone the repository and begin in its folder")
+	exercises := everything(t)
+	require.NoError(t, Attach(exercises, "", lacking))
+	inGo := slices.DeleteFunc(slices.Clone(exercises), func(e *Exercise) bool { return e.Lacking() == nil })
+	require.Len(t, inGo, 4)
+	o, err := inGo[0].Play(t.Context(), only{})
+	require.NoError(t, err)
+	require.Equal(t, []string{lacking.Error()}, o.Problems)
+	require.False(t, o.Passed())
+
+	c, _, err := Open(t.Context(), t.TempDir(), inGo)
+	require.NoError(t, err)
+	require.Nil(t, c.Next(nil))
+	_, _, err = c.Begin(inGo[0], Default)
+	require.ErrorIs(t, err, lacking)
+
+	var out strings.Builder
+	result, err := Verify(t.Context(), &out, inGo)
+	require.NoError(t, err)
+	require.Equal(t, Result{}, result)
+	require.Contains(t, out.String(), inGo[0].Name+": not played: "+lacking.Error()+"\n")
+
+	t.Setenv("PATH", "")
+	_, lacking = FindCheckout("..")
+	require.EqualError(t, lacking, "it is in Go, and there is no command go here: install Go 1.26 or newer")
+}
+
+func TestExercisesInGoHaveTheirFilesFromTheCheckout(t *testing.T) {
+	checkout, err := FindCheckout("testdata/..")
+	require.NoError(t, err)
+	exercises := everything(t)
+	require.NoError(t, Attach(exercises, checkout, nil))
+	for _, e := range exercises {
+		require.NoError(t, e.Lacking())
+		require.NotEmpty(t, e.Files(), e.Name)
+		for folder, files := range map[string]map[string]string{"answer": e.answer, "wrong": e.wrong} {
+			for name := range files {
+				require.Contains(t, e.given, name, "%s/%s", e.Name, folder)
+			}
+		}
+	}
+	require.ErrorContains(t, Attach(exercises, t.TempDir(), nil), "no such file or directory")
 }

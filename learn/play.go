@@ -79,6 +79,9 @@ func (e *Exercise) Play(ctx context.Context, files fs.FS) (Outcome, error) {
 
 // play plays the exercise, and lets some time pass before it looks at the goal.
 func (e *Exercise) play(ctx context.Context, files fs.FS, wait time.Duration) (o Outcome, err error) {
+	if e.golang != "" {
+		return e.playGo(ctx, files, wait)
+	}
 	own, problems := e.read(files)
 	o.Problems = problems
 	var expected []story.Expectation
@@ -254,6 +257,7 @@ func printed(x story.Expectation) string {
 // longest is the number of bytes of an output that a goal quotes.
 const longest = 400
 
+// cut returns the beginning of a text that is too long.
 func cut(text string) string {
 	switch {
 	case text == "":

@@ -43,7 +43,8 @@ saved. After you have passed it shows the official answer, and why.
   l  the list      q  quit
 
 Nothing that you have written is ever overwritten: to begin an exercise anew, rename its folder.
-Everything happens in this process, without a network; the clusters are simulated.
+The clusters are simulated, in this process and without a network. Four exercises are in Go: they need Go, and
+a folder inside a checkout of storagesim to begin in.
 
 Exit codes: 0 all well, and with --check passed; 1 not passed, or something is wrong; 2 the
 command line is wrong; 130 interrupted.`,
@@ -65,6 +66,10 @@ command line is wrong; 130 interrupted.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := learn.All()
 			if err != nil {
+				return err
+			}
+			checkout, lacking := learn.FindCheckout(".")
+			if err := learn.Attach(all, checkout, lacking); err != nil {
 				return err
 			}
 			dir := learnFolder
@@ -380,6 +385,9 @@ func (l *learner) list() error {
 		}
 		number, _, _ := strings.Cut(e.Name, "-")
 		fmt.Fprintf(&b, "[%s] %s  %s (chapter %d)\n", mark, number, e.Text(l.language).Title, e.Chapter)
+		if lacking := e.Lacking(); lacking != nil {
+			fmt.Fprintf(&b, "        %v\n", lacking)
+		}
 	}
 	fmt.Fprintf(&b, "%d of %d passed\n", passed, len(l.course.Exercises))
 	return l.show(b.String())
@@ -388,7 +396,10 @@ func (l *learner) list() error {
 // begin writes the files of the exercise that the folder lacks, tells the task and plays it.
 func (l *learner) begin(ctx context.Context) error {
 	if l.now == nil {
-		return l.say("\nAll exercises are passed. To do one again: storagesim learn %s --exercise NUMBER", l.course.Dir)
+		return l.say("\nAll exercises that can be played here are passed. To do one again: storagesim learn %s --exercise NUMBER", l.course.Dir)
+	}
+	if lacking := l.now.Lacking(); lacking != nil {
+		return l.say("\n%s: %v", l.now.Name, lacking)
 	}
 	written, notes, err := l.course.Begin(l.now, l.language)
 	if err != nil {

@@ -1,0 +1,56 @@
+// Package disks is a provisioner that makes a disk of a cloud for each claim.
+package disks
+
+import (
+	"context"
+	"path"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/storagesim-learn/backend"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/provisioner"
+)
+
+// Provisioner makes a disk for each claim.
+type Provisioner struct {
+	cloud *backend.Cloud
+}
+
+// Config returns how the provisioner is to be run.
+func Config(cloud *backend.Cloud) provisioner.Config {
+	return provisioner.Config{
+		Name:         "example.com/disks",
+		AddFinalizer: true,
+		New:          func(control.Env) (provisioner.Provisioner, error) { return &Provisioner{cloud: cloud}, nil },
+	}
+}
+
+// Provision implements provisioner.Provisioner.
+func (p *Provisioner) Provision(_ context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+	id, ok := p.cloud.Find(options.PVName)
+	if !ok {
+		id = p.cloud.Create(options.PVName)
+	}
+	return volume(options, id), provisioner.ProvisioningFinished, nil
+}
+
+// Delete implements provisioner.Provisioner.
+func (p *Provisioner) Delete(_ context.Context, pv *v1.PersistentVolume) error {
+	return p.cloud.Delete(path.Base(pv.Spec.HostPath.Path))
+}
+
+// volume returns the object that stands for a disk.
+func volume(options provisioner.ProvisionOptions, id string) *v1.PersistentVolume {
+	return &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: options.PVName},
+		Spec: v1.PersistentVolumeSpec{
+			Capacity:                      v1.ResourceList{v1.ResourceStorage: options.PVC.Spec.Resources.Requests[v1.ResourceStorage]},
+			AccessModes:                   options.PVC.Spec.AccessModes,
+			PersistentVolumeReclaimPolicy: *options.StorageClass.ReclaimPolicy,
+			PersistentVolumeSource:        v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/disks/" + id}},
+		},
+	}
+}
