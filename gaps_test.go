@@ -36,12 +36,13 @@ func TestTheStorySaysWhatOfAnObjectIsNotModelled(t *testing.T) {
 			said = append(said, e.Record.String())
 		}
 	}
-	liveness := "does not model spec.containers[a].livenessProbe, spec.containers[c].livenessProbe of pod default/web: " +
-		"a cluster restarts the container when the probe fails; here the container is not probed and runs until its program ends"
+	liveness := "does not model spec.containers[a].livenessProbe.tcpSocket, spec.containers[c].livenessProbe.tcpSocket of pod default/web: " +
+		"a cluster connects to the container, and the probe fails if it does not answer; " +
+		"here there is no network: the probe succeeds while the container runs, after its delay and as often as its threshold says"
 	require.Equal(t, []string{liveness, "does not model spec.volumes[tmp].emptyDir.sizeLimit of pod default/web: " +
 		"a cluster evicts the pod when the volume holds more than this; here the limit is not enforced: only the size of the node's disk is"}, said)
 	require.Equal(t, liveness, c.Records()[1].Record.String(), "it follows the pod's creation")
-	require.Contains(t, c.Explain("pod/web"), "\n  not modelled: spec.containers[a].livenessProbe, spec.containers[c].livenessProbe: a cluster restarts the container when the probe fails; here")
+	require.Contains(t, c.Explain("pod/web"), "\n  not modelled: spec.containers[a].livenessProbe.tcpSocket, spec.containers[c].livenessProbe.tcpSocket: a cluster connects to the container, and the probe fails if it does not answer; here")
 
 	_, err := c.Client().CoreV1().Pods("default").Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
@@ -76,7 +77,7 @@ func TestALineOfTheLogSaysWhatIsNotModelled(t *testing.T) {
 		}
 		require.Len(t, l.lines, want)
 		if want > 0 {
-			require.Contains(t, l.lines[0], "storagesim does not model spec.containers[a].livenessProbe, spec.containers[c].livenessProbe of pod default/web: a cluster restarts")
+			require.Contains(t, l.lines[0], "storagesim does not model spec.containers[a].livenessProbe.tcpSocket, spec.containers[c].livenessProbe.tcpSocket of pod default/web: a cluster connects")
 			require.Contains(t, l.lines[0], "; and does not model spec.volumes[tmp].emptyDir.sizeLimit of pod default/web: ")
 		}
 	}

@@ -30,6 +30,10 @@ type containerState struct {
 	last, before *runtime.ContainerStatus
 	// waiting is why the next one is not created yet, if it was to be.
 	waiting *containerWaiting
+	// started and ready are what its probes say of last, if that runs.
+	started, ready bool
+	// killed says that this sync has ended last, whose probe had failed.
+	killed bool
 }
 
 // containerWaiting is why a container is not created yet.
@@ -61,7 +65,8 @@ func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
 		list := make([]containerState, len(containers))
 		for i, c := range containers {
 			last, before := sandbox.Latest(c.Name)
-			list[i] = containerState{last, before, w.waits[c.Name]}
+			list[i] = containerState{last: last, before: before, waiting: w.waits[c.Name]}
+			k.setProbed(w, &list[i])
 		}
 		return list
 	}

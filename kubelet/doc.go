@@ -4,8 +4,9 @@
 //
 // # How it works
 //
-// Each of upstream's loops is a queue here. The kubelet has three parts: package volumemanager
-// mounts the volumes, package nodestatus registers the node and keeps its status and lease, and
+// Each of upstream's loops is a queue here. The kubelet has four parts: package volumemanager
+// mounts the volumes, package nodestatus registers the node and keeps its status and lease,
+// package prober probes containers, and
 // the files of this package run the pods:
 //
 //	kubelet.go         makes a kubelet of its parts
@@ -13,6 +14,7 @@
 //	syncpod.go         Pending -> Running -> Terminating -> gone
 //	wait.go            a pod's wait for its volumes
 //	deadline.go        ends pods that are active for longer than they may
+//	probes.go          kills containers whose probes fail; package prober probes them
 //	restarts.go        decides which containers start, and start again, and when;
 //	                   backoff.go has the backoff of those that keep ending
 //	containers.go      the container runtime's state of a pod, as the kubelet sees it
@@ -66,7 +68,8 @@
 //   - An ephemeral container runs beside the others; no container sees the processes of
 //     another, so that its target has no effect. It has the volumes of its pod that
 //     another container has, too.
-//   - There are no probes, hooks, resource limits, evictions or static pods. The kubelet
+//   - Probes by httpGet, tcpSocket and grpc succeed while the container runs, and a probe that
+//     cannot be run for a reason of the runtime's is tried once, not three times. There are no hooks, resource limits, evictions or static pods. The kubelet
 //     admits every pod.
 //   - The runtime tells the kubelet when a container has ended; upstream asks every
 //     second (PLEG). Only a pod that is deleted while it waits for its volumes ends as

@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/internal/hostpath"
 	"github.com/storagesim/storagesim/kubelet/internal/layout"
 	"github.com/storagesim/storagesim/kubelet/internal/nodestatus"
+	"github.com/storagesim/storagesim/kubelet/internal/prober"
 	"github.com/storagesim/storagesim/kubelet/local"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
@@ -68,7 +69,7 @@ type Config struct {
 	// kubelet that starts learns from it what runs. Default: runtime.New on Root.
 	Runtime runtime.Service
 	// TakesPrograms, if set, says of a pod that programs which its images may have and the simulation does not are taken to run, or in an
-	// init container and a Job to have succeeded: see runtime.ContainerConfig.Absent. Default: they are not found.
+	// init container, a Job and a probe to have succeeded: see runtime.ContainerConfig.Absent. Default: they are not found.
 	TakesPrograms func(pod *v1.Pod) bool
 	// Server, if set, answers requests to this kubelet.
 	Server *Server
@@ -115,6 +116,7 @@ type kubelet struct {
 
 	volumes *volumemanager.VolumeManager
 	status  *statusManager
+	prober  *prober.Manager
 
 	pods    *control.Cache[*v1.Pod]
 	workers map[types.UID]*podWorker
@@ -156,6 +158,9 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 		recorder: env.Recorder("kubelet"), runtime: cfg.Runtime, workers: map[types.UID]*podWorker{},
 		status: &statusManager{env, node, cfg.Runtime},
 	}
+	k.prober = prober.New(prober.Config{
+		Env: env, Runtime: cfg.Runtime, Recorder: k.recorder, Pod: k.probed, Wake: k.WakePod, Absent: k.absentInProbe, Command: probeCommand,
+	})
 	k.volumes, err = volumemanager.New(volumemanager.Config{
 		Node: node.Template(), Root: cfg.Root, Mounter: cfg.Mounter, Plugins: cfg.plugins(), Recorder: k.recorder, Pods: k, Kubelet: k, Decisions: cfg.Decisions,
 	}, env)

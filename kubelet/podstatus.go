@@ -97,8 +97,8 @@ func (m *statusManager) containerStatuses(pod *v1.Pod, containers []v1.Container
 		} else {
 			noteLostContainer(&s, pod, was)
 		}
-		started := s.State.Running != nil
-		s.Started, s.Ready = &started, started
+		started := s.State.Running != nil && states[i].started
+		s.Started, s.Ready = &started, started && states[i].ready
 		if init && !isSidecar(c) { // it is ready when it has done its work
 			s.Ready = s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
 		}

@@ -84,7 +84,7 @@ func (s *podStatus) next(pod *v1.Pod) *containerState {
 		if shouldInitContainerBeStarted(pod, spec, &s.Init[i]) {
 			return &s.Init[i]
 		}
-		if s.Init[i].running() && !isSidecar(spec) {
+		if s.Init[i].running() && !(isSidecar(spec) && s.Init[i].started) {
 			return nil
 		}
 	}

@@ -33,7 +33,7 @@ func (k *kubelet) startPod(w *podWorker, r *podStatus) {
 		if shouldInitContainerBeStarted(pod, spec, c) {
 			k.startContainer(w, r.IP, spec, volumes, c, !isSidecar(spec))
 		}
-		if c.waiting != nil || c.failed() || c.running() && !isSidecar(spec) {
+		if c.waiting != nil || c.failed() || c.running() && !(isSidecar(spec) && c.started) {
 			return
 		}
 	}
@@ -61,7 +61,11 @@ const (
 // Upstream: kuberuntime_container.go startContainer, v1.36.
 func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume, c *containerState, init bool) {
 	pod := w.pod
-	if c.waiting = k.doBackOff(pod, spec, c.last); c.waiting == nil {
+	exited := c.last
+	if c.killed { // it ran when the sync began
+		exited, c.killed = c.before, false
+	}
+	if c.waiting = k.doBackOff(pod, spec, exited); c.waiting == nil {
 		c.waiting = k.ensureImageExists(pod, spec)
 	}
 	if c.waiting == nil {
@@ -70,6 +74,7 @@ func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, vo
 			c.waiting = &containerWaiting{reason, err.Error()}
 		}
 	}
+	k.setProbed(w, c)
 	if w.waits == nil {
 		w.waits = map[string]*containerWaiting{}
 	}
@@ -99,7 +104,7 @@ func (k *kubelet) runContainer(pod *v1.Pod, ip string, spec *v1.Container, volum
 		Name: spec.Name, Image: runtime.WithDefaultTag(spec.Image), Command: expandWords(spec.Command, env), Args: expandWords(spec.Args, env),
 		WorkingDir: spec.WorkingDir, Env: env, Mounts: mounts, Init: init, Awaited: init || meantToEnd(pod), Absent: k.absent(pod, init),
 	}
-	if pod.Spec.RestartPolicy != v1.RestartPolicyAlways {
+	if pod.Spec.RestartPolicy != v1.RestartPolicyAlways || len(spec.Command) > 0 && (spec.LivenessProbe != nil || spec.StartupProbe != nil) {
 		config.StopCode = killedExitCode
 	}
 	if c.last != nil {

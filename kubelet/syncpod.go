@@ -24,8 +24,15 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 		if r, err = k.beginPod(ctx, w, r); r == nil || err != nil {
 			return err
 		}
-	} else if r.goesOn(w.pod) && k.volumes.AreMounted(w.uid) {
-		k.startPod(w, r)
+	} else if k.volumes.AreMounted(w.uid) {
+		k.prober.AddPod(w.pod)
+		killed, err := k.killUnhealthy(w, r)
+		if err != nil {
+			return err
+		}
+		if killed || r.goesOn(w.pod) {
+			k.startPod(w, r)
+		}
 	}
 	r, err := k.endEphemeral(w, r)
 	if err != nil {
@@ -83,6 +90,7 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*po
 	if w.terminating() || !k.waitForAttachAndMount(w) {
 		return nil, nil
 	}
+	k.prober.AddPod(w.pod)
 	if r == nil {
 		if err := k.runPodSandbox(w.pod); err != nil {
 			return nil, err
@@ -179,6 +187,9 @@ func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) error
 		}
 	}
 	w.stopped = true
+	if w.pod != nil {
+		k.prober.RemovePod(w.pod)
+	}
 	return nil
 }
 

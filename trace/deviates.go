@@ -69,7 +69,7 @@ func Deviations() []Deviation {
 			Situation: ProgramTaken,
 			Upstream:  "runs the program that is in the image",
 			Source:    "OCI runtime specification v1.2 config.md process",
-			Here:      "the program is taken to run for ever, or in an init container and a Job to have succeeded",
+			Here:      "the program is taken to run for ever, or in an init container, a Job and a probe to have succeeded",
 		},
 		{
 			Situation: TaintRepeated,

@@ -539,8 +539,8 @@ spec: {containers: [{name: c, image: nginx, livenessProbe: {tcpSocket: {port: 80
 	code, _, errOut := command(t, "", "run", "-f", path, "-o", "json")
 	assert.Zero(t, code)
 	assert.Equal(t, `note: CronJob/often: a cluster creates pods for it; here no pods are created: there is no controller for this kind, only for StatefulSets, ReplicaSets, Deployments, DaemonSets and Jobs
-note: Pod/a, Pod/b: spec.containers[c].livenessProbe, spec.containers[d].livenessProbe: `+
-		`a cluster restarts the container when the probe fails; here the container is not probed and runs until its program ends
+note: Pod/a, Pod/b: spec.containers[c].livenessProbe.tcpSocket, spec.containers[d].livenessProbe.tcpSocket: `+
+		`a cluster connects to the container, and the probe fails if it does not answer; here there is no network: the probe succeeds while the container runs, after its delay and as often as its threshold says
 `, errOut)
 }
 

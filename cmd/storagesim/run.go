@@ -95,7 +95,8 @@ simulation has them; --provisioners names others instead. What manifests ask for
 the simulation does not model (README lists it) is named in a note.
 
 A program that an image may have and the simulation does not is taken to run where the
-container would end without it, or in an init container and a Job to have succeeded.
+container would end without it, or in an init container and a Job to have succeeded. A
+probe that calls one succeeds.
 The story says so of each. In images of BusyBox only BusyBox's programs are taken.
 
 --stand-ins runs a stand-in for each other provisioner or CSI driver that classes,

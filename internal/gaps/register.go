@@ -20,6 +20,16 @@ func ofContainers(fields ...string) (paths []string) {
 	return paths
 }
 
+// ofProbes returns the fields of the three probes of a pod's containers, init containers included.
+func ofProbes(fields ...string) (paths []string) {
+	for _, probe := range []string{"livenessProbe.", "readinessProbe.", "startupProbe."} {
+		for _, field := range fields {
+			paths = append(paths, ofContainers(probe+field)...)
+		}
+	}
+	return paths
+}
+
 // ofSecurity returns the fields of the security contexts of a pod and of its containers.
 func ofSecurity(fields ...string) (paths []string) {
 	for _, field := range fields {
@@ -79,21 +89,9 @@ var scheduling = []*Gap{
 var containers = []*Gap{
 	{
 		Kinds:   pods,
-		Fields:  ofContainers("livenessProbe"),
-		Cluster: "restarts the container when the probe fails",
-		Here:    "the container is not probed and runs until its program ends",
-	},
-	{
-		Kinds:   pods,
-		Fields:  ofContainers("readinessProbe"),
-		Cluster: "reports the container as ready while the probe succeeds",
-		Here:    "the container is not probed and ready as soon as it runs",
-	},
-	{
-		Kinds:   pods,
-		Fields:  ofContainers("startupProbe"),
-		Cluster: "waits with other probes until this one succeeds, and restarts the container if it never does",
-		Here:    "the container is not probed and counts as started as soon as it runs",
+		Fields:  ofProbes("httpGet", "tcpSocket", "grpc"),
+		Cluster: "connects to the container, and the probe fails if it does not answer",
+		Here:    "there is no network: the probe succeeds while the container runs, after its delay and as often as its threshold says",
 	},
 	{
 		Kinds:   pods,

@@ -59,6 +59,7 @@ type container struct {
 	until   time.Time      // when the program goes on
 	log     string         // of a program that has ended
 	execs   []*process
+	told    map[string]bool // what its probes did
 }
 
 var _ Service = (*Containers)(nil)

@@ -14,6 +14,8 @@ type process struct {
 	runtime   *Containers
 	container *container
 	program   *shell.Program
+	probe     bool
+	excused   bool // a program of the probe is not there, and taken to succeed
 }
 
 // Exec implements Service.
@@ -27,10 +29,16 @@ func (s *Containers) Exec(id string, config ExecConfig) (Process, error) {
 	case c.status.State != ContainerRunning:
 		return nil, fmt.Errorf("container is in %s state", c.status.State)
 	}
-	program := s.programOf(c)
+	program := s.programOf(c, c.config.Init || config.Probe)
 	program.Argv, program.Seed = config.Command, seed(c)
 	program.Stdin, program.Stdout, program.Stderr = config.Stdin, config.Stdout, config.Stderr
-	p := &process{s, c, shell.Start(program)}
+	if config.Probe {
+		program.Absent = absentIn(c.config.Image, config.Absent)
+		if program.Absent == nil && !shell.CanRun(program) {
+			return nil, fmt.Errorf("exec: %q: executable file not found in $PATH", config.Command[0])
+		}
+	}
+	p := &process{runtime: s, container: c, program: shell.Start(program), probe: config.Probe}
 	c.execs = append(c.execs, p)
 	return p, nil
 }
@@ -38,16 +46,52 @@ func (s *Containers) Exec(id string, config ExecConfig) (Process, error) {
 // Run implements Process.
 func (p *process) Run() (time.Duration, bool) {
 	wait, ended := p.program.Run(p.runtime.client.Env)
-	p.runtime.traceReports(p.container, p.program.Reports())
+	reports := p.program.Reports()
+	if p.probe {
+		p.traceProbe(reports)
+		if p.program.Excused() {
+			p.Stop()
+			p.excused = true
+			return 0, true
+		}
+	} else {
+		p.runtime.traceReports(p.container, reports)
+	}
 	if ended {
 		p.forget()
-		p.runtime.traceCommand(p.container, p.program.Main())
+		if !p.probe {
+			p.runtime.traceCommand(p.container, p.program.Main())
+		}
 	}
 	return wait, ended
 }
 
+// traceProbe tells what a probe did, as far as no probe of the container did it before.
+func (p *process) traceProbe(reports []shell.Report) {
+	c := p.container
+	for _, r := range reports {
+		key := fmt.Sprint(r.Argv, r.Notes, r.Taken)
+		if c.told[key] || len(c.told) >= maxTold {
+			continue
+		}
+		if c.told == nil {
+			c.told = map[string]bool{}
+		}
+		c.told[key] = true
+		p.runtime.traceReports(c, []shell.Report{r})
+	}
+}
+
+// maxTold is the number of different reports of a container's probes that are told.
+const maxTold = 100
+
 // ExitCode implements Process.
-func (p *process) ExitCode() int32 { return p.program.ExitCode() }
+func (p *process) ExitCode() int32 {
+	if p.excused {
+		return 0
+	}
+	return p.program.ExitCode()
+}
 
 // Stop implements Process.
 func (p *process) Stop() {

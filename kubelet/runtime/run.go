@@ -49,20 +49,20 @@ func (s *Containers) StartContainer(id string) error {
 // commandOf returns the command that a container runs; false if that is its image's own
 // program, of which nothing is known.
 func (s *Containers) commandOf(c *container) (shell.Config, bool) {
-	config := s.programOf(c)
+	config := s.programOf(c, c.config.Init)
 	config.Argv, config.Seed = slices.Concat(c.config.Command, c.config.Args), seed(c)
 	config.Absent = absentIn(c.config.Image, c.config.Absent)
 	known := len(c.config.Command) > 0 || shell.CanRun(config)
 	return config, known && s.cfg.Kind != FakeRuntime
 }
 
-// programOf returns the configuration of a container's command, without the command.
-func (s *Containers) programOf(c *container) shell.Config {
+// programOf returns the configuration of a container's command, without the command. A program of the image ends at once, or just runs.
+func (s *Containers) programOf(c *container, endsAtOnce bool) shell.Config {
 	commands := s.cfg.Commands
 	if own := imagePrograms(c.config.Image); len(own) > 0 {
 		commands = maps.Clone(commands)
 		for _, name := range own {
-			commands[name] = shell.Entrypoint(c.config.Init)
+			commands[name] = shell.Entrypoint(endsAtOnce)
 		}
 	}
 	env := map[string]string{"HOSTNAME": c.sandbox.config.Hostname} // as containerd does

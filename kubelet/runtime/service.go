@@ -174,6 +174,12 @@ type ExecConfig struct {
 	Stdin io.Reader
 	// Stdout and Stderr receive its output; default none.
 	Stdout, Stderr io.Writer
+	// Probe says that the command is a probe's: Exec returns an error if it cannot be run, as the CRI's ExecSync does, and the trace
+	// does not repeat it each time.
+	Probe bool
+	// Absent says what becomes of a program of a Probe that the image may have and the simulation does not: shell.NotFound, or
+	// shell.Excuses, with which the probe succeeds.
+	Absent shell.Absent
 }
 
 // Process is a command that runs in a container, beside the container's own. It ends

@@ -12,24 +12,30 @@ const (
 	Runs
 	// Succeeds: it is taken to have succeeded at once.
 	Succeeds
+	// Excuses: wherever it is called, the whole command waits for ever and is Excused, since what it would do without the program says nothing.
+	Excuses
 )
 
 // take does what Config.Absent says of a program that is not there, if its exit code 127 would end the container's own command.
 func (p *Program) take(proc *Process) (code int32, taken bool) {
-	if p.cfg.Absent == nil || !proc.decisive || p.isInVolume(proc) {
+	if p.cfg.Absent == nil || p.isInVolume(proc) {
 		return 0, false
 	}
 	name := path.Base(proc.Argv[0])
 	does := p.cfg.Absent(name)
-	if does == NotFound {
+	if does == NotFound || !proc.decisive && does != Excuses {
 		return 0, false
 	}
 	p.report(Report{Taken: name})
-	for does == Runs {
+	p.excused = p.excused || does == Excuses
+	for does == Runs || does == Excuses {
 		proc.Sleep(Forever)
 	}
 	return 0, true
 }
+
+// Excused reports whether the program has called one that is not there, with Excuses.
+func (p *Program) Excused() bool { return p.excused }
 
 // isInVolume reports whether a program is named by a path in one of the container's volumes, whose files are all known.
 func (p *Program) isInVolume(proc *Process) bool {

@@ -86,3 +86,27 @@ func TestAnAbsentProgramIsTakenWhereItWouldEndTheScript(t *testing.T) {
 		}
 	}
 }
+
+// A probe's command says nothing without the program, wherever it calls it.
+func TestAProgramThatIsNotThereExcusesTheWholeCommand(t *testing.T) {
+	for _, script := range []string{"start", "start || exit 1", "test $(start) = 1", "echo a | start | cat", "if ! start; then exit 1; fi", "(start); exit 3", "sh -c start; exit 1"} {
+		c := newBox(t)
+		config := c.config("sh", "-c", script)
+		config.Absent = func(string) shell.Absent { return shell.Excuses }
+		p := shell.Start(config)
+		t.Cleanup(p.Stop)
+		_, ended := p.Run(c.host)
+		require.True(t, p.Excused(), script)
+		require.False(t, ended, script)
+		require.Equal(t, "start", p.Reports()[0].Taken)
+	}
+	c := newBox(t)
+	config := c.config("sh", "-c", "true; /data/none; exit 4")
+	config.Absent = func(string) shell.Absent { return shell.Excuses }
+	p := shell.Start(config)
+	t.Cleanup(p.Stop)
+	_, ended := p.Run(c.host)
+	require.True(t, ended)
+	require.False(t, p.Excused())
+	require.EqualValues(t, 4, p.ExitCode())
+}

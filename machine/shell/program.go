@@ -42,7 +42,7 @@ type Config struct {
 	Stdin io.Reader
 	// Stdout and Stderr receive copies of the standard output and error; default none.
 	Stdout, Stderr io.Writer
-	// Absent, if set, says what becomes of a program that does not exist, if its exit code 127 would end the command or the command's own
+	// Absent, if set, says what becomes of a program that does not exist: with Excuses wherever it is called, otherwise if its exit code 127 would end the command or the command's own
 	// script: not in a condition, on either side of ||, in a pipe, a substitution, a subshell or the background. Default: it is not found.
 	Absent func(name string) Absent
 	// Seed determines RANDOM, together with Host.Choose.
@@ -63,7 +63,9 @@ type Program struct {
 	yield func(time.Duration) bool
 	ended bool
 	code  int32
-	log   tail
+	// excused says that it called a program that is not there, with Excuses.
+	excused bool
+	log     tail
 
 	jobs    []*job // background commands: all that have not ended, and some that have
 	job     *job   // the background command that runs now, nil for the main command

@@ -1,0 +1,102 @@
+package kubelet
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/machine/shell"
+)
+
+// probed returns a pod whose containers are probed, and its last status; nil for one that ends or has ended.
+func (k *kubelet) probed(uid types.UID) (*v1.Pod, *v1.PodStatus) {
+	w := k.workers[uid]
+	if w == nil || w.pod == nil || w.terminating() || w.failure != nil || w.ended() || isTerminal(w.lastStatus().Phase) {
+		return nil, nil
+	}
+	return w.pod, w.lastStatus()
+}
+
+// absentInProbe says what becomes of programs of probes that the pod's images may have and the simulation does not.
+func (k *kubelet) absentInProbe(pod *v1.Pod) shell.Absent {
+	if k.cfg.TakesPrograms == nil || !k.cfg.TakesPrograms(pod) {
+		return shell.NotFound
+	}
+	return shell.Excuses
+}
+
+// probeCommand returns the command of a probe. Of the container's variables only those with a value of their own are put in.
+//
+// Upstream: container/helpers.go ExpandContainerCommandOnlyStatic, v1.37.
+func probeCommand(c *v1.Container, command []string) []string {
+	env := map[string]string{}
+	for _, v := range c.Env {
+		env[v.Name] = v.Value
+	}
+	return expandWords(command, env)
+}
+
+// setProbed sets what probes say of a container that runs.
+func (k *kubelet) setProbed(w *podWorker, c *containerState) {
+	c.started, c.ready = false, false
+	if !c.running() {
+		return
+	}
+	old := w.lastStatus()
+	at := func(list []v1.ContainerStatus) *v1.ContainerStatus {
+		if i := slices.IndexFunc(list, func(s v1.ContainerStatus) bool { return s.Name == c.last.Name }); i >= 0 {
+			return &list[i]
+		}
+		return nil
+	}
+	was := at(old.ContainerStatuses)
+	if was == nil {
+		was = at(old.InitContainerStatuses)
+	}
+	c.started = k.prober.IsContainerStarted(w.pod, c.last, was)
+	c.ready = c.started && k.prober.IsContainerReady(w.pod, c.last)
+}
+
+// killUnhealthy ends the containers whose liveness or startup probe has failed, and reports whether there was one. Those that are to
+// run again are started by the same sync, as far as their backoff allows.
+//
+// Upstream: kuberuntime_manager.go computePodActions and SyncPod, kuberuntime_container.go computeInitContainerActions, v1.37.
+func (k *kubelet) killUnhealthy(w *podWorker, r *podStatus) (killed bool, err error) {
+	kill := func(spec *v1.Container, c *containerState, text string) error {
+		failed := ""
+		if c.running() {
+			failed = k.prober.FailedProbe(w.uid, c.last)
+		}
+		if failed == "" {
+			return nil
+		}
+		k.recorder.Eventf(w.pod, v1.EventTypeNormal, "Killing", text, spec.Name, failed)
+		if err := k.runtime.StopContainer(c.last.ID); err != nil {
+			return err
+		}
+		status, err := k.runtime.ContainerStatus(c.last.ID)
+		if err != nil {
+			return err
+		}
+		c.last, c.started, c.ready, c.killed, killed = status, false, false, true, true
+		return nil
+	}
+	for i := range r.Init {
+		if spec := &w.pod.Spec.InitContainers[i]; isSidecar(spec) {
+			if err := kill(spec, &r.Init[i], "Init container %s failed %s"); err != nil {
+				return killed, err
+			}
+		}
+	}
+	text := "Container %s failed %s"
+	if w.pod.Spec.RestartPolicy != v1.RestartPolicyNever {
+		text += ", will be restarted"
+	}
+	for i := range r.Containers {
+		if err := kill(&w.pod.Spec.Containers[i], &r.Containers[i], text); err != nil {
+			return killed, err
+		}
+	}
+	return killed, nil
+}
