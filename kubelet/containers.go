@@ -30,7 +30,7 @@ type containerState struct {
 	last, before *runtime.ContainerStatus
 	// waiting is why the next one is not created yet, if it was to be.
 	waiting *containerWaiting
-	// started and ready are what its probes say of last, if that runs.
+	// started and ready hold the answers of its probes about last, if that runs.
 	started, ready bool
 	// killed says that this sync has ended last, whose probe had failed.
 	killed bool

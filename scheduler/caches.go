@@ -3,6 +3,7 @@ package scheduler
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/storagesim/storagesim/binding"
@@ -28,6 +29,8 @@ type caches struct {
 	statefulSets           *control.Cache[*appsv1.StatefulSet]
 	// namespaces is InterPodAffinity's; nil until a pod needs it (followNamespaces).
 	namespaces *control.Cache[*v1.Namespace]
+	// budgets is preemption's; nil until a pod has a priority (followBudgets).
+	budgets *control.Cache[*policyv1.PodDisruptionBudget]
 }
 
 // newCaches follows nodes and storage before pods, so that in order the first

@@ -61,10 +61,18 @@
 // for its backoff in any case, and events do not shorten it. A backoff that ends within a second of the clock lasts until that
 // second is over: the first takes between 1 and 2 s.
 //
+// # Preemption
+//
+// preempt looks, for a pod that fits nowhere, for pods of lower priority whose end would let it fit, and prepareCandidate deletes them
+// (preemption.go). The node is nominated for the pod: until it is there, pods of its priority or less do not get the room (nominator.go).
+// What would be without the victims is asked of the same plugins (fitsWith). In a cluster without priorities nothing of this happens.
+//
 // # Deviations from upstream
 //
-//   - No pod is ever evicted for another. Where upstream would look for victims, because pods of
-//     lower priority run on a node, the message says that preemption was not tried.
+//   - A victim that is being bound is deleted like any other; upstream sends one whose volumes are still being bound back to the queue. A pod
+//     whose last victim turns out to be gone is tried again at once; upstream may miss that and wait for the flush.
+//   - Among pods without a priority no place is kept for one that is nominated.
+//   - Groups of pods are not preempted as one.
 //   - After five errors in a row a pod is no longer retried on its own but by the
 //     next event or the flush every 30 s, so that a cluster with a lasting error
 //     comes to rest. When it wakes up it has the backoff that it

@@ -44,9 +44,11 @@ func (s *scheduler) addAllEventHandlers() {
 
 func (s *scheduler) podAdded(pod *v1.Pod) {
 	s.caches.followNamespaces(s.env, pod)
+	s.caches.followBudgets(s.env, pod)
 	s.cluster.setPod(pod)
 	switch {
 	case s.ours(pod):
+		s.nominator.update(nil, pod)
 		s.queue.add(pod)
 	case counts(pod):
 		s.queue.move(eventsOf(nil, pod), everyPod)
@@ -58,15 +60,18 @@ func (s *scheduler) podUpdated(old, pod *v1.Pod) {
 	s.cluster.setPod(pod)
 	switch {
 	case !s.ours(pod):
+		s.nominator.nominate(pod, "")
 		s.queue.delete(pod) // bound, ended or gated: nothing to schedule
 	case s.cluster.isAssumed(pod.UID): // what is being bound waits for no event
 		if pod.DeletionTimestamp != nil && old.DeletionTimestamp == nil {
 			s.handleAssumedPodDeletion(pod)
 		}
 	case s.queue.knows(pod):
+		s.nominator.update(old, pod)
 		s.queue.update(old, pod)
 		s.nominationEnded(old, pod.Status.NominatedNodeName)
 	default:
+		s.nominator.update(old, pod)
 		s.queue.add(pod)
 	}
 	switch {
@@ -81,6 +86,7 @@ func (s *scheduler) podUpdated(old, pod *v1.Pod) {
 
 // Upstream: scheduler/eventhandlers.go deletePod, v1.36.
 func (s *scheduler) podDeleted(pod *v1.Pod) {
+	s.nominator.nominate(pod, "")
 	s.queue.delete(pod)
 	placed := s.cluster.placedPod(pod)
 	if s.cluster.forget(pod.UID); counts(placed) {

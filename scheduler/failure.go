@@ -32,14 +32,13 @@ type diagnosis struct {
 	preFilter *status // refused before any node was looked at
 	nodes     []nodeVerdict
 	excluded  int // nodes that PreFilter has excluded
-	// evictable reports whether pods of lower priority run on a node, so that upstream would look
-	// whether their eviction helps. Nil if no pod in the cluster has a lower priority.
-	evictable func(node string) bool
+	// postFilter says how the search for pods to evict ended.
+	postFilter string
 }
 
 // fitError counts the nodes by reason.
 // Upstream: framework.FitError, v1.36.
-func (d *diagnosis) fitError(pod *v1.Pod) *status {
+func (d *diagnosis) fitError() *status {
 	head := fmt.Sprintf("0/%d nodes are available:", d.total)
 	if d.preFilter != nil {
 		if d.preFilter.is(failed) {
@@ -49,7 +48,7 @@ func (d *diagnosis) fitError(pod *v1.Pod) *status {
 		// state that PreFilter of DynamicResources would have left.
 		return refuse(unschedulable, fmt.Sprintf("%s %s. not found", head, d.preFilter.message()))
 	}
-	return refuse(unschedulable, fmt.Sprintf("%s %s. preemption: %s", head, d.count(), d.preemption(pod)))
+	return refuse(unschedulable, fmt.Sprintf("%s %s. %s", head, d.count(), d.postFilter))
 }
 
 // runs walks the verdicts on nodes in order, and of each that many nodes in a row
@@ -86,18 +85,11 @@ func (d *diagnosis) count() string {
 const (
 	preemptionNoHelp    = "Preemption is not helpful for scheduling"
 	preemptionNoVictims = "No preemption victims found for incoming pod"
-	// preemptionNotTried is said of a node where upstream would look for victims.
-	preemptionNotTried = "Preemption was not tried: the simulation evicts no pods of lower priority"
 )
 
-// preemption returns what upstream's DefaultPreemption says of each node where it finds no pods
-// of lower priority. Of the other nodes it says that nothing was tried.
-// Upstream: framework/preemption, defaultpreemption SelectVictimsOnNode, v1.37.
-func (d *diagnosis) preemption(pod *v1.Pod) string {
-	if preemptsNever(pod) {
-		return "not eligible due to preemptionPolicy=Never."
-	}
-	return fmt.Sprintf("0/%d nodes are available: %s.", d.total, histogram(func(add func(string, int)) {
+// countWithoutVictims returns the histogram of what the search for victims says of each node if no pod has a lower priority.
+func (d *diagnosis) countWithoutVictims() string {
+	return histogram(func(add func(string, int)) {
 		for st, n := range d.runs() {
 			if st.is(unschedulable) {
 				add(preemptionNoVictims, n)
@@ -105,16 +97,22 @@ func (d *diagnosis) preemption(pod *v1.Pod) string {
 				add(preemptionNoHelp, n)
 			}
 		}
-		if d.evictable == nil {
-			return
-		}
-		for _, v := range d.nodes {
-			if v.status.is(unschedulable) && d.evictable(v.node) {
-				add(preemptionNoVictims, -1)
-				add(preemptionNotTried, 1)
+	})
+}
+
+// countPreemption returns the histogram of what the search for victims says of each node. verdicts hold it for those that were tried.
+// Upstream: preemption.go evaluate, v1.37.
+func (d *diagnosis) countPreemption(verdicts map[string]*status) string {
+	return histogram(func(add func(string, int)) {
+		tried := 0
+		for _, st := range verdicts { // counts, in whatever order
+			tried++
+			for _, reason := range st.reasons {
+				add(reason, 1)
 			}
 		}
-	}))
+		add(preemptionNoHelp, d.total-tried)
+	})
 }
 
 func preemptsNever(pod *v1.Pod) bool {
@@ -125,7 +123,7 @@ func preemptsNever(pod *v1.Pod) bool {
 // a node and found none, and after an error. PreFilter's refusal is before that.
 // Upstream: runtime/framework.go RunPostFilterPlugins, preemption.go Preempt, v1.36.
 func (c *cycle) keepsNomination(st *status) bool {
-	return st.rejected() && c.diagnosis.total > 0 && (c.diagnosis.preFilter != nil || preemptsNever(c.pod))
+	return st.rejected() && c.diagnosis.total > 0 && (c.diagnosis.preFilter != nil || c.preemption.keeps)
 }
 
 func histogram(each func(add func(string, int))) string {
@@ -170,14 +168,24 @@ func (s *scheduler) handleSchedulingFailure(ctx context.Context, c *cycle, st *s
 		reason = v1.PodReasonUnschedulable
 		s.traceRefusal(c)
 	}
+	if c.preemption.chosen != nil && st.rejected() {
+		s.tellVictims(c)
+		s.prepareCandidate(c)
+	}
 	pod := s.putBack(c, st)
 	if s.replaced(c.pod) {
 		return
 	}
 	s.recorder.Eventf(pod, nil, v1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", truncate(message))
 	nominated := ""
-	if c.keepsNomination(st) {
-		nominated = pod.Status.NominatedNodeName
+	switch {
+	case c.preemption.chosen != nil && st.rejected():
+		nominated = c.preemption.chosen.node.name
+	case c.keepsNomination(st):
+		nominated = s.nominatedNode(pod)
+	}
+	if s.podOf(c.entry) != nil {
+		s.nominator.nominate(pod, nominated)
 	}
 	// A failed patch is not retried: the next attempt writes its own condition.
 	_ = s.updatePod(ctx, pod, &v1.PodCondition{

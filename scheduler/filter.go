@@ -48,8 +48,8 @@ func excludedVerdict() *status {
 // Upstream: schedule_one.go findNodesThatFitPod, v1.36.
 func (s *scheduler) findNodesThatFitPod(c *cycle) ([]*nodeInfo, *status) {
 	filters := s.plugins.filters(c)
-	if name := c.pod.Status.NominatedNodeName; name != "" {
-		if node, ok := s.cluster.node(name); ok && runFilterPlugins(filters, c, node).is(success) {
+	if name := s.nominatedNode(c.pod); name != "" {
+		if node, ok := s.cluster.node(name); ok && s.fits(c, filters, node).is(success) {
 			return []*nodeInfo{node}, nil
 		}
 	}
@@ -80,7 +80,7 @@ func (s *scheduler) findNodesThatPassFilters(c *cycle, filters []filterPlugin, n
 	wanted := numFeasibleNodesToFind(s.cfg.PercentageOfNodesToScore, len(nodes))
 	for i := range nodes {
 		node := nodes[(s.nextStartNodeIndex+i)%len(nodes)]
-		st := runFilterPlugins(filters, c, node)
+		st := s.fits(c, filters, node)
 		switch {
 		case st.is(failed):
 			return st

@@ -108,6 +108,8 @@ type cycle struct {
 	interPod       interPodState
 	interPodScores termCounts
 	diagnosis      diagnosis // why nodes were passed over
+	// preemption holds the result of the search for victims, if there was one.
+	preemption preemption
 }
 
 func newCycle(pod *v1.Pod, entry *queuedPod) *cycle {

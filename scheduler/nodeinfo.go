@@ -65,19 +65,14 @@ func newClusterState() *clusterState {
 	return &clusterState{infos: map[string]*nodeInfo{}, placed: map[types.UID]*placement{}, claimUsers: map[string]int{}, priorities: map[int32]int{}}
 }
 
-// evictable returns a function that reports whether a node has pods of a lower priority than the
-// pod's, or nil if no node has.
-// Upstream: defaultpreemption isPreemptionAllowed, v1.37.
-func (s *clusterState) evictable(pod *v1.Pod) func(node string) bool {
-	below := priority(pod)
-	for p := range s.priorities {
-		if p < below {
-			return func(node string) bool {
-				return slices.ContainsFunc(s.info(node).placed, func(p *placement) bool { return priority(p.pod) < below })
-			}
+// hasBelow reports whether a placed pod has a lower priority than the pod.
+func (s *clusterState) hasBelow(pod *v1.Pod) bool {
+	for p := range s.priorities { // a question of whether, not of which
+		if p < priority(pod) {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // node returns a node that exists.

@@ -54,37 +54,41 @@ func TestWhichRefusalTakesTheNominatedNodeOff(t *testing.T) {
 	}
 }
 
-// Upstream says that it found no victims only of nodes on which no pod has a lower priority. Of the
-// others the message must not say so: nothing was looked for.
-func TestAnEventClaimsNoSearchForVictimsThatWasNotMade(t *testing.T) {
-	onePod := func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("1") }
-	w := newWorld(t, engine.Config{}, node("node-1", onePod), node("node-2", onePod), node("node-3", func(n *v1.Node) { n.Spec.Unschedulable = true }))
-	for name, value := range map[string]int32{"low": 10, "high": 20} {
-		_, err := w.api.SchedulingV1().PriorityClasses().Create(w.ctx, &schedulingv1.PriorityClass{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value,
-		}, metav1.CreateOptions{})
+// Of a node with pods of lower priority the message says why their end would not help, of another that it has no victims.
+// Upstream: preemption.go evaluate, defaultpreemption SelectVictimsOnNode, v1.37.
+func TestTheMessageSaysOfEachNodeWhyPreemptionDoesNotHelp(t *testing.T) {
+	pods := func(n string) func(*v1.Node) {
+		return func(node *v1.Node) { node.Status.Allocatable[v1.ResourcePods] = resource.MustParse(n) }
+	}
+	cpu := func(n *v1.Node) { n.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("4") }
+	w := newWorld(t, engine.Config{}, node("node-1", pods("1")), node("node-2", cpu), node("node-3", func(n *v1.Node) { n.Spec.Unschedulable = true }))
+	never := v1.PreemptNever
+	for name, value := range map[string]int32{"low": 10, "high": 20, "patient": 30} {
+		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
+		if name == "patient" {
+			class.PreemptionPolicy = &never
+		}
+		_, err := w.api.SchedulingV1().PriorityClasses().Create(w.ctx, class, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	add := func(name, class string) {
+	add := func(name, class, cpu, node string) {
 		pod := newPod(name)
 		pod.Spec.PriorityClassName = class
+		if node != "" {
+			pod.Spec.NodeSelector = map[string]string{v1.LabelHostname: node}
+		}
+		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
 		w.create(pod)
 		w.settle()
 	}
-	add("first", "low")
-	add("second", "high")
-	add("equal", "low")
-	const head = "0/3 nodes are available: 1 node(s) were unschedulable, 2 Too many pods. preemption: 0/3 nodes are available: "
-	assert.Equal(t, head+"1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod.", w.condition("equal").Message)
-	add("urgent", "high")
-	const notTried = "1 Preemption was not tried: the simulation evicts no pods of lower priority"
-	assert.Equal(t, head+"1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling, "+notTried+".", w.condition("urgent").Message)
-
-	w.deletePod("first")
-	w.settle()
-	assert.NotEmpty(t, w.nodeOf("urgent"))
-	add("last", "high")
-	assert.Equal(t, head+"1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod.", w.condition("last").Message, "no pod of lower priority is left")
+	add("first", "high", "1", "node-1")
+	add("second", "low", "1", "node-2")
+	add("third", "high", "2", "node-2")
+	const head = "0/3 nodes are available: 1 Insufficient cpu, 1 Too many pods, 1 node(s) were unschedulable. preemption: "
+	add("huge", "high", "3", "")
+	assert.Equal(t, head+"0/3 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling.", w.condition("huge").Message)
+	add("patient", "patient", "3", "")
+	assert.Equal(t, head+"not eligible due to preemptionPolicy=Never.", w.condition("patient").Message)
 }
 
 // Who matters more is placed first, although they came last.

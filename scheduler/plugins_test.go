@@ -244,7 +244,10 @@ func testPodWith(containers int) *v1.Pod {
 
 func TestTheMessageCountsNodesByReason(t *testing.T) {
 	verdict := func(c code, reasons ...string) nodeVerdict { return nodeVerdict{"n", refuse(c, reasons...)} }
-	pod := testPod("web")
+	fitError := func(d *diagnosis) string {
+		d.postFilter = fmt.Sprintf("preemption: 0/%d nodes are available: %s.", d.total, d.countWithoutVictims())
+		return d.fitError().message()
+	}
 	d := diagnosis{total: 3, nodes: []nodeVerdict{
 		verdict(unresolvable, string(ErrReasonNodeConflict)),
 		verdict(unschedulable, "Insufficient cpu", "Insufficient memory"),
@@ -252,19 +255,15 @@ func TestTheMessageCountsNodesByReason(t *testing.T) {
 	}}
 	assert.Equal(t, "0/3 nodes are available: 1 Insufficient cpu, 1 Insufficient memory, 1 node(s) didn't find available persistent volumes to bind, "+
 		"2 node(s) didn't match PersistentVolume's node affinity. "+
-		"preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.", d.fitError(pod).message())
-
-	never := v1.PreemptNever
-	pod.Spec.PreemptionPolicy = &never
-	assert.Contains(t, d.fitError(pod).message(), "preemption: not eligible due to preemptionPolicy=Never.")
+		"preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.", fitError(&d))
 
 	d = diagnosis{total: 1, preFilter: refuse(unresolvable, `persistentvolumeclaim "ghost" not found`)}
-	assert.Equal(t, `0/1 nodes are available: persistentvolumeclaim "ghost" not found. not found`, d.fitError(pod).message())
+	assert.Equal(t, `0/1 nodes are available: persistentvolumeclaim "ghost" not found. not found`, d.fitError().message())
 	assert.Len(t, truncate(strings.Repeat("é", 2000)), maxMessage)
 
 	d = diagnosis{total: 3, excluded: 2, nodes: []nodeVerdict{verdict(unschedulable, "Too many pods")}}
 	assert.Equal(t, "0/3 nodes are available: 1 Too many pods, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]. "+
-		"preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.", d.fitError(testPod("web")).message())
+		"preemption: 0/3 nodes are available: 1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.", fitError(&d))
 	assert.Equal(t, []plugin{nodeAffinity{}}, stillScheduler(Config{}, nil).rejectedBy(&d), "it waits for a node of that name")
 }
 

@@ -35,6 +35,8 @@ type queuedPod struct {
 	refusals, errors int
 	// rejectedBy are the plugins that turned it down; nil: any event may help.
 	rejectedBy []plugin
+	// waitsFor is set while the scheduler makes room for the pod on a node.
+	waitsFor *preempted
 	// said is the last decision in the trace, not to be repeated.
 	said string
 }
@@ -48,6 +50,8 @@ type schedulingQueue struct {
 	hints hintMap
 	// podOf is the pod of an entry, as last heard of.
 	podOf func(*queuedPod) *v1.Pod
+	// gated, if set, says that a pod must not be tried yet.
+	gated func(*queuedPod) bool
 	// line calls pop once for each key in it. Whose turn it is then is pop's to say:
 	// while a pod can be popped there is a key in line, not always its own.
 	line control.Queue
@@ -214,6 +218,10 @@ func (q *schedulingQueue) putBack(entry *queuedPod, failures int, rejectedBy []p
 // requeue puts the pod in line, or with those that back off.
 // Upstream: PriorityQueue.requeuePodWithQueueingStrategy, v1.36.
 func (q *schedulingQueue) requeue(entry *queuedPod) {
+	if q.gated != nil && q.gated(entry) {
+		q.put(entry, &q.unschedulable)
+		return
+	}
 	switch rest := q.backoffLeft(entry); {
 	case rest <= 0:
 		q.put(entry, &q.active)
@@ -225,6 +233,15 @@ func (q *schedulingQueue) requeue(entry *queuedPod) {
 		q.put(entry, &q.backoff)
 	}
 	q.line.Add(entry.key)
+}
+
+// activate puts a pod in line that waits, if it is still in the queue.
+// Upstream: PriorityQueue.Activate, v1.37.
+func (q *schedulingQueue) activate(entry *queuedPod) {
+	if q.current(entry) && entry.in == &q.unschedulable {
+		q.put(entry, &q.active)
+		q.line.Add(entry.key)
+	}
 }
 
 // everyPod selects all pods, to ask for each whether an event helps.

@@ -15,8 +15,10 @@ type scheduler struct {
 	recorder control.EventRecorder
 	caches   *caches
 	cluster  *clusterState
-	queue    *schedulingQueue
-	plugins  framework
+	// nominator keeps places for pods that wait for their victims to end.
+	nominator nominator
+	queue     *schedulingQueue
+	plugins   framework
 	// feasible, best and refused are the nodes of the cycle under way, kept for their
 	// memory: there may be thousands.
 	feasible, best []*nodeInfo
@@ -41,6 +43,7 @@ func New(cfg Config) control.Factory {
 		s := newScheduler(cfg, env)
 		s.recorder = env.EventRecorder(cfg.SchedulerName)
 		s.queue = newSchedulingQueue(cfg, env, buildQueueingHintMap(s.plugins), s.podOf)
+		s.queue.gated = s.isPreempting
 		s.queue.line = env.Queue(control.QueueConfig{Name: "pods", About: control.KeysOf("Pod"), Reconcile: s.scheduleOne})
 		s.addAllEventHandlers()
 		env.Every("flush unschedulable pods", flushPeriod, func(context.Context) { s.queue.flush() })
@@ -121,15 +124,16 @@ func (s *scheduler) schedulingCycle(c *cycle) *status {
 	}
 	if st := s.plugins.runPreFilterPlugins(c); st.stops() {
 		c.diagnosis.preFilter = st
-		return c.diagnosis.fitError(c.pod)
+		return c.diagnosis.fitError()
 	}
 	feasible, st := s.findNodesThatFitPod(c)
 	if st.stops() {
 		return st
 	}
 	if len(feasible) == 0 {
-		c.diagnosis.evictable = s.cluster.evictable(c.pod)
-		return c.diagnosis.fitError(c.pod)
+		c.preemption = s.preempt(c)
+		c.diagnosis.postFilter = "preemption: " + c.preemption.message
+		return c.diagnosis.fitError()
 	}
 	if st := s.plugins.runPreScorePlugins(c, feasible); st.stops() {
 		return st
@@ -139,6 +143,7 @@ func (s *scheduler) schedulingCycle(c *cycle) *status {
 	s.traceChoice(c, feasible, equals)
 	c.diagnosis.nodes = nil // told, and its memory is the next cycle's
 	s.cluster.assume(c.pod, node)
+	s.nominator.nominate(c.pod, "")
 	if st := s.plugins.runReservePlugins(c); st.stops() {
 		s.giveBack(c)
 		return st

@@ -74,9 +74,9 @@ var scheduling = []*Gap{
 	{
 		Kinds:   pods,
 		Fields:  []string{"spec.priority"},
-		Quiet:   true, // FailedScheduling says it of each pod that has no node
-		Cluster: "evicts pods of lower priority where a pod fits on no node otherwise",
-		Here:    "pods of higher priority are only scheduled first: no pod is evicted for another",
+		Quiet:   true, // it matters only where a node is full or a binding is under way, and nothing is lost by it
+		Cluster: "sends a pod of lower priority whose volumes are still being bound back to the queue, and evicts pods for critical ones on the node itself",
+		Here:    "the scheduler deletes a pod that is being bound like any other of lower priority, and kubelets evict none",
 	},
 	{
 		Kinds:   pods,
