@@ -52,6 +52,10 @@ func draw() ([]picture, error) {
 		{"attach-and-mount", "csi", attachAndMount},
 		{"csi-pieces", "csi", csiPieces},
 		{"node-dies", "node", nodeDies},
+		{"csi-unmount", "away", unmount},
+		{"csi-detach", "away", detach},
+		{"csi-delete", "away", deleteVolume},
+		{"openebs-calls", "openebs", openebsCalls},
 	} {
 		r, ok := runs[p.run]
 		if !ok {

@@ -76,6 +76,22 @@ func TestPicturesShowTheNodesAndEdgesOfTheirRuns(t *testing.T) {
 			[]string{"node-1", "taint eviction", "kubelet node-2"},
 			[]string{"node-1 is NotReady after 55 s", "deletes pod db-0 after 5 min", "detaches the disk after 6 min", "csi-attacher: attaches it to node-2"},
 		},
+		"csi-unmount": {
+			[]string{"kubelet node-2", "driver on node-2"},
+			[]string{"kubelet node-2 -> driver on node-2: NodeUnpublishVolume", "kubelet node-2 -> driver on node-2: NodeUnstageVolume", "kubelet node-2 -> API server: node: no volumesInUse"},
+		},
+		"csi-detach": {
+			[]string{"attach/detach", "csi-attacher"},
+			[]string{"attach/detach -> API server: node: no volumesAttached", "attach/detach -> API server: deletes attachment", "csi-attacher -> driver: ControllerUnpublishVolume", "csi-attacher -> API server: removes attachment"},
+		},
+		"csi-delete": {
+			[]string{"PV controller", "csi-provisioner"},
+			[]string{"user -> API server: deletes pvc data", "PV controller -> API server: pv: phase Released", "csi-provisioner -> driver: DeleteVolume", "csi-provisioner -> API server: deletes pv pvc-558a3044"},
+		},
+		"openebs-calls": {
+			[]string{"syncClaim", "shouldProvision", "Provision", "initPod", "StoreVolume"},
+			[]string{"syncClaim -> shouldProvision", "makeDirectory -> initPod", "provisionClaimOperation -> StoreVolume", "Run -> API server: creates pod", "StoreVolume -> API server: creates pv"},
+		},
 	}
 	for _, p := range pictures {
 		require.Subset(t, p.canvas.nodes, want[p.name].nodes, p.name)

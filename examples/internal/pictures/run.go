@@ -10,14 +10,18 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/story"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/view"
 )
 
 //go:embed runs/*.txt
 var scripts embed.FS
 
-// run holds the steps of a run.
-type run struct{ view.Page }
+// run holds the steps of a run, and the functions in which each program made its writes.
+type run struct {
+	view.Page
+	stacks []stack
+}
 
 // play plays a script of runs/.
 func play(name string) (r run, err error) {
@@ -25,7 +29,12 @@ func play(name string) (r run, err error) {
 	if err != nil {
 		return run{}, err
 	}
+	watched := false
 	watch := func(c *storagesim.Cluster, line string) {
+		if c != nil && !watched {
+			watched = true
+			c.Server().OnWrite(func(w trace.Write) { r.stacks = append(r.stacks, stackOf(w)) })
+		}
 		if line == "" { // the end
 			log := c.Engine().Trace()
 			r.Page = view.OfLog(log, view.Options{Start: engine.Start(), Told: log.Len() - len(c.Records()), Shorten: c.ShortIDs})
@@ -120,4 +129,9 @@ func text(s view.Step, path string) string {
 	value, _ := sets(s, path)
 	word, _ := value.(string)
 	return word
+}
+
+// unsets reports whether a write takes the field at a path away.
+func unsets(s view.Step, path string) bool {
+	return wrote(s) && slices.ContainsFunc(s.Write.Changes, func(c view.Change) bool { return c.Path == path && c.Removed })
 }

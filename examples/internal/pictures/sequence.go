@@ -131,6 +131,9 @@ func (c *canvas) step(r run, s view.Step, n, y int, x map[string]int, textX int)
 // label returns a few words for a step, made of its fields.
 func label(r run, s view.Step) string {
 	object := r.object(s)
+	if kind, _, _ := strings.Cut(object, " "); kind == "attachment" {
+		object = kind // its name is computed, and says nothing
+	}
 	switch {
 	case s.Decision != nil:
 		return "chooses " + s.Decision.Chosen
@@ -152,7 +155,7 @@ func label(r run, s view.Step) string {
 	}
 	for _, field := range [][2]string{
 		{"/spec/volumeName", "volumeName"}, {"/spec/claimRef", "claimRef"}, {"/metadata/annotations/volume.kubernetes.io~1selected-node", "selected-node"},
-		{"/status/attached", "attached"}, {"/status/volumesInUse", "volumesInUse"}, {"/status/phase", "phase"},
+		{"/status/attached", "attached"}, {"/status/volumesInUse", "volumesInUse"}, {"/status/volumesAttached", "volumesAttached"}, {"/status/phase", "phase"},
 	} {
 		path, word := field[0], field[1]
 		if value, ok := sets(s, path); ok {
@@ -161,6 +164,10 @@ func label(r run, s view.Step) string {
 				return kind + ": " + word + " " + shortName(v)
 			}
 			return kind + ": " + word
+		}
+		if unsets(s, path) {
+			kind, _, _ := strings.Cut(object, " ")
+			return kind + ": no " + word
 		}
 	}
 	return s.Write.Verb + "s " + object
@@ -199,6 +206,24 @@ func setting(path string) func(view.Step) bool {
 // calling wants calls of a method.
 func calling(method string) func(view.Step) bool {
 	return func(s view.Step) bool { return s.Call != nil && s.Call.Method == method }
+}
+
+// unsetting wants writes that take a field away.
+func unsetting(path string) func(view.Step) bool {
+	return func(s view.Step) bool { return unsets(s, path) }
+}
+
+// deleting wants requests to delete an object of a kind, and removing the writes after which it is gone.
+func (r run) deleting(kind string) func(view.Step) bool {
+	return func(s view.Step) bool { return wrote(s) && s.Write.Verb == "delete" && r.isOf(s, kind) }
+}
+
+func (r run) removing(kind string) func(view.Step) bool {
+	return func(s view.Step) bool { return wrote(s) && s.Write.Gone && r.isOf(s, kind) }
+}
+
+func (r run) isOf(s view.Step, kind string) bool {
+	return s.About != nil && r.Objects[*s.About].Kind == kind
 }
 
 // creating wants writes that create an object of a kind.
@@ -241,5 +266,50 @@ func attachAndMount(r run) *canvas {
 	return sequence(r, "Attach, then mount", []band{
 		{"Attach: the node gets the disk", steps[:3]},
 		{"Mount: the pod gets a directory", steps[3:]},
+	})
+}
+
+// unmount draws the way of a volume out of a pod and off its node.
+func unmount(r run) *canvas {
+	steps := r.chain(
+		r.by(view.User, r.deleting("Pod")),
+		calling("NodeUnpublishVolume"),
+		r.by(view.Kubelet, r.removing("Pod")),
+		calling("NodeUnstageVolume"),
+		r.by(view.Kubelet, unsetting("/status/volumesInUse")),
+	)
+	return sequence(r, "The kubelet unmounts", []band{
+		{"The pod's directory", steps[:3]},
+		{"The node's directory, when no pod there uses the volume", steps[3:]},
+	})
+}
+
+// detach draws how a node loses a disk.
+func detach(r run) *canvas {
+	steps := r.chain(
+		r.by(view.Kubelet, unsetting("/status/volumesInUse")),
+		r.by(view.AttachDetach, unsetting("/status/volumesAttached")),
+		r.by(view.AttachDetach, r.deleting("VolumeAttachment")),
+		calling("ControllerUnpublishVolume"),
+		r.by(view.Sidecar, r.removing("VolumeAttachment")),
+	)
+	return sequence(r, "Detach: two lists, then the attachment", []band{
+		{"Nothing on the node uses the disk", steps[:1]},
+		{"The attach/detach controller wants it back", steps[1:3]},
+		{"The attacher detaches it", steps[3:]},
+	})
+}
+
+// deleteVolume draws what becomes of a volume of the policy Delete when its claim goes.
+func deleteVolume(r run) *canvas {
+	steps := r.chain(
+		r.by(view.User, r.deleting("PersistentVolumeClaim")),
+		r.by(view.Controller, setting("/status/phase")),
+		calling("DeleteVolume"),
+		r.by(view.Sidecar, r.deleting("PersistentVolume")),
+	)
+	return sequence(r, "Delete: the claim, the storage, the object", []band{
+		{"The claim goes", steps[:2]},
+		{"The storage, and then the object", steps[2:]},
 	})
 }
