@@ -63,7 +63,7 @@ func versionOf(name string, read func(file string) (string, error)) (string, err
 	}
 	file, module, ok := strings.Cut(name, ":")
 	if !ok {
-		return "", fmt.Errorf("%q is no program of the table, and no FILE:MODULE", name)
+		return "", fmt.Errorf("%q is not a program of the table, and not FILE:MODULE", name)
 	}
 	text, err := read(file)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestAVersionOutsideOfMarkersIsFound(t *testing.T) {
 	require.Equal(t, []string{"in `v1.30"}, stray)
 	_, used := release.Unmarked("docs/39-the-museum.md", "those of v1.37 itself")
 	require.Equal(t, map[string]int{"those of v1.37 itself": 1}, used)
-	for marker, want := range map[string]string{"x": `"x" is no program of the table, and no FILE:MODULE`, "f:m": "f requires no m"} {
+	for marker, want := range map[string]string{"x": `"x" is not a program of the table, and not FILE:MODULE`, "f:m": "f requires no m"} {
 		_, err := release.Marked("<!-- v "+marker+" -->v1.1<!-- /v -->", func(string) (string, error) { return "", nil })
 		require.EqualError(t, err, want)
 	}
