@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
@@ -43,7 +41,12 @@ func New() control.Factory {
 			c.pods.AddIndex(byNode, func(pod *v1.Pod) []string { return []string{pod.Spec.NodeName} })
 			c.revisions.AddIndex(workload.ByOwner, workload.OwnerKeys)
 			c.queue = env.Queue(control.QueueConfig{Name: "daemonset", About: control.KeysOf(kind), Reconcile: c.sync})
-			c.pods.Handle(control.Handler[*v1.Pod]{Add: c.addPod, Update: c.updatePod, Delete: c.deletePod})
+			owners := &workload.Owners[*appsv1.DaemonSet]{
+				Cache: sets, Kind: kind, Queue: c.queue, Expectations: c.expectations,
+				Selector:        func(set *appsv1.DaemonSet) *metav1.LabelSelector { return set.Spec.Selector },
+				MinReadySeconds: func(set *appsv1.DaemonSet) int32 { return set.Spec.MinReadySeconds },
+			}
+			c.pods.Handle(owners.Handler())
 			c.nodes.Handle(control.Handler[*v1.Node]{Add: c.nodeChanged, Update: c.updateNode})
 			return control.Enqueue[*appsv1.DaemonSet](c.queue.Add)
 		})
@@ -66,58 +69,6 @@ type controller struct {
 	control      workload.Pods
 	// failures holds how long to wait before the next failed pod of a DaemonSet on a node is deleted: see failureKey.
 	failures map[string]failure
-}
-
-// addPod queues the owner of a new pod, or those that might adopt it.
-// Upstream: daemon_controller.go addPod, v1.37.
-func (c *controller) addPod(pod *v1.Pod) {
-	key, owned := workload.KeyOfOwner(c.sets, kind, pod)
-	switch {
-	case pod.DeletionTimestamp != nil: // of a controller that has just started
-		c.deletePod(pod)
-	case owned:
-		c.expectations.CreationObserved(key, 1)
-		c.queue.Add(key)
-	case metav1.GetControllerOfNoCopy(pod) == nil:
-		c.enqueueSelecting(pod)
-	}
-}
-
-// updatePod queues the owner of a pod, the one that it had and those that might adopt it.
-// Upstream: daemon_controller.go updatePod, v1.37.
-func (c *controller) updatePod(old, pod *v1.Pod) {
-	if pod.DeletionTimestamp != nil {
-		c.deletePod(pod)
-		return
-	}
-	moved := workload.Moved(old, pod)
-	if key, owned := workload.KeyOfOwner(c.sets, kind, old); moved && owned {
-		c.queue.Add(key)
-	}
-	if key, owned := workload.KeyOfOwner(c.sets, kind, pod); owned {
-		c.queue.Add(key)
-		set, _ := c.sets.Get(key)
-		if set.Spec.MinReadySeconds > 0 && !workload.IsReady(old) && workload.IsReady(pod) {
-			c.queue.AddAfter(key, time.Duration(set.Spec.MinReadySeconds)*time.Second+time.Second)
-		}
-	} else if metav1.GetControllerOfNoCopy(pod) == nil && (moved || !labels.Equals(old.Labels, pod.Labels)) {
-		c.enqueueSelecting(pod)
-	}
-}
-
-// deletePod queues the owner of a pod that is gone, or being deleted.
-// Upstream: daemon_controller.go deletePod, v1.37.
-func (c *controller) deletePod(pod *v1.Pod) {
-	if key, owned := workload.KeyOfOwner(c.sets, kind, pod); owned {
-		c.expectations.DeletionObserved(key, pod.UID)
-		c.queue.Add(key)
-	}
-}
-
-func (c *controller) enqueueSelecting(pod *v1.Pod) {
-	for _, key := range workload.Selecting(c.sets, pod, func(set *appsv1.DaemonSet) *metav1.LabelSelector { return set.Spec.Selector }) {
-		c.queue.Add(key)
-	}
 }
 
 // updateNode looks at a node if its labels or taints have changed: nothing else of it matters.

@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
@@ -34,7 +33,12 @@ func New() control.Factory {
 			c.pods.AddIndex(workload.ByOwner, workload.OwnerKeys)
 			c.sets.AddIndex(workload.ByOwner, workload.OwnerKeys)
 			c.queue = env.Queue(control.QueueConfig{Name: "replicaset", About: control.KeysOf(kind), Reconcile: c.sync})
-			c.pods.Handle(control.Handler[*v1.Pod]{Add: c.addPod, Update: c.updatePod, Delete: c.deletePod})
+			owners := &workload.Owners[*appsv1.ReplicaSet]{
+				Cache: sets, Kind: kind, Queue: c.queue, Expectations: c.expectations,
+				Selector:        func(set *appsv1.ReplicaSet) *metav1.LabelSelector { return set.Spec.Selector },
+				MinReadySeconds: func(set *appsv1.ReplicaSet) int32 { return set.Spec.MinReadySeconds },
+			}
+			c.pods.Handle(owners.Handler())
 			return control.Enqueue[*appsv1.ReplicaSet](c.queue.Add)
 		})
 		return nil
@@ -50,61 +54,6 @@ type controller struct {
 	queue        control.Queue
 	expectations *workload.Expectations
 	control      workload.Pods
-}
-
-// addPod queues the owner of a new pod, or those that might adopt it.
-// Upstream: replica_set.go addPod, v1.37.
-func (c *controller) addPod(pod *v1.Pod) {
-	key, owned := workload.KeyOfOwner(c.sets, kind, pod)
-	switch {
-	case pod.DeletionTimestamp != nil: // of a controller that has just started
-		c.deletePod(pod)
-	case owned:
-		c.expectations.CreationObserved(key, 1)
-		c.queue.Add(key)
-	case metav1.GetControllerOfNoCopy(pod) == nil:
-		c.enqueueSelecting(pod)
-	}
-}
-
-// updatePod queues the owners of a pod, those that it had and those that might adopt it.
-// Upstream: replica_set.go updatePod, v1.37.
-func (c *controller) updatePod(old, pod *v1.Pod) {
-	relabelled, moved := !labels.Equals(old.Labels, pod.Labels), workload.Moved(old, pod)
-	if pod.DeletionTimestamp != nil {
-		c.deletePod(pod)
-		if relabelled {
-			c.deletePod(old)
-		}
-		return
-	}
-	if key, owned := workload.KeyOfOwner(c.sets, kind, old); moved && owned {
-		c.queue.Add(key)
-	}
-	if key, owned := workload.KeyOfOwner(c.sets, kind, pod); owned {
-		c.queue.Add(key)
-		set, _ := c.sets.Get(key)
-		if set.Spec.MinReadySeconds > 0 && !workload.IsReady(old) && workload.IsReady(pod) {
-			c.queue.AddAfter(key, time.Duration(set.Spec.MinReadySeconds)*time.Second+time.Second)
-		}
-	} else if metav1.GetControllerOfNoCopy(pod) == nil && (relabelled || moved) {
-		c.enqueueSelecting(pod)
-	}
-}
-
-// deletePod queues the owner of a pod that is gone, or being deleted.
-// Upstream: replica_set.go deletePod, v1.37.
-func (c *controller) deletePod(pod *v1.Pod) {
-	if key, owned := workload.KeyOfOwner(c.sets, kind, pod); owned {
-		c.expectations.DeletionObserved(key, pod.UID)
-		c.queue.Add(key)
-	}
-}
-
-func (c *controller) enqueueSelecting(pod *v1.Pod) {
-	for _, key := range workload.Selecting(c.sets, pod, func(set *appsv1.ReplicaSet) *metav1.LabelSelector { return set.Spec.Selector }) {
-		c.queue.Add(key)
-	}
 }
 
 // sync brings the number of pods of one ReplicaSet to what it should be, and writes the status.
