@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,6 +63,7 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 	if errs := append(r.validateNew(obj), s.privilegeErrors(obj)...); len(errs) > 0 {
 		return outcome{}, r.invalid(errs)
 	}
+	r.warnOf(r.kind.Warnings.Write, obj, nil)
 	if err := admitNew(s, r, obj); err != nil {
 		return outcome{}, asStatus(err)
 	}
@@ -186,7 +188,7 @@ func (r *request) accept(in runtime.Object) (object, error) {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s: %v", r.kind.gvk.Kind, r.kind.gvk.Kind, err))
 		}
 	}
-	obj.SetOwnerReferences(distinct(obj.GetOwnerReferences()))
+	obj.SetOwnerReferences(r.distinctOwners(obj.GetOwnerReferences()))
 	switch {
 	case !r.kind.namespaced:
 		obj.SetNamespace("")
@@ -235,13 +237,45 @@ func (r *request) refusedQuantity(err *quantity.Error) error {
 	return r.invalid(field.ErrorList{field.Invalid(field.NewPath(err.Field), err.Value, err.Problem)})
 }
 
-// distinct returns the owners without duplicates.
+// distinctOwners returns the owners without duplicates, and warns of these.
+// Upstream: apiserver endpoints/handlers dedupOwnerReferencesAndAddWarning, v1.37.
+func (r *request) distinctOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
+	kept, repeated := distinct(owners)
+	if len(repeated) > 0 && r.warn != nil {
+		when := ""
+		if r.verb == "patch" {
+			when = " after mutating admission happens"
+		}
+		r.warn(fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such "+
+			"requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %s", when, strings.Join(repeated, ", ")))
+	}
+	return kept
+}
+
+// warnOf tells the client what a rule says of an object that is accepted. old is nil for a new one.
+func (r *request) warnOf(rule func(obj, old runtime.Object) []string, obj, old object) {
+	if rule == nil || r.warn == nil {
+		return
+	}
+	var before runtime.Object // a nil interface where there is none
+	if old != nil {
+		before = old
+	}
+	for _, text := range rule(obj, before) {
+		r.warn(text)
+	}
+}
+
+// distinct returns the owners without duplicates, and the UIDs of these.
 // Upstream: apiserver endpoints/handlers dedupOwnerReferences, v1.36.
-func distinct(owners []metav1.OwnerReference) []metav1.OwnerReference {
+func distinct(owners []metav1.OwnerReference) (distinct []metav1.OwnerReference, repeated []string) {
 	seen := make(map[metav1.OwnerReference]bool, len(owners))
 	var kept []metav1.OwnerReference
 	for i, owner := range owners {
 		owner.Controller, owner.BlockOwnerDeletion = flag(owner.Controller), flag(owner.BlockOwnerDeletion)
+		if seen[owner] {
+			repeated = append(repeated, string(owner.UID))
+		}
 		switch {
 		case seen[owner] && kept == nil:
 			kept = slices.Clone(owners[:i])
@@ -251,9 +285,9 @@ func distinct(owners []metav1.OwnerReference) []metav1.OwnerReference {
 		seen[owner] = true
 	}
 	if kept != nil {
-		return kept
+		return kept, repeated
 	}
-	return owners
+	return owners, nil
 }
 
 var yes, no = new(bool), new(bool)

@@ -37,13 +37,13 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	}
 	r := &request{
 		actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.ObjectName(),
-		created: req.Created, warn: req.Warn, shared: req.Shared, manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
+		created: req.Created, warn: req.Warn, warnFields: req.Warn, shared: req.Shared, manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
 	}
 	if !k.namespaced {
 		r.namespace = ""
 	}
 	if req.Write.FieldValidation == metav1.FieldValidationIgnore {
-		r.warn = nil
+		r.warnFields = nil
 	}
 	switch req.Verb {
 	case "get":
@@ -68,8 +68,10 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 		if r.sub != "" {
 			return nil, s.refuse(r, apierrors.NewMethodNotSupported(k.gvr.GroupResource(), req.Verb))
 		}
+		r.warnOfOrphans(req.Delete)
 		return s.delete(r, req.Delete)
 	case "deletecollection":
+		r.warnOfOrphans(req.Delete)
 		return s.deleteCollection(r, req.Delete, req.List)
 	}
 	return nil, apierrors.NewBadRequest(fmt.Sprintf("verb %q is not supported for %s", req.Verb, req.Resource.Resource))

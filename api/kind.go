@@ -19,6 +19,8 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/warnings"
+	"github.com/storagesim/storagesim/internal/release"
 )
 
 // Kind is one entry of a [Registry]. It holds all that a server knows about a kind of object.
@@ -73,9 +75,9 @@ type Kind struct {
 	// Unknown returns the paths of the fields that an object has and its kind does not. Clients
 	// are warned of them, or refused. Typed objects need none.
 	Unknown func(obj runtime.Object) []string
-	// Warnings returns the warnings for a client that creates or changes an object. Deprecated,
-	// if not empty, is the warning for each request for this version.
-	Warnings   func(obj runtime.Object) []string
+	// Warnings says what a client is warned of that creates or changes an object. Deprecated,
+	// if not empty, is the warning for each request for this version; default: that of the Go type.
+	Warnings   warnings.Kind
 	Deprecated string
 	// Show changes a copy of a stored object that is shown in this version, and not in the one
 	// it is stored in; or, when this entry replaces another, of one that is stored in this version.
@@ -198,11 +200,41 @@ func (k *kind) findTypes() error {
 	if items, ok := k.listType.FieldByName("Items"); !ok || items.Type != reflect.SliceOf(k.typ) {
 		return fmt.Errorf("the list of the kind %s has no field Items that is a slice of %s", k.gvk, k.typ)
 	}
+	if k.Deprecated == "" {
+		k.Deprecated = k.deprecation(empty)
+	}
 	k.spec, k.status = fieldIndex(k.typ, "Spec"), fieldIndex(k.typ, "Status")
 	if k.NoStatus {
 		k.status = -1
 	}
 	return nil
+}
+
+// deprecation returns the warning for each request for a Go type that says it is deprecated, empty for others.
+// Upstream: apiserver endpoints/deprecation IsDeprecated and WarningMessage, v1.37.
+func (k *kind) deprecation(empty any) string {
+	old, ok := empty.(interface{ APILifecycleDeprecated() (major, minor int) })
+	if !ok {
+		return ""
+	}
+	major, minor := old.APILifecycleDeprecated()
+	if major != 1 || minor == 0 || minor > release.Minor {
+		return ""
+	}
+	text := fmt.Sprintf("%s %s is deprecated in v%d.%d+", k.gvk.GroupVersion(), k.gvk.Kind, major, minor)
+	if gone, ok := empty.(interface{ APILifecycleRemoved() (major, minor int) }); ok {
+		if major, minor := gone.APILifecycleRemoved(); major != 0 || minor != 0 {
+			text += fmt.Sprintf(", unavailable in v%d.%d+", major, minor)
+		}
+	}
+	if replaced, ok := empty.(interface {
+		APILifecycleReplacement() schema.GroupVersionKind
+	}); ok {
+		if by := replaced.APILifecycleReplacement(); !by.Empty() {
+			text += fmt.Sprintf("; use %s %s", by.GroupVersion(), by.Kind)
+		}
+	}
+	return text
 }
 
 func fieldIndex(typ reflect.Type, name string) int {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/warnings"
 )
 
 // coreKinds returns the kinds of the group without a name.
@@ -16,7 +17,7 @@ func coreKinds() []Kind {
 	return in(v1.SchemeGroupVersion,
 		Kind{Kind: "ComponentStatus", ShortNames: names("cs"), ClusterScoped: true},
 		Kind{Kind: "ConfigMap", ShortNames: names("cm"), Validation: validation.ConfigMaps()},
-		Kind{Kind: "Endpoints", CreatesOnUpdate: true, ShortNames: names("ep")},
+		Kind{Kind: "Endpoints", CreatesOnUpdate: true, ShortNames: names("ep"), Warnings: warnings.Endpoints()},
 		Kind{Kind: "Event", CreatesOnUpdate: true, ShortNames: names("ev"), Validation: validation.Events(), Fields: eventFields()},
 		Kind{
 			Kind: "LimitRange", CreatesOnUpdate: true, ShortNames: names("limits"),
@@ -30,36 +31,36 @@ func coreKinds() []Kind {
 		},
 		Kind{
 			Kind: "Node", ShortNames: names("no"), ClusterScoped: true,
-			Strategy: strategy.Nodes(), Validation: validation.Nodes(),
+			Strategy: strategy.Nodes(), Validation: validation.Nodes(), Warnings: warnings.Nodes(),
 			Fields: selectable{"spec.unschedulable": of(func(node *v1.Node) string { return strconv.FormatBool(node.Spec.Unschedulable) })},
 		},
 		Kind{
 			Kind: "PersistentVolumeClaim", AnswersDeleted: true, ShortNames: names("pvc"),
-			Strategy: strategy.Claims(), Validation: validation.Claims(),
+			Strategy: strategy.Claims(), Validation: validation.Claims(), Warnings: warnings.Claims(),
 		},
 		Kind{
 			Kind: "PersistentVolume", AnswersDeleted: true, ShortNames: names("pv"), ClusterScoped: true,
-			Strategy: strategy.Volumes(), Validation: validation.Volumes(),
+			Strategy: strategy.Volumes(), Validation: validation.Volumes(), Warnings: warnings.Volumes(),
 		},
 		Kind{
 			Kind: "Pod", AnswersDeleted: true, ShortNames: names("po"), Categories: inAll(), Generations: true,
-			Strategy: strategy.Pods(), Validation: validation.Pods(), Fields: podFields(),
+			Strategy: strategy.Pods(), Validation: validation.Pods(), Warnings: warnings.Pods(), Fields: podFields(),
 			subresources: podSubresources(),
 		},
-		Kind{Kind: "PodTemplate", AnswersDeleted: true},
+		Kind{Kind: "PodTemplate", AnswersDeleted: true, Warnings: warnings.PodTemplates()},
 		Kind{
-			Kind: "ReplicationController", ShortNames: names("rc"), Categories: inAll(), Generations: true, subresources: controllerScale(),
+			Kind: "ReplicationController", Warnings: warnings.ReplicationControllers(), ShortNames: names("rc"), Categories: inAll(), Generations: true, subresources: controllerScale(),
 			Fields: selectable{"status.replicas": of(func(rc *v1.ReplicationController) string { return itoa(rc.Status.Replicas) })},
 		},
-		Kind{Kind: "ResourceQuota", AnswersDeleted: true, ShortNames: names("quota"), Validation: validation.ResourceQuotas()},
+		Kind{Kind: "ResourceQuota", AnswersDeleted: true, ShortNames: names("quota"), Validation: validation.ResourceQuotas(), Warnings: warnings.ResourceQuotas()},
 		Kind{
-			Kind: "Secret", Strategy: strategy.Secrets(), Validation: validation.Secrets(),
+			Kind: "Secret", Strategy: strategy.Secrets(), Validation: validation.Secrets(), Warnings: warnings.Secrets(),
 			Fields: selectable{"type": of(func(secret *v1.Secret) string { return string(secret.Type) })},
 		},
 		Kind{Kind: "ServiceAccount", AnswersDeleted: true, ShortNames: names("sa"), subresources: accountSubresources()},
 		Kind{
 			Kind: "Service", AnswersDeleted: true, CreatesOnUpdate: true, ShortNames: names("svc"), Categories: inAll(),
-			Strategy: strategy.Services(), Validation: validation.Services(),
+			Strategy: strategy.Services(), Validation: validation.Services(), Warnings: warnings.Services(),
 			Fields: selectable{
 				"spec.clusterIP": of(func(s *v1.Service) string { return s.Spec.ClusterIP }),
 				"spec.type":      of(func(s *v1.Service) string { return string(s.Spec.Type) }),

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/warnings"
 )
 
 // networkKinds returns those of networking.k8s.io and discovery.k8s.io.
@@ -31,11 +32,11 @@ func networkKinds() []Kind {
 		in(networkingv1.SchemeGroupVersion,
 			Kind{Kind: "IPAddress", ShortNames: names("ip"), ClusterScoped: true},
 			Kind{Kind: "IngressClass", ClusterScoped: true, Generations: true},
-			Kind{Kind: "Ingress", ShortNames: names("ing"), Generations: true},
-			Kind{Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true},
+			Kind{Kind: "Ingress", ShortNames: names("ing"), Generations: true, Warnings: warnings.Ingresses()},
+			Kind{Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true, Warnings: warnings.NetworkPolicies()},
 			Kind{Kind: "ServiceCIDR", ClusterScoped: true},
 		),
-		in(discoveryv1.SchemeGroupVersion, Kind{Kind: "EndpointSlice"})...,
+		in(discoveryv1.SchemeGroupVersion, Kind{Kind: "EndpointSlice", Warnings: warnings.EndpointSlices()})...,
 	)
 }
 
@@ -65,7 +66,7 @@ func otherKinds() []Kind {
 		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", Conditional: true, CreatesOnUpdate: true}),
 		in(coordinationv1beta1.SchemeGroupVersion, Kind{Kind: "LeaseCandidate", Conditional: true, CreatesOnUpdate: true}),
 		in(nodev1.SchemeGroupVersion,
-			Kind{Kind: "RuntimeClass", ClusterScoped: true, Conditional: true, CreatesOnUpdate: true},
+			Kind{Kind: "RuntimeClass", ClusterScoped: true, Conditional: true, CreatesOnUpdate: true, Warnings: warnings.RuntimeClasses()},
 		),
 		in(flowcontrolv1.SchemeGroupVersion,
 			Kind{Kind: "FlowSchema", ClusterScoped: true, Generations: true},
@@ -90,14 +91,14 @@ func admissionKinds() []Kind {
 	for i := range kinds {
 		k := &kinds[i]
 		k.Categories, k.ClusterScoped, k.Generations, k.Conditional = []string{"api-extensions"}, true, true, true
-		k.Warnings = warnUnasked
+		k.Warnings = warnings.Kind{Write: warnUnasked}
 	}
 	return kinds
 }
 
 // warnUnasked returns the warning for webhooks and admission policies, which are not called: a call to another
 // program would take real time, and its answer could not be repeated from a seed.
-func warnUnasked(runtime.Object) []string {
+func warnUnasked(_, _ runtime.Object) []string {
 	return []string{"the simulation stores admission webhooks and policies, but asks none of them: nothing is refused or changed by this object"}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/warnings"
 )
 
 // appsKinds returns those of apps.
@@ -19,19 +20,19 @@ func appsKinds() []Kind {
 		Kind{Kind: "ControllerRevision"},
 		Kind{
 			Kind: "DaemonSet", ShortNames: names("ds"), Categories: inAll(), Generations: true,
-			Strategy: strategy.DaemonSets(), Validation: validation.DaemonSets(),
+			Strategy: strategy.DaemonSets(), Validation: validation.DaemonSets(), Warnings: warnings.DaemonSets(),
 		},
 		Kind{
 			Kind: "Deployment", ShortNames: names("deploy"), Categories: inAll(), Generations: true,
-			Strategy: strategy.Deployments(), Validation: validation.Deployments(), subresources: deploymentScale(),
+			Strategy: strategy.Deployments(), Validation: validation.Deployments(), Warnings: warnings.Deployments(), subresources: deploymentScale(),
 		},
 		Kind{
 			Kind: "ReplicaSet", ShortNames: names("rs"), Categories: inAll(), Generations: true,
-			Strategy: strategy.ReplicaSets(), Validation: validation.ReplicaSets(), subresources: replicaSetScale(),
+			Strategy: strategy.ReplicaSets(), Validation: validation.ReplicaSets(), Warnings: warnings.ReplicaSets(), subresources: replicaSetScale(),
 		},
 		Kind{
 			Kind: "StatefulSet", ShortNames: names("sts"), Categories: inAll(), Generations: true,
-			Strategy: strategy.StatefulSets(), Validation: validation.StatefulSets(), subresources: statefulSetScale(),
+			Strategy: strategy.StatefulSets(), Validation: validation.StatefulSets(), Warnings: warnings.StatefulSets(), subresources: statefulSetScale(),
 		},
 	)
 }
@@ -43,10 +44,10 @@ func workloadKinds() []Kind {
 			Kind{Kind: "HorizontalPodAutoscaler", ShortNames: names("hpa"), Categories: inAll(), OtherVersions: names("v1"), Generations: true},
 		),
 		in(batchv1.SchemeGroupVersion,
-			Kind{Kind: "CronJob", ShortNames: names("cj"), Categories: inAll(), Generations: true},
+			Kind{Kind: "CronJob", ShortNames: names("cj"), Categories: inAll(), Generations: true, Warnings: warnings.CronJobs()},
 			Kind{
 				Kind: "Job", Categories: inAll(), Generations: true,
-				Strategy: strategy.Jobs(), Validation: validation.Jobs(),
+				Strategy: strategy.Jobs(), Validation: validation.Jobs(), Warnings: warnings.Jobs(),
 				Fields: selectable{"status.successful": of(func(job *batchv1.Job) string { return itoa(job.Status.Succeeded) })},
 			},
 		),

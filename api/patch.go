@@ -249,9 +249,9 @@ func (r *request) orWarn(strict []error) error {
 	if r.strict && len(strict) > 0 {
 		return errors.New("strict decoding error: " + joined(strict))
 	}
-	if r.warn != nil {
+	if r.warnFields != nil {
 		for _, err := range strict {
-			r.warn(err.Error())
+			r.warnFields(err.Error())
 		}
 	}
 	return nil

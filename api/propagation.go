@@ -89,3 +89,14 @@ func namespacePropagation(k *kind, finalizers []string, opts metav1.DeleteOption
 	}
 	return propagationOf(k, finalizers, opts)
 }
+
+// warnOfOrphans warns of the deletion of jobs that leaves their pods, though the client did not say so.
+// Upstream: registry/batch/job/storage Delete and DeleteCollection, v1.37.
+func (r *request) warnOfOrphans(opts metav1.DeleteOptions) {
+	//nolint:staticcheck // clients may still use the deprecated field
+	if r.warn == nil || r.kind.gvk.Group != "batch" || r.kind.gvk.Kind != "Job" || opts.PropagationPolicy != nil || opts.OrphanDependents != nil {
+		return
+	}
+	r.warn("child pods are preserved by default when jobs are deleted; " +
+		"set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
+}

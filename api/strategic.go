@@ -30,7 +30,7 @@ func (r *request) strategicPatch(old object, data []byte) (object, error) {
 	var patch map[string]any
 	if !r.strict && kjson.UnmarshalCaseSensitivePreserveInts(data, &patch) == nil && namesFields(r.kind.typ, patch) {
 		obj := r.copyFor(old, patch)
-		if mergeStruct(reflect.ValueOf(obj).Elem(), patch) == nil {
+		if mergeStruct(reflect.ValueOf(obj).Elem(), patch, r.warnFields != nil) == nil {
 			return obj, nil
 		}
 	}
@@ -49,8 +49,8 @@ func (r *request) copyFor(old object, patch map[string]any) object {
 }
 
 // mergeStruct applies a patch, which namesFields has accepted, to the fields of a struct that
-// it names. On an error, some of them are changed.
-func mergeStruct(target reflect.Value, patch map[string]any) error {
+// it names. On an error, some of them are changed. With strict, a field that the struct does not have is one.
+func mergeStruct(target reflect.Value, patch map[string]any, strict bool) error {
 	fields, others := fieldsOf(target.Type()), map[string]any{}
 	for key, value := range patch {
 		name, _ := patchedField(key)
@@ -58,7 +58,7 @@ func mergeStruct(target reflect.Value, patch map[string]any) error {
 		switch value := value.(type) {
 		case map[string]any:
 			if fields[name].alone && namesFields(field.Type(), value) {
-				if err := mergeStruct(field, value); err != nil {
+				if err := mergeStruct(field, value, strict); err != nil {
 					return err
 				}
 				continue
@@ -74,12 +74,12 @@ func mergeStruct(target reflect.Value, patch map[string]any) error {
 	if len(others) == 0 {
 		return nil
 	}
-	return mergeByLibrary(target, others)
+	return mergeByLibrary(target, others, strict)
 }
 
 // mergeByLibrary converts the fields that the patch names to maps, merges, and converts them
 // back.
-func mergeByLibrary(target reflect.Value, patch map[string]any) error {
+func mergeByLibrary(target reflect.Value, patch map[string]any, strict bool) error {
 	fields, part := fieldsOf(target.Type()), reflect.New(target.Type())
 	var named []int
 	for key := range patch {
@@ -97,7 +97,7 @@ func mergeByLibrary(target reflect.Value, patch map[string]any) error {
 		return err
 	}
 	part.Elem().SetZero()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(after, part.Interface()); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, part.Interface(), strict); err != nil {
 		return err
 	}
 	for _, i := range named {
@@ -175,7 +175,7 @@ func (r *request) patchWhole(old object, data []byte) (object, error) {
 	if err != nil {
 		return nil, strategicError(err)
 	}
-	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, obj, r.strict || r.warn != nil)
+	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, obj, r.strict || r.warnFields != nil)
 	if unknown, ok := runtime.AsStrictDecodingError(err); ok {
 		strict, err = append(strict, unknown.Errors()...), nil
 	}

@@ -105,7 +105,7 @@ func TestFieldsThatJSONOmitsOrDecodesInTheirOwnWayAreMergedByTheLibrary(t *testi
 		var patch map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &patch))
 		var got outer
-		require.NoError(t, mergeStruct(reflect.ValueOf(&got).Elem(), patch))
+		require.NoError(t, mergeStruct(reflect.ValueOf(&got).Elem(), patch, false))
 		require.Equal(t, want, got, text)
 	}
 }

@@ -93,6 +93,12 @@ func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error
 	if errs := s.prepareUpdate(r, old, obj); len(errs) > 0 {
 		return outcome{}, r.invalid(errs)
 	}
+	switch r.sub {
+	case "":
+		r.warnOf(r.kind.Warnings.Write, obj, old)
+	case "status":
+		r.warnOf(r.kind.Warnings.Status, obj, old)
+	}
 	if err := admitUpdate(s, r, obj, old); err != nil {
 		return outcome{}, asStatus(err)
 	}

@@ -31,6 +31,7 @@ type request struct {
 	strict               bool              // unknown fields in a patch are refused
 	created              *bool             // Request.Created
 	warn                 func(text string) // Request.Warn; nil where nothing is to be warned of
+	warnFields           func(text string) // the same for fields that the kind does not have; nil if they are to be ignored
 	shared               bool              // Request.Shared
 	size                 int               // of the object that is stored, in bytes; 0 if it was not measured
 }

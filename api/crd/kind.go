@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/warnings"
 )
 
 // kind returns the entry of the definitions themselves.
@@ -43,7 +44,7 @@ func (c *controller) kind() api.Kind {
 		},
 		BeforeDelete: c.beginDeletion,
 		Written:      func(_, _ runtime.Object) { c.changed() },
-		Warnings:     func(obj runtime.Object) []string { return warnings(def(obj)) },
+		Warnings:     warnings.Kind{Write: func(obj, _ runtime.Object) []string { return warningsOf(def(obj)) }},
 		Columns:      definitionColumns(), Cells: definitionCells,
 	}
 }

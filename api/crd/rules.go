@@ -78,9 +78,9 @@ const RulesMessage = "x-kubernetes-validations are stored and not evaluated by t
 // WebhookMessage is the warning for a definition with the conversion strategy Webhook.
 const WebhookMessage = "conversion webhooks are not called by this server: objects are converted by their apiVersion only"
 
-// warnings returns what a client should know of a definition that it writes: that it asks for
+// warningsOf returns what a client should know of a definition that it writes: that it asks for
 // something which this server does not do.
-func warnings(def *apiextensions.CustomResourceDefinition) (list []string) {
+func warningsOf(def *apiextensions.CustomResourceDefinition) (list []string) {
 	for _, v := range def.Spec.Versions {
 		if evaluating.Load() == nil && v.Schema != nil && ruled(v.Schema.OpenAPIV3Schema) {
 			list = append(list, RulesMessage)

@@ -28,6 +28,7 @@ type call struct {
 	t    target
 	kind kind
 	out  output
+	warned
 }
 
 // maxBody is the size of a request in bytes beyond which it is refused.
@@ -150,9 +151,6 @@ func (c *call) do(req api.Request) error {
 	if req.PatchType == types.ApplyYAMLPatchType && req.Write.FieldValidation != metav1.FieldValidationIgnore {
 		c.warnOfRepeats(req.Patch)
 	}
-	if req.Verb == "patch" && c.t.sub == "" {
-		c.warnOf(obj)
-	}
 	if status, ok := obj.(*metav1.Status); ok && created && status.Code == 0 {
 		status.Code = http.StatusCreated
 	}
@@ -202,6 +200,7 @@ func (c *call) listOptions(opts *metav1.ListOptions) error {
 // Upstream: apiserver handlers DeleteResource and DeleteCollection, v1.36.
 func (c *call) remove(verb string) error {
 	req := c.request(verb)
+	req.Warn = c.warn
 	if verb == "deletecollection" {
 		if err := c.listOptions(&req.List); err != nil {
 			return err

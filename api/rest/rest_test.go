@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -326,4 +327,56 @@ func TestADeletionTellsWhatWasDeleted(t *testing.T) {
 	answer, err := client.CoreV1().RESTClient().Delete().Namespace("default").Resource("configmaps").Name("a").Do(t.Context()).Get()
 	require.NoError(t, err)
 	assert.Equal(t, metav1.StatusSuccess, answer.(*metav1.Status).Status)
+}
+
+func TestWarningsOfAKindComeWithTheAnswer(t *testing.T) {
+	h := handler(api.NewServer(api.Config{}))
+	const claims = "/api/v1/namespaces/default/persistentvolumeclaims"
+	const pods = "/api/v1/namespaces/default/pods"
+	const odd = `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"a"},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"","resources":{"requests":{"storage":"1500m"}}}}`
+	const fraction = `299 - "spec.resources.requests[storage]: fractional byte value \"1500m\" is invalid, must be an integer"`
+	const owner = `{"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"}`
+	const repeated = `.metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: 1`
+	for _, step := range []struct {
+		name, method, path, contentType, body string
+		code                                  int
+		want                                  []string
+	}{
+		{"a new object", "POST", claims, "application/json", odd, 201, []string{fraction}},
+		{"one that is there", "POST", claims, "application/json", odd, 409, []string{fraction}},
+		{"with unknown fields ignored", "POST", claims + "?fieldValidation=Ignore&dryRun=All", "application/json", strings.Replace(odd, `"a"`, `"b"`, 1), 201, []string{fraction}},
+		{"a merge patch", "PATCH", claims + "/a", "application/merge-patch+json", `{"metadata":{"labels":{"a":"b"}},"bogus":1}`, 200, []string{`299 - "unknown field \"bogus\""`, fraction}},
+		{"a JSON patch", "PATCH", claims + "/a", "application/json-patch+json", `[{"op":"add","path":"/spec/bogus","value":1}]`, 200, []string{`299 - "unknown field \"spec.bogus\""`, fraction}},
+		{"a strategic patch of a known field", "PATCH", claims + "/a", "application/strategic-merge-patch+json", `{"metadata":{"labels":{"c":"d"}}}`, 200, []string{fraction}},
+		{"a strategic patch", "PATCH", claims + "/a", "application/strategic-merge-patch+json", `{"spec":{"resources":{"bogus":{"x":1}}}}`, 200, []string{`299 - "unknown field \"spec.resources.bogus\""`, fraction}},
+		{"a strategic patch, strict", "PATCH", claims + "/a?fieldValidation=Strict", "application/strategic-merge-patch+json", `{"spec":{"resources":{"bogus":{"x":1}}}}`, 422, nil},
+		{"a strategic patch, ignored", "PATCH", claims + "/a?fieldValidation=Ignore", "application/strategic-merge-patch+json", `{"spec":{"resources":{"bogus":{"x":1}}}}`, 200, []string{fraction}},
+		{"an owner twice", "POST", "/api/v1/namespaces/default/configmaps", "application/json", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","ownerReferences":[` + owner + "," + owner + `]}}`, 201, []string{`299 - "` + fmt.Sprintf(repeated, "") + `"`}},
+		{"an owner twice in a patch", "PATCH", "/api/v1/namespaces/default/configmaps/a", "application/merge-patch+json", `{"metadata":{"ownerReferences":[` + owner + "," + owner + `]}}`, 200, []string{`299 - "` + fmt.Sprintf(repeated, " after mutating admission happens") + `"`}},
+		{"a kind that is old", "GET", "/api/v1/namespaces/default/endpoints", "", "", 200, []string{`299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"`}},
+		{"a pod that is refused", "POST", pods, "application/json", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a.b"},"spec":{}}`, 422, nil},
+		{"jobs that leave their pods", "DELETE", "/apis/batch/v1/namespaces/default/jobs", "", "", 200, []string{`299 - "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"`}},
+		{"jobs that take them along", "DELETE", "/apis/batch/v1/namespaces/default/jobs?propagationPolicy=Background", "", "", 200, nil},
+	} {
+		r := httptest.NewRequest(step.method, step.path, strings.NewReader(step.body))
+		r.Header.Set("Content-Type", step.contentType)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		assert.Equal(t, step.code, w.Code, "%s: %s", step.name, w.Body)
+		assert.Equal(t, step.want, w.Header().Values("Warning"), step.name)
+	}
+}
+
+func TestLongWarningsAreCut(t *testing.T) {
+	env := strings.Repeat(`{"name":"`+strings.Repeat("A", 400)+`","value":"1"},`, 40)
+	code, header, body := ask(t, "POST", "/api/v1/namespaces/default/pods", "application/json", "",
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i","env":[`+strings.TrimSuffix(env, ",")+`]}]}}`)
+	assert.Equal(t, 201, code, body)
+	length := 0
+	for _, value := range header.Values("Warning") {
+		length += len(value)
+		assert.LessOrEqual(t, len(value), len(`299 - ""`)+256+2)
+	}
+	assert.Greater(t, length, 4000)
+	assert.Less(t, length, 4096+512)
 }

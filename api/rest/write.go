@@ -32,7 +32,7 @@ func (c *call) write(verb string) error {
 	if req.Object, err = c.decode(req.Write.FieldValidation); err != nil {
 		return err
 	}
-	c.warnOf(req.Object)
+	req.Warn = c.warn
 	if err := c.checkNamespace(req.Object); err != nil {
 		return err
 	}
@@ -156,19 +156,4 @@ func internalName(gvk schema.GroupVersionKind) string {
 		group = "core"
 	}
 	return group + "." + gvk.Kind
-}
-
-// warnOf adds what the kind warns of an object that is written.
-func (c *call) warnOf(obj runtime.Object) {
-	if k, ok := c.h.registry.Kind(c.kind.gvk); ok && k.Warnings != nil {
-		for _, text := range k.Warnings(obj) {
-			c.warn(text)
-		}
-	}
-}
-
-// warn adds a warning to the answer, as kubectl shows it to people.
-// Upstream: apimachinery util/net NewWarningHeader, v1.36.
-func (c *call) warn(text string) {
-	c.w.Header().Add("Warning", fmt.Sprintf("299 - %q", text))
 }

@@ -11,6 +11,9 @@ import (
 // Kubernetes is the release, as the API server and the kubelets say it.
 const Kubernetes = "v1.37.2"
 
+// Minor is the second number of the release.
+const Minor = 37
+
 // Models is the sentence with which README and the package comment of the library begin.
 const Models = "models Kubernetes " + Kubernetes
 

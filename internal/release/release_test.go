@@ -2,6 +2,7 @@ package release_test
 
 import (
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -92,4 +93,8 @@ func TestTheTestsOfGatesExist(t *testing.T) {
 	for _, g := range release.Gates() {
 		require.Contains(t, all, "func "+g.Test+"(", g.Name)
 	}
+}
+
+func TestTheMinorReleaseIsThatOfTheRelease(t *testing.T) {
+	require.True(t, strings.HasPrefix(release.Kubernetes, fmt.Sprintf("v1.%d.", release.Minor)))
 }

@@ -50,7 +50,8 @@ type Request struct {
 	// apply may.
 	Created *bool
 	// Warn, if it is not nil, is called with each warning for the client: of fields that a patch has and
-	// the kind does not.
+	// the kind does not, and of what is accepted and has no effect, or is likely a mistake. The server may be locked: it must
+	// not be called.
 	Warn func(text string)
 }
 
