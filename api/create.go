@@ -53,6 +53,11 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 		return outcome{}, asStatus(err)
 	}
 	s.fillSystemFields(r, st, obj, now)
+	if service, ok := obj.(*v1.Service); ok {
+		if err := s.allocate(r, st, service, nil); err != nil {
+			return outcome{}, err
+		}
+	}
 	if prepare := r.kind.Strategy.Create; prepare != nil {
 		across := hasSourceAcross(obj)
 		prepare(obj, now)
@@ -142,6 +147,12 @@ func (k *kind) unknown(obj runtime.Object) []string {
 func (k *kind) setDefaults(obj object) {
 	if k.Strategy.Default != nil {
 		k.Strategy.Default(obj)
+	}
+	if !k.protobuf {
+		return
+	}
+	if lists := bareListsOf(k.typ); lists != nil {
+		lists.emptyOf(reflect.ValueOf(obj))
 	}
 }
 

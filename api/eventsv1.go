@@ -11,7 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/storagesim/storagesim/api/internal/validation"
 )
 
 // Events of events.k8s.io/v1 are events of v1 in another form: there is one store, and an event
@@ -35,11 +38,36 @@ func (s *Server) doEventsV1(ctx context.Context, req Request) (runtime.Object, e
 	if req.Verb == "patch" {
 		return s.patchEventsV1(ctx, req)
 	}
+	if err := s.strictly(&req); err != nil {
+		return nil, err
+	}
 	obj, err := s.Do(ctx, req)
 	if err != nil {
 		return nil, ofEventsV1(err)
 	}
 	return eventsV1Form(obj), nil
+}
+
+// strictly refuses what the rules of events.k8s.io do not allow, and those of the core group do.
+func (s *Server) strictly(req *Request) error {
+	k, _ := s.cfg.Registry.at(events)
+	r := &request{actor: req.Actor, verb: req.Verb, kind: k, namespace: req.Namespace, name: req.ObjectName()}
+	var errs field.ErrorList
+	switch req.Verb {
+	case "create":
+		if event, ok := req.Object.(*v1.Event); ok && event.Namespace == "" {
+			event.Namespace = req.Namespace
+		}
+		errs = validation.NewEvent(req.Object)
+	case "update":
+		if old := s.stored(r); old != nil {
+			errs = validation.ChangedEvent(req.Object, old)
+		}
+	}
+	if len(errs) > 0 {
+		return s.refuse(r, r.invalid(errs))
+	}
+	return nil
 }
 
 // ofEventsV1 returns an error about an event with the group of the request.
@@ -93,6 +121,9 @@ func (s *Server) patchEventsV1(ctx context.Context, req Request) (runtime.Object
 		}
 		update := req
 		update.Verb, update.PatchType, update.Patch, update.Object = "update", "", nil, coreForm(obj.(*eventsv1.Event))
+		if err := s.strictly(&update); err != nil {
+			return nil, err
+		}
 		answer, err := s.Do(ctx, update)
 		if apierrors.IsConflict(err) && obj.GetResourceVersion() == old.(object).GetResourceVersion() {
 			continue

@@ -53,13 +53,15 @@ func TestEventsOfBothGroupsAreTheSameEvents(t *testing.T) {
 	assert.Equal(t, "kubelet", list.Items[0].DeprecatedSource.Component)
 
 	patched, err := modern.Patch(t.Context(), "a", types.StrategicMergePatchType,
-		[]byte(`{"note":"to node-2","series":{"count":2,"lastObservedTime":"2026-01-01T00:00:00.000000Z"}}`), metav1.PatchOptions{})
+		[]byte(`{"series":{"count":2,"lastObservedTime":"2026-01-01T00:00:00.000000Z"}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, int32(2), patched.Series.Count)
 	read, err = core.Get(t.Context(), "a", metav1.GetOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, "to node-2", read.Message)
 	assert.Equal(t, int32(2), read.Series.Count)
+
+	_, err = modern.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"note":"to node-2"}`), metav1.PatchOptions{})
+	assert.ErrorContains(t, err, `Event "a" is invalid: message: Invalid value: "to node-2": field is immutable`)
 
 	require.NoError(t, modern.Delete(t.Context(), "a", metav1.DeleteOptions{}))
 	_, err = core.Get(t.Context(), "a", metav1.GetOptions{})

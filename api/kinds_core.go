@@ -17,7 +17,7 @@ func coreKinds() []Kind {
 	return in(v1.SchemeGroupVersion,
 		Kind{Kind: "ComponentStatus", ShortNames: names("cs"), ClusterScoped: true},
 		Kind{Kind: "ConfigMap", ShortNames: names("cm"), Validation: validation.ConfigMaps()},
-		Kind{Kind: "Endpoints", CreatesOnUpdate: true, ShortNames: names("ep"), Warnings: warnings.Endpoints()},
+		Kind{Kind: "Endpoints", CreatesOnUpdate: true, ShortNames: names("ep"), Strategy: strategy.Endpoints(), Warnings: warnings.Endpoints()},
 		Kind{Kind: "Event", CreatesOnUpdate: true, ShortNames: names("ev"), Validation: validation.Events(), Fields: eventFields()},
 		Kind{
 			Kind: "LimitRange", CreatesOnUpdate: true, ShortNames: names("limits"),
@@ -47,9 +47,9 @@ func coreKinds() []Kind {
 			Strategy: strategy.Pods(), Validation: validation.Pods(), Warnings: warnings.Pods(), Fields: podFields(),
 			subresources: podSubresources(),
 		},
-		Kind{Kind: "PodTemplate", AnswersDeleted: true, Warnings: warnings.PodTemplates()},
+		Kind{Kind: "PodTemplate", AnswersDeleted: true, Strategy: strategy.PodTemplates(), Warnings: warnings.PodTemplates()},
 		Kind{
-			Kind: "ReplicationController", Warnings: warnings.ReplicationControllers(), ShortNames: names("rc"), Categories: inAll(), Generations: true, subresources: controllerScale(),
+			Kind: "ReplicationController", Strategy: strategy.ReplicationControllers(), Warnings: warnings.ReplicationControllers(), ShortNames: names("rc"), Categories: inAll(), Generations: true, subresources: controllerScale(),
 			Fields: selectable{"status.replicas": of(func(rc *v1.ReplicationController) string { return itoa(rc.Status.Replicas) })},
 		},
 		Kind{Kind: "ResourceQuota", AnswersDeleted: true, ShortNames: names("quota"), Validation: validation.ResourceQuotas(), Warnings: warnings.ResourceQuotas()},

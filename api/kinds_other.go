@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
 	"github.com/storagesim/storagesim/api/internal/warnings"
 )
@@ -31,12 +32,12 @@ func networkKinds() []Kind {
 	return append(
 		in(networkingv1.SchemeGroupVersion,
 			Kind{Kind: "IPAddress", ShortNames: names("ip"), ClusterScoped: true},
-			Kind{Kind: "IngressClass", ClusterScoped: true, Generations: true},
+			Kind{Kind: "IngressClass", ClusterScoped: true, Generations: true, Strategy: strategy.IngressClasses()},
 			Kind{Kind: "Ingress", ShortNames: names("ing"), Generations: true, Warnings: warnings.Ingresses()},
-			Kind{Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true, Warnings: warnings.NetworkPolicies()},
+			Kind{Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true, Strategy: strategy.NetworkPolicies(), Warnings: warnings.NetworkPolicies()},
 			Kind{Kind: "ServiceCIDR", ClusterScoped: true},
 		),
-		in(discoveryv1.SchemeGroupVersion, Kind{Kind: "EndpointSlice", Warnings: warnings.EndpointSlices()})...,
+		in(discoveryv1.SchemeGroupVersion, Kind{Kind: "EndpointSlice", Strategy: strategy.EndpointSlices(), Validation: validation.EndpointSlices(), Warnings: warnings.EndpointSlices()})...,
 	)
 }
 
@@ -46,7 +47,7 @@ func policyKinds() []Kind {
 		in(policyv1.SchemeGroupVersion,
 			Kind{
 				Kind: "PodDisruptionBudget", ShortNames: names("pdb"),
-				Generations: true, Conditional: true,
+				Generations: true, Conditional: true, Validation: validation.DisruptionBudgets(),
 			},
 		),
 		in(rbacv1.SchemeGroupVersion,
@@ -63,7 +64,7 @@ func otherKinds() []Kind {
 	return slices.Concat(
 		admissionKinds(),
 		schedulingKinds(),
-		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", Conditional: true, CreatesOnUpdate: true}),
+		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", Conditional: true, CreatesOnUpdate: true, Validation: validation.Leases()}),
 		in(coordinationv1beta1.SchemeGroupVersion, Kind{Kind: "LeaseCandidate", Conditional: true, CreatesOnUpdate: true}),
 		in(nodev1.SchemeGroupVersion,
 			Kind{Kind: "RuntimeClass", ClusterScoped: true, Conditional: true, CreatesOnUpdate: true, Warnings: warnings.RuntimeClasses()},
@@ -106,7 +107,10 @@ func warnUnasked(_, _ runtime.Object) []string {
 func schedulingKinds() []Kind {
 	return slices.Concat(
 		in(schedulingv1.SchemeGroupVersion,
-			Kind{Kind: "PriorityClass", ShortNames: names("pc"), ClusterScoped: true, Generations: true},
+			Kind{
+				Kind: "PriorityClass", ShortNames: names("pc"), ClusterScoped: true, Generations: true,
+				Strategy: strategy.PriorityClasses(), Validation: validation.PriorityClasses(),
+			},
 		),
 		in(schedulingv1beta1.SchemeGroupVersion,
 			Kind{Kind: "PodGroup"},

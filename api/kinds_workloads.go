@@ -41,10 +41,10 @@ func appsKinds() []Kind {
 func workloadKinds() []Kind {
 	return slices.Concat(
 		in(autoscalingv2.SchemeGroupVersion,
-			Kind{Kind: "HorizontalPodAutoscaler", ShortNames: names("hpa"), Categories: inAll(), OtherVersions: names("v1"), Generations: true},
+			Kind{Kind: "HorizontalPodAutoscaler", ShortNames: names("hpa"), Categories: inAll(), OtherVersions: names("v1"), Generations: true, Strategy: strategy.Autoscalers()},
 		),
 		in(batchv1.SchemeGroupVersion,
-			Kind{Kind: "CronJob", ShortNames: names("cj"), Categories: inAll(), Generations: true, Warnings: warnings.CronJobs()},
+			Kind{Kind: "CronJob", ShortNames: names("cj"), Categories: inAll(), Generations: true, Strategy: strategy.CronJobs(), Validation: validation.CronJobs(), Warnings: warnings.CronJobs()},
 			Kind{
 				Kind: "Job", Categories: inAll(), Generations: true,
 				Strategy: strategy.Jobs(), Validation: validation.Jobs(), Warnings: warnings.Jobs(),
@@ -56,7 +56,7 @@ func workloadKinds() []Kind {
 				Kind: "CertificateSigningRequest", ShortNames: names("csr"), ClusterScoped: true,
 				Fields: selectable{"spec.signerName": of(func(csr *certificatesv1.CertificateSigningRequest) string { return csr.Spec.SignerName })},
 			},
-			Kind{Kind: "ClusterTrustBundle", ClusterScoped: true, Conditional: true},
+			Kind{Kind: "ClusterTrustBundle", ClusterScoped: true, Conditional: true, Validation: validation.ClusterTrustBundles()},
 			Kind{Kind: "PodCertificateRequest", Conditional: true},
 		),
 	)

@@ -90,6 +90,11 @@ func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error
 	}
 	r.kind.setDefaults(obj)
 	r.keepSystemFields(old, obj)
+	if service, ok := obj.(*v1.Service); ok && r.sub == "" {
+		if err := s.allocate(r, st, service, old.(*v1.Service)); err != nil {
+			return outcome{}, err
+		}
+	}
 	if errs := s.prepareUpdate(r, old, obj); len(errs) > 0 {
 		return outcome{}, r.invalid(errs)
 	}

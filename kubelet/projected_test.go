@@ -2,12 +2,11 @@ package kubelet_test
 
 import (
 	"io/fs"
+
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/storagesim/storagesim/kubelet"
 )
 
 // projected returns a volume of these sources.
@@ -58,7 +57,7 @@ func TestAPodCopiedFromARealClusterStartsWithATokenThatIsNone(t *testing.T) {
 	w.requireNothingLeft()
 }
 
-func TestSourcesBehindFeatureGatesThatAreOffGiveNoFiles(t *testing.T) {
+func TestCertificatesOfPodsAreFilesThatSayWhatTheyAre(t *testing.T) {
 	w, name := simple(t), "ca"
 	p := w.create(pod("web",
 		projected("ca", v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Name: &name, Path: "ca.pem"}}),
@@ -67,10 +66,8 @@ func TestSourcesBehindFeatureGatesThatAreOffGiveNoFiles(t *testing.T) {
 		}})))
 	w.settle()
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
-	for _, file := range []string{"/ca/ca.pem", "/key/bundle.pem"} {
-		_, err := kubelet.ReadFile(w.node, w.runtime, p, file)
-		require.ErrorIs(t, err, fs.ErrNotExist)
-	}
+	require.Contains(t, w.read(p, "/ca/ca.pem"), "This is no certificate")
+	require.Contains(t, w.read(p, "/key/bundle.pem"), "neither a key nor a certificate")
 }
 
 // Conformance: full/k21_projected and k18b_secret_optional_missing, whose directories have

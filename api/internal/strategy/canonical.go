@@ -64,17 +64,37 @@ func dropDisabledPodFields(spec *v1.PodSpec) {
 	}
 	for _, group := range containers.Groups(spec) {
 		for i := range group.Containers {
-			if lifecycle := group.Containers[i].Lifecycle; lifecycle != nil {
-				lifecycle.StopSignal = nil
-			}
-			dropMountOptions(group.Containers[i].VolumeMounts)
+			dropDisabledContainerFields(&group.Containers[i])
 		}
 	}
 	for i := range spec.EphemeralContainers {
-		if lifecycle := spec.EphemeralContainers[i].Lifecycle; lifecycle != nil {
-			lifecycle.StopSignal = nil
+		dropDisabledContainerFields((*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon))
+	}
+}
+
+// dropDisabledContainerFields drops the signal that stops a container (ContainerStopSignals), the options of bind mounts
+// (VolumeBindMountOptions), and how a probe or hook speaks to it (H2CContainerProbe, GRPCContainerProbeTLS).
+func dropDisabledContainerFields(c *v1.Container) {
+	dropMountOptions(c.VolumeMounts)
+	for _, probe := range containers.Probes(c) {
+		if probe.Probe == nil {
+			continue
 		}
-		dropMountOptions(spec.EphemeralContainers[i].VolumeMounts)
+		if probe.HTTPGet != nil {
+			probe.HTTPGet.Protocol = nil
+		}
+		if probe.GRPC != nil {
+			probe.GRPC.Mode = nil
+		}
+	}
+	if c.Lifecycle == nil {
+		return
+	}
+	c.Lifecycle.StopSignal = nil
+	for _, hook := range []*v1.LifecycleHandler{c.Lifecycle.PostStart, c.Lifecycle.PreStop} {
+		if hook != nil && hook.HTTPGet != nil {
+			hook.HTTPGet.Protocol = nil
+		}
 	}
 }
 
@@ -102,7 +122,6 @@ func dropDisabledVolumeFields(volume *v1.Volume) {
 }
 
 func dropDisabledSourceFields(source *v1.VolumeProjection) {
-	source.ClusterTrustBundle, source.PodCertificate = nil, nil
 	if source.Secret != nil {
 		dropUsers(source.Secret.Items)
 	}
@@ -114,6 +133,12 @@ func dropDisabledSourceFields(source *v1.VolumeProjection) {
 	}
 	if source.ServiceAccountToken != nil {
 		source.ServiceAccountToken.User = nil
+	}
+	if source.ClusterTrustBundle != nil {
+		source.ClusterTrustBundle.User = nil
+	}
+	if source.PodCertificate != nil {
+		source.PodCertificate.User = nil
 	}
 }
 

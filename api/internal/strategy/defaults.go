@@ -120,8 +120,12 @@ func defaultSecret(s *v1.Secret) {
 func defaultService(spec *v1.ServiceSpec) {
 	setDefault(&spec.Type, v1.ServiceTypeClusterIP)
 	setDefault(&spec.SessionAffinity, v1.ServiceAffinityNone)
-	if spec.SessionAffinity == v1.ServiceAffinityNone {
+	switch config := spec.SessionAffinityConfig; {
+	case spec.SessionAffinity == v1.ServiceAffinityNone:
 		spec.SessionAffinityConfig = nil
+	case spec.SessionAffinity == v1.ServiceAffinityClientIP && (config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil):
+		timeout := v1.DefaultClientIPServiceAffinitySeconds
+		spec.SessionAffinityConfig = &v1.SessionAffinityConfig{ClientIP: &v1.ClientIPConfig{TimeoutSeconds: &timeout}}
 	}
 	for i := range spec.Ports {
 		port := &spec.Ports[i]
@@ -130,10 +134,11 @@ func defaultService(spec *v1.ServiceSpec) {
 			port.TargetPort = intstr.FromInt32(port.Port)
 		}
 	}
-	if spec.Type != v1.ServiceTypeExternalName {
+	if spec.Type == v1.ServiceTypeClusterIP || spec.Type == v1.ServiceTypeNodePort || spec.Type == v1.ServiceTypeLoadBalancer {
 		setDefaultPtr(&spec.InternalTrafficPolicy, v1.ServiceInternalTrafficPolicyCluster)
 	}
-	if spec.Type == v1.ServiceTypeNodePort || spec.Type == v1.ServiceTypeLoadBalancer {
+	//nolint:staticcheck // deprecated, and defaulted
+	if spec.Type == v1.ServiceTypeNodePort || spec.Type == v1.ServiceTypeLoadBalancer || spec.Type == v1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0 {
 		setDefault(&spec.ExternalTrafficPolicy, v1.ServiceExternalTrafficPolicyCluster)
 	}
 	if spec.Type == v1.ServiceTypeLoadBalancer {

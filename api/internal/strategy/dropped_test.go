@@ -25,7 +25,7 @@ func TestFieldsOfAPodBehindGatesThatAreOffAreDropped(t *testing.T) {
 		volume(v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{DefaultUser: user, Sources: []v1.VolumeProjection{
 			{Secret: &v1.SecretProjection{Items: items(user)}}, {ConfigMap: &v1.ConfigMapProjection{Items: items(user)}},
 			{DownwardAPI: &v1.DownwardAPIProjection{Items: files(user)}}, {ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "t", User: user}},
-			{}, {},
+			{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{User: user}}, {PodCertificate: &v1.PodCertificateProjection{User: user}},
 		}}})
 		lifecycle := func() *v1.Lifecycle { return &v1.Lifecycle{StopSignal: stop} }
 		mounts := func() []v1.VolumeMount { return []v1.VolumeMount{{Name: "m", BindMountOptions: options}} }
@@ -37,11 +37,14 @@ func TestFieldsOfAPodBehindGatesThatAreOffAreDropped(t *testing.T) {
 	}
 	given := pod(&user, &mode, &stop, []string{"noexec"}, func(p *v1.Pod) {
 		p.Spec.SchedulingGroup, p.Spec.EvictionResponders = &v1.PodSchedulingGroup{}, []v1.EvictionResponder{{}}
-		sources := p.Spec.Volumes[4].Projected.Sources
-		sources[4].ClusterTrustBundle, sources[5].PodCertificate = &v1.ClusterTrustBundleProjection{}, &v1.PodCertificateProjection{}
+		for i := range p.Spec.Containers {
+			p.Spec.Containers[i].LivenessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Protocol: new(v1.HTTPProtocol)}}}
+		}
 	})
 	Pods().Create(given, metav1.Now())
-	require.Equal(t, pod(nil, nil, nil, nil, func(*v1.Pod) {}).Spec, given.Spec)
+	require.Equal(t, pod(nil, nil, nil, nil, func(p *v1.Pod) {
+		p.Spec.Containers[0].LivenessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{}}}
+	}).Spec, given.Spec)
 }
 
 // CSIVolumeHealth is off, too.

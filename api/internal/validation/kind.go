@@ -29,7 +29,6 @@ type Names int
 const (
 	DNSSubdomain Names = iota // lower case, with dots
 	DNSLabel                  // lower case, without dots
-	DNS1035Label              // a DNSLabel that begins with a letter
 	PathSegment               // whatever can be part of a URL's path
 )
 
@@ -37,8 +36,6 @@ func (n Names) rule() nameRule {
 	switch n {
 	case DNSLabel:
 		return dnsLabel
-	case DNS1035Label:
-		return dns1035Label
 	case PathSegment:
 		return pathSegment
 	}

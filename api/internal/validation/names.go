@@ -17,7 +17,6 @@ type nameRule struct {
 var (
 	dnsSubdomain = nameRule{isSubdomain, apivalidation.NameIsDNSSubdomain}
 	dnsLabel     = nameRule{isLabel, apivalidation.NameIsDNSLabel}
-	dns1035Label = nameRule{isLabel1035, apivalidation.NameIsDNS1035Label}
 	pathSegment  = nameRule{isSubdomain, validatePathSegmentName}
 )
 
@@ -30,9 +29,6 @@ func isAlnum(c byte) bool { return isLowerAlnum(c) || c >= 'A' && c <= 'Z' }
 
 // isLabel reports whether s is a DNS label (RFC 1123).
 func isLabel(s string) bool { return len(s) <= 63 && isSubdomainPart(s) }
-
-// isLabel1035 reports whether s is a DNS label that starts with a letter (RFC 1035).
-func isLabel1035(s string) bool { return isLabel(s) && (s[0] < '0' || s[0] > '9') }
 
 func isSubdomainPart(s string) bool {
 	if s == "" || !isLowerAlnum(s[0]) || !isLowerAlnum(s[len(s)-1]) {

@@ -129,21 +129,15 @@ func (p *problems) nodeUpdate(n, old *v1.Node) {
 	if len(old.Spec.PodCIDRs) > 0 && !slices.Equal(n.Spec.PodCIDRs, old.Spec.PodCIDRs) {
 		p.forbidden(specPath.Child("podCIDRs"), "node updates may not change podCIDR except from \"\" to valid")
 	}
-	if old.Spec.ProviderID != "" && n.Spec.ProviderID != old.Spec.ProviderID {
-		p.forbidden(specPath.Child("providerID"), "node updates may not change providerID except from \"\" to valid")
+	switch {
+	case old.Spec.ProviderID == "" || n.Spec.ProviderID == old.Spec.ProviderID:
+	case n.Spec.ProviderID == "":
+		p.invalid(specPath.Child("providerID"), nil, "field cannot be cleared once set")
+	default:
+		p.invalid(specPath.Child("providerID"), nil, "field cannot be modified once set")
 	}
 	p.taints(n.Spec.Taints, metadataPath.Child("taints"))
 	if n.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID {
 		p.forbidden(specPath.Child("externalID"), "may not be updated")
 	}
-}
-
-// event validates an event: it stands in the namespace of what it is about.
-// Upstream: core/validation legacyValidateEvent, v1.36.
-func (p *problems) event(e *v1.Event) {
-	ns := e.InvolvedObject.Namespace
-	if ns == e.Namespace || ns == "" && e.Namespace == v1.NamespaceDefault {
-		return
-	}
-	p.invalid(field.NewPath("involvedObject", "namespace"), ns, "does not match event.namespace")
 }

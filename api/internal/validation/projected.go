@@ -88,6 +88,18 @@ func (p *problems) projected(v *v1.ProjectedVolumeSource, at *field.Path) {
 			n++
 			p.projectedToken(s, path.Child("serviceAccountToken"), at)
 		}
+		if s := source.ClusterTrustBundle; s != nil {
+			n++
+			p.projectedBundle(s, path.Child("clusterTrustBundle"))
+			if slices.Contains(paths, s.Path) {
+				p.invalid(at, s.Path, "conflicting duplicate paths")
+			}
+			paths = append(paths, s.Path)
+		}
+		if s := source.PodCertificate; s != nil {
+			n++
+			p.projectedCertificate(s, path.Child("podCertificate"), func(file string) { conflict(file, file) })
+		}
 		if n > 1 {
 			p.forbidden(path, "may not specify more than 1 volume type per source")
 		}

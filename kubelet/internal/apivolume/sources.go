@@ -50,7 +50,7 @@ func projectedSources(vs *v1.VolumeSource) []source {
 		return nil
 	}
 	mode := modeOf(vs.Projected.DefaultMode)
-	list := []source{} // what is behind feature gates that are off is no source: the API server has dropped it
+	list := []source{}
 	for i := range vs.Projected.Sources {
 		switch p := &vs.Projected.Sources[i]; {
 		case p.ConfigMap != nil:
@@ -60,7 +60,12 @@ func projectedSources(vs *v1.VolumeSource) []source {
 		case p.DownwardAPI != nil:
 			list = append(list, downwardAPI(p.DownwardAPI.Items, mode))
 		case p.ServiceAccountToken != nil:
-			list = append(list, serviceAccountToken(p.ServiceAccountToken.Path, mode))
+			list = append(list, issued(mode, fakeFile{p.ServiceAccountToken.Path, fakeToken}))
+		case p.ClusterTrustBundle != nil:
+			list = append(list, issued(mode, fakeFile{p.ClusterTrustBundle.Path, fakeRootCA}))
+		case p.PodCertificate != nil:
+			list = append(list, issued(mode, fakeFile{p.PodCertificate.CredentialBundlePath, fakeCertificate},
+				fakeFile{p.PodCertificate.KeyPath, fakeCertificate}, fakeFile{p.PodCertificate.CertificateChainPath, fakeCertificate}))
 		}
 	}
 	return list

@@ -13,19 +13,27 @@ const (
 	rootCAConfigMap = "kube-root-ca.crt"
 	fakeToken       = "this-is-not-a-token.storagesim-signs-none"
 	fakeRootCA      = "# This is no certificate: storagesim has no certificate authority.\n"
+	fakeCertificate = "# This is neither a key nor a certificate: storagesim has no signers.\n"
 )
 
-// serviceAccountToken returns a file whose text says that it is not a token, for any audience and
-// expiration. With an fsGroup its mode is one to which the group's rights
-// are added.
+// fakeFile is a file that a real cluster issues, and its text here.
+type fakeFile struct{ path, text string }
+
+// issued returns files whose texts say that they are no tokens and no certificates, for any audience, signer and expiration. One
+// without a path is left out. With an fsGroup their mode is one to which the group's rights are added.
 //
-// Upstream: projected.go collectData, v1.36.
-func serviceAccountToken(path string, mode int32) source {
+// Upstream: projected.go collectData, v1.37.
+func issued(mode int32, files ...fakeFile) source {
 	return source{collect: func(_ volume.VolumeHost, pod *v1.Pod) (map[string]FileProjection, error) {
-		file := FileProjection{[]byte(fakeToken), mode}
 		if sc := pod.Spec.SecurityContext; sc != nil && sc.FSGroup != nil {
-			file.Mode = 0o600
+			mode = 0o600
 		}
-		return map[string]FileProjection{path: file}, nil
+		list := map[string]FileProjection{}
+		for _, f := range files {
+			if f.path != "" {
+				list[f.path] = FileProjection{[]byte(f.text), mode}
+			}
+		}
+		return list, nil
 	}}
 }

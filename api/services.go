@@ -1,0 +1,289 @@
+package api
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
+)
+
+// Services get an address each, and ports of nodes, from the ranges that kubeadm gives a cluster: 10.96.0.0/12 and 30000-32767. Nothing
+// listens there. Which of them depends on the name, so that it is the same in each run.
+
+// The range of addresses that are given out: the first 256 are for those that clients choose.
+const (
+	firstAddress = 10<<24 | 96<<16 | 256
+	addresses    = 1<<20 - 257
+)
+
+// The range of ports of nodes.
+const (
+	firstNodePort = 30000
+	nodePorts     = 2768
+)
+
+// allocate gives a service the addresses and ports that it needs and does not have. old is the service that it replaces, nil if it is new.
+// Upstream: registry/core/service/storage REST.beginCreate, beginUpdate and Allocators.initIPFamilyFields, v1.37.
+func (s *Server) allocate(r *request, st *store, service, old *v1.Service) error {
+	spec := &service.Spec
+	if old != nil {
+		keepAllocated(spec, &old.Spec)
+	}
+	pairAddresses(spec, old)
+	if spec.Type == v1.ServiceTypeExternalName {
+		return nil
+	}
+	if errs := families(spec, old); len(errs) > 0 {
+		return r.invalid(errs)
+	}
+	taken := s.takenBy(st, old)
+	if spec.ClusterIP == "" && len(spec.ClusterIPs) == 0 {
+		for range spec.IPFamilies {
+			spec.ClusterIPs = append(spec.ClusterIPs, s.address(key(service), taken.addresses))
+		}
+		if len(spec.ClusterIPs) > 0 {
+			spec.ClusterIP = spec.ClusterIPs[0]
+		}
+		return s.allocatePorts(r, service, taken.ports)
+	}
+	before := []string(nil)
+	if old != nil {
+		before = old.Spec.ClusterIPs
+	}
+	for _, ip := range spec.ClusterIPs {
+		if ip != v1.ClusterIPNone && taken.addresses[ip] && !slices.Contains(before, ip) {
+			return r.invalid(field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs"), spec.ClusterIPs,
+				fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", ip))})
+		}
+	}
+	return s.allocatePorts(r, service, taken.ports)
+}
+
+// keepAllocated fills in what the service has already, where the client left it out, and takes away what its type does not need any more.
+// Upstream: registry/core/service patchAllocatedValues and dropTypeDependentFields, v1.37.
+func keepAllocated(spec, old *v1.ServiceSpec) {
+	needsIP := func(s *v1.ServiceSpec) bool { return s.Type != v1.ServiceTypeExternalName }
+	switch {
+	case needsIP(old) && needsIP(spec):
+		if spec.ClusterIP == "" {
+			spec.ClusterIP = old.ClusterIP
+		}
+		if len(spec.ClusterIPs) == 0 {
+			spec.ClusterIPs = slices.Clone(old.ClusterIPs)
+		}
+	case needsIP(old):
+		if slices.Equal(spec.ClusterIPs, old.ClusterIPs) {
+			spec.ClusterIP, spec.ClusterIPs = "", nil
+		}
+		if slices.Equal(spec.IPFamilies, old.IPFamilies) {
+			spec.IPFamilies = nil
+		}
+		if spec.IPFamilyPolicy != nil && old.IPFamilyPolicy != nil && *spec.IPFamilyPolicy == *old.IPFamilyPolicy {
+			spec.IPFamilyPolicy = nil
+		}
+	}
+	byName := map[string]int32{}
+	for _, port := range old.Ports {
+		byName[port.Name] = port.NodePort
+	}
+	for i := range spec.Ports {
+		port := &spec.Ports[i]
+		switch {
+		case needsNodePort(old) && needsNodePort(spec) && port.NodePort == 0:
+			port.NodePort = byName[port.Name]
+		case needsNodePort(old) && !needsNodePort(spec) && port.NodePort == byName[port.Name]:
+			port.NodePort = 0
+		}
+	}
+	balances := func(s *v1.ServiceSpec) bool { return s.Type == v1.ServiceTypeLoadBalancer }
+	if balances(old) && !balances(spec) {
+		spec.AllocateLoadBalancerNodePorts, spec.LoadBalancerClass = nil, nil
+	}
+	if reachable(old) && !reachable(spec) && spec.ExternalTrafficPolicy == old.ExternalTrafficPolicy {
+		spec.ExternalTrafficPolicy = ""
+	}
+	if !balances(spec) || spec.ExternalTrafficPolicy != v1.ServiceExternalTrafficPolicyLocal {
+		if spec.HealthCheckNodePort == old.HealthCheckNodePort {
+			spec.HealthCheckNodePort = 0
+		}
+	} else if spec.HealthCheckNodePort == 0 {
+		spec.HealthCheckNodePort = old.HealthCheckNodePort
+	}
+}
+
+func needsNodePort(spec *v1.ServiceSpec) bool {
+	return spec.Type == v1.ServiceTypeNodePort ||
+		spec.Type == v1.ServiceTypeLoadBalancer && (spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts)
+}
+
+// reachable reports whether a service can be reached from outside of the cluster.
+func reachable(spec *v1.ServiceSpec) bool {
+	//nolint:staticcheck // deprecated, and read
+	return spec.Type == v1.ServiceTypeLoadBalancer || spec.Type == v1.ServiceTypeNodePort || spec.Type == v1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0
+}
+
+// pairAddresses gives a service that names one address only, as old clients do, the list of its addresses.
+// Upstream: registry/core/service/storage normalizeClusterIPs, v1.37.
+func pairAddresses(spec *v1.ServiceSpec, old *v1.Service) {
+	if old == nil {
+		if spec.ClusterIP != "" && len(spec.ClusterIPs) == 0 {
+			spec.ClusterIPs = []string{spec.ClusterIP}
+		}
+		return
+	}
+	if spec.ClusterIP == old.Spec.ClusterIP || !slices.Equal(spec.ClusterIPs, old.Spec.ClusterIPs) {
+		return
+	}
+	spec.ClusterIPs = nil
+	if spec.ClusterIP != "" {
+		spec.ClusterIPs = []string{spec.ClusterIP}
+	}
+}
+
+// families completes which families of addresses a service has. The cluster has IPv4 only.
+// Upstream: registry/core/service/storage Allocators.initIPFamilyFields, v1.37.
+func families(spec *v1.ServiceSpec, old *v1.Service) (errs field.ErrorList) {
+	bare := spec.ClusterIP == v1.ClusterIPNone && len(spec.Selector) == 0
+	if spec.IPFamilyPolicy == nil {
+		policy := v1.IPFamilyPolicySingleStack
+		switch {
+		case old != nil && old.Spec.IPFamilyPolicy != nil:
+			policy = *old.Spec.IPFamilyPolicy
+		case bare:
+			policy = v1.IPFamilyPolicyRequireDualStack
+		}
+		spec.IPFamilyPolicy = &policy
+	}
+	policyAt := field.NewPath("spec", "ipFamilyPolicy")
+	if *spec.IPFamilyPolicy == v1.IPFamilyPolicySingleStack {
+		const both = "must be 'RequireDualStack' or 'PreferDualStack' when multiple "
+		if len(spec.ClusterIPs) == 2 {
+			errs = append(errs, field.Invalid(policyAt, spec.IPFamilyPolicy, both+"cluster IPs are specified"))
+		}
+		if len(spec.IPFamilies) == 2 {
+			errs = append(errs, field.Invalid(policyAt, spec.IPFamilyPolicy, both+"IP families are specified"))
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	if bare {
+		if len(spec.IPFamilies) == 0 {
+			spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol}
+		}
+		if len(spec.IPFamilies) == 1 && *spec.IPFamilyPolicy != v1.IPFamilyPolicySingleStack {
+			other := v1.IPv6Protocol
+			if spec.IPFamilies[0] == other {
+				other = v1.IPv4Protocol
+			}
+			spec.IPFamilies = append(spec.IPFamilies, other)
+		}
+		return nil
+	}
+	for i, ip := range spec.ClusterIPs {
+		if i >= len(spec.IPFamilies) && ip != v1.ClusterIPNone && netutils.IsIPv6String(ip) {
+			return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs").Index(i), spec.ClusterIPs, "IPv6 is not configured on this cluster")}
+		}
+	}
+	if *spec.IPFamilyPolicy == v1.IPFamilyPolicyRequireDualStack {
+		errs = append(errs, field.Invalid(policyAt, spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services"))
+	}
+	for i, family := range spec.IPFamilies {
+		if family == v1.IPv6Protocol {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "ipFamilies").Index(i), family, "not configured on this cluster"))
+		}
+	}
+	if len(spec.IPFamilies) == 0 {
+		spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol}
+	}
+	return errs
+}
+
+// taken holds the addresses and ports that services have.
+type taken struct {
+	addresses map[string]bool
+	ports     map[int32]bool
+}
+
+// takenBy returns what all services but one have.
+func (s *Server) takenBy(st *store, but *v1.Service) taken {
+	t := taken{map[string]bool{}, map[int32]bool{}}
+	for _, obj := range st.items {
+		service, ok := obj.(*v1.Service)
+		if !ok || service == but {
+			continue
+		}
+		for _, ip := range service.Spec.ClusterIPs {
+			t.addresses[ip] = true
+		}
+		for _, port := range service.Spec.Ports {
+			if port.NodePort != 0 {
+				t.ports[port.NodePort] = true
+			}
+		}
+		if port := service.Spec.HealthCheckNodePort; port != 0 {
+			t.ports[port] = true
+		}
+	}
+	return t
+}
+
+// address returns an address that no service has. Its place in the range comes from the name; if that is taken, it is the next free one.
+func (s *Server) address(name string, used map[string]bool) string {
+	sum := s.digest(0, "address", name)
+	for i := binary.BigEndian.Uint32(sum[:]); ; i++ {
+		n := firstAddress + i%addresses
+		if ip := fmt.Sprintf("%d.%d.%d.%d", n>>24, n>>16&255, n>>8&255, n&255); !used[ip] {
+			used[ip] = true
+			return ip
+		}
+	}
+}
+
+// allocatePorts gives each port of a service that needs one a port of the nodes.
+func (s *Server) allocatePorts(r *request, service *v1.Service, used map[int32]bool) error {
+	spec := &service.Spec
+	if !needsNodePort(spec) && (spec.Type != v1.ServiceTypeLoadBalancer || spec.ExternalTrafficPolicy != v1.ServiceExternalTrafficPolicyLocal) {
+		return nil
+	}
+	own := maps.Clone(used)
+	for i := range spec.Ports {
+		if port := spec.Ports[i].NodePort; port != 0 {
+			at := field.NewPath("spec", "ports").Index(i).Child("nodePort")
+			switch {
+			case port < firstNodePort || port >= firstNodePort+nodePorts:
+				return r.invalid(field.ErrorList{field.Invalid(at, port, "provided port is not in the valid range. The range of valid ports is 30000-32767")})
+			case used[port]:
+				return r.invalid(field.ErrorList{field.Invalid(at, port, "provided port is already allocated")})
+			}
+			own[port] = true
+		}
+	}
+	next := func(name string) (int32, error) {
+		sum := s.digest(0, "nodePort", key(service), name)
+		start := binary.BigEndian.Uint32(sum[:])
+		for i := range uint32(nodePorts) {
+			if port := int32(firstNodePort + (start+i)%nodePorts); !own[port] {
+				own[port] = true
+				return port, nil
+			}
+		}
+		return 0, internalError("failed to allocate a nodePort: range is full")
+	}
+	var err error
+	for i := range spec.Ports {
+		if port := &spec.Ports[i]; port.NodePort == 0 && needsNodePort(spec) {
+			if port.NodePort, err = next(fmt.Sprint(port.Name, port.Port, port.Protocol)); err != nil {
+				return err
+			}
+		}
+	}
+	if spec.Type == v1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == v1.ServiceExternalTrafficPolicyLocal && spec.HealthCheckNodePort == 0 {
+		spec.HealthCheckNodePort, err = next("healthCheck")
+	}
+	return err
+}
