@@ -26,6 +26,9 @@ func (s *Server) delete(r *request, opts metav1.DeleteOptions) (runtime.Object, 
 		if !ok {
 			return outcome{}, r.notFound()
 		}
+		if unsafely := opts.IgnoreStoreReadErrorWithClusterBreakingPotential; unsafely != nil && *unsafely {
+			return outcome{}, r.readable()
+		}
 		if ns, ok := old.(*v1.Namespace); ok {
 			return s.deleteNamespace(r, st, ns, opts)
 		}
@@ -40,6 +43,13 @@ func (s *Server) delete(r *request, opts metav1.DeleteOptions) (runtime.Object, 
 	status := success()
 	status.Details = &metav1.StatusDetails{Name: out.last.GetName(), Group: r.kind.gvr.Group, Kind: r.kind.gvr.Resource, UID: out.last.GetUID()}
 	return status, nil
+}
+
+// readable returns the conflict of a deletion that is for objects which cannot be read: there are none here.
+// Upstream: apiserver registry/generic/registry corruptObjectDeleter.Delete, v1.37.
+func (r *request) readable() error {
+	return r.conflict(fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
+		"unsafe deletion is not allowed because the object is decodable from storage", r.storageKey()))
 }
 
 // success returns the answer to a request that has no object to answer with.
@@ -200,7 +210,6 @@ func (r *request) checkPreconditions(old object, p *metav1.Preconditions) error 
 // checkDeleteOptions refuses options that are not valid, before the object is looked up.
 // Upstream: endpoints/handlers DeleteResource, v1.36.
 func (r *request) checkDeleteOptions(opts metav1.DeleteOptions) error {
-	opts.IgnoreStoreReadErrorWithClusterBreakingPotential = nil // behind a feature gate
 	if errs := metavalidation.ValidateDeleteOptions(&opts); len(errs) > 0 {
 		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", errs)
 	}

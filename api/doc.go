@@ -114,16 +114,16 @@
 //   - Privileged containers are allowed, as on clusters that kubeadm or kind made. A real
 //     server that was started without --allow-privileged=true refuses them with 422:
 //     see [Server.DenyPrivileged].
-//   - Of a Job the policies for failures and successes are not validated; of a Service only
-//     the metadata are. The statuses of Jobs, Services, Deployments, ReplicaSets and
+//   - Of a Job the policies for failures and successes are not validated, nor the Jobs of a CronJob
+//     but for their pods. Services get addresses of 10.96.0.0/12 whatever clients choose, and IPv4 only. The statuses of Jobs, Services, Deployments, ReplicaSets and
 //     DaemonSets, and kinds that neither the storage plane nor workloads use, are taken as
 //     they are, but for their metadata.
 //   - Of a pod's annotations the deprecated ones for seccomp and AppArmor profiles are not
 //     validated, nor copied into fields. The health of devices in a container's status
 //     (allocatedResourcesStatus) is not checked against the pod's resource claims.
-//   - A refusal that quotes a whole field does so with the names of the API; release
-//     1.36 quotes its internal types. A patch whose outcome is no object of the kind is
-//     quoted itself, where upstream quotes the outcome.
+//   - A refusal that quotes a whole field does so with the names of the API, but for pods and
+//     templates of pods that change; upstream quotes its internal types. A patch whose outcome is no
+//     object of the kind is quoted itself, where upstream quotes the outcome.
 //   - Events that say the same are counted, but those that merely resemble each
 //     other are not combined, and there is no rate limit.
 //   - A quantity with an exponent beyond 999 or more than 1000 characters is refused

@@ -52,8 +52,8 @@ type Kind struct {
 	// NoStatus: there is no subresource status. Otherwise there is one if the objects have
 	// a field of that name.
 	NoStatus bool
-	// Generations: metadata.generation counts the changes of the spec.
-	Generations bool
+	// Generations: metadata.generation counts the changes of the spec. AnnotationsCount: those of annotations as well.
+	Generations, AnnotationsCount bool
 	// Conditional: an update must say which version it is based on.
 	Conditional bool
 	// CreatesOnUpdate: an update of an object that is not there creates it.

@@ -211,3 +211,8 @@ func TestWhatANodeIsCanBeSaidOnce(t *testing.T) {
 	_, err = written(t, server, "update", strings.Replace(node, "providerID: x", "", 1))
 	assert.ErrorContains(t, err, "spec.providerID: Invalid value: null: field cannot be cleared once set")
 }
+
+// replaced returns a text with some parts replaced.
+func replaced(text string, pairs ...string) string {
+	return strings.NewReplacer(pairs...).Replace(text)
+}

@@ -23,7 +23,7 @@ func appsKinds() []Kind {
 			Strategy: strategy.DaemonSets(), Validation: validation.DaemonSets(), Warnings: warnings.DaemonSets(),
 		},
 		Kind{
-			Kind: "Deployment", ShortNames: names("deploy"), Categories: inAll(), Generations: true,
+			Kind: "Deployment", ShortNames: names("deploy"), Categories: inAll(), Generations: true, AnnotationsCount: true,
 			Strategy: strategy.Deployments(), Validation: validation.Deployments(), Warnings: warnings.Deployments(), subresources: deploymentScale(),
 		},
 		Kind{

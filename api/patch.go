@@ -222,6 +222,9 @@ func (r *request) encode(obj object) ([]byte, error) {
 // decode decodes an object that was patched. The patch may leave its kind out, but not
 // name another.
 func (r *request) decode(data []byte, strict []error) (object, error) {
+	if err := r.decodesAsOther(data); err != nil {
+		return nil, err
+	}
 	obj := r.kind.newObject()
 	more, err := kjson.UnmarshalStrict(data, obj)
 	if err != nil {
@@ -242,6 +245,27 @@ func (r *request) decode(data []byte, strict []error) (object, error) {
 		return nil, r.otherKind(gvk)
 	}
 	return obj, nil
+}
+
+// decodesAsOther returns the error of decoding an object that a patch has made one of another kind: that comes before the refusal of the kind.
+func (r *request) decodesAsOther(data []byte) error {
+	if r.kind.scheme == nil {
+		return nil
+	}
+	var named metav1.TypeMeta
+	if kjson.UnmarshalCaseSensitivePreserveInts(data, &named) != nil {
+		return nil
+	}
+	gvk := named.GroupVersionKind()
+	if gvk == r.kind.gvk || !r.kind.scheme.Recognizes(gvk) {
+		return nil
+	}
+	other, err := r.kind.scheme.New(gvk)
+	if err != nil {
+		return err
+	}
+	_, err = kjson.UnmarshalStrict(data, other)
+	return err
 }
 
 // orWarn returns an error of the strict errors of a patch if the client wants that, and else warns of each.

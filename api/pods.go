@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,8 +57,13 @@ func validateBinding(b *v1.Binding) field.ErrorList {
 	if b.Target.Kind != "" && b.Target.Kind != "Node" {
 		errs = append(errs, field.NotSupported(target.Child("kind"), b.Target.Kind, []string{"Node", "<empty>"}))
 	}
-	if b.Target.Name == "" {
+	switch {
+	case b.Target.Name == "":
 		errs = append(errs, field.Required(target.Child("name"), ""))
+	case b.Target.Kind == "" || b.Target.Kind == "Node":
+		for _, text := range apivalidation.NameIsDNSSubdomain(b.Target.Name, false) {
+			errs = append(errs, field.Invalid(target.Child("name"), b.Target.Name, text))
+		}
 	}
 	return errs
 }

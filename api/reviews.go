@@ -11,6 +11,9 @@ import (
 // user is the user of every client. It may do everything.
 var user = authenticationv1.UserInfo{Username: "kubernetes-admin", Groups: []string{"system:masters", "system:authenticated"}}
 
+// User returns the user of every client.
+func User() authenticationv1.UserInfo { return user }
+
 // reviews are the kinds that are never stored: a client sends a question and gets it back
 // with the answer. Every client may do everything.
 var reviews = map[schema.GroupVersionResource]func(obj runtime.Object){
@@ -34,7 +37,11 @@ var reviews = map[schema.GroupVersionResource]func(obj runtime.Object){
 		obj.(*authenticationv1.SelfSubjectReview).Status.UserInfo = user
 	},
 	authenticationv1.SchemeGroupVersion.WithResource("tokenreviews"): func(obj runtime.Object) {
-		obj.(*authenticationv1.TokenReview).Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: user}
+		review := obj.(*authenticationv1.TokenReview)
+		review.Status = authenticationv1.TokenReviewStatus{Error: "invalid bearer token"}
+		if isToken(review.Spec.Token) {
+			review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: user}
+		}
 	},
 }
 

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -222,6 +224,16 @@ func (s *Server) requestToken(r *request, in runtime.Object) (runtime.Object, er
 	out.Spec.ExpirationSeconds = &life
 	ends := metav1.NewTime(s.now().Add(time.Duration(life) * time.Second))
 	sum := s.digest(uint64(ends.Unix()), "token", string(account.GetUID()))
-	out.Status = authenticationv1.TokenRequestStatus{Token: fmt.Sprintf("storagesim.%x", sum), ExpirationTimestamp: ends}
+	out.Status = authenticationv1.TokenRequestStatus{Token: tokenPrefix + hex.EncodeToString(sum[:]), ExpirationTimestamp: ends}
 	return out, nil
+}
+
+// tokenPrefix begins the tokens of service accounts; the rest is a digest.
+const tokenPrefix = "storagesim."
+
+// isToken reports whether a text has the form of a token of a service account. It is not kept which of them were given out.
+func isToken(text string) bool {
+	digest, ok := strings.CutPrefix(text, tokenPrefix)
+	sum, err := hex.DecodeString(digest)
+	return ok && err == nil && len(sum) == sha256.Size
 }

@@ -294,7 +294,7 @@ func (r *request) countGeneration(old, obj object) {
 		}
 		return
 	}
-	if r.kind.Generations && r.kind.spec >= 0 && !sameField(r.kind.spec, obj, old) {
+	if r.kind.Generations && r.kind.spec >= 0 && (!sameField(r.kind.spec, obj, old) || r.kind.AnnotationsCount && !maps.Equal(old.GetAnnotations(), obj.GetAnnotations())) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
 }

@@ -6,14 +6,18 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagesim/storagesim/api"
 )
 
 // Nodes is the way to what runs on the nodes, where an API server asks kubelets. Errors
@@ -53,6 +57,9 @@ func (t *target) podSubresource() func(*call) error {
 
 // cannotConnect refuses what would need a process or a network behind a container.
 func (c *call) cannotConnect() error {
+	if err := c.findNode(); err != nil {
+		return err
+	}
 	return statusError(http.StatusNotImplemented, metav1.StatusReasonMethodNotAllowed,
 		fmt.Sprintf("pods/%s is not possible here: containers have no network, and their own standard input and output cannot be connected; use logs and exec", c.t.sub))
 }
@@ -61,9 +68,74 @@ func (c *call) pod() types.NamespacedName {
 	return types.NamespacedName{Namespace: c.t.namespace, Name: c.t.name}
 }
 
+// findNode finds the pod of a request, its container and its node, as a server does before it asks the node.
+// Upstream: pkg/registry/core/pod strategy.go LogLocation, streamLocation, PortForwardLocation and ResourceLocation, v1.37; also for the
+// refusal of a node that is not there, which is worded as that of a pod.
+func (c *call) findNode() error {
+	get := func(resource, namespace, name string) (runtime.Object, error) {
+		return c.h.server.Do(c.r.Context(), api.Request{
+			Actor: actorOf(c.r), Verb: "get", Resource: corev1.SchemeGroupVersion.WithResource(resource), Namespace: namespace, Name: name, Shared: true,
+		})
+	}
+	obj, err := get("pods", c.t.namespace, c.t.name)
+	if err != nil {
+		return err
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return unknownPath()
+	}
+	switch c.t.sub {
+	case "proxy":
+		if pod.Status.PodIP == "" {
+			return badRequest("address not allowed")
+		}
+		return nil
+	case "log", "exec", "attach":
+		if err := namesContainer(pod, c.r.URL.Query().Get("container")); err != nil {
+			return err
+		}
+	}
+	if pod.Spec.NodeName == "" {
+		if c.t.sub == "log" {
+			return nil
+		}
+		return badRequest("pod %s does not have a host assigned", pod.Name)
+	}
+	if _, err := get("nodes", "", pod.Spec.NodeName); apierrors.IsNotFound(err) {
+		return apierrors.NewNotFound(podResource.GroupResource(), pod.Spec.NodeName)
+	}
+	return err
+}
+
+// namesContainer refuses a name that no container of the pod has, and no name where there are several.
+// Upstream: pkg/registry/core/pod validateContainer, v1.37.
+func namesContainer(pod *corev1.Pod, name string) error {
+	var names []string
+	for _, c := range pod.Spec.InitContainers {
+		names = append(names, c.Name)
+	}
+	for _, c := range pod.Spec.Containers {
+		names = append(names, c.Name)
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		names = append(names, c.Name)
+	}
+	switch {
+	case name == "" && len(pod.Spec.Containers) == 1, slices.Contains(names, name):
+		return nil
+	case name != "":
+		return badRequest("container %s is not valid for pod %s", name, pod.Name)
+	}
+	return badRequest("a container name must be specified for pod %s, choose one of: %s", pod.Name, names)
+}
+
 // reachNodes refuses what needs the nodes where there is no way to them.
 func (c *call) reachNodes() error {
 	if c.h.nodes == nil {
+		if err := c.findNode(); err != nil {
+			return err
+		}
 		return statusError(http.StatusNotImplemented, metav1.StatusReasonMethodNotAllowed,
 			fmt.Sprintf("pods/%s is served by storagesim serve; in the same process use Cluster.Logs and Cluster.Exec", c.t.sub))
 	}

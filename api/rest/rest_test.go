@@ -380,3 +380,46 @@ func TestLongWarningsAreCut(t *testing.T) {
 	assert.Greater(t, length, 4000)
 	assert.Less(t, length, 4096+512)
 }
+
+func TestAServerWithoutNodesFindsThePodFirst(t *testing.T) {
+	server := api.NewServer(api.Config{})
+	h := handler(server)
+	do := func(method, path, body string) (int, string) {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		var answer struct{ Message string }
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &answer), w.Body.String())
+		return w.Code, answer.Message
+	}
+	const pods = "/api/v1/namespaces/default/pods"
+	create := func(name, node, more string) {
+		code, _ := do("POST", pods, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"`+name+`"},"spec":{"nodeName":"`+node+`","containers":[{"name":"c","image":"i"}`+more+`]}}`)
+		require.Equal(t, 201, code)
+	}
+	create("a", "gone", "")
+	create("b", "", "")
+	create("two", "there", `,{"name":"d","image":"i"}`)
+	code, _ := do("POST", "/api/v1/nodes", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"there"}}`)
+	require.Equal(t, 201, code)
+	for _, tt := range []struct {
+		method, path string
+		code         int
+		want         string
+	}{
+		{"GET", "/none/log", 404, `pods "none" not found`},
+		{"GET", "/a/log", 404, `pods "gone" not found`},
+		{"GET", "/a/log?container=x", 400, "container x is not valid for pod a"},
+		{"GET", "/two/log", 400, "a container name must be specified for pod two, choose one of: [c d]"},
+		{"GET", "/two/log?container=d", 501, "pods/log is served by storagesim serve; in the same process use Cluster.Logs and Cluster.Exec"},
+		{"POST", "/a/exec?command=ls", 404, `pods "gone" not found`},
+		{"POST", "/b/exec?command=ls", 400, "pod b does not have a host assigned"},
+		{"POST", "/a/portforward?ports=80", 404, `pods "gone" not found`},
+		{"GET", "/a/proxy/", 400, "address not allowed"},
+	} {
+		code, text := do(tt.method, pods+tt.path, "")
+		assert.Equal(t, tt.code, code, tt.path)
+		assert.Equal(t, tt.want, text, tt.path)
+	}
+}

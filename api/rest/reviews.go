@@ -3,8 +3,11 @@ package rest
 import (
 	"net/http"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/api"
 )
 
 // serveReview serves a question to the server.
@@ -22,6 +25,10 @@ func (h *Handler) serveReview(w http.ResponseWriter, r *http.Request, t target, 
 	req.Object = obj
 	if obj, err = h.server.Do(r.Context(), req); err != nil {
 		return err
+	}
+	if review, ok := obj.(*authenticationv1.TokenReview); ok && review.Spec.Token != "" && r.Header.Get("Authorization") == "Bearer "+review.Spec.Token {
+		// the token that this request was admitted with
+		review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: api.User()}
 	}
 	return c.answer(http.StatusCreated, obj)
 }

@@ -22,14 +22,17 @@ func Columns(kind schema.GroupKind) []metav1.TableColumnDefinition {
 		if c.wide {
 			list[i].Priority = 1
 		}
-		if c.integer {
+		switch {
+		case c.integer:
 			list[i].Type = "integer"
+		case c.boolean:
+			list[i].Type = "boolean"
 		}
 	}
 	return list
 }
 
-// Cells returns the row of an object, one cell for each of the Columns of its kind, a text or an int64; nil for
+// Cells returns the row of an object, one cell for each of the Columns of its kind, a text, an int64 or a bool; nil for
 // what has no metadata.
 func Cells(kind schema.GroupKind, obj runtime.Object, now time.Time) []any {
 	o, ok := obj.(object)
@@ -43,6 +46,9 @@ func Cells(kind schema.GroupKind, obj runtime.Object, now time.Time) []any {
 		cells[i] = text
 		if n, err := strconv.ParseInt(text, 10, 64); t.columns[i].number && err == nil {
 			cells[i] = n
+		}
+		if t.columns[i].boolean {
+			cells[i] = text == "true"
 		}
 	}
 	return cells

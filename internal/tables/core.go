@@ -9,7 +9,10 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // coreTables returns those of the kinds around pods and nodes.
@@ -32,11 +35,33 @@ func coreTables() map[schema.GroupKind]table {
 		core("Secret"): listing(columns("Name", "Type", "#Data", "Age"), func(s *v1.Secret, now time.Time) []string {
 			return []string{s.Name, string(s.Type), fmt.Sprint(len(s.Data)), age(s, now)}
 		}),
+		{Group: policyv1.GroupName, Kind: "PodDisruptionBudget"}: listing(columns("Name", "Min Available", "Max Unavailable", "##Allowed Disruptions", "Age"), disruptionBudget),
+		{Group: schedulingv1.GroupName, Kind: "PriorityClass"}:   listing(columns("Name", "##Value", "?Global-Default", "Age", "PreemptionPolicy"), priorityClass),
 		core("ResourceQuota"): listing(columns("Name", "Request", "Limit", "Age"), resourceQuota),
 		{Group: coordinationv1.GroupName, Kind: "Lease"}: listing(columns("Name", "Holder", "Age"), func(l *coordinationv1.Lease, now time.Time) []string {
 			return []string{l.Name, text(l.Spec.HolderIdentity, ""), age(l, now)}
 		}),
 	}
+}
+
+// disruptionBudget. Upstream: pkg/printers/internalversion printPodDisruptionBudget, v1.37.
+func disruptionBudget(b *policyv1.PodDisruptionBudget, now time.Time) []string {
+	share := func(v *intstr.IntOrString) string {
+		if v == nil {
+			return "N/A"
+		}
+		return v.String()
+	}
+	return []string{b.Name, share(b.Spec.MinAvailable), share(b.Spec.MaxUnavailable), fmt.Sprint(b.Status.DisruptionsAllowed), age(b, now)}
+}
+
+// priorityClass. Upstream: pkg/printers/internalversion printPriorityClass, v1.37.
+func priorityClass(c *schedulingv1.PriorityClass, now time.Time) []string {
+	policy := "<unset>"
+	if c.PreemptionPolicy != nil {
+		policy = string(*c.PreemptionPolicy)
+	}
+	return []string{c.Name, fmt.Sprint(c.Value), fmt.Sprint(c.GlobalDefault), age(c, now), policy}
 }
 
 // resourceQuota. Upstream: pkg/printers/internalversion printResourceQuota, v1.37.

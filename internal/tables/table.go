@@ -26,15 +26,17 @@ type column struct {
 	wide bool // shown with -o wide only
 	// number: over the API the cells are numbers; integer: the column says so, too.
 	number, integer bool
+	boolean         bool // over the API the cells are true or false, and the column says so
 }
 
 // columns of these names; a name after a star is shown with -o wide only. The cells of a name after # are
-// numbers over the API, and after ## the column's type is integer, which upstream says of few columns.
+// numbers over the API, and after ## the column's type is integer, which upstream says of few columns. After ? they are true or false.
 func columns(names ...string) []column {
 	list := make([]column, len(names))
 	for i, name := range names {
 		c := &list[i]
 		name, c.wide = strings.CutPrefix(name, "*")
+		name, c.boolean = strings.CutPrefix(name, "?")
 		name, c.number = strings.CutPrefix(name, "#")
 		c.name, c.integer = strings.CutPrefix(name, "#")
 	}

@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -141,7 +142,7 @@ func (p *problems) jobTemplateUpdate(j, old *batchv1.Job) {
 	now, was := &j.Spec.Template, &old.Spec.Template
 	suspended := old.Spec.Suspend != nil && *old.Spec.Suspend
 	if !suspended || old.Status.Active > 0 || old.Status.StartTime != nil && !isTrue(old.Status.Conditions, batchv1.JobSuspended) {
-		p.immutable(now, was, specPath.Child("template"))
+		p.immutableForm(now, was, specPath.Child("template"))
 		return
 	}
 	was = was.DeepCopy()
@@ -162,7 +163,14 @@ func (p *problems) jobTemplateUpdate(j, old *batchv1.Job) {
 	}
 	takeResources(was.Spec.Containers, now.Spec.Containers)
 	takeResources(was.Spec.InitContainers, now.Spec.InitContainers)
-	p.immutable(now.Spec, was.Spec, specPath.Child("template.spec"))
+	p.immutableForm(now.Spec, was.Spec, specPath.Child("template.spec"))
+}
+
+// immutableForm refuses a changed value, which the message shows as the server's own type.
+func (p *problems) immutableForm(value, old any, path *field.Path) {
+	if !apiequality.Semantic.DeepEqual(old, value) {
+		p.invalid(path, internalForm{value}, apivalidation.FieldImmutableErrorMsg)
+	}
 }
 
 // takeResources gives containers the resources of those of the same names, if there are as many.

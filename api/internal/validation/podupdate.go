@@ -49,7 +49,7 @@ func (p *problems) podUpdate(pod, old *v1.Pod) {
 		p.nodeAffinityUpdate(requiredTerms(pod.Spec.Affinity), requiredTerms(old.Spec.Affinity))
 	}
 	if munged := mungedPodSpec(&pod.Spec, &old.Spec, gated); !apiequality.Semantic.DeepEqual(munged, &old.Spec) {
-		p.forbidden(specPath, fmt.Sprintf("%s\n%v", podImmutable, diff.Diff(&old.Spec, munged)))
+		p.forbidden(specPath, fmt.Sprintf("%s\n%v", podImmutable, diff.Diff(internalForm{old.Spec}, internalForm{*munged})))
 	}
 }
 
@@ -155,9 +155,8 @@ func mungedPodSpec(spec, old *v1.PodSpec, gated bool) *v1.PodSpec {
 }
 
 func withImages(containers, old []v1.Container) []v1.Container {
-	munged := make([]v1.Container, len(containers))
-	for i := range containers {
-		munged[i] = containers[i]
+	munged := slices.Clone(containers)
+	for i := range munged {
 		munged[i].Image = old[i].Image
 	}
 	return munged
