@@ -62,6 +62,8 @@ func TestAChineseCharacterTakesTwoColumns(t *testing.T) {
 	assert.Equal(t, "卷 ", Pad("卷", 3))
 	assert.Equal(t, "存储卷与\n  持久卷\n  声明", Wrap("存储卷与持久卷声明", 8, 2), "a line may end between two characters")
 	assert.Equal(t, "pvc 数据\n    已绑定", Wrap("pvc 数据 已绑定", 10, 4))
+	assert.Equal(t, "存储\n卷，与", Wrap("存储卷，与", 7, 0), "a comma begins no line")
+	assert.Equal(t, "存储\n（卷）", Wrap("存储（卷）", 7, 0), "a bracket that opens ends none")
 	for _, line := range strings.Split(Wrap(strings.Repeat("数据卷 volume ", 30), 40, 4), "\n") {
 		assert.LessOrEqual(t, Columns(line), 40)
 	}

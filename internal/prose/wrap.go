@@ -66,15 +66,21 @@ func WrapLine(line string, width, begin, hang int) string {
 	}
 }
 
+// Marks of Chinese texts that begin no line, and those that end none.
+const (
+	closing = "，。、；：？！）》】」』"
+	opening = "（《【「『"
+)
+
 // breakAt returns the end of a line that is too wide, and the start of the next one: at the
 // last blank, or between the last two Chinese characters, that fits, or else at the first.
 func breakAt(line string, width, begin int) (end, next int) {
 	if Columns(line) <= width {
 		return len(line), len(line)
 	}
-	at, used, inText, wide := -1, 0, false, false
+	at, used, inText, wide := -1, 0, false, false // wide: a line may end behind the character before, which is Chinese
 	for i, r := range line {
-		if i >= begin && inText && (r == ' ' || wide && columns(r) == 2) {
+		if i >= begin && inText && (r == ' ' || wide && columns(r) == 2 && !strings.ContainsRune(closing, r)) {
 			if used > width && at >= 0 {
 				break
 			}
@@ -84,7 +90,7 @@ func breakAt(line string, width, begin int) (end, next int) {
 			}
 		}
 		inText = inText || i >= begin && r != ' '
-		wide = columns(r) == 2
+		wide = columns(r) == 2 && !strings.ContainsRune(opening, r)
 		used += columns(r)
 	}
 	if at < 0 {
