@@ -180,7 +180,7 @@ func TestWhatTheServerRefusesIsReportedAndTheRestApplied(t *testing.T) {
 func TestAWrongCommandLineExitsWith2(t *testing.T) {
 	for args, want := range map[string]string{
 		"rnu -f a.yaml":                    `unknown command "rnu" (did you mean "run"?)`,
-		"rnu":                              `unknown command "rnu" (did you mean "run"?); expected one of conformance, control, explain, explore, help, museum, page, run, run-for, serve, settle, shell, step, story, version`,
+		"rnu":                              `unknown command "rnu" (did you mean "run"?); expected one of conformance, control, explain, explore, help, learn, museum, page, run, run-for, serve, settle, shell, step, story, version`,
 		"run":                              `nothing to apply: give manifests with -f`,
 		"run -f x -o xml":                  `-o: unknown format "xml"; expected one of story, table, yaml, json`,
 		"run -f x --for -1s":               `--for -1s: the time must not be negative`,
