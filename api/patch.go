@@ -254,7 +254,7 @@ func (r *request) decodesAsOther(data []byte) error {
 	}
 	var named metav1.TypeMeta
 	if kjson.UnmarshalCaseSensitivePreserveInts(data, &named) != nil {
-		return nil
+		return nil //nolint:nilerr // the caller refuses what is no object
 	}
 	gvk := named.GroupVersionKind()
 	if gvk == r.kind.gvk || !r.kind.scheme.Recognizes(gvk) {

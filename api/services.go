@@ -122,7 +122,6 @@ func needsNodePort(spec *v1.ServiceSpec) bool {
 
 // reachable reports whether a service can be reached from outside of the cluster.
 func reachable(spec *v1.ServiceSpec) bool {
-	//nolint:staticcheck // deprecated, and read
 	return spec.Type == v1.ServiceTypeLoadBalancer || spec.Type == v1.ServiceTypeNodePort || spec.Type == v1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0
 }
 

@@ -137,7 +137,6 @@ func defaultService(spec *v1.ServiceSpec) {
 	if spec.Type == v1.ServiceTypeClusterIP || spec.Type == v1.ServiceTypeNodePort || spec.Type == v1.ServiceTypeLoadBalancer {
 		setDefaultPtr(&spec.InternalTrafficPolicy, v1.ServiceInternalTrafficPolicyCluster)
 	}
-	//nolint:staticcheck // deprecated, and defaulted
 	if spec.Type == v1.ServiceTypeNodePort || spec.Type == v1.ServiceTypeLoadBalancer || spec.Type == v1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0 {
 		setDefault(&spec.ExternalTrafficPolicy, v1.ServiceExternalTrafficPolicyCluster)
 	}

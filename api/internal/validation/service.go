@@ -53,7 +53,6 @@ func (p *problems) service(service, old *v1.Service) {
 		before = old.Spec
 	}
 	p.clusterIPs(spec, &before)
-	//nolint:staticcheck // deprecated, and validated
 	for i, ip := range spec.ExternalIPs {
 		at := specPath.Child("externalIPs").Index(i)
 		errs := validation.IsValidIPForLegacyField(at, ip, true, before.ExternalIPs)
@@ -300,7 +299,6 @@ func (p *problems) trafficFields(spec *v1.ServiceSpec) {
 			p.forbidden(at, "may only be used when `type` is 'LoadBalancer'")
 		}
 	}
-	//nolint:staticcheck // deprecated, and validated
 	outside := balancer || spec.Type == v1.ServiceTypeNodePort || spec.Type == v1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0
 	external := []v1.ServiceExternalTrafficPolicy{v1.ServiceExternalTrafficPolicyCluster, v1.ServiceExternalTrafficPolicyLocal}
 	switch at := specPath.Child("externalTrafficPolicy"); {

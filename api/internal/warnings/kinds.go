@@ -291,7 +291,6 @@ func serviceParts(service *v1.Service) (list []string) {
 			list = append(list, validation.GetWarningsForIP(at.Child("clusterIPs").Index(i), ip)...)
 		}
 	}
-	//nolint:staticcheck // deprecated, as the warnings say
 	external, balancer := spec.ExternalIPs, spec.LoadBalancerIP
 	headless := spec.Type == v1.ServiceTypeClusterIP && spec.ClusterIP == v1.ClusterIPNone
 	add(headless && balancer != "", "spec.loadBalancerIP is ignored for headless services")

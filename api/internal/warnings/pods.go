@@ -92,7 +92,6 @@ func oldVolumes(volumes []v1.Volume, at *field.Path) (list []string) {
 			}
 		}
 		add(v.PhotonPersistentDisk != nil, "photonPersistentDisk", goneIn16)
-		//nolint:staticcheck // deprecated, as the warning says
 		add(v.GitRepo != nil, "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+")
 		add(v.ScaleIO != nil, "scaleIO", goneIn22)
 		add(v.Flocker != nil, "flocker", "deprecated in v1.22, non-functional in v1.25+")
