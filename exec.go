@@ -143,7 +143,7 @@ func (c *Cluster) Logs(pod, container string, previous bool) (string, error) {
 
 // podOnNode returns a pod and its node; the pod must have one, and the node a kubelet.
 //
-// Upstream: pkg/registry/core/pod/strategy.go streamLocation, v1.36.
+// Upstream: pkg/registry/core/pod/strategy.go streamLocation, v1.37.
 func (c *Cluster) podOnNode(name string) (*v1.Pod, string, error) {
 	if c.closed {
 		return nil, "", engine.ErrClosed
@@ -170,7 +170,7 @@ const defaultContainer = "kubectl.kubernetes.io/default-container"
 // containerOf returns the name of the container, which must exist, or of the default one if name
 // is empty.
 //
-// Upstream: pkg/registry/core/pod/strategy.go validateContainer, v1.36.
+// Upstream: pkg/registry/core/pod/strategy.go validateContainer, v1.37.
 func containerOf(pod *v1.Pod, name string) (string, error) {
 	var names []string
 	for _, c := range pod.Spec.Containers {

@@ -34,7 +34,7 @@ func taintsSeen(c *storagesim.Cluster, name string) *[][]string {
 }
 
 // Upstream: plugin/pkg/admission/nodetaint and node_lifecycle_controller.go
-// doNoScheduleTaintingPass, v1.36; seen in the recording startup_kubelets_register.
+// doNoScheduleTaintingPass, v1.37; seen in the recording startup_kubelets_register.
 func TestANewNodeIsTaintedUntilItIsReady(t *testing.T) {
 	c, err := storagesim.New(storagesim.Config{NoNodes: true})
 	require.NoError(t, err)

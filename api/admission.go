@@ -90,7 +90,7 @@ func (s *Server) admitClaimUpdate(claim, old *v1.PersistentVolumeClaim) error {
 
 // addNotReadyTaint keeps pods away from a new node until the node lifecycle controller
 // knows that it is ready.
-// Upstream: plugin/pkg/admission/nodetaint addNotReadyTaint, v1.36.
+// Upstream: plugin/pkg/admission/nodetaint addNotReadyTaint, v1.37.
 func addNotReadyTaint(node *v1.Node) {
 	taint := v1.Taint{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}
 	if !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.MatchTaint(&taint) }) {

@@ -19,7 +19,7 @@ var systemPriorities = map[string]int32{
 
 // admitPriority resolves the pod's priority class to a number. A pod may repeat
 // the number but not contradict it.
-// Upstream: plugin/pkg/admission/priority admitPod, v1.36.
+// Upstream: plugin/pkg/admission/priority admitPod, v1.37.
 func admitPriority(pod *v1.Pod, find func(name string) *schedulingv1.PriorityClass, classes []runtime.Object) error {
 	priority, policy := int32(0), v1.PreemptLowerPriority
 	class := defaultPriority(classes)

@@ -14,7 +14,7 @@ var runtimeClasses = nodev1.SchemeGroupVersion.WithResource("runtimeclasses")
 
 // runtimeClass returns the class that a pod names, nil if it names none, and an error if the
 // class does not exist.
-// Upstream: plugin/pkg/admission/runtimeclass prepareObjects, v1.36.
+// Upstream: plugin/pkg/admission/runtimeclass prepareObjects, v1.37.
 func (s *Server) runtimeClass(pod *v1.Pod) (*nodev1.RuntimeClass, error) {
 	if pod.Spec.RuntimeClassName == nil {
 		return nil, nil
@@ -29,7 +29,7 @@ func (s *Server) runtimeClass(pod *v1.Pod) (*nodev1.RuntimeClass, error) {
 
 // admitRuntimeClass gives a new pod what its runtime class says: what it costs
 // beside its containers, and where it can run.
-// Upstream: plugin/pkg/admission/runtimeclass setOverhead and setScheduling, v1.36.
+// Upstream: plugin/pkg/admission/runtimeclass setOverhead and setScheduling, v1.37.
 func (s *Server) admitRuntimeClass(pod *v1.Pod) error {
 	class, err := s.runtimeClass(pod)
 	if err != nil || class == nil {
@@ -63,7 +63,7 @@ func (s *Server) admitRuntimeClass(pod *v1.Pod) error {
 const overheadDiffers = "Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
 // checkOverhead refuses, after validation, an overhead that no class defines.
-// Upstream: plugin/pkg/admission/runtimeclass validateOverhead, v1.36.
+// Upstream: plugin/pkg/admission/runtimeclass validateOverhead, v1.37.
 func (s *Server) checkOverhead(pod *v1.Pod) error {
 	class, err := s.runtimeClass(pod)
 	switch {

@@ -21,7 +21,7 @@ const (
 	betaDefaultClassAnnotation = "storageclass.beta.kubernetes.io/is-default-class"
 )
 
-// addFinalizer. Upstream: plugin/pkg/admission/storage/storageobjectinuseprotection, v1.36.
+// addFinalizer. Upstream: plugin/pkg/admission/storage/storageobjectinuseprotection, v1.37.
 func addFinalizer(m *metav1.ObjectMeta, finalizer string) {
 	if !slices.Contains(m.Finalizers, finalizer) {
 		m.Finalizers = append(m.Finalizers, finalizer)
@@ -46,7 +46,7 @@ func claimClass(claim *v1.PersistentVolumeClaim) string {
 }
 
 // applyDefaultClass gives a claim the default class, if there is one.
-// Upstream: plugin/pkg/admission/storage/storageclass/setdefault, v1.36.
+// Upstream: plugin/pkg/admission/storage/storageclass/setdefault, v1.37.
 func applyDefaultClass(claim *v1.PersistentVolumeClaim, classes []runtime.Object) {
 	if class := defaultClass(classes); class != nil {
 		name := class.Name
@@ -55,7 +55,7 @@ func applyDefaultClass(claim *v1.PersistentVolumeClaim, classes []runtime.Object
 }
 
 // defaultClass picks among the classes marked as default the newest, and among
-// equally old ones the first by name. Upstream: volume/util GetDefaultClass, v1.36.
+// equally old ones the first by name. Upstream: volume/util GetDefaultClass, v1.37.
 func defaultClass(classes []runtime.Object) *storagev1.StorageClass {
 	var best *storagev1.StorageClass
 	for _, obj := range classes {
@@ -72,7 +72,7 @@ func defaultClass(classes []runtime.Object) *storagev1.StorageClass {
 }
 
 // admitResize lets a claim grow only when it is bound and its class allows that.
-// Upstream: plugin/pkg/admission/storage/persistentvolume/resize, v1.36.
+// Upstream: plugin/pkg/admission/storage/persistentvolume/resize, v1.37.
 func admitResize(claim, old *v1.PersistentVolumeClaim, class func(name string) *storagev1.StorageClass) error {
 	size, oldSize := claim.Spec.Resources.Requests[v1.ResourceStorage], old.Spec.Resources.Requests[v1.ResourceStorage]
 	if size.Cmp(oldSize) <= 0 {

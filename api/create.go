@@ -216,7 +216,7 @@ func (r *request) accept(in runtime.Object) (object, error) {
 
 // canonicalMeta drops what is no metadata from those of an unstructured object. The error
 // says which of them has the wrong type.
-// Upstream: apiextensions-apiserver schema/objectmeta GetObjectMetaWithOptions and SetObjectMeta, v1.36.
+// Upstream: apiextensions-apiserver schema/objectmeta GetObjectMetaWithOptions and SetObjectMeta, v1.37.
 func canonicalMeta(u *unstructured.Unstructured) error {
 	given, ok := u.Object["metadata"]
 	if !ok || given == nil {

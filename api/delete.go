@@ -16,7 +16,7 @@ import (
 // delete removes an object, or marks it as being deleted if a finalizer or its
 // node has to finish with it first. It may be repeated. The answer is the object, or for
 // most kinds a Status if it is gone.
-// Upstream: registry/generic/registry Store.Delete and finalizeDelete, v1.36.
+// Upstream: registry/generic/registry Store.Delete and finalizeDelete, v1.37.
 func (s *Server) delete(r *request, opts metav1.DeleteOptions) (runtime.Object, error) {
 	if err := r.checkDeleteOptions(opts); err != nil {
 		return nil, s.refuse(r, err)
@@ -59,7 +59,7 @@ func success() *metav1.Status { return &metav1.Status{Status: metav1.StatusSucce
 // pod, is marked first; if nothing holds it then, it is removed as the last step of the
 // same request: followers see both.
 // Upstream: registry/generic/registry Store.Delete and
-// updateForGracefulDeletionAndFinalizers, v1.36.
+// updateForGracefulDeletionAndFinalizers, v1.37.
 func (s *Server) markOrRemove(r *request, st *store, old object, opts metav1.DeleteOptions) (outcome, error) {
 	if err := r.checkPreconditions(old, opts.Preconditions); err != nil {
 		return outcome{}, err
@@ -106,7 +106,7 @@ func (s *Server) takeOut(r *request, st *store, stored, last object) outcome {
 // beforeDelete marks a pod as being deleted, with the grace period that it gets, or
 // shortens that period. Other kinds have none: graceful is false. pending means that the
 // period goes on as it is, and that the request changes nothing.
-// Upstream: rest.BeforeDelete, v1.36.
+// Upstream: rest.BeforeDelete, v1.37.
 func (s *Server) beforeDelete(obj object, asked *int64) (grace int64, graceful, pending bool) {
 	pod, ok := obj.(*v1.Pod)
 	if !ok {
@@ -134,7 +134,7 @@ func (s *Server) beforeDelete(obj object, asked *int64) (grace int64, graceful, 
 
 // shorten moves the end of a pod's grace period, but not into the past. If all of a
 // period has passed already, a second is left: the kubelet ends the pod, not the server.
-// Upstream: rest.BeforeDelete, v1.36.
+// Upstream: rest.BeforeDelete, v1.37.
 func (s *Server) shorten(pod *v1.Pod, left, grace int64) {
 	ts := *pod.DeletionTimestamp
 	ts.Time = ts.Add(time.Duration(grace-left) * time.Second)
@@ -146,7 +146,7 @@ func (s *Server) shorten(pod *v1.Pod, left, grace int64) {
 }
 
 // markAsDeleting: only finalizers hold the object from now on.
-// Upstream: registry/generic/registry markAsDeleting, v1.36.
+// Upstream: registry/generic/registry markAsDeleting, v1.37.
 func (s *Server) markAsDeleting(obj object) {
 	if obj.GetDeletionTimestamp() == nil {
 		countDeletion(obj)
@@ -165,7 +165,7 @@ func countDeletion(obj object) {
 
 // gracePeriod returns how many seconds a pod's node has to stop it. A pod that is on
 // no node, or has ended, needs none. Upstream: podStrategy.CheckGracefulDelete,
-// v1.36.
+// v1.37.
 func gracePeriod(pod *v1.Pod, asked *int64) int64 {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		return 0
@@ -189,7 +189,7 @@ func notNegative(grace int64) int64 {
 }
 
 // checkPreconditions. That the conflict names the kind and not the resource is
-// upstream's. Upstream: rest.BeforeDelete, v1.36.
+// upstream's. Upstream: rest.BeforeDelete, v1.37.
 func (r *request) checkPreconditions(old object, p *metav1.Preconditions) error {
 	var err error
 	switch {
@@ -208,7 +208,7 @@ func (r *request) checkPreconditions(old object, p *metav1.Preconditions) error 
 }
 
 // checkDeleteOptions refuses options that are not valid, before the object is looked up.
-// Upstream: endpoints/handlers DeleteResource, v1.36.
+// Upstream: endpoints/handlers DeleteResource, v1.37.
 func (r *request) checkDeleteOptions(opts metav1.DeleteOptions) error {
 	if errs := metavalidation.ValidateDeleteOptions(&opts); len(errs) > 0 {
 		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", errs)
@@ -219,7 +219,7 @@ func (r *request) checkDeleteOptions(opts metav1.DeleteOptions) error {
 
 // deleteCollection deletes what the options of a list select, one object after
 // the other, and answers with the list. Namespaces go one by one.
-// Upstream: registry/generic/registry Store.DeleteCollection, v1.36.
+// Upstream: registry/generic/registry Store.DeleteCollection, v1.37.
 func (s *Server) deleteCollection(r *request, opts metav1.DeleteOptions, listOpts metav1.ListOptions) (runtime.Object, error) {
 	if r.kind.namespaced && r.namespace == "" || r.kind.gvr == namespaces {
 		return nil, s.refuse(r, apierrors.NewMethodNotSupported(r.kind.gvr.GroupResource(), r.verb))

@@ -173,7 +173,7 @@ func TestTheNameOfAnObjectBeingDeletedIsTaken(t *testing.T) {
 }
 
 // Upstream: apis/meta/v1/validation ValidateDeleteOptions; endpoints/handlers
-// DeleteResource, v1.36: before the object is looked for.
+// DeleteResource, v1.37: before the object is looked for.
 func TestDeleteOptionsThatMeanNothingAreRefused(t *testing.T) {
 	_, c := newServer()
 	const invalid = `DeleteOptions.meta.k8s.io "" is invalid: `

@@ -77,7 +77,7 @@ func TestEveryVerbIsARequest(t *testing.T) {
 	}
 }
 
-// Upstream: registry/generic/registry Store.Delete, v1.36, and ReturnDeletedObject of each
+// Upstream: registry/generic/registry Store.Delete, v1.37, and ReturnDeletedObject of each
 // storage.
 func TestADeletionIsAnsweredWithTheObjectIfItIsStillThereOrItsKindSaysSo(t *testing.T) {
 	s := api.NewServer(api.Config{})

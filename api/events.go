@@ -39,7 +39,7 @@ type eventEntry struct {
 
 // eventKey holds the fields that must be equal for a repeated event to be counted instead of
 // recorded anew. Upstream: client-go tools/record events_cache.go getEventKey,
-// v1.36.
+// v1.37.
 type eventKey struct {
 	actor, component, host     string
 	kind, namespace, name, uid string

@@ -136,7 +136,7 @@ func (s *Server) patchEventsV1(ctx context.Context, req Request) (runtime.Object
 }
 
 // eventsV1Fields holds the selectable fields that have another name in v1.
-// Upstream: apis/events/v1 AddFieldLabelConversionsForEvent, v1.36.
+// Upstream: apis/events/v1 AddFieldLabelConversionsForEvent, v1.37.
 var eventsV1Fields = map[string]string{
 	"regarding.kind": "involvedObject.kind", "regarding.namespace": "involvedObject.namespace", "regarding.name": "involvedObject.name",
 	"regarding.uid": "involvedObject.uid", "regarding.apiVersion": "involvedObject.apiVersion",
@@ -171,7 +171,7 @@ func inCoreForm(req Request) (Request, error) {
 }
 
 // coreForm returns an event of events.k8s.io/v1 as one of v1.
-// Upstream: apis/events/v1 Convert_v1_Event_To_core_Event, v1.36.
+// Upstream: apis/events/v1 Convert_v1_Event_To_core_Event, v1.37.
 func coreForm(in *eventsv1.Event) *v1.Event {
 	out := &v1.Event{
 		ObjectMeta: in.ObjectMeta, InvolvedObject: in.Regarding, Related: in.Related,
@@ -187,7 +187,7 @@ func coreForm(in *eventsv1.Event) *v1.Event {
 
 // eventsV1Form returns an event or a list of events of v1 in the form of events.k8s.io/v1, and
 // anything else unchanged.
-// Upstream: apis/events/v1 Convert_core_Event_To_v1_Event, v1.36.
+// Upstream: apis/events/v1 Convert_core_Event_To_v1_Event, v1.37.
 func eventsV1Form(obj runtime.Object) runtime.Object {
 	switch in := obj.(type) {
 	case *v1.EventList:

@@ -260,7 +260,7 @@ func (k *kind) asResource() metav1.APIResource {
 }
 
 // storageVersionHash tells clients whether objects are still stored as they were.
-// Upstream: apiserver endpoints/discovery StorageVersionHash, v1.36.
+// Upstream: apiserver endpoints/discovery StorageVersionHash, v1.37.
 func storageVersionHash(group, version, kind string) string {
 	sum := sha256.Sum256([]byte(group + "/" + version + "/" + kind))
 	return base64.StdEncoding.EncodeToString(sum[:8])

@@ -40,7 +40,7 @@ func (s *Server) uid(st *store, key string) types.UID {
 	return types.UID(text[:])
 }
 
-// Upstream: names.SimpleNameGenerator and apimachinery's util/rand, v1.36: no
+// Upstream: names.SimpleNameGenerator and apimachinery's util/rand, v1.37: no
 // vowels and nothing that looks like another character.
 const (
 	nameAlphabet      = "bcdfghjklmnpqrstvwxz2456789"

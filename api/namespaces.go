@@ -55,7 +55,7 @@ func (s *Server) admitNamespace(r *request) error {
 // deleteNamespace begins the end of a namespace. It is Terminating until its
 // spec.finalizers are removed through the subresource finalize, as the namespace
 // controller does when it has emptied it. Then it is deleted as anything else.
-// Upstream: registry/core/namespace/storage REST.Delete, v1.36.
+// Upstream: registry/core/namespace/storage REST.Delete, v1.37.
 func (s *Server) deleteNamespace(r *request, st *store, old *v1.Namespace, opts metav1.DeleteOptions) (outcome, error) {
 	if err := r.checkNamespacePreconditions(old, opts.Preconditions); err != nil {
 		return outcome{}, err

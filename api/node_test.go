@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Upstream: registry/core/node nodeStrategy.PrepareForCreate, v1.36.
+// Upstream: registry/core/node nodeStrategy.PrepareForCreate, v1.37.
 func TestANodeCreatedWithItsStatusKeepsItAndOtherKindsDoNot(t *testing.T) {
 	_, c := newServer()
 	size := v1.ResourceList{v1.ResourceCPU: resource.MustParse("64"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110")}

@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/api/fake"
 )
 
-// Upstream: apimachinery meta/v1/validation ValidateCreateOptions and its like, v1.36.
+// Upstream: apimachinery meta/v1/validation ValidateCreateOptions and its like, v1.37.
 func TestOptionsOfAWriteThatMeanNothingAreRefusedAndNothingIsStored(t *testing.T) {
 	ctx := context.Background()
 	maps := fake.New(api.NewServer(api.Config{}), "tester").CoreV1().ConfigMaps("default")

@@ -22,7 +22,7 @@ import (
 )
 
 // maxPatchOperations limits the operations of a JSON patch.
-// Upstream: apiserver endpoints/handlers maxJSONPatchOperations, v1.36.
+// Upstream: apiserver endpoints/handlers maxJSONPatchOperations, v1.37.
 const maxPatchOperations = 10000
 
 // maxPatchWork limits the items that the operations of a JSON patch may move: each copies the list that it
@@ -291,7 +291,7 @@ func (r *request) otherKind(gvk schema.GroupVersionKind) error {
 
 // patchInvalid returns the error for a patch whose outcome is no object of the kind.
 // Upstream: apiserver endpoints/handlers jsonPatcher.applyPatchToCurrentObject,
-// v1.36, also for the oddity that the refusal names no object.
+// v1.37, also for the oddity that the refusal names no object.
 func patchInvalid(outcome string, err error) error {
 	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
 		field.Invalid(field.NewPath("patch"), outcome, err.Error()),

@@ -40,7 +40,7 @@ func resize() subresource {
 }
 
 // dropNonEphemeralContainerUpdates keeps all but the ephemeral containers.
-// Upstream: pkg/registry/core/pod dropNonEphemeralContainerUpdates, v1.36.
+// Upstream: pkg/registry/core/pod dropNonEphemeralContainerUpdates, v1.37.
 func dropNonEphemeralContainerUpdates(pod, old *v1.Pod) {
 	added := pod.Spec.EphemeralContainers
 	keepPod(pod, old)

@@ -15,7 +15,7 @@ import (
 // podBindings is the name of the subresource in a conflict.
 var podBindings = schema.GroupResource{Resource: "pods/binding"}
 
-// bindPod assigns a pod to a node. It does not check that the node exists. Upstream: pkg/registry/core/pod/storage BindingREST, v1.36.
+// bindPod assigns a pod to a node. It does not check that the node exists. Upstream: pkg/registry/core/pod/storage BindingREST, v1.37.
 func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) {
 	binding, ok := in.(*v1.Binding)
 	if !ok {
@@ -130,7 +130,7 @@ func setPodScheduled(pod *v1.Pod, now metav1.Time) {
 }
 
 // setPodCondition sets a condition. Its time stays if its status does.
-// Upstream: pkg/api/pod UpdatePodCondition, v1.36.
+// Upstream: pkg/api/pod UpdatePodCondition, v1.37.
 func setPodCondition(pod *v1.Pod, condition v1.PodCondition) {
 	for i := range pod.Status.Conditions {
 		old := &pod.Status.Conditions[i]

@@ -82,7 +82,7 @@ func withPropagation(finalizers []string, policy metav1.DeletionPropagation) []s
 // namespacePropagation returns the propagation for a namespace, which has rules of its own:
 // orphanDependents=false means the foreground.
 // Upstream: registry/core/namespace/storage shouldHaveOrphanFinalizer,
-// shouldHaveDeleteDependentsFinalizer, v1.36.
+// shouldHaveDeleteDependentsFinalizer, v1.37.
 func namespacePropagation(k *kind, finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
 	if orphan := opts.OrphanDependents; orphan != nil && !*orphan { //nolint:staticcheck // deprecated, and clients still send it
 		return metav1.DeletePropagationForeground

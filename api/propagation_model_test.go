@@ -10,7 +10,7 @@ import (
 // doomed holds the fields of an object that a deletion changes, and those that decide about it: a second
 // implementation of upstream's rules, line by line, to compare the server with.
 // broken names rules that it gets wrong on purpose: the comparison must notice.
-// Upstream: registry/generic/registry Store.Delete; rest.BeforeDelete, v1.36.
+// Upstream: registry/generic/registry Store.Delete; rest.BeforeDelete, v1.37.
 type doomed struct {
 	pod, orphans, never bool // a pod; a kind that orphans as a rule; one that has no such finalizer
 	onNode              bool

@@ -154,7 +154,7 @@ func TestADeletionRepeatedWithAnotherPolicyChangesTheFinalizer(t *testing.T) {
 	assert.Equal(t, []string{orphan}, changes[2].Object.(*v1.ConfigMap).Finalizers, "the last state is the one that was stored")
 }
 
-// Upstream: registry/generic/registry updateForGracefulDeletionAndFinalizers, v1.36:
+// Upstream: registry/generic/registry updateForGracefulDeletionAndFinalizers, v1.37:
 // errAlreadyDeleting comes before the finalizers are looked at.
 func TestAPolicyComesTooLateWhileAPodHasItsGracePeriod(t *testing.T) {
 	_, c := newServer()
@@ -179,7 +179,7 @@ func TestAPolicyComesTooLateWhileAPodHasItsGracePeriod(t *testing.T) {
 	assert.Nil(t, del(policy("Background"), nil))
 }
 
-// Upstream: rest.BeforeDelete, v1.36.
+// Upstream: rest.BeforeDelete, v1.37.
 func TestAShorterGracePeriodDoesNotEndInThePast(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
@@ -225,7 +225,7 @@ func TestACollectionIsDeletedWithAPolicy(t *testing.T) {
 	assert.Empty(t, list.Items)
 }
 
-// Upstream: registry/core/namespace/storage REST.Delete, v1.36.
+// Upstream: registry/core/namespace/storage REST.Delete, v1.37.
 func TestANamespaceIsRemovedByADeletionOnlyWhenItIsFinalized(t *testing.T) {
 	_, c := newServer()
 	namespaces := c.CoreV1().Namespaces()

@@ -29,7 +29,7 @@ type Scale struct {
 const noReplicas = math.MinInt32
 
 // subresource returns the scale of an unstructured kind.
-// Upstream: registry/customresource ScaleREST, v1.36.
+// Upstream: registry/customresource ScaleREST, v1.37.
 func (s *Scale) subresource() subresource {
 	form := func(obj object) (*autoscalingv1.Scale, bool, error) {
 		scale := scaleOf(obj)
@@ -96,7 +96,7 @@ func clearForm(form runtime.Object) {
 }
 
 // scaled returns the subresource scale of a kind whose replicas are at the pointer.
-// Upstream: pkg/registry/apps/statefulset/storage ScaleREST, v1.36.
+// Upstream: pkg/registry/apps/statefulset/storage ScaleREST, v1.37.
 func scaled[T object](replicas func(T) **int32, current func(T) int32, selector func(T) *metav1.LabelSelector) subresource {
 	show := func(obj object) (runtime.Object, error) {
 		owner, scale := obj.(T), scaleOf(obj)

@@ -45,7 +45,7 @@ func sizeOf(obj runtime.Object) int {
 }
 
 // receiveBody refuses a body that is too large.
-// Upstream: apiserver endpoints/handlers limitedReadBody, v1.36.
+// Upstream: apiserver endpoints/handlers limitedReadBody, v1.37.
 func (r *request) receiveBody(data []byte) error {
 	if len(data) > maxBody {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
@@ -84,7 +84,7 @@ func (r *request) orTooLarge(obj object, err error) error {
 // managed fields, it is stored without them, except by an apply. The envelope of the object and
 // what a request to etcd has beside it, some hundred bytes, are not counted.
 // Upstream: apiserver endpoints/handlers isTooLargeError, createHandler and
-// patchResource, v1.36; etcd server processInternalRaftRequestOnce and client/v3, v3.6.
+// patchResource, v1.37; etcd server processInternalRaftRequestOnce and client/v3, v3.6.
 func (r *request) fits(obj object) error {
 	if err := r.receive(obj); err != nil {
 		return err

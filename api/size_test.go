@@ -158,7 +158,7 @@ func TestTheWholeObjectCountsNotThePatch(t *testing.T) {
 	requireTooLarge(t, err, 1550<<10)
 }
 
-// Upstream: apiserver endpoints/handlers isTooLargeError and what is done then, v1.36.
+// Upstream: apiserver endpoints/handlers isTooLargeError and what is done then, v1.37.
 func TestManagedFieldsAreDroppedWhereTheObjectIsTooLargeWithThem(t *testing.T) {
 	_, c := newServer()
 	apps := c.AppsV1().Deployments("default")

@@ -21,7 +21,7 @@ import (
 // strategicPatch returns old with a strategic merge patch applied. It converts to maps only
 // the fields that the patch names, and the whole object where that may give another result.
 //
-// Upstream: apiserver endpoints/handlers strategicPatchObject and applyPatchToObject, v1.36,
+// Upstream: apiserver endpoints/handlers strategicPatchObject and applyPatchToObject, v1.37,
 // which always convert the whole object.
 func (r *request) strategicPatch(old object, data []byte) (object, error) {
 	if err := quantity.CheckJSON(data, old); err != nil {
@@ -158,7 +158,7 @@ func fieldsOf(t reflect.Type) map[string]structField {
 }
 
 // patchWhole returns old with the patch applied to all of it.
-// Upstream: apiserver endpoints/handlers strategicPatchObject and applyPatchToObject, v1.36.
+// Upstream: apiserver endpoints/handlers strategicPatchObject and applyPatchToObject, v1.37.
 func (r *request) patchWhole(old object, data []byte) (object, error) {
 	patch := map[string]any{}
 	strict, err := kjson.UnmarshalStrict(data, &patch)
@@ -206,7 +206,7 @@ func strategicError(err error) error {
 // mergeMaps merges a patch into a struct of type t. The library panics on some
 // malformed directives, such as a map among $retainKeys. A real API server answers
 // that request, and only that one, with this error.
-// Upstream: apiserver server/filters WithPanicRecovery, v1.36.
+// Upstream: apiserver server/filters WithPanicRecovery, v1.37.
 func mergeMaps(before, patch map[string]any, t reflect.Type) (after map[string]any, err error) {
 	defer func() {
 		if p := recover(); p != nil {

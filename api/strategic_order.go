@@ -14,7 +14,7 @@ const (
 // in the random order of Go's maps. If the patch both sets a list and takes items out of
 // it, and an item is in both, the outcome depends on which comes first. Here the items are
 // taken out last, as the library itself does when the patch gives an order for the list.
-// Upstream: apimachinery pkg/util/strategicpatch mergeMap, v0.36.
+// Upstream: apimachinery pkg/util/strategicpatch mergeMap, v1.37.
 func deletionsLast(patch any) {
 	switch patch := patch.(type) {
 	case []any:

@@ -320,7 +320,7 @@ func isMeta(field string) bool {
 
 // deletedByUpdate reports whether nothing, such as a finalizer, keeps an object that is being
 // deleted any longer.
-// Upstream: registry/generic/registry ShouldDeleteDuringUpdate, v1.36.
+// Upstream: registry/generic/registry ShouldDeleteDuringUpdate, v1.37.
 func deletedByUpdate(old, obj object) bool {
 	if ns, ok := old.(*v1.Namespace); ok && len(ns.Spec.Finalizers) > 0 {
 		return false

@@ -67,7 +67,7 @@ func (s *Server) watch(ctx context.Context, k *kind, req Request) (watch.Interfa
 }
 
 // checkListOptions refuses options of a list or watch that do not go together.
-// Upstream: apimachinery internalversion/validation ValidateListOptions, v1.36.
+// Upstream: apimachinery internalversion/validation ValidateListOptions, v1.37.
 func checkListOptions(opts metav1.ListOptions, watch bool) error {
 	if current := opts.ResourceVersion == "" || opts.ResourceVersion == "0"; watch && current && opts.SendInitialEvents == nil && opts.ResourceVersionMatch == "" {
 		initial := true // as upstream's SetListOptionsDefaults

@@ -12,7 +12,7 @@ import (
 
 // CheckNodeAffinity returns an error if a node with these labels cannot reach the volume:
 // a *NodeAffinityError.
-// Upstream: component-helpers storage/volume/helpers.go, v1.36.
+// Upstream: component-helpers storage/volume/helpers.go, v1.37.
 func CheckNodeAffinity(volume *v1.PersistentVolume, nodeLabels map[string]string) error {
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
 		return nil
@@ -56,7 +56,7 @@ func Reachable(volume *v1.PersistentVolume, node *v1.Node) bool {
 // metadata.name) match any term of the selector. A term without requirements, and a
 // selector without terms, match nothing; a nil selector matches everything. An
 // invalid requirement is an error only if no term matched.
-// Upstream: component-helpers scheduling/corev1/nodeaffinity, LazyErrorNodeSelector.Match, v1.36.
+// Upstream: component-helpers scheduling/corev1/nodeaffinity, LazyErrorNodeSelector.Match, v1.37.
 func MatchNodeSelector(selector *v1.NodeSelector, node *v1.Node) (bool, error) {
 	if selector == nil {
 		return true, nil

@@ -7,7 +7,7 @@ import (
 
 // AttachmentName returns the name of the VolumeAttachment of a driver's volume at a node.
 //
-// Upstream: pkg/volume/csi/csi_attacher.go getAttachmentName, v1.36.
+// Upstream: pkg/volume/csi/csi_attacher.go getAttachmentName, v1.37.
 func AttachmentName(handle, driver, node string) string {
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
 }

@@ -11,7 +11,7 @@ import (
 
 // GetPersistentVolumeClaimClass returns the name of the claim's class: the older
 // annotation where present, else the field; "" if the claim has none.
-// Upstream: component-helpers storage/volume/helpers.go, v1.36.
+// Upstream: component-helpers storage/volume/helpers.go, v1.37.
 func GetPersistentVolumeClaimClass(claim *v1.PersistentVolumeClaim) string {
 	if class, found := claim.Annotations[AnnStorageClass]; found {
 		return class
@@ -24,14 +24,14 @@ func GetPersistentVolumeClaimClass(claim *v1.PersistentVolumeClaim) string {
 
 // PersistentVolumeClaimHasClass reports whether the claim sets a class. An explicit ""
 // counts: it asks for volumes without a class.
-// Upstream: component-helpers storage/volume/helpers.go, v1.36.
+// Upstream: component-helpers storage/volume/helpers.go, v1.37.
 func PersistentVolumeClaimHasClass(claim *v1.PersistentVolumeClaim) bool {
 	_, found := claim.Annotations[AnnStorageClass]
 	return found || claim.Spec.StorageClassName != nil
 }
 
 // GetPersistentVolumeClass returns the name of the volume's class, "" if it has none.
-// Upstream: component-helpers storage/volume/helpers.go, v1.36.
+// Upstream: component-helpers storage/volume/helpers.go, v1.37.
 func GetPersistentVolumeClass(volume *v1.PersistentVolume) string {
 	if len(volume.Annotations) > 0 { // called for every volume, and few have annotations
 		if class, found := volume.Annotations[AnnStorageClass]; found {
@@ -43,7 +43,7 @@ func GetPersistentVolumeClass(volume *v1.PersistentVolume) string {
 
 // IsDelayBindingProvisioning reports whether the scheduler has chosen a node for the
 // claim. From then on the PV controller and the provisioners may provision a volume.
-// Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
+// Upstream: component-helpers storage/volume/pv_helpers.go, v1.37.
 func IsDelayBindingProvisioning(claim *v1.PersistentVolumeClaim) bool {
 	_, found := claim.Annotations[AnnSelectedNode]
 	return found
@@ -52,7 +52,7 @@ func IsDelayBindingProvisioning(claim *v1.PersistentVolumeClaim) bool {
 // IsDelayBindingMode reports whether the claim's class waits for the first consumer.
 // A claim does not wait if it has no class or getClass does not find it. A class without
 // a binding mode is an error.
-// Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
+// Upstream: component-helpers storage/volume/pv_helpers.go, v1.37.
 func IsDelayBindingMode(claim *v1.PersistentVolumeClaim, getClass func(name string) (*storagev1.StorageClass, bool)) (bool, error) {
 	name := GetPersistentVolumeClaimClass(claim)
 	if name == "" {
@@ -70,7 +70,7 @@ func IsDelayBindingMode(claim *v1.PersistentVolumeClaim, getClass func(name stri
 
 // ClaimKeysOfPod returns the keys (namespace/name) of the claims that the pod names,
 // including those of its ephemeral volumes.
-// Upstream: pkg/controller/volume/common PodPVCIndexFunc, v1.36.
+// Upstream: pkg/controller/volume/common PodPVCIndexFunc, v1.37.
 func ClaimKeysOfPod(pod *v1.Pod) []string {
 	var keys []string
 	for i := range pod.Spec.Volumes {
@@ -83,7 +83,7 @@ func ClaimKeysOfPod(pod *v1.Pod) []string {
 
 // ClaimOfVolume returns the name of the claim of a pod's volume: the one it names, or the
 // one that is made for an ephemeral volume; "" for volumes of other types.
-// Upstream: component-helpers storage/ephemeral VolumeClaimName, v1.36.
+// Upstream: component-helpers storage/ephemeral VolumeClaimName, v1.37.
 func ClaimOfVolume(pod *v1.Pod, volume *v1.Volume) string {
 	switch {
 	case volume.PersistentVolumeClaim != nil:
@@ -97,7 +97,7 @@ func ClaimOfVolume(pod *v1.Pod, volume *v1.Volume) string {
 // IsVolumeBoundToClaim reports whether the volume's claimRef names the claim: same
 // namespace and name, and the same UID unless claimRef has none (the user reserved the
 // volume).
-// Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
+// Upstream: component-helpers storage/volume/pv_helpers.go, v1.37.
 func IsVolumeBoundToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) bool {
 	ref := volume.Spec.ClaimRef
 	return ref != nil && ref.Name == claim.Name && ref.Namespace == claim.Namespace &&
@@ -108,7 +108,7 @@ func IsVolumeBoundToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolum
 // and whether that differs from volume. The volume is marked as bound by a controller
 // unless its claimRef already named the claim. If nothing differs, bound is volume itself;
 // otherwise it shares with volume what binding does not change. Do not modify either.
-// Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
+// Upstream: component-helpers storage/volume/pv_helpers.go, v1.37.
 func GetBindVolumeToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) (bound *v1.PersistentVolume, dirty bool, err error) {
 	ref := volume.Spec.ClaimRef
 	named := ref != nil && ref.Name == claim.Name && ref.Namespace == claim.Namespace && ref.UID == claim.UID

@@ -86,13 +86,13 @@ func (f Filter) Field() string {
 
 // CheckVolumeModeMismatches reports whether claim and volume differ in volumeMode; nil
 // is Filesystem.
-// Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
+// Upstream: component-helpers storage/volume/pv_helpers.go, v1.37.
 func CheckVolumeModeMismatches(claim *v1.PersistentVolumeClaimSpec, volume *v1.PersistentVolumeSpec) bool {
 	return volumeMode(claim.VolumeMode) != volumeMode(volume.VolumeMode)
 }
 
 // CheckAccessModes reports whether the volume offers all modes that the claim requests.
-// Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
+// Upstream: component-helpers storage/volume/pv_helpers.go, v1.37.
 func CheckAccessModes(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) bool {
 	_, missing := missingAccessMode(claim, volume)
 	return !missing

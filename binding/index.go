@@ -20,7 +20,7 @@ import (
 // The volumes are shared: do not modify them. Make an Index with NewIndex. It is not safe
 // for concurrent use.
 //
-// Upstream: index.go persistentVolumeOrderedIndex, v1.36, which is keyed by access
+// Upstream: index.go persistentVolumeOrderedIndex, v1.37, which is keyed by access
 // modes only.
 type Index struct {
 	volumes map[string]*candidate
@@ -146,7 +146,7 @@ func (ix *Index) reservedFor(claim *v1.PersistentVolumeClaim, keep func(*v1.Pers
 // FindBestMatchForClaim answers the PV controller's question as the function of that name
 // does. choose picks among groups with an answer and equally few modes, among volumes
 // reserved for the claim, and among volumes of the same size.
-// Upstream: index.go persistentVolumeOrderedIndex.findBestMatchForClaim, v1.36.
+// Upstream: index.go persistentVolumeOrderedIndex.findBestMatchForClaim, v1.37.
 func (ix *Index) FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, delayBinding bool, choose Choose) (*v1.PersistentVolume, error) {
 	q, err := newQuery(claim, nil, nil, delayBinding)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // the scheduler chooses among the others. The only error is an invalid label selector in
 // the claim.
 //
-// Upstream: component-helpers storage/volume/pv_helpers.go, v1.36.
+// Upstream: component-helpers storage/volume/pv_helpers.go, v1.37.
 func FindMatchingVolume(
 	claim *v1.PersistentVolumeClaim,
 	volumes []*v1.PersistentVolume,
@@ -37,7 +37,7 @@ func FindMatchingVolume(
 // their set of access modes and asks each group that offers all modes the claim requests,
 // those with the fewest modes first. The first answer counts. Index.FindBestMatchForClaim
 // gives the same answer faster, for volumes in order of name.
-// Upstream: index.go persistentVolumeOrderedIndex.findByClaim, v1.36.
+// Upstream: index.go persistentVolumeOrderedIndex.findByClaim, v1.37.
 func FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, volumes []*v1.PersistentVolume, delayBinding bool) (*v1.PersistentVolume, error) {
 	q, err := newQuery(claim, nil, nil, delayBinding)
 	if err != nil {

@@ -58,7 +58,7 @@ func (s modeSet) supersets() iter.Seq[modeSet] {
 // allPossibleMatchingAccessModes walks the sets that contain all modes the claim
 // requests, those with the fewest modes first. There are none if it requests an unknown
 // mode.
-// Upstream: index.go persistentVolumeOrderedIndex.allPossibleMatchingAccessModes, v1.36.
+// Upstream: index.go persistentVolumeOrderedIndex.allPossibleMatchingAccessModes, v1.37.
 func (q *query) allPossibleMatchingAccessModes() iter.Seq[modeSet] {
 	return func(yield func(modeSet) bool) {
 		for _, set := range orderedModeSets {

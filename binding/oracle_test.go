@@ -154,7 +154,7 @@ func same(t testing.TB, want, got *v1.PersistentVolume, what string, text shown)
 // bestMatches returns the answers that upstream's PV controller may give: those for the
 // groups with an answer and the fewest modes. The order of groups with equally many modes
 // is undefined.
-// Upstream: index.go persistentVolumeOrderedIndex.findByClaim, v1.36.
+// Upstream: index.go persistentVolumeOrderedIndex.findByClaim, v1.37.
 func bestMatches(w world) []*v1.PersistentVolume {
 	groups := map[string][]*v1.PersistentVolume{}
 	for _, volume := range w.Volumes {

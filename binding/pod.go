@@ -4,7 +4,7 @@ import v1 "k8s.io/api/core/v1"
 
 // IsPodTerminated reports whether the pod has ended and will not run again: it has
 // succeeded or failed, or it is being deleted and its containers do not run.
-// Upstream: pkg/volume/util IsPodTerminated, v1.36.
+// Upstream: pkg/volume/util IsPodTerminated, v1.37.
 func IsPodTerminated(pod *v1.Pod) bool {
 	status := &pod.Status
 	if status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed {

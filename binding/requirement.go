@@ -12,7 +12,7 @@ import (
 // objects that came another way. They allocate nothing, since they run for every volume.
 
 // invalidLabelRequirement returns what is wrong with the requirement, "" if it is valid.
-// Upstream: apimachinery labels.NewRequirement, v1.36.
+// Upstream: apimachinery labels.NewRequirement, v1.37.
 func invalidLabelRequirement(r *v1.NodeSelectorRequirement) string {
 	if !isLabelKey(r.Key) {
 		return "key is not a label key"
@@ -45,7 +45,7 @@ func invalidLabelRequirement(r *v1.NodeSelectorRequirement) string {
 }
 
 // invalidFieldRequirement returns what is wrong with the requirement, "" if it is valid.
-// Upstream: component-helpers nodeaffinity nodeSelectorRequirementsAsFieldSelector, v1.36.
+// Upstream: component-helpers nodeaffinity nodeSelectorRequirementsAsFieldSelector, v1.37.
 func invalidFieldRequirement(r *v1.NodeSelectorRequirement) string {
 	switch {
 	case r.Operator != v1.NodeSelectorOpIn && r.Operator != v1.NodeSelectorOpNotIn:

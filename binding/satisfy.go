@@ -27,7 +27,7 @@ func (e *MismatchError) Error() string { return e.text }
 // CheckVolumeSatisfyClaim returns an error if the volume that a claim names in volumeName
 // does not satisfy it: a *MismatchError. Unlike FindMatchingVolume it compares sizes in
 // whole bytes and does not look at phase or labels.
-// Upstream: pv_controller.go checkVolumeSatisfyClaim, v1.36.
+// Upstream: pv_controller.go checkVolumeSatisfyClaim, v1.37.
 func CheckVolumeSatisfyClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) error {
 	mismatch := func(field, has, wants, text string) error {
 		return &MismatchError{Volume: volume.Name, Field: field, Has: has, Wants: wants, text: text}

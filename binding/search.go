@@ -5,7 +5,7 @@ import v1 "k8s.io/api/core/v1"
 // Search finds a claim's volume on one node after the other, as the scheduler does: with
 // FindMatchingVolume over an index's volumes of the claim's class, and delayBinding. What
 // does not depend on the node is looked up once. A Search is valid until the index changes.
-// Upstream: binder.go findMatchingVolumes asks for the volumes of the class, v1.36.
+// Upstream: binder.go findMatchingVolumes asks for the volumes of the class, v1.37.
 type Search struct {
 	query query
 	// reserved holds the volumes of the class that are reserved for the claim.

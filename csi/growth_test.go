@@ -221,7 +221,7 @@ func TestACrashOfTheKubeletWhileAVolumeGrowsLosesNothing(t *testing.T) {
 // A claim's request is refused by the API server: nothing is written, so there is no event.
 //
 // Upstream: plugin/pkg/admission/storage/persistentvolume/resize and validation.go
-// ValidatePersistentVolumeClaimUpdate, v1.36.
+// ValidatePersistentVolumeClaimUpdate, v1.37.
 func TestARequestThatCannotBeIsRefusedAndChangesNothing(t *testing.T) {
 	c := growing(t, 1)
 	require.ErrorContains(t, c.Cluster.Apply(growingClaim("512Mi")), "spec.resources.requests.storage: Forbidden: field can not be less than status.capacity")

@@ -163,7 +163,7 @@ func (q *queue) AddAfter(key string, d time.Duration) { q.addAfter(key, d, alway
 // addAfter adds the key after d, or when it is to be added anyway, if that is sooner: a
 // key waits for one moment only. It returns how long that is.
 //
-// Upstream: client-go util/workqueue/delaying_queue.go insert, v0.36.
+// Upstream: client-go util/workqueue/delaying_queue.go insert, v1.37.
 func (q *queue) addAfter(key string, d time.Duration, foreground func() bool) time.Duration {
 	if q.life != q.actor.life {
 		return d

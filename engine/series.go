@@ -15,7 +15,7 @@ import (
 
 // How long a series is remembered after it was last observed, and how often those
 // that go on are written. Upstream: client-go tools/events finishTime, refreshTime,
-// v0.36.
+// v1.37.
 const (
 	finishTime  = 6 * time.Minute
 	refreshTime = 30 * time.Minute
@@ -25,7 +25,7 @@ const (
 const controlPlaneHost = "control-plane"
 
 // eventRecorder records events of events.k8s.io/v1, at once, as recorder does.
-// Upstream: client-go tools/events eventBroadcasterImpl, v0.36.
+// Upstream: client-go tools/events eventBroadcasterImpl, v1.37.
 type eventRecorder struct {
 	env                  *env
 	controller, instance string
@@ -36,7 +36,7 @@ type eventRecorder struct {
 }
 
 // seriesKey holds the fields that events of one series share. The message is not among them.
-// Upstream: client-go tools/events getKey, v0.36.
+// Upstream: client-go tools/events getKey, v1.37.
 type seriesKey struct {
 	eventtype, reason, action string
 	regarding, related        v1.ObjectReference
@@ -56,7 +56,7 @@ func newEventRecorder(v *env, controller string) *eventRecorder {
 
 // Eventf creates an event, or makes the one of the same series count one more. Only
 // the second is written at once, further ones when the series is refreshed or ends.
-// Upstream: client-go tools/events recordToSink, v0.36.
+// Upstream: client-go tools/events recordToSink, v1.37.
 func (r *eventRecorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
 	about, ok := api.ReferenceTo(regarding)
 	if !ok || !r.env.alive() {
@@ -101,7 +101,7 @@ func (r *eventRecorder) newEvent(k seriesKey, message string) *v1.Event {
 }
 
 // refreshExistingEventSeries writes how often what goes on has been said.
-// Upstream: client-go tools/events refreshExistingEventSeries, v0.36.
+// Upstream: client-go tools/events refreshExistingEventSeries, v1.37.
 func (r *eventRecorder) refreshExistingEventSeries() {
 	for _, known := range r.cache {
 		if known.event.Series != nil {
@@ -112,7 +112,7 @@ func (r *eventRecorder) refreshExistingEventSeries() {
 
 // finishSeries writes the final count of what has not been said for some time, and
 // forgets it.
-// Upstream: client-go tools/events finishSeries, v0.36.
+// Upstream: client-go tools/events finishSeries, v1.37.
 func (r *eventRecorder) finishSeries() {
 	before := r.env.Now().Add(-finishTime)
 	kept := r.cache[:0]

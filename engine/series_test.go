@@ -54,7 +54,7 @@ func (w *talker) events() []string {
 	return notes
 }
 
-// Upstream: client-go tools/events getKey, v0.36.
+// Upstream: client-go tools/events getKey, v1.37.
 func TestWhatIsSaidAgainOfAnotherResourceVersionIsANewEvent(t *testing.T) {
 	w := newTalker(t)
 	w.says("one")
@@ -78,7 +78,7 @@ func TestAnEventOfAnotherActionOrReasonIsANewEvent(t *testing.T) {
 	require.Equal(t, []string{"one 0", "two 0", "three 0", "four 0", "five 0"}, w.events())
 }
 
-// Upstream: client-go tools/events recordToSink, finishSeries, v0.36.
+// Upstream: client-go tools/events recordToSink, finishSeries, v1.37.
 func TestASeriesIsWrittenWhenItBeginsAndWhenItEnds(t *testing.T) {
 	w := newTalker(t)
 	for range 5 {
@@ -91,7 +91,7 @@ func TestASeriesIsWrittenWhenItBeginsAndWhenItEnds(t *testing.T) {
 	require.Equal(t, []string{"one 5", "one 0"}, w.events(), "after six minutes it is forgotten")
 }
 
-// Upstream: client-go tools/events refreshExistingEventSeries, v0.36.
+// Upstream: client-go tools/events refreshExistingEventSeries, v1.37.
 func TestASeriesThatGoesOnIsWrittenEveryHalfHour(t *testing.T) {
 	w := newTalker(t)
 	for range 31 {

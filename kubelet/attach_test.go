@@ -94,7 +94,7 @@ func TestAVolumeInUseIsSaidToBeUntilItIsUnmountedEvenIfTheKubeletWasDown(t *test
 	w.requireNothingLeft()
 }
 
-// Upstream: kubelet_node_status.go tryUpdateNodeStatus, v1.36.
+// Upstream: kubelet_node_status.go tryUpdateNodeStatus, v1.37.
 func TestVolumesInUseAreReportedOfANodeThatIsThere(t *testing.T) {
 	w := newWorld(t, engine.Config{}, kubelet.Config{Plugins: newAttachable})
 	w.boundVolume("data", nil)

@@ -14,18 +14,18 @@ import (
 
 // crashLoopBackOff is why a container waits that keeps ending.
 //
-// Upstream: pkg/kubelet/container/sync_result.go ErrCrashLoopBackOff, v1.36.
+// Upstream: pkg/kubelet/container/sync_result.go ErrCrashLoopBackOff, v1.37.
 const crashLoopBackOff = "CrashLoopBackOff"
 
 // imageLookPeriod is the time after which the kubelet looks again at an image that could not be
 // pulled.
 //
-// Upstream: kubelet.go backOffPeriod, v1.36, and up to half as long again.
+// Upstream: kubelet.go backOffPeriod, v1.37, and up to half as long again.
 const imageLookPeriod = 10 * time.Second
 
 // backOff is the time that something waits before it is tried again: twice as long each time.
 //
-// Upstream: client-go util/flowcontrol Backoff, v0.36.
+// Upstream: client-go util/flowcontrol Backoff, v1.37.
 type backOff struct {
 	delay   time.Duration
 	updated time.Time
@@ -66,7 +66,7 @@ func (k *kubelet) backOffsOf(pod types.UID) backOffs {
 // doBackOff reports whether a container that has ended must wait before it is started again:
 // the first time it need not. last is the container before it.
 //
-// Upstream: kuberuntime_manager.go doBackOff, v1.36.
+// Upstream: kuberuntime_manager.go doBackOff, v1.37.
 func (k *kubelet) doBackOff(pod *v1.Pod, c *v1.Container, last *runtime.ContainerStatus) *containerWaiting {
 	if last == nil || last.State != runtime.ContainerExited {
 		return nil

@@ -20,7 +20,7 @@ func (w *world) runs(since time.Time) (at []int) {
 	return at
 }
 
-// Upstream: kuberuntime_manager.go doBackOff and client-go util/flowcontrol Backoff, v1.36.
+// Upstream: kuberuntime_manager.go doBackOff and client-go util/flowcontrol Backoff, v1.37.
 func TestAContainerThatKeepsFailingIsStartedAtOnceAndThenWaitsLongerEachTime(t *testing.T) {
 	w := simple(t)
 	require.NoError(t, w.node.MkdirAll("/srv", 0o755))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Upstream: client-go util/flowcontrol Backoff, v0.36, with kubelet.go's
+// Upstream: client-go util/flowcontrol Backoff, v1.37, with kubelet.go's
 // MaxCrashLoopBackOff of 5 minutes.
 func TestABackOffDoublesUpToFiveMinutesAndIsForgottenAfterTen(t *testing.T) {
 	now := time.Unix(0, 0)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Upstream: actual_state_of_world.go IsVolumeMountedElsewhere, v1.36.
+// Upstream: actual_state_of_world.go IsVolumeMountedElsewhere, v1.37.
 func TestAVolumeForOnePodOnlyWaitsUntilTheOtherPodIsGone(t *testing.T) {
 	for name, c := range map[string]struct {
 		modes  []v1.PersistentVolumeAccessMode
@@ -41,7 +41,7 @@ func TestAVolumeForOnePodOnlyWaitsUntilTheOtherPodIsGone(t *testing.T) {
 	}
 }
 
-// Upstream: desired_state_of_world_populator.go getPVCExtractPV, v1.36.
+// Upstream: desired_state_of_world_populator.go getPVCExtractPV, v1.37.
 func TestAClaimThatIsBeingDeletedIsUsedOnlyWhileItIsProtected(t *testing.T) {
 	for finalizer, phase := range map[string]v1.PodPhase{"kubernetes.io/pvc-protection": v1.PodRunning, "example.com/keep": v1.PodPending} {
 		t.Run(finalizer, func(t *testing.T) {

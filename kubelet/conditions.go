@@ -20,7 +20,7 @@ const (
 
 // podInitializedCondition reports whether the pod's containers have had their turn.
 //
-// Upstream: pkg/kubelet/status/generate.go GeneratePodInitializedCondition, v1.36.
+// Upstream: pkg/kubelet/status/generate.go GeneratePodInitializedCondition, v1.37.
 func podInitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	done := v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionTrue}
 	if s.Phase == v1.PodSucceeded {
@@ -54,7 +54,7 @@ func podInitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 // containersReadyCondition reports whether all containers are ready. A pod that has ended
 // has none that is.
 //
-// Upstream: pkg/kubelet/status/generate.go GenerateContainersReadyCondition, v1.36.
+// Upstream: pkg/kubelet/status/generate.go GenerateContainersReadyCondition, v1.37.
 func containersReadyCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	c := v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse}
 	var unready []string
@@ -96,7 +96,7 @@ func inSpecOrder(pod *v1.Pod, list []v1.ContainerStatus) []*v1.ContainerStatus {
 
 // podReadyCondition reports whether the containers and all readiness gates are ready.
 //
-// Upstream: pkg/kubelet/status/generate.go GeneratePodReadyCondition, v1.36.
+// Upstream: pkg/kubelet/status/generate.go GeneratePodReadyCondition, v1.37.
 func podReadyCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	c := containersReadyCondition(pod, s)
 	c.Type = v1.PodReady

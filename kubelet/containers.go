@@ -15,7 +15,7 @@ import (
 // podStatus is the state of a pod's containers: as the container runtime reports them, and
 // the reasons why the kubelet waits. Init, Containers and Ephemeral have one for each container of the pod.
 //
-// Upstream: pkg/kubelet/container/runtime.go PodStatus, v1.36.
+// Upstream: pkg/kubelet/container/runtime.go PodStatus, v1.37.
 type podStatus struct {
 	IP                          string
 	Init, Containers, Ephemeral []containerState
@@ -44,7 +44,7 @@ type containerWaiting struct {
 
 // podStatus asks the runtime about a pod; nil if the pod has no sandbox.
 //
-// Upstream: kuberuntime_manager.go GetPodStatus, v1.36.
+// Upstream: kuberuntime_manager.go GetPodStatus, v1.37.
 func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
 	sandbox, err := k.runtime.PodSandboxStatus(w.uid)
 	if sandbox == nil || err != nil {
@@ -87,7 +87,7 @@ func ephemeralContainers(pod *v1.Pod) []v1.Container {
 // ofSandbox adds what the runtime alone knows of a pod that was deleted while there was no
 // kubelet: its name, and its containers.
 //
-// Upstream: pkg/kubelet/container/runtime.go ToAPIPod, v1.36.
+// Upstream: pkg/kubelet/container/runtime.go ToAPIPod, v1.37.
 func (s *podStatus) ofSandbox(sandbox *runtime.PodSandboxStatus) *podStatus {
 	s.about = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: sandbox.Namespace, Name: sandbox.Name, UID: sandbox.UID}}
 	for i := range sandbox.Containers {
@@ -179,7 +179,7 @@ func (k *kubelet) hostname(pod *v1.Pod) string {
 
 // runPodSandbox gives a pod its network. If that fails, an event on the pod says so.
 //
-// Upstream: kuberuntime_sandbox.go createPodSandbox, v1.36.
+// Upstream: kuberuntime_sandbox.go createPodSandbox, v1.37.
 func (k *kubelet) runPodSandbox(pod *v1.Pod) error {
 	err := k.runtime.RunPodSandbox(runtime.PodSandboxConfig{
 		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Hostname: k.hostname(pod), HostNetwork: pod.Spec.HostNetwork,

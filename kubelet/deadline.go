@@ -9,7 +9,7 @@ import (
 
 // What a pod is told that was active for too long.
 //
-// Upstream: active_deadline.go, v1.36.
+// Upstream: active_deadline.go, v1.37.
 const (
 	deadlineReason  = "DeadlineExceeded"
 	deadlineMessage = "Pod was active on the node longer than the specified deadline"
@@ -18,7 +18,7 @@ const (
 // pastActiveDeadline reports whether the pod has run for its activeDeadlineSeconds. If
 // it has not yet, it is looked at again when it will have.
 //
-// Upstream: active_deadline.go pastActiveDeadline, v1.36.
+// Upstream: active_deadline.go pastActiveDeadline, v1.37.
 func (k *kubelet) pastActiveDeadline(w *podWorker) bool {
 	start := w.pod.Status.StartTime
 	if w.status != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// Upstream: empty_dir.go SetUpAt, v1.36: a volume that is ready is the pod's.
+// Upstream: empty_dir.go SetUpAt, v1.37: a volume that is ready is the pod's.
 func TestAnEmptyDirIsNotSetUpAgainAfterARestart(t *testing.T) {
 	w := simple(t)
 	group := int64(4000)
@@ -116,7 +116,7 @@ func TestVolumesOfTheAPIBelongToThePodsGroup(t *testing.T) {
 	}
 }
 
-// Upstream: the API takes any medium, empty_dir.go SetUpAt does not, v1.36.
+// Upstream: the API takes any medium, empty_dir.go SetUpAt does not, v1.37.
 func TestAnEmptyDirOfAnUnknownMediumIsRefusedByTheKubelet(t *testing.T) {
 	w := simple(t)
 	v := emptyDir("tmp")

@@ -15,7 +15,7 @@ import (
 // what is written there, with $(NAME) for a variable before it, and fields of the
 // pod. What comes of ConfigMaps, Secrets and resources is left out.
 //
-// Upstream: kubelet_pods.go makeEnvironmentVariables, v1.36.
+// Upstream: kubelet_pods.go makeEnvironmentVariables, v1.37.
 func (k *kubelet) environment(pod *v1.Pod, ip string, c *v1.Container) map[string]string {
 	env := map[string]string{}
 	for _, e := range c.Env {
@@ -43,7 +43,7 @@ func orUnchanged(env map[string]string) func(name string) string {
 
 // expandWords returns words of the container's command with the variables replaced.
 //
-// Upstream: container/helpers.go ExpandContainerCommandAndArgs, v1.36.
+// Upstream: container/helpers.go ExpandContainerCommandAndArgs, v1.37.
 func expandWords(words []string, env map[string]string) []string {
 	words = slices.Clone(words)
 	for i := range words {
@@ -54,7 +54,7 @@ func expandWords(words []string, env map[string]string) []string {
 
 // podField returns a field of the pod as a container's environment may have it.
 //
-// Upstream: kubelet_pods.go podFieldSelectorRuntimeValue, v1.36.
+// Upstream: kubelet_pods.go podFieldSelectorRuntimeValue, v1.37.
 func (k *kubelet) podField(pod *v1.Pod, ip, field string) (string, error) {
 	switch field {
 	case "spec.nodeName":
@@ -73,7 +73,7 @@ func (k *kubelet) podField(pod *v1.Pod, ip, field string) (string, error) {
 // in. A variable that is not there, or empty, is an error: the whole volume would
 // be mounted otherwise.
 //
-// Upstream: container/helpers.go ExpandContainerVolumeMounts, v1.36.
+// Upstream: container/helpers.go ExpandContainerVolumeMounts, v1.37.
 func expandSubPath(m v1.VolumeMount, env map[string]string) (string, error) {
 	if m.SubPathExpr == "" {
 		return m.SubPath, nil
@@ -94,7 +94,7 @@ func expandSubPath(m v1.VolumeMount, env map[string]string) (string, error) {
 // expandVariables puts values in for $(NAME). $$ is a dollar, and what is neither is
 // left as it is.
 //
-// Upstream: third_party/forked/golang/expansion Expand, v1.36.
+// Upstream: third_party/forked/golang/expansion Expand, v1.37.
 func expandVariables(text string, value func(name string) string) string {
 	var out strings.Builder
 	for {

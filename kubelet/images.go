@@ -11,7 +11,7 @@ import (
 
 // Why a container waits for its image.
 //
-// Upstream: pkg/kubelet/images/types.go, v1.36.
+// Upstream: pkg/kubelet/images/types.go, v1.37.
 const (
 	errImageNeverPull   = "ErrImageNeverPull"
 	errImagePull        = "ErrImagePull"
@@ -23,7 +23,7 @@ const (
 // applyDefaultImageTag returns an image's name with the tag "latest", unless it has a tag or
 // a digest.
 //
-// Upstream: pkg/kubelet/images/image_manager.go applyDefaultImageTag, v1.36.
+// Upstream: pkg/kubelet/images/image_manager.go applyDefaultImageTag, v1.37.
 func applyDefaultImageTag(image string) (string, error) {
 	if _, err := reference.ParseNormalizedNamed(image); err != nil {
 		return "", fmt.Errorf("couldn't parse image name %q: %w", image, err)

@@ -28,7 +28,7 @@ import (
 
 // Backoff of everything that failed, per pod or per volume of a pod.
 //
-// Upstream: pkg/util/goroutinemap/exponentialbackoff, v1.36.
+// Upstream: pkg/util/goroutinemap/exponentialbackoff, v1.37.
 const (
 	initialDurationBeforeRetry = 500 * time.Millisecond
 	maxDurationBeforeRetry     = 2*time.Minute + 2*time.Second
@@ -36,7 +36,7 @@ const (
 
 // Backoff of containers that failed.
 //
-// Upstream: kubelet.go MaxCrashLoopBackOff, v1.36.
+// Upstream: kubelet.go MaxCrashLoopBackOff, v1.37.
 const (
 	initialRestartBackoff = 10 * time.Second
 	maxRestartBackoff     = 5 * time.Minute

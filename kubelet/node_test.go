@@ -39,7 +39,7 @@ func TestAKubeletRegistersItsNode(t *testing.T) {
 	require.Equal(t, node.ResourceVersion, again.ResourceVersion, "starting again changes nothing")
 }
 
-// Upstream: kubelet_node_status.go registerWithAPIServer, v1.36: registrationCompleted
+// Upstream: kubelet_node_status.go registerWithAPIServer, v1.37: registrationCompleted
 // holds for the process' life, and tryUpdateNodeStatus fails without the object.
 func TestADeletedNodeObjectIsMadeAgainByTheKubeletsNextLifeOnly(t *testing.T) {
 	w := simple(t)
@@ -102,7 +102,7 @@ func TestANodeIsRegisteredNotReadyThenItsCSINodeAndThenItIsReady(t *testing.T) {
 	require.Equal(t, registered, w.writes("node-1"), "the next life finds all of it as it is to be")
 }
 
-// Upstream: nodeinfomanager.go ensureNodeOwnsCSINode, v1.36.
+// Upstream: nodeinfomanager.go ensureNodeOwnsCSINode, v1.37.
 func TestTheCSINodeOfAnEarlierNodeIsReplaced(t *testing.T) {
 	w := simple(t)
 	w.settle()

@@ -5,7 +5,7 @@ import v1 "k8s.io/api/core/v1"
 // getPhase returns the pod's phase by what its containers do. podIsTerminal says that none
 // of them will be started again.
 //
-// Upstream: kubelet_pods.go getPhase, v1.36.
+// Upstream: kubelet_pods.go getPhase, v1.37.
 func getPhase(pod *v1.Pod, s *v1.PodStatus, podIsTerminal bool) v1.PodPhase {
 	pending, failed := initProgress(pod, s)
 	n := countContainers(pod, s)
@@ -81,7 +81,7 @@ func countContainers(pod *v1.Pod, s *v1.PodStatus) (n containerCounts) {
 
 // shouldRestart reports whether a container that ended so is started again.
 //
-// Upstream: pkg/api/v1/pod ContainerShouldRestart, v1.36, without rules of containers.
+// Upstream: pkg/api/v1/pod ContainerShouldRestart, v1.37, without rules of containers.
 func shouldRestart(pod *v1.Pod, exitCode int32) bool {
 	switch pod.Spec.RestartPolicy {
 	case v1.RestartPolicyNever:

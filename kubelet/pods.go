@@ -14,7 +14,7 @@ import (
 // podWorker holds the kubelet's state of one pod, by UID: a later pod of the same name
 // is another one.
 //
-// Upstream: pod_workers.go podSyncStatus, v1.36.
+// Upstream: pod_workers.go podSyncStatus, v1.37.
 type podWorker struct {
 	uid types.UID
 	// pod is its latest state; nil for one that was only found on disk.
@@ -164,7 +164,7 @@ func (k *kubelet) adoptOrphans() {
 
 // syncPodWorker brings one pod a step further.
 //
-// Upstream: pod_workers.go podWorkerLoop, v1.36.
+// Upstream: pod_workers.go podWorkerLoop, v1.37.
 func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	w := k.workers[types.UID(key)]
 	if w == nil {
@@ -192,7 +192,7 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 
 // factsChanged reports whether a pod tells its volumes anything new: not its status alone.
 //
-// Upstream: pkg/kubelet/config/config.go podsDifferSemantically, v1.36.
+// Upstream: pkg/kubelet/config/config.go podsDifferSemantically, v1.37.
 func factsChanged(old, pod *v1.Pod) bool {
 	return old.Generation != pod.Generation || !maps.Equal(old.Labels, pod.Labels) || !maps.Equal(old.Annotations, pod.Annotations)
 }

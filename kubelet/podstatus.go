@@ -82,7 +82,7 @@ const (
 // containerStatuses returns one status for each container, in order of name; those of init
 // containers in the pod's order.
 //
-// Upstream: kubelet_pods.go convertToAPIContainerStatuses, v1.36.
+// Upstream: kubelet_pods.go convertToAPIContainerStatuses, v1.37.
 func (m *statusManager) containerStatuses(pod *v1.Pod, containers []v1.Container, states []containerState, old []v1.ContainerStatus, init bool) []v1.ContainerStatus {
 	var list []v1.ContainerStatus
 	for i := range containers {
@@ -212,7 +212,7 @@ func endUnknown(list []v1.ContainerStatus) {
 // hasPodInitialized reports whether the pod's containers had their turn, as far as the API
 // knows.
 //
-// Upstream: status_manager.go hasPodInitialized, v1.36.
+// Upstream: status_manager.go hasPodInitialized, v1.37.
 func hasPodInitialized(pod *v1.Pod) bool {
 	if len(pod.Spec.InitContainers) == 0 {
 		return true
@@ -237,7 +237,7 @@ func hasPodInitialized(pod *v1.Pod) bool {
 // initializedContainers returns the statuses up to the last container that was ever started, at
 // least the first.
 //
-// Upstream: status_manager.go initializedContainers, v1.36.
+// Upstream: status_manager.go initializedContainers, v1.37.
 func initializedContainers(list []v1.ContainerStatus) []v1.ContainerStatus {
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i].State.Waiting == nil || list[i].LastTerminationState.Terminated != nil {
@@ -284,7 +284,7 @@ func podReadyToStartContainersCondition(pod *v1.Pod, r *podStatus) v1.PodConditi
 
 // isOwnCondition reports whether the kubelet keeps this condition.
 //
-// Upstream: pkg/kubelet/types/pod_status.go PodConditionByKubelet, v1.36.
+// Upstream: pkg/kubelet/types/pod_status.go PodConditionByKubelet, v1.37.
 func isOwnCondition(kind v1.PodConditionType) bool {
 	switch kind {
 	case v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.PodScheduled:

@@ -16,7 +16,7 @@ var (
 // shouldContainerBeRestarted reports whether a container is to be started, or started
 // again.
 //
-// Upstream: container/helpers.go ShouldContainerBeRestarted, v1.36.
+// Upstream: container/helpers.go ShouldContainerBeRestarted, v1.37.
 func shouldContainerBeRestarted(pod *v1.Pod, c *containerState) bool {
 	switch {
 	case pod.DeletionTimestamp != nil:

@@ -71,7 +71,7 @@ func TestAContainerThatWaitsForTheSecondTimeIsCreatedToo(t *testing.T) {
 	w.requireAllRunning("web")
 }
 
-// Upstream: kubelet_pods.go getPhase and convertToAPIContainerStatuses, v1.36: what
+// Upstream: kubelet_pods.go getPhase and convertToAPIContainerStatuses, v1.37: what
 // waits to be created again has stopped, and is told by what it was.
 func TestAContainerThatCannotBeCreatedAgainLeavesItsPodRunning(t *testing.T) {
 	for name, init := range map[string]bool{"alone": false, "after an init container": true} {
@@ -151,7 +151,7 @@ func TestAContainerThatFailedIsRunAgainWhateverTheOthersDo(t *testing.T) {
 	}
 }
 
-// Upstream: kubelet_pods.go getPhase, v1.36.
+// Upstream: kubelet_pods.go getPhase, v1.37.
 func TestAFailedInitContainerKeepsTheOthersFromBeginning(t *testing.T) {
 	for policy, phase := range map[v1.RestartPolicy]v1.PodPhase{v1.RestartPolicyNever: v1.PodFailed, v1.RestartPolicyOnFailure: v1.PodPending} {
 		t.Run(string(policy), func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // Exec begins a command in a container of a pod, as the API server has a kubelet do. The
 // container must run.
 //
-// Upstream: kubelet_pods.go GetExec, v1.36.
+// Upstream: kubelet_pods.go GetExec, v1.37.
 func Exec(containers runtime.Service, pod *v1.Pod, container string, config runtime.ExecConfig) (runtime.Process, error) {
 	sandbox, err := containers.PodSandboxStatus(pod.UID)
 	if err != nil {

@@ -47,7 +47,7 @@ func (k *kubelet) startPod(w *podWorker, r *podStatus) {
 // Why a container waits that could not be created.
 //
 // Upstream: kuberuntime_container.go ErrCreateContainerConfig and ErrCreateContainer,
-// v1.36.
+// v1.37.
 const (
 	createContainerConfigError = "CreateContainerConfigError" // the kubelet could not say what it is to be
 	createContainerError       = "CreateContainerError"       // the container runtime could not make it

@@ -40,7 +40,7 @@ func (m *statusManager) writeStatus(ctx context.Context, w *podWorker, r *podSta
 
 // sandboxReady writes that the pod's containers can be started now.
 //
-// Upstream: kubelet.go OnPodSandboxReady, v1.36.
+// Upstream: kubelet.go OnPodSandboxReady, v1.37.
 func (m *statusManager) sandboxReady(ctx context.Context, w *podWorker) error {
 	want := w.lastStatus().DeepCopy()
 	setCondition(want, v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue, ObservedGeneration: w.pod.Generation}, m.now())
@@ -59,7 +59,7 @@ func (w *podWorker) lastStatus() *v1.PodStatus {
 // mergePodStatus keeps a pod out of its terminal phase as long as one of its
 // containers may run.
 //
-// Upstream: status_manager.go mergePodStatus, v1.36.
+// Upstream: status_manager.go mergePodStatus, v1.37.
 func mergePodStatus(old, want *v1.PodStatus, r *podStatus) {
 	if isTerminal(old.Phase) || !isTerminal(want.Phase) || r == nil || !r.anyRunning() {
 		return
@@ -201,7 +201,7 @@ func findCondition(conditions []v1.PodCondition, kind v1.PodConditionType) *v1.P
 
 // setCondition sets a condition. If its status stays, so does its time.
 //
-// Upstream: status_manager.go updateLastTransitionTime, v1.36.
+// Upstream: status_manager.go updateLastTransitionTime, v1.37.
 func setCondition(s *v1.PodStatus, c v1.PodCondition, now metav1.Time) {
 	c.LastTransitionTime = now
 	was := findCondition(s.Conditions, c.Type)

@@ -38,7 +38,7 @@ func emptyDir(name string) v1.Volume {
 	return volumeOf(name, v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}})
 }
 
-// Upstream: subpath_linux.go getSubpathBindTarget, v1.36: the volume's own name, and
+// Upstream: subpath_linux.go getSubpathBindTarget, v1.37: the volume's own name, and
 // the number of the volumeMount.
 func TestPartsOfVolumesAreMountedBelowThePodsDirectory(t *testing.T) {
 	w := simple(t)
@@ -89,7 +89,7 @@ func TestAPodWithoutSubPathsIsNotChargedForThem(t *testing.T) {
 	require.Equal(t, []string{}, append([]string{}, seen...))
 }
 
-// Upstream: subpath_linux.go SafeMakeDir, v1.36.
+// Upstream: subpath_linux.go SafeMakeDir, v1.37.
 func TestAPartOfAVolumeThatIsMadeHasTheVolumesMode(t *testing.T) {
 	w := simple(t)
 	require.NoError(t, w.node.MakeDir("/srv", 0o770|fs.ModeSetgid))

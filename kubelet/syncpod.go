@@ -111,7 +111,7 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*po
 
 // makePodDataDirs makes the pod's directories.
 //
-// Upstream: kubelet_pods.go makePodDataDirs, v1.36.
+// Upstream: kubelet_pods.go makePodDataDirs, v1.37.
 func (k *kubelet) makePodDataDirs(w *podWorker) error {
 	if w.hasDirs {
 		return nil
@@ -169,7 +169,7 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 // once: when the containers are removed nothing is known of them any more. Of a pod that had ended before this life
 // of the kubelet the address is not known any more either, and it writes that.
 //
-// Upstream: kubelet.go SyncTerminatingPod, v1.36.
+// Upstream: kubelet.go SyncTerminatingPod, v1.37.
 func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	told := w.gone || w.stopped || isTerminal(w.lastStatus().Phase) && (r == nil || r.IP != "")
 	if !told {
@@ -196,7 +196,7 @@ func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) error
 // killPod stops the containers that run, and then the sandbox.
 //
 // Upstream: kuberuntime_manager.go killPodWithSyncResult, and kubelet.go
-// SyncTerminatingRuntimePod for a pod of which only the runtime knows, v1.36.
+// SyncTerminatingRuntimePod for a pod of which only the runtime knows, v1.37.
 func (k *kubelet) killPod(w *podWorker) (*podStatus, error) {
 	r, err := k.podStatus(w)
 	if r == nil || err != nil {

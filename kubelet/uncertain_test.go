@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 )
 
-// Upstream: local.go SetUpAt, v1.36: what fails after the mount leaves it, and the next
+// Upstream: local.go SetUpAt, v1.37: what fails after the mount leaves it, and the next
 // attempt finds it.
 func TestAVolumeThatIsMountedButNotGivenToItsGroupIsTakenAwayWithItsPod(t *testing.T) {
 	for _, retried := range []bool{false, true} {

@@ -14,13 +14,13 @@ import (
 // podAttachAndMountTimeout is the time that a pod waits for its volumes until the trace tells which
 // ones are missing, again and again.
 //
-// Upstream: volume_manager.go podAttachAndMountTimeout, v1.36.
+// Upstream: volume_manager.go podAttachAndMountTimeout, v1.37.
 const podAttachAndMountTimeout = 2*time.Minute + 3*time.Second
 
 // waitForAttachAndMount reports whether the pod's volumes are there. If they are not, the pod
 // wakes when an operation has ended, or when the wait times out.
 //
-// Upstream: volume_manager.go WaitForAttachAndMount, v1.36, which looks again every
+// Upstream: volume_manager.go WaitForAttachAndMount, v1.37, which looks again every
 // 300 ms.
 func (k *kubelet) waitForAttachAndMount(w *podWorker) bool {
 	if k.volumes.AreMounted(w.uid) {
@@ -52,12 +52,12 @@ func (k *kubelet) waitTimedOut(ctx context.Context, key string) error {
 
 // volumeAttachmentLimitExceeded is the reason for which a pod is given up.
 //
-// Upstream: volume_manager.go VolumeAttachmentLimitExceededReason, v1.36.
+// Upstream: volume_manager.go VolumeAttachmentLimitExceededReason, v1.37.
 const volumeAttachmentLimitExceeded = "VolumeAttachmentLimitExceeded"
 
 // rejectPod gives up a pod that was never started.
 //
-// Upstream: kubelet.go rejectPod, v1.36.
+// Upstream: kubelet.go rejectPod, v1.37.
 func (k *kubelet) rejectPod(w *podWorker, reason, message string) {
 	if !w.wantsVolumes() || w.failure != nil {
 		return
@@ -70,7 +70,7 @@ func (k *kubelet) rejectPod(w *podWorker, reason, message string) {
 // plegRelistPeriod is the interval at which the kubelet looks at what the container runtime
 // runs. Each step from a pod that is to run to one that has ended waits for that.
 //
-// Upstream: kubelet.go genericPlegRelistPeriod, v1.36.
+// Upstream: kubelet.go genericPlegRelistPeriod, v1.37.
 const plegRelistPeriod = time.Second
 
 // endsLater reports whether a pod that was deleted while it waited for its volumes has not
@@ -79,7 +79,7 @@ const plegRelistPeriod = time.Second
 //
 // Upstream: pod_workers.go podWorkerLoop, and desired_state_of_world_populator.go
 // findAndRemoveDeletedPods, which keeps a volume that is not mounted as long as the pod
-// exists, v1.36.
+// exists, v1.37.
 func (k *kubelet) endsLater(w *podWorker, r *podStatus) bool {
 	now := k.env.Now()
 	if w.ends.IsZero() {

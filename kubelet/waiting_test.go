@@ -111,7 +111,7 @@ func TestAnInitContainerThatCannotBeCreatedKeepsTheOthersFromStarting(t *testing
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
 }
 
-// Upstream: kubelet_pods.go convertToAPIContainerStatuses, v1.36.
+// Upstream: kubelet_pods.go convertToAPIContainerStatuses, v1.37.
 func TestContainersOfAPodWithInitContainersWaitForThem(t *testing.T) {
 	w := simple(t)
 	w.create(withInit(pod("web", claim("data"))))

@@ -77,7 +77,7 @@ func (b *backoffStore) StoreVolume(ctx context.Context, claim *v1.PersistentVolu
 // retry calls f until it succeeds, as often and as far apart as the backoff says,
 // and returns its last error.
 //
-// Upstream: apimachinery util/wait ExponentialBackoff, v0.36, on the Env's clock.
+// Upstream: apimachinery util/wait ExponentialBackoff, v1.37, on the Env's clock.
 func (b *backoffStore) retry(ctx context.Context, f func() error) error {
 	backoff := b.backoff
 	for {

@@ -17,7 +17,7 @@ import (
 // bind makes volume and claim point to each other, in four writes. It stops at the
 // first error; called again, it goes on where it stopped, since a write that would
 // change nothing is left out.
-// Upstream: pv_controller.go bind, v1.36.
+// Upstream: pv_controller.go bind, v1.37.
 func (c *controller) bind(ctx context.Context, volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) error {
 	volume, err := c.bindVolumeToClaim(ctx, volume, claim)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *controller) bind(ctx context.Context, volume *v1.PersistentVolume, clai
 
 // bindVolumeToClaim writes the volume's claimRef. From then on the volume belongs to
 // the claim: of two claims that want it, the API server refuses the second.
-// Upstream: pv_controller.go bindVolumeToClaim, v1.36.
+// Upstream: pv_controller.go bindVolumeToClaim, v1.37.
 func (c *controller) bindVolumeToClaim(ctx context.Context, volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) (*v1.PersistentVolume, error) {
 	bound, dirty, err := binding.GetBindVolumeToClaim(volume, claim)
 	if err != nil || !dirty {
@@ -47,7 +47,7 @@ func (c *controller) bindVolumeToClaim(ctx context.Context, volume *v1.Persisten
 }
 
 // updateVolumePhase writes the volume's phase and the reason for it.
-// Upstream: pv_controller.go updateVolumePhase, v1.36.
+// Upstream: pv_controller.go updateVolumePhase, v1.37.
 func (c *controller) updateVolumePhase(ctx context.Context, volume *v1.PersistentVolume, phase v1.PersistentVolumePhase, message string) (*v1.PersistentVolume, error) {
 	if volume.Status.Phase == phase {
 		return volume, nil
@@ -63,7 +63,7 @@ func (c *controller) updateVolumePhase(ctx context.Context, volume *v1.Persisten
 }
 
 // bindClaimToVolume writes the claim's volumeName, and that it is bound.
-// Upstream: pv_controller.go bindClaimToVolume, v1.36.
+// Upstream: pv_controller.go bindClaimToVolume, v1.37.
 func (c *controller) bindClaimToVolume(ctx context.Context, claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) (*v1.PersistentVolumeClaim, error) {
 	_, completed := claim.Annotations[binding.AnnBindCompleted]
 	if completed && claim.Spec.VolumeName == volume.Name {
@@ -88,7 +88,7 @@ func setIfMissing(meta *metav1.ObjectMeta, annotation string) {
 
 // updateClaimStatus writes the claim's phase and what it has from its volume; without
 // a volume it has nothing.
-// Upstream: pv_controller.go updateClaimStatus, v1.36.
+// Upstream: pv_controller.go updateClaimStatus, v1.37.
 func (c *controller) updateClaimStatus(ctx context.Context, claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaimPhase, volume *v1.PersistentVolume) (*v1.PersistentVolumeClaim, error) {
 	status, dirty, err := claimStatus(claim, phase, volume)
 	if err != nil || !dirty {
@@ -155,7 +155,7 @@ func fileSystemSize(volume *v1.PersistentVolume) (size resource.Quantity, found 
 
 // unbindVolume makes the volume Available again. If the user had reserved it, it
 // stays reserved for a claim of that name.
-// Upstream: pv_controller.go unbindVolume, v1.36.
+// Upstream: pv_controller.go unbindVolume, v1.37.
 func (c *controller) unbindVolume(ctx context.Context, volume *v1.PersistentVolume) error {
 	clone := volume.DeepCopy()
 	if _, ours := volume.Annotations[binding.AnnBoundByController]; ours {

@@ -34,7 +34,7 @@ func (c *controller) follow() {
 }
 
 // claimRefKey returns the key of the claim that a claimRef names.
-// Upstream: index.go claimrefToClaimKey, v1.36.
+// Upstream: index.go claimrefToClaimKey, v1.37.
 func claimRefKey(ref *v1.ObjectReference) string { return ref.Namespace + "/" + ref.Name }
 
 // podsByClaim is an index of pods by the keys of the claims they use.
@@ -60,7 +60,7 @@ func (c *claimCache) newer(claim *v1.PersistentVolumeClaim) bool {
 }
 
 // put stores the claim unless a newer version is known.
-// Upstream: pv_controller_base.go storeObjectUpdate, v1.36.
+// Upstream: pv_controller_base.go storeObjectUpdate, v1.37.
 func (c *claimCache) put(claim *v1.PersistentVolumeClaim) {
 	if !c.newer(claim) {
 		c.byKey[control.Key(claim)] = claim
@@ -88,7 +88,7 @@ func (c *volumeCache) put(volume *v1.PersistentVolume) {
 
 // storeClaimUpdate remembers the outcome of an own write, so that the next step sees
 // it before the informer does. A claim that the informer no longer has stays gone.
-// Upstream: pv_controller_base.go storeClaimUpdate, v1.36.
+// Upstream: pv_controller_base.go storeClaimUpdate, v1.37.
 func (c *controller) storeClaimUpdate(claim *v1.PersistentVolumeClaim) {
 	if seen, found := c.claimInformer.Get(control.Key(claim)); found && seen.UID == claim.UID {
 		c.claims.put(claim)
@@ -96,7 +96,7 @@ func (c *controller) storeClaimUpdate(claim *v1.PersistentVolumeClaim) {
 }
 
 // storeVolumeUpdate remembers the outcome of an own write to a volume.
-// Upstream: pv_controller_base.go storeVolumeUpdate, v1.36.
+// Upstream: pv_controller_base.go storeVolumeUpdate, v1.37.
 func (c *controller) storeVolumeUpdate(volume *v1.PersistentVolume) {
 	if known, _ := c.volumeInformer.Get(volume.Name); c.cfg.Remember(known, volume) {
 		c.volumes.put(volume)

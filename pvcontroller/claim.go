@@ -14,7 +14,7 @@ import (
 
 // syncClaim brings one claim forward. Whether it has been bound before is all that
 // counts: a bound claim that lost its volume is not bound to another.
-// Upstream: pv_controller.go syncClaim, v1.36.
+// Upstream: pv_controller.go syncClaim, v1.37.
 func (c *controller) syncClaim(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	claim, err := c.updateClaimMigrationAnnotations(ctx, claim)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *controller) syncClaim(ctx context.Context, claim *v1.PersistentVolumeCl
 }
 
 // syncUnboundClaim looks for a claim's volume: any that will do, or the one it names.
-// Upstream: pv_controller.go syncUnboundClaim, v1.36.
+// Upstream: pv_controller.go syncUnboundClaim, v1.37.
 func (c *controller) syncUnboundClaim(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	if claim.Spec.VolumeName != "" {
 		return c.syncNamedVolume(ctx, claim)
@@ -82,7 +82,7 @@ func (c *controller) weigh(claim *v1.PersistentVolumeClaim, taken *v1.Persistent
 // syncUnmatchedClaim treats a claim for which there is no volume: it assigns the default
 // class, waits for the first consumer, asks for a volume to be provisioned, or only records
 // an event. While a volume is provisioned the claim's phase stays as it is.
-// Upstream: the branch volume == nil of pv_controller.go syncUnboundClaim, v1.36.
+// Upstream: the branch volume == nil of pv_controller.go syncUnboundClaim, v1.37.
 func (c *controller) syncUnmatchedClaim(ctx context.Context, claim *v1.PersistentVolumeClaim, delayBinding bool) error {
 	assigned, err := c.assignDefaultStorageClass(ctx, claim)
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *controller) syncUnmatchedClaim(ctx context.Context, claim *v1.Persisten
 
 // syncNamedVolume tries to bind a claim to the volume that it names.
 // Upstream: the branch claim.Spec.VolumeName != "" of pv_controller.go
-// syncUnboundClaim, v1.36.
+// syncUnboundClaim, v1.37.
 func (c *controller) syncNamedVolume(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	volume, found := c.volumes.Get(claim.Spec.VolumeName)
 	switch {
@@ -130,7 +130,7 @@ func (c *controller) syncNamedVolume(ctx context.Context, claim *v1.PersistentVo
 }
 
 // syncBoundClaim checks that a bound claim still has its volume.
-// Upstream: pv_controller.go syncBoundClaim, v1.36.
+// Upstream: pv_controller.go syncBoundClaim, v1.37.
 func (c *controller) syncBoundClaim(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	if claim.Spec.VolumeName == "" {
 		return c.loseClaim(ctx, claim, claimLost, "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!")
@@ -148,7 +148,7 @@ func (c *controller) syncBoundClaim(ctx context.Context, claim *v1.PersistentVol
 }
 
 // loseClaim makes the claim Lost and says why, once.
-// Upstream: pv_controller.go updateClaimStatusWithEvent, v1.36.
+// Upstream: pv_controller.go updateClaimStatusWithEvent, v1.37.
 func (c *controller) loseClaim(ctx context.Context, claim *v1.PersistentVolumeClaim, reason, message string) error {
 	if claim.Status.Phase == v1.ClaimLost {
 		return nil
@@ -162,7 +162,7 @@ func (c *controller) loseClaim(ctx context.Context, claim *v1.PersistentVolumeCl
 }
 
 // emitEventForUnboundDelayBindingClaim says whom a claim waits for.
-// Upstream: pv_controller.go emitEventForUnboundDelayBindingClaim, v1.36.
+// Upstream: pv_controller.go emitEventForUnboundDelayBindingClaim, v1.37.
 func (c *controller) emitEventForUnboundDelayBindingClaim(claim *v1.PersistentVolumeClaim) {
 	switch pods := c.findNonScheduledPodsByPVC(claim); len(pods) {
 	case 0:
@@ -176,7 +176,7 @@ func (c *controller) emitEventForUnboundDelayBindingClaim(claim *v1.PersistentVo
 
 // findNonScheduledPodsByPVC returns the names of the claim's pods that have neither ended
 // nor been scheduled.
-// Upstream: pv_controller.go findNonScheduledPodsByPVC, v1.36.
+// Upstream: pv_controller.go findNonScheduledPodsByPVC, v1.37.
 func (c *controller) findNonScheduledPodsByPVC(claim *v1.PersistentVolumeClaim) []string {
 	var names []string
 	for _, pod := range c.pods.ByIndex(podsByClaim, control.Key(claim)) {

@@ -12,7 +12,7 @@ import (
 
 // assignDefaultStorageClass gives the default class to a claim that was created when
 // there was none, and says whether it did. A claim that asks for "" has chosen.
-// Upstream: pv_controller.go assignDefaultStorageClass, v1.36.
+// Upstream: pv_controller.go assignDefaultStorageClass, v1.37.
 func (c *controller) assignDefaultStorageClass(ctx context.Context, claim *v1.PersistentVolumeClaim) (bool, error) {
 	if binding.PersistentVolumeClaimHasClass(claim) {
 		return false, nil
@@ -29,7 +29,7 @@ func (c *controller) assignDefaultStorageClass(ctx context.Context, claim *v1.Pe
 
 // defaultClass returns the default class created last, of equals the first by name; nil if
 // there is none.
-// Upstream: pkg/volume/util GetDefaultClass, v1.36.
+// Upstream: pkg/volume/util GetDefaultClass, v1.37.
 func defaultClass(classes iter.Seq[*storagev1.StorageClass]) *storagev1.StorageClass {
 	var best *storagev1.StorageClass
 	for class := range classes {

@@ -110,7 +110,7 @@ type controller struct {
 
 // resync adds all keys again, claims before volumes. Upstream lists a Go map, so any
 // order may come; in order it is that of the keys.
-// Upstream: pv_controller_base.go resync, v1.36.
+// Upstream: pv_controller_base.go resync, v1.37.
 func (c *controller) resync(context.Context) {
 	addAll(c.env, c.claimQueue, c.claimInformer.Keys())
 	addAll(c.env, c.volumeQueue, c.volumeInformer.Keys())
@@ -126,7 +126,7 @@ func addAll(env control.Env, queue control.Queue, keys []string) {
 // claimWork reconciles one claim. One that is gone has been dealt with when that was
 // delivered, and an older version than the controller's own last write is not looked
 // at: its event is still to come.
-// Upstream: pv_controller_base.go claimWorker and updateClaim, v1.36.
+// Upstream: pv_controller_base.go claimWorker and updateClaim, v1.37.
 func (c *controller) claimWork(ctx context.Context, key string) error {
 	claim, found := c.claimInformer.Get(key)
 	if !found || c.claims.newer(claim) {
@@ -136,7 +136,7 @@ func (c *controller) claimWork(ctx context.Context, key string) error {
 }
 
 // volumeWork reconciles one volume, as claimWork does one claim.
-// Upstream: pv_controller_base.go volumeWorker and updateVolume, v1.36.
+// Upstream: pv_controller_base.go volumeWorker and updateVolume, v1.37.
 func (c *controller) volumeWork(ctx context.Context, name string) error {
 	volume, found := c.volumeInformer.Get(name)
 	if !found || c.volumes.newer(volume) {

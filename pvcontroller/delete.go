@@ -13,7 +13,7 @@ import (
 )
 
 // deleteVolumeOperation deletes a volume's asset, then the volume.
-// Upstream: pv_controller.go deleteVolumeOperation and doDeleteVolume, v1.36.
+// Upstream: pv_controller.go deleteVolumeOperation and doDeleteVolume, v1.37.
 func (c *controller) deleteVolumeOperation(ctx context.Context, volume *v1.PersistentVolume) error {
 	_, deleter, err := c.plugins.findDeletable(volume)
 	switch {
@@ -40,7 +40,7 @@ func (c *controller) deleteVolumeOperation(ctx context.Context, volume *v1.Persi
 }
 
 // removeVolume deletes the PersistentVolume of a deleted asset.
-// Upstream: the end of pv_controller.go deleteVolumeOperation, v1.36.
+// Upstream: the end of pv_controller.go deleteVolumeOperation, v1.37.
 func (c *controller) removeVolume(ctx context.Context, volume *v1.PersistentVolume) error {
 	ours := func(f string) bool { return f == binding.PVDeletionInTreeProtectionFinalizer }
 	if slices.ContainsFunc(volume.Finalizers, ours) {

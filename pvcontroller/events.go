@@ -1,7 +1,7 @@
 package pvcontroller
 
 // Reasons of events.
-// Upstream: pkg/controller/volume/events/event.go, v1.36.
+// Upstream: pkg/controller/volume/events/event.go, v1.37.
 const (
 	claimLost                  = "ClaimLost"
 	claimMisbound              = "ClaimMisbound"

@@ -25,7 +25,7 @@ const (
 // Only paths with something below a /tmp/ are deleted; any other is an error, and the
 // volume becomes Failed.
 //
-// Upstream: pkg/volume/hostpath hostPathDeleter, v1.36.
+// Upstream: pkg/volume/hostpath hostPathDeleter, v1.37.
 func NewHostPathDeleter(removeAll func(path string) error) Deleter {
 	return hostPathDeleter{removeAll}
 }
@@ -39,7 +39,7 @@ func (hostPathDeleter) CanSupport(volume *v1.PersistentVolume) bool {
 
 // Delete implements Deleter. Upstream's pattern "/tmp/.+" is not anchored, so
 // it matches /var/tmp/x, too.
-// Upstream: pkg/volume/hostpath hostPathDeleter.Delete, v1.36.
+// Upstream: pkg/volume/hostpath hostPathDeleter.Delete, v1.37.
 func (d hostPathDeleter) Delete(_ context.Context, volume *v1.PersistentVolume) error {
 	if volume.Spec.HostPath == nil {
 		return fmt.Errorf("spec.hostPath of volume %s is empty", volume.Name)

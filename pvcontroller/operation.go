@@ -9,7 +9,7 @@ import (
 )
 
 // The backoff of slow operations.
-// Upstream: pkg/util/goroutinemap/exponentialbackoff, v1.36.
+// Upstream: pkg/util/goroutinemap/exponentialbackoff, v1.37.
 const (
 	firstBackoff = 500 * time.Millisecond
 	maxBackoff   = 2*time.Minute + 2*time.Second
@@ -25,7 +25,7 @@ type operation struct {
 
 // scheduleOperation starts a slow operation on the volume as a task of its own, unless
 // the same one is running or in backoff. The next sync of the volume tries again.
-// Upstream: pv_controller.go scheduleOperation, v1.36.
+// Upstream: pv_controller.go scheduleOperation, v1.37.
 func (c *controller) scheduleOperation(what string, volume *v1.PersistentVolume, run func(ctx context.Context, volume *v1.PersistentVolume) error) {
 	name := fmt.Sprintf("%s-%s[%s]", what, volume.Name, volume.UID)
 	op, known := c.operations[name]

@@ -14,7 +14,7 @@ import (
 )
 
 // Deleter is an in-tree plugin that deletes the assets behind volumes.
-// Upstream: pkg/volume DeletableVolumePlugin, v1.36.
+// Upstream: pkg/volume DeletableVolumePlugin, v1.37.
 type Deleter interface {
 	// CanSupport says whether the plugin knows volumes of this kind. It must not call
 	// the API.
@@ -26,7 +26,7 @@ type Deleter interface {
 }
 
 // Recycler is an in-tree plugin that scrubs volumes for their next claim.
-// Upstream: pkg/volume RecyclableVolumePlugin, v1.36.
+// Upstream: pkg/volume RecyclableVolumePlugin, v1.37.
 type Recycler interface {
 	// CanSupport says whether the plugin knows volumes of this kind. It must not call
 	// the API.
@@ -72,7 +72,7 @@ func newPlugins(cfg Config, builtin map[string]Recycler) plugins {
 // findDeletable returns the plugin that made the volume, else the first by name that can
 // delete volumes of its kind. If an external provisioner deletes the asset, it returns the
 // provisioner's name, no deleter and no error: that one acts on the phase Released.
-// Upstream: pv_controller.go findDeletablePlugin, v1.36.
+// Upstream: pv_controller.go findDeletablePlugin, v1.37.
 func (p plugins) findDeletable(volume *v1.PersistentVolume) (name string, deleter Deleter, err error) {
 	if name := volume.Annotations[binding.AnnDynamicallyProvisioned]; name != "" {
 		deleter, found := p.deleters[name]
@@ -100,12 +100,12 @@ func (p plugins) findDeletable(volume *v1.PersistentVolume) (name string, delete
 }
 
 // errNotDeletable: there is a plugin, but it cannot delete.
-// Upstream: pkg/volume FindDeletablePluginBySpec and FindDeletablePluginByName, v1.36.
+// Upstream: pkg/volume FindDeletablePluginBySpec and FindDeletablePluginByName, v1.37.
 var errNotDeletable = errors.New("no deletable volume plugin matched")
 
 // findRecyclable returns the first recycler by name that can scrub volumes of this kind, nil
 // if there is none.
-// Upstream: pkg/volume FindRecyclablePluginBySpec, v1.36.
+// Upstream: pkg/volume FindRecyclablePluginBySpec, v1.37.
 func (p plugins) findRecyclable(volume *v1.PersistentVolume) (name string, recycler Recycler) {
 	for _, name := range sortedKeys(p.recyclers) {
 		if recycler := p.recyclers[name]; recycler.CanSupport(volume) {

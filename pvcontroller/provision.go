@@ -17,7 +17,7 @@ import (
 
 // provisionClaim asks a provisioner to make a volume for the claim. If no provisioner serves the
 // class, it emits an event and returns nil; the next resync tries again.
-// Upstream: pv_controller.go provisionClaim, v1.36.
+// Upstream: pv_controller.go provisionClaim, v1.37.
 func (c *controller) provisionClaim(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	class, err := c.findProvisionerOf(claim)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *controller) provisionClaim(ctx context.Context, claim *v1.PersistentVol
 // which is for tests of Kubernetes itself and disabled, but only found to be so when
 // the claim has been marked as its.
 // Upstream: pv_controller.go provisionClaimOperation and pkg/volume/hostpath
-// NewProvisioner, v1.36.
+// NewProvisioner, v1.37.
 func (c *controller) provisionHostPath(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	claim, err := c.setClaimProvisioner(ctx, claim, HostPathPlugin)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *controller) provisionHostPath(ctx context.Context, claim *v1.Persistent
 // findProvisionerOf returns the claim's class, if an external provisioner or hostPath's
 // plugin serves it. A provisioner called kubernetes.io/ would be a plugin compiled into
 // this controller, which has no other; no plugin has the name kubernetes.io/no-provisioner.
-// Upstream: pv_controller.go findProvisionablePlugin, v1.36.
+// Upstream: pv_controller.go findProvisionablePlugin, v1.37.
 func (c *controller) findProvisionerOf(claim *v1.PersistentVolumeClaim) (*storagev1.StorageClass, error) {
 	name := binding.GetPersistentVolumeClaimClass(claim)
 	class, found := c.classes.Get(name)
@@ -64,7 +64,7 @@ func (c *controller) findProvisionerOf(claim *v1.PersistentVolumeClaim) (*storag
 
 // provisionClaimOperationExternal hands the claim to its provisioner and says, at
 // every sync, that it waits.
-// Upstream: pv_controller.go provisionClaimOperationExternal, v1.36.
+// Upstream: pv_controller.go provisionClaimOperationExternal, v1.37.
 func (c *controller) provisionClaimOperationExternal(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
 	provisioner := cmp.Or(migration.Driver(class.Provisioner), class.Provisioner)
 	annotated, err := c.setClaimProvisioner(ctx, claim, provisioner)

@@ -11,7 +11,7 @@ import (
 
 // reclaimVolume ends a volume whose claim is gone as its policy says. Deleting and
 // recycling are operations of their own, as they may take long.
-// Upstream: pv_controller.go reclaimVolume, v1.36.
+// Upstream: pv_controller.go reclaimVolume, v1.37.
 func (c *controller) reclaimVolume(ctx context.Context, volume *v1.PersistentVolume) error {
 	if volume.Annotations[binding.AnnMigratedTo] != "" {
 		return nil // the CSI driver's provisioner acts on it
@@ -32,7 +32,7 @@ func (c *controller) reclaimVolume(ctx context.Context, volume *v1.PersistentVol
 }
 
 // failVolume marks the volume Failed and says why, once.
-// Upstream: pv_controller.go updateVolumePhaseWithEvent, v1.36.
+// Upstream: pv_controller.go updateVolumePhaseWithEvent, v1.37.
 func (c *controller) failVolume(ctx context.Context, volume *v1.PersistentVolume, reason, message string) error {
 	failed, err := c.updateVolumePhase(ctx, volume, v1.VolumeFailed, message)
 	if err != nil || volume.Status.Phase == v1.VolumeFailed {
@@ -45,7 +45,7 @@ func (c *controller) failVolume(ctx context.Context, volume *v1.PersistentVolume
 // getReleased reads the volume and says whether it is still to be reclaimed. One that
 // cannot be read is left for the next sync.
 // Upstream: the beginning of pv_controller.go deleteVolumeOperation and
-// recycleVolumeOperation, v1.36.
+// recycleVolumeOperation, v1.37.
 func (c *controller) getReleased(ctx context.Context, name string) (*v1.PersistentVolume, bool) {
 	volume, err := c.client.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *controller) getReleased(ctx context.Context, name string) (*v1.Persiste
 
 // isVolumeReleased reports whether the volume's claim is gone, or is bound to another
 // volume.
-// Upstream: pv_controller.go isVolumeReleased, v1.36.
+// Upstream: pv_controller.go isVolumeReleased, v1.37.
 func (c *controller) isVolumeReleased(volume *v1.PersistentVolume) bool {
 	ref := volume.Spec.ClaimRef
 	if ref == nil || ref.UID == "" {

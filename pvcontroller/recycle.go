@@ -12,7 +12,7 @@ import (
 
 // recycleVolumeOperation scrubs a volume and makes it Available again. It never fails:
 // as upstream's, it is not held back after a failure, and the next sync tries again.
-// Upstream: pv_controller.go recycleVolumeOperation, v1.36.
+// Upstream: pv_controller.go recycleVolumeOperation, v1.37.
 func (c *controller) recycleVolumeOperation(ctx context.Context, volume *v1.PersistentVolume) error {
 	stored, toReclaim := c.getReleased(ctx, volume.Name)
 	if !toReclaim {
@@ -50,7 +50,7 @@ func (c *controller) recycle(ctx context.Context, volume *v1.PersistentVolume) (
 
 // podsUsing returns the keys of the pods that use the volume's claim and have not ended,
 // in order.
-// Upstream: pv_controller.go isVolumeUsed, v1.36.
+// Upstream: pv_controller.go isVolumeUsed, v1.37.
 func (c *controller) podsUsing(volume *v1.PersistentVolume) []string {
 	var keys []string
 	for _, pod := range c.pods.ByIndex(podsByClaim, claimRefKey(volume.Spec.ClaimRef)) {

@@ -18,7 +18,7 @@ import (
 // podRecycler scrubs volumes in a pod that mounts them and deletes everything in
 // there. The scheduler chooses the node, also for a hostPath, whose data is on one.
 // Upstream: pkg/volume/util/recyclerclient, and the Recycle of the plugins host_path and
-// nfs, v1.36.
+// nfs, v1.37.
 type podRecycler struct {
 	client   kubernetes.Interface
 	clock    control.Clock
@@ -68,7 +68,7 @@ func (r *podRecycler) CanSupport(volume *v1.PersistentVolume) bool { return r.so
 // Recycle implements Recycler: it runs a recycler pod to its end and deletes it. A pod
 // that is there already was left behind by a crash; it is deleted, and the next attempt
 // makes a new one.
-// Upstream: recycler_client.go internalRecycleVolumeByWatchingPodUntilCompletion, v1.36.
+// Upstream: recycler_client.go internalRecycleVolumeByWatchingPodUntilCompletion, v1.37.
 func (r *podRecycler) Recycle(ctx context.Context, volume *v1.PersistentVolume) error {
 	pod, err := r.client.CoreV1().Pods(recyclerNamespace).Create(ctx, r.pod(volume), metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
@@ -92,11 +92,11 @@ func (r *podRecycler) Recycle(ctx context.Context, volume *v1.PersistentVolume) 
 }
 
 // scrub deletes all that is in /scrub, and fails if something is left.
-// Upstream: pkg/volume NewPersistentVolumeRecyclerPodTemplate, v1.36.
+// Upstream: pkg/volume NewPersistentVolumeRecyclerPodTemplate, v1.37.
 const scrub = `test -e /scrub && find /scrub -mindepth 1 -delete && test -z "$(ls -A /scrub)" || exit 1`
 
 // pod returns the recycler pod.
-// Upstream: pkg/volume NewPersistentVolumeRecyclerPodTemplate, v1.36.
+// Upstream: pkg/volume NewPersistentVolumeRecyclerPodTemplate, v1.37.
 func (r *podRecycler) pod(volume *v1.PersistentVolume) *v1.Pod {
 	deadline := r.deadline(volume)
 	return &v1.Pod{
@@ -117,14 +117,14 @@ func (r *podRecycler) pod(volume *v1.PersistentVolume) *v1.Pod {
 }
 
 // deadline returns the time that the pod may run, in seconds.
-// Upstream: pkg/volume/util CalculateTimeoutForVolume, v1.36.
+// Upstream: pkg/volume/util CalculateTimeoutForVolume, v1.37.
 func (r *podRecycler) deadline(volume *v1.PersistentVolume) int64 {
 	size := volume.Spec.Capacity[v1.ResourceStorage]
 	return max(int64(r.minimum/time.Second), size.Value()>>30*int64(r.perGi/time.Second))
 }
 
 // waitForPod waits until the pod has ended and passes on what is said of it.
-// Upstream: recycler_client.go waitForPod, v1.36.
+// Upstream: recycler_client.go waitForPod, v1.37.
 func (r *podRecycler) waitForPod(ctx context.Context, volume *v1.PersistentVolume, launched *v1.Pod) error {
 	said := map[string]bool{}
 	phase := v1.PodPending
@@ -154,7 +154,7 @@ func (r *podRecycler) waitForPod(ctx context.Context, volume *v1.PersistentVolum
 }
 
 // passOn repeats the pod's events on the volume, each once.
-// Upstream: recycler_client.go waitForPod and WatchPod, v1.36.
+// Upstream: recycler_client.go waitForPod and WatchPod, v1.37.
 func (r *podRecycler) passOn(ctx context.Context, volume *v1.PersistentVolume, pod *v1.Pod, said map[string]bool) error {
 	events, err := r.client.CoreV1().Events(recyclerNamespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(pod.UID)).String(),

@@ -13,7 +13,7 @@ import (
 
 // syncVolume brings one volume forward: it decides whose it is, and its phase follows.
 // It never binds; that is the claim's side.
-// Upstream: pv_controller.go syncVolume, v1.36.
+// Upstream: pv_controller.go syncVolume, v1.37.
 func (c *controller) syncVolume(ctx context.Context, volume *v1.PersistentVolume) error {
 	volume, err := c.updateVolumeMigrationAnnotationsAndFinalizers(ctx, volume)
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *controller) syncVolume(ctx context.Context, volume *v1.PersistentVolume
 // API server before it is believed: a cache may lag behind the writer of claimRef, and
 // releasing a volume may destroy its data. A volume already released is believed to
 // be.
-// Upstream: pv_controller.go syncVolume, v1.36.
+// Upstream: pv_controller.go syncVolume, v1.37.
 func (c *controller) findClaimOfVolume(ctx context.Context, volume *v1.PersistentVolume) (*v1.PersistentVolumeClaim, error) {
 	ref := volume.Spec.ClaimRef
 	claim, found := c.claims.get(claimRefKey(ref))
@@ -82,7 +82,7 @@ func released(volume *v1.PersistentVolume) bool {
 
 // releaseVolume marks a volume whose claim is gone, or does not want it, and reclaims
 // it. A Failed volume stays Failed, so that the user sees it, and is tried again.
-// Upstream: pv_controller.go syncVolume, v1.36.
+// Upstream: pv_controller.go syncVolume, v1.37.
 func (c *controller) releaseVolume(ctx context.Context, volume *v1.PersistentVolume) error {
 	if !released(volume) {
 		var err error
@@ -95,7 +95,7 @@ func (c *controller) releaseVolume(ctx context.Context, volume *v1.PersistentVol
 
 // syncHalfBoundVolume queues the claim of a half-bound volume: bind was broken off, or a
 // provisioner has just made the volume. If their modes differ, events say so instead.
-// Upstream: pv_controller.go syncVolume, v1.36.
+// Upstream: pv_controller.go syncVolume, v1.37.
 func (c *controller) syncHalfBoundVolume(volume *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) {
 	if !binding.CheckVolumeModeMismatches(&claim.Spec, &volume.Spec) {
 		c.claimQueue.Add(control.Key(claim))
@@ -108,7 +108,7 @@ func (c *controller) syncHalfBoundVolume(volume *v1.PersistentVolume, claim *v1.
 
 // syncMisboundVolume frees a volume whose claim is bound elsewhere. One that was made
 // for the claim is of no use to another claim.
-// Upstream: pv_controller.go syncVolume, v1.36.
+// Upstream: pv_controller.go syncVolume, v1.37.
 func (c *controller) syncMisboundVolume(ctx context.Context, volume *v1.PersistentVolume) error {
 	_, provisioned := volume.Annotations[binding.AnnDynamicallyProvisioned]
 	if provisioned && volume.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimDelete {

@@ -75,7 +75,7 @@ func TestAPodThatFitsNowhereIsTriedOnEveryNode(t *testing.T) {
 	assert.Equal(t, "none of 1000", searched(t, s, testPod("a")))
 }
 
-// Upstream: backend/cache/node_tree.go list, v1.36.
+// Upstream: backend/cache/node_tree.go list, v1.37.
 func TestASearchThatEndsEarlyHasSeenAllZones(t *testing.T) {
 	in := func(zone string) func(*v1.Node) {
 		return func(n *v1.Node) { n.Labels[v1.LabelTopologyZone] = zone }

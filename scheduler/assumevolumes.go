@@ -16,7 +16,7 @@ import (
 // The next pod's Filter sees them as taken. If any of them has changed since it
 // was read, all are given back and it is an error.
 // allFullyBound says that there is nothing to do.
-// Upstream: binder.go AssumePodVolumes, v1.36.
+// Upstream: binder.go AssumePodVolumes, v1.37.
 func (b *volumeBinder) AssumePodVolumes(pod *v1.Pod, nodeName string, podVolumes *PodVolumes) (allFullyBound bool, err error) {
 	if b.arePodVolumesBound(pod) {
 		return true, nil
@@ -48,7 +48,7 @@ func (b *volumeBinder) AssumePodVolumes(pod *v1.Pod, nodeName string, podVolumes
 
 // RevertAssumedPodVolumes gives back what AssumePodVolumes took, as far as the
 // caches have heard nothing newer. The API is left as it is.
-// Upstream: binder.go RevertAssumedPodVolumes, v1.36.
+// Upstream: binder.go RevertAssumedPodVolumes, v1.37.
 func (b *volumeBinder) RevertAssumedPodVolumes(podVolumes *PodVolumes) {
 	for _, bound := range podVolumes.StaticBindings {
 		b.pvs.Restore(bound.pv)
@@ -59,7 +59,7 @@ func (b *volumeBinder) RevertAssumedPodVolumes(podVolumes *PodVolumes) {
 }
 
 // arePodVolumesBound says that every claim of the pod is fully bound.
-// Upstream: binder.go arePodVolumesBound, v1.36.
+// Upstream: binder.go arePodVolumesBound, v1.37.
 func (b *volumeBinder) arePodVolumesBound(pod *v1.Pod) bool {
 	for _, pc := range claimNames(pod) {
 		if claim, ok := b.pvcs.Get(pod.Namespace + "/" + pc.name); !ok || !isPVCFullyBound(claim) {

@@ -10,7 +10,7 @@ import (
 
 // backoffWindow: a backoff that ends within a second, by the clock, lasts until that
 // second is over, so that pods of the same second are compared by priority.
-// Upstream: backoff_queue.go backoffQOrderingWindowDuration, v1.36.
+// Upstream: backoff_queue.go backoffQOrderingWindowDuration, v1.37.
 const backoffWindow = time.Second
 
 // podList holds pods in order.
@@ -53,7 +53,7 @@ func byBackoff(a, b *queuedPod) int {
 	return cmp.Or(a.until.Compare(b.until), byTurn(a, b))
 }
 
-// Upstream: component-helpers/scheduling/corev1 PodPriority, v1.36.
+// Upstream: component-helpers/scheduling/corev1 PodPriority, v1.37.
 func priority(pod *v1.Pod) int32 {
 	if pod.Spec.Priority == nil {
 		return 0

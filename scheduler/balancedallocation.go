@@ -3,7 +3,7 @@ package scheduler
 import "math"
 
 // balancedAllocation prefers nodes whose CPU and memory the pod makes more evenly used.
-// Upstream: plugins/noderesources/balanced_allocation.go, v1.36.
+// Upstream: plugins/noderesources/balanced_allocation.go, v1.37.
 type balancedAllocation struct{}
 
 func (balancedAllocation) Name() string  { return "NodeResourcesBalancedAllocation" }
@@ -22,7 +22,7 @@ func (balancedAllocation) PreScore(c *cycle, _ []*nodeInfo) *status {
 
 // Score returns 75 where the pod changes nothing, towards 100 where it evens out the use, and
 // towards 50 where it makes it less even.
-// Upstream: balancedResourceScorer, v1.36.
+// Upstream: balancedResourceScorer, v1.37.
 func (balancedAllocation) Score(c *cycle, node *nodeInfo) int64 {
 	used := node.requested
 	with := balance(used.milliCPU+c.request.milliCPU, node.allocatable.milliCPU, used.memory+c.request.memory, node.allocatable.memory)
@@ -32,7 +32,7 @@ func (balancedAllocation) Score(c *cycle, node *nodeInfo) int64 {
 
 // balance returns maxNodeScore for a node of which the same part of CPU and memory is used, or
 // that lacks one of them.
-// Upstream: balancedResourceScore, v1.36.
+// Upstream: balancedResourceScore, v1.37.
 func balance(cpu, allCPU, memory, allMemory int64) int64 {
 	if allCPU == 0 || allMemory == 0 {
 		return maxNodeScore

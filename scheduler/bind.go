@@ -14,7 +14,7 @@ import (
 )
 
 // runBindPlugins binds the pod.
-// Upstream: schedule_one.go bind and runtime/framework.go RunBindPlugins, v1.36.
+// Upstream: schedule_one.go bind and runtime/framework.go RunBindPlugins, v1.37.
 func (f framework) runBindPlugins(ctx context.Context, c *cycle) *status {
 	plugins := of[bindPlugin](f)
 	if len(plugins) == 0 {

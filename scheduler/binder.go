@@ -14,7 +14,7 @@ import (
 
 // ConflictReason is why a node cannot serve a pod's volumes. The texts are
 // upstream's.
-// Upstream: plugins/volumebinding/binder.go ConflictReason, v1.36.
+// Upstream: plugins/volumebinding/binder.go ConflictReason, v1.37.
 type ConflictReason string
 
 const (
@@ -63,7 +63,7 @@ type BindingInfo struct {
 }
 
 // PodVolumes holds the volumes that a pod needs on one node.
-// Upstream: binder.go PodVolumes, v1.36.
+// Upstream: binder.go PodVolumes, v1.37.
 type PodVolumes struct {
 	// StaticBindings are volumes to bind claims to.
 	StaticBindings []*BindingInfo
@@ -80,7 +80,7 @@ type PodVolumes struct {
 //	BindPodVolumes           PreBind    write it down, wait for the others
 //	RevertAssumedPodVolumes  Unreserve  give them back, in memory
 //
-// Upstream: plugins/volumebinding/binder.go, v1.36.
+// Upstream: plugins/volumebinding/binder.go, v1.37.
 type volumeBinder struct {
 	env         control.Env
 	bindTimeout time.Duration
@@ -117,7 +117,7 @@ func newVolumeBinder(env control.Env, caches *caches, cfg Config) *volumeBinder 
 // and the rest, for which the PV controller has not finished. A claim that two of
 // the pod's volumes name is given twice, and the search for its volume finds two
 // or fails: that is upstream's, too.
-// Upstream: binder.go GetPodVolumeClaims, v1.36.
+// Upstream: binder.go GetPodVolumeClaims, v1.37.
 func (b *volumeBinder) GetPodVolumeClaims(pod *v1.Pod) (*podVolumeClaims, error) {
 	claims := &podVolumeClaims{}
 	for _, pc := range claimVolumes(pod) {

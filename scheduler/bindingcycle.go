@@ -37,7 +37,7 @@ func (s *scheduler) bind(ctx context.Context, c *cycle) *status {
 
 // handleBindingCycleError gives the node back in memory, lets the pods have it
 // that it was taken from, and reports. The API keeps what PreBind has written.
-// Upstream: schedule_one.go handleBindingCycleError, v1.36.
+// Upstream: schedule_one.go handleBindingCycleError, v1.37.
 func (s *scheduler) handleBindingCycleError(ctx context.Context, c *cycle, st *status) {
 	if s.giveBack(c) {
 		s.queue.move(eventsOf(placedOn(c.pod, c.node), nil), turnedDown)

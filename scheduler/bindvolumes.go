@@ -16,13 +16,13 @@ import (
 )
 
 // bindPollInterval is the interval at which BindPodVolumes looks whether the other actors are
-// done. Upstream: binder.go BindPodVolumes, v1.36.
+// done. Upstream: binder.go BindPodVolumes, v1.37.
 const bindPollInterval = time.Second
 
 // BindPodVolumes writes what was assumed, then waits for the PV controller and
 // the provisioners to bind every claim. What is written stays written when it
 // fails: the next attempt starts from there.
-// Upstream: binder.go BindPodVolumes, v1.36.
+// Upstream: binder.go BindPodVolumes, v1.37.
 func (b *volumeBinder) BindPodVolumes(ctx context.Context, pod *v1.Pod, node string, podVolumes *PodVolumes) error {
 	if err := b.bindAPIUpdate(ctx, podVolumes); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (b *volumeBinder) BindPodVolumes(ctx context.Context, pod *v1.Pod, node str
 
 // bindAPIUpdate writes all volumes, then all claims, and stops at the first
 // error. Everything in memory that it did not come to is given back.
-// Upstream: binder.go bindAPIUpdate, v1.36.
+// Upstream: binder.go bindAPIUpdate, v1.37.
 func (b *volumeBinder) bindAPIUpdate(ctx context.Context, podVolumes *PodVolumes) error {
 	core := b.env.Client().CoreV1()
 	for i, bound := range podVolumes.StaticBindings {
@@ -62,7 +62,7 @@ func (b *volumeBinder) bindAPIUpdate(ctx context.Context, podVolumes *PodVolumes
 
 // checkBindings reports whether every claim is bound, or why waiting is in vain.
 // It looks at what the API has said, never at what was assumed.
-// Upstream: binder.go checkBindings, v1.36.
+// Upstream: binder.go checkBindings, v1.37.
 func (b *volumeBinder) checkBindings(pod *v1.Pod, nodeName string, podVolumes *PodVolumes) (bool, error) {
 	node, ok := b.nodes.Get(nodeName)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 )
 
 // action is a change of an object. Several can be or-ed.
-// Upstream: kube-scheduler framework ActionType, v1.36.
+// Upstream: kube-scheduler framework ActionType, v1.37.
 type action int
 
 const (
@@ -29,7 +29,7 @@ const (
 )
 
 // clusterEvent is a change that might make a pod schedulable.
-// Upstream: framework.ClusterEvent with the objects its hints get, v1.36.
+// Upstream: framework.ClusterEvent with the objects its hints get, v1.37.
 type clusterEvent struct {
 	resource string // as resourceOf names it
 	action   action

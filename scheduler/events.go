@@ -108,7 +108,7 @@ func (s *scheduler) handleAssumedPodDeletion(pod *v1.Pod) {
 // nominationEnded: a pod that was to go to a node goes to another, or nowhere. That
 // helps as if it had left the node, but only pods of its priority or less, from which it
 // had kept the place.
-// Upstream: scheduler/eventhandlers.go hasNominatedNodeNameChanged, getLEPriorityPreCheck, v1.36.
+// Upstream: scheduler/eventhandlers.go hasNominatedNodeNameChanged, getLEPriorityPreCheck, v1.37.
 func (s *scheduler) nominationEnded(old *v1.Pod, now string) {
 	if was := old.Status.NominatedNodeName; was != "" && was != now {
 		s.queue.move(eventsOf(old, nil), func(entry *queuedPod) bool { return turnedDown(entry) && entry.priority <= priority(old) })

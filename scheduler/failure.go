@@ -26,7 +26,7 @@ type nodeVerdict struct {
 }
 
 // diagnosis is why no node, or not every node, fitted.
-// Upstream: framework.Diagnosis, v1.36.
+// Upstream: framework.Diagnosis, v1.37.
 type diagnosis struct {
 	total     int
 	preFilter *status // refused before any node was looked at
@@ -301,7 +301,7 @@ func (s *scheduler) patchPodStatus(ctx context.Context, pod *v1.Pod, patch []byt
 
 // updatePodCondition sets the condition; the time of transition stays if its
 // status does.
-// Upstream: pkg/api/v1/pod UpdatePodCondition, v1.36.
+// Upstream: pkg/api/v1/pod UpdatePodCondition, v1.37.
 func updatePodCondition(status *v1.PodStatus, condition v1.PodCondition) {
 	for i, old := range status.Conditions {
 		if old.Type != condition.Type {

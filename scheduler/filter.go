@@ -7,7 +7,7 @@ import (
 
 // runFilterPlugins asks each plugin about one node, in order; the first refusal
 // is the node's verdict.
-// Upstream: runtime/framework.go RunFilterPlugins, v1.36.
+// Upstream: runtime/framework.go RunFilterPlugins, v1.37.
 func runFilterPlugins(filters []filterPlugin, c *cycle, node *nodeInfo) *status {
 	for _, p := range filters {
 		st := p.Filter(c, node)
@@ -29,13 +29,13 @@ func (f framework) filters(c *cycle) []filterPlugin {
 }
 
 // excludes reports whether the pod may only go to certain other nodes.
-// Upstream: framework.PreFilterResult, v1.36.
+// Upstream: framework.PreFilterResult, v1.37.
 func (c *cycle) excludes(node *nodeInfo) bool {
 	return c.nodeNames != nil && !c.nodeNames[node.node.Name]
 }
 
 // excludedVerdict returns what is said of every node that PreFilter has excluded.
-// Upstream: schedule_one.go findNodesThatFitPod, v1.36.
+// Upstream: schedule_one.go findNodesThatFitPod, v1.37.
 func excludedVerdict() *status {
 	st := refuse(unresolvable, fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s]", nodeAffinity{}.Name()))
 	st.plugin = nodeAffinity{}.Name()
@@ -45,7 +45,7 @@ func excludedVerdict() *status {
 // findNodesThatFitPod filters the nodes, the nominated one first: a pod that was about to
 // be bound when the scheduler crashed goes where it was going. The next pod's search
 // begins where this one ended.
-// Upstream: schedule_one.go findNodesThatFitPod, v1.36.
+// Upstream: schedule_one.go findNodesThatFitPod, v1.37.
 func (s *scheduler) findNodesThatFitPod(c *cycle) ([]*nodeInfo, *status) {
 	filters := s.plugins.filters(c)
 	if name := s.nominatedNode(c.pod); name != "" {
@@ -71,7 +71,7 @@ func (s *scheduler) findNodesThatFitPod(c *cycle) ([]*nodeInfo, *status) {
 
 // findNodesThatPassFilters leaves in s.feasible the nodes that fit, as many as are looked
 // for, and in the diagnosis those that do not.
-// Upstream: schedule_one.go findNodesThatPassFilters, v1.36, which looks at several nodes
+// Upstream: schedule_one.go findNodesThatPassFilters, v1.37, which looks at several nodes
 // at once and so at a few more.
 func (s *scheduler) findNodesThatPassFilters(c *cycle, filters []filterPlugin, nodes []*nodeInfo) *status {
 	s.feasible = s.feasible[:0]
@@ -103,7 +103,7 @@ const (
 
 // numFeasibleNodesToFind returns the number of nodes that fit after which the search ends. The larger
 // the cluster, the smaller is this part of it.
-// Upstream: schedule_one.go numFeasibleNodesToFind, v1.36.
+// Upstream: schedule_one.go numFeasibleNodesToFind, v1.37.
 func numFeasibleNodesToFind(percentage, nodes int) int {
 	if nodes < minFeasibleNodesToFind {
 		return nodes

@@ -13,7 +13,7 @@ import (
 // node was selected earlier is provisioned there and nowhere else, even if
 // another node has a volume that would do. The other delayed claims get an
 // existing volume if one fits, else they are provisioned.
-// Upstream: binder.go FindPodVolumes, v1.36.
+// Upstream: binder.go FindPodVolumes, v1.37.
 func (b *volumeBinder) FindPodVolumes(claims *podVolumeClaims, node *v1.Node) (*PodVolumes, Conflicts, error) {
 	searched, err := b.findPodVolumes(claims, &binding.NodeBuckets{Node: node})
 	if err != nil {
@@ -37,7 +37,7 @@ func (b *volumeBinder) podVolumeReasons(claims *podVolumeClaims, node *binding.N
 
 // findPodVolumes leaves in claims.answer what it finds. searched is false if a claim
 // belongs to another node, so that nothing was searched for.
-// Upstream: binder.go FindPodVolumes, v1.36.
+// Upstream: binder.go FindPodVolumes, v1.37.
 func (b *volumeBinder) findPodVolumes(claims *podVolumeClaims, node *binding.NodeBuckets) (searched bool, err error) {
 	answer := &claims.answer
 	answer.reset()
@@ -68,7 +68,7 @@ func (b *volumeBinder) findPodVolumes(claims *podVolumeClaims, node *binding.Nod
 
 // checkBoundClaims finds the first claim whose volume is missing or cannot be
 // reached from the node.
-// Upstream: binder.go checkBoundClaims, v1.36.
+// Upstream: binder.go checkBoundClaims, v1.37.
 func checkBoundClaims(claims []boundClaim, node *v1.Node) problem {
 	for _, bound := range claims {
 		if bound.pv == nil {
@@ -84,7 +84,7 @@ func checkBoundClaims(claims []boundClaim, node *v1.Node) problem {
 // findMatchingVolumes finds an existing volume for each claim, the smallest request
 // first, no volume twice; of equal ones choose picks one. Claims that get none are to be
 // provisioned.
-// Upstream: binder.go findMatchingVolumes, v1.36.
+// Upstream: binder.go findMatchingVolumes, v1.37.
 func findMatchingVolumes(claims []*delayedClaim, node *binding.NodeBuckets, answer *nodeAnswer, choose binding.Choose) error {
 	for _, claim := range claims {
 		if claim.invalid != nil {

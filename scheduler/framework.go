@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// code is a plugin's verdict. Upstream: framework.Code, v1.36.
+// code is a plugin's verdict. Upstream: framework.Code, v1.37.
 type code int
 
 const (
@@ -27,7 +27,7 @@ const (
 )
 
 // status is a verdict with its reasons. nil is success.
-// Upstream: framework.Status, v1.36.
+// Upstream: framework.Status, v1.37.
 type status struct {
 	code    code
 	reasons []string

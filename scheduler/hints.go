@@ -30,11 +30,11 @@ func upon[T control.Object](actions action, hint func(pod *v1.Pod, before, after
 }
 
 // always returns the hint of who does not look at the objects.
-// Upstream: scheduler.go defaultQueueingHintFn, v1.36.
+// Upstream: scheduler.go defaultQueueingHintFn, v1.37.
 func always[T control.Object](*v1.Pod, T, T) bool { return true }
 
 // hintMap is the table of each plugin by its name.
-// Upstream: scheduler/backend/queue QueueingHintMap, v1.36.
+// Upstream: scheduler/backend/queue QueueingHintMap, v1.37.
 type hintMap map[string][]registration
 
 // buildQueueingHintMap reads the plugins' tables.
@@ -60,7 +60,7 @@ func (h hintMap) helps(pod *v1.Pod, rejectedBy []plugin, e clusterEvent) bool {
 }
 
 // ofInterest says that any plugin waits for such events.
-// Upstream: scheduling_queue.go isEventOfInterest, v1.36.
+// Upstream: scheduling_queue.go isEventOfInterest, v1.37.
 func (h hintMap) ofInterest(e clusterEvent) bool {
 	for _, table := range h { // a question of whether, not of which
 		if slices.ContainsFunc(table, func(r registration) bool { return r.matches(e) }) {
@@ -71,7 +71,7 @@ func (h hintMap) ofInterest(e clusterEvent) bool {
 }
 
 // matches says that the event is one of those registered.
-// Upstream: framework/types.go MatchClusterEvents, v1.36.
+// Upstream: framework/types.go MatchClusterEvents, v1.37.
 func (r registration) matches(e clusterEvent) bool {
 	return r.resource == e.resource && r.actions&e.action != 0
 }

@@ -22,14 +22,14 @@ type linear struct{ *volumeBinder }
 
 // findPodVolumes gives the reasons against the node in upstream's order, else what
 // the claims get: "claim=volume" and "claim=new" in the order they are chosen.
-// Upstream: binder.go FindPodVolumes, v1.36.
+// Upstream: binder.go FindPodVolumes, v1.37.
 func (b linear) findPodVolumes(pod *v1.Pod, node *v1.Node) (reasons, gets []string, err error) {
 	bound, delayed, volumes := b.claims(pod)
 	return b.onNode(node, bound, delayed, volumes)
 }
 
 // claims returns what upstream finds out once for all nodes.
-// Upstream: binder.go GetPodVolumeClaims, v1.36.
+// Upstream: binder.go GetPodVolumeClaims, v1.37.
 func (b linear) claims(pod *v1.Pod) (bound, delayed []*v1.PersistentVolumeClaim, volumes map[string][]*v1.PersistentVolume) {
 	volumes = map[string][]*v1.PersistentVolume{}
 	for _, pc := range claimVolumes(pod) {

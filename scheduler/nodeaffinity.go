@@ -30,7 +30,7 @@ func (nodeAffinity) EventsToRegister() []registration {
 }
 
 // isSchedulableAfterAffinityChange: a node comes that matches, or one begins to match.
-// Upstream: node_affinity.go isSchedulableAfterNodeChange, v1.36.
+// Upstream: node_affinity.go isSchedulableAfterNodeChange, v1.37.
 func isSchedulableAfterAffinityChange(pod *v1.Pod, before, after *v1.Node) bool {
 	matches, err := matchesNode(pod, after)
 	if before == nil || err != nil || !matches {
@@ -131,7 +131,7 @@ func prefers(term *v1.PreferredSchedulingTerm, node *v1.Node) (bool, error) {
 
 // PreScore: a preferred term that cannot be parsed is an error, unlike a required
 // one, but only where there is a choice.
-// Upstream: node_affinity.go PreScore, v1.36.
+// Upstream: node_affinity.go PreScore, v1.37.
 func (nodeAffinity) PreScore(c *cycle, _ []*nodeInfo) *status {
 	terms := preferredTerms(c.pod)
 	if terms == nil {

@@ -103,7 +103,7 @@ func (s *clusterState) setNode(node *v1.Node) {
 // list returns the nodes in the order in which they are looked at: one of each zone in turn,
 // so that a search that ends early has seen all zones. Within a zone they are in order of
 // name.
-// Upstream: backend/cache node_tree.go list, v1.36, in the order in which they came.
+// Upstream: backend/cache node_tree.go list, v1.37, in the order in which they came.
 func (s *clusterState) list() []*nodeInfo {
 	if s.byZone != nil || len(s.nodes) == 0 {
 		return s.byZone
@@ -127,7 +127,7 @@ func (s *clusterState) list() []*nodeInfo {
 	return s.byZone
 }
 
-// zoneKey tells zones apart. Upstream: component-helpers/node/topology GetZoneKey, v1.36.
+// zoneKey tells zones apart. Upstream: component-helpers/node/topology GetZoneKey, v1.37.
 func zoneKey(node *v1.Node) string {
 	label := func(beta, key string) string { return cmp.Or(node.Labels[beta], node.Labels[key]) }
 	return label(v1.LabelFailureDomainBetaRegion, v1.LabelTopologyRegion) + ":\x00:" + label(v1.LabelFailureDomainBetaZone, v1.LabelTopologyZone)

@@ -28,7 +28,7 @@ func (nodeUnschedulable) EventsToRegister() []registration {
 }
 
 // isSchedulableAfterCordonChange: a node comes that is not cordoned, or a cordon ends.
-// Upstream: node_unschedulable.go isSchedulableAfterNodeChange, v1.36.
+// Upstream: node_unschedulable.go isSchedulableAfterNodeChange, v1.37.
 func isSchedulableAfterCordonChange(_ *v1.Pod, before, after *v1.Node) bool {
 	return !after.Spec.Unschedulable && (before == nil || before.Spec.Unschedulable)
 }
@@ -64,7 +64,7 @@ func (taintToleration) EventsToRegister() []registration {
 
 // isSchedulableAfterTaintChange: a node comes that has no taint that keeps the pod off,
 // or loses the last one.
-// Upstream: taint_toleration.go isSchedulableAfterNodeChange, v1.36.
+// Upstream: taint_toleration.go isSchedulableAfterNodeChange, v1.37.
 func isSchedulableAfterTaintChange(pod *v1.Pod, before, after *v1.Node) bool {
 	return untolerated(pod, after.Spec.Taints) == nil && (before == nil || untolerated(pod, before.Spec.Taints) != nil)
 }
@@ -107,7 +107,7 @@ func tolerated(pod *v1.Pod, taint *v1.Taint) bool {
 
 // tolerates: an empty effect matches every effect, an empty key every key, and
 // an empty operator means Equal.
-// Upstream: api/core/v1 Toleration.ToleratesTaint, v1.36.
+// Upstream: api/core/v1 Toleration.ToleratesTaint, v1.37.
 func tolerates(t v1.Toleration, taint *v1.Taint) bool {
 	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
 		return false

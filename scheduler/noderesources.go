@@ -93,7 +93,7 @@ func fits(request resources, node *nodeInfo) (lacks []string, never bool) {
 
 // Score returns the mean of the free parts of CPU and memory, in percent, as far as the node
 // has any.
-// Upstream: noderesources leastResourceScorer, v1.36.
+// Upstream: noderesources leastResourceScorer, v1.37.
 func (resourcesFit) Score(c *cycle, node *nodeInfo) int64 {
 	var sum, n int64
 	add := func(has, used int64) {

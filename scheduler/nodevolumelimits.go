@@ -68,14 +68,14 @@ func isSchedulableAfterVolumesFreed(_, before, _ *v1.Pod) bool {
 
 // isSchedulableAfterVolumeAttachmentDeleted: something is detached, and the pod has
 // claims that are not made for it.
-// Upstream: csi.go isSchedulableAfterVolumeAttachmentDeleted, v1.36.
+// Upstream: csi.go isSchedulableAfterVolumeAttachmentDeleted, v1.37.
 func isSchedulableAfterVolumeAttachmentDeleted(pod *v1.Pod, _, _ *storagev1.VolumeAttachment) bool {
 	return len(namedClaims(pod)) > 0
 }
 
 // limitGrew: of some driver. A driver without a count has the count 0 here, so
 // that losing the limit altogether is no help, as upstream.
-// Upstream: csi.go isSchedulableAfterCSINodeUpdated, v1.36.
+// Upstream: csi.go isSchedulableAfterCSINodeUpdated, v1.37.
 func limitGrew(old, node *storagev1.CSINode) bool {
 	return slices.ContainsFunc(node.Spec.Drivers, func(d storagev1.CSINodeDriver) bool {
 		was, _ := volumeLimitOf(old, d.Name)
@@ -177,7 +177,7 @@ func (p nodeVolumeLimits) attachedTo(node *nodeInfo, used []csiVolume) []csiVolu
 }
 
 // volumesOf adds the CSI volumes of the pod's claims to the list, each once.
-// Upstream: csi.go filterAttachableVolumes, v1.36.
+// Upstream: csi.go filterAttachableVolumes, v1.37.
 func (p nodeVolumeLimits) volumesOf(pod *v1.Pod, list []csiVolume) []csiVolume {
 	for _, key := range claimKeys(pod) {
 		if claim, ok := p.claims.Get(key); ok {
@@ -191,7 +191,7 @@ func (p nodeVolumeLimits) volumesOf(pod *v1.Pod, list []csiVolume) []csiVolume {
 
 // volumeOf returns the claim's volume, or, while there is none, the one that its
 // class will have made.
-// Upstream: csi.go getCSIDriverInfo, getCSIDriverInfoFromSC, v1.36.
+// Upstream: csi.go getCSIDriverInfo, getCSIDriverInfoFromSC, v1.37.
 func (p nodeVolumeLimits) volumeOf(claim *v1.PersistentVolumeClaim) (csiVolume, bool) {
 	if pv, ok := p.volumes.Get(claim.Spec.VolumeName); ok {
 		source := limitedSource(pv)

@@ -109,7 +109,7 @@ func TestPodsArePlacedInOrderOfPriority(t *testing.T) {
 
 // A pod that was to go to a node and does not any longer has kept the place from pods of
 // its priority or less. Those are tried again, and no others.
-// Upstream: scheduler/eventhandlers.go hasNominatedNodeNameChanged, getLEPriorityPreCheck, v1.36.
+// Upstream: scheduler/eventhandlers.go hasNominatedNodeNameChanged, getLEPriorityPreCheck, v1.37.
 func TestTheEndOfANominationHelpsPodsOfItsPriorityOrLess(t *testing.T) {
 	never := v1.PreemptNever
 	for _, tt := range []struct {

@@ -305,7 +305,7 @@ func TestScoresAreStretchedToAHundred(t *testing.T) {
 	}
 }
 
-// Upstream: noderesources/balanced_allocation.go balancedResourceScorer, v1.36.
+// Upstream: noderesources/balanced_allocation.go balancedResourceScorer, v1.37.
 func TestANodeThatThePodEvensOutIsPreferred(t *testing.T) {
 	s := stillScheduler(Config{}, []runtime.Object{
 		testNode("empty"), testNode("cpu-heavy"), on(asking(testPod("a"), "2", "0"), "cpu-heavy"),

@@ -11,7 +11,7 @@ import (
 )
 
 // podVolumeClaims are a pod's claims by what is to be done with them.
-// Upstream: binder.go PodVolumeClaims, v1.36.
+// Upstream: binder.go PodVolumeClaims, v1.37.
 type podVolumeClaims struct {
 	boundClaims               []*v1.PersistentVolumeClaim
 	unboundClaimsDelayBinding []*v1.PersistentVolumeClaim

@@ -6,7 +6,7 @@ import (
 )
 
 // runPreBindPreFlights returns the status skip if no plugin has work to do before the pod is
-// bound, nil if one has, and the first status that ends the cycle. Upstream: runtime/framework.go RunPreBindPreFlights, v1.36.
+// bound, nil if one has, and the first status that ends the cycle. Upstream: runtime/framework.go RunPreBindPreFlights, v1.37.
 func (f framework) runPreBindPreFlights(c *cycle) *status {
 	verdict := refuse(skip)
 	for _, p := range of[preBindPlugin](f) {
@@ -22,7 +22,7 @@ func (f framework) runPreBindPreFlights(c *cycle) *status {
 }
 
 // runPreBindPlugins does that work.
-// Upstream: runtime/framework.go RunPreBindPlugins, v1.36.
+// Upstream: runtime/framework.go RunPreBindPlugins, v1.37.
 func (f framework) runPreBindPlugins(ctx context.Context, c *cycle) *status {
 	for _, p := range of[preBindPlugin](f) {
 		if p.PreBindPreFlight(c, c.node).is(skip) {

@@ -4,7 +4,7 @@ import "fmt"
 
 // runPreFilterPlugins lets each plugin look at the pod before any node. The
 // first refusal ends the attempt.
-// Upstream: runtime/framework.go RunPreFilterPlugins, v1.36.
+// Upstream: runtime/framework.go RunPreFilterPlugins, v1.37.
 func (f framework) runPreFilterPlugins(c *cycle) *status {
 	for _, p := range of[preFilterPlugin](f) {
 		st := p.PreFilter(c)

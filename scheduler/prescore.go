@@ -3,7 +3,7 @@ package scheduler
 import "fmt"
 
 // runPreScorePlugins prepares the choice, if there is one.
-// Upstream: runtime/framework.go RunPreScorePlugins, v1.36.
+// Upstream: runtime/framework.go RunPreScorePlugins, v1.37.
 func (f framework) runPreScorePlugins(c *cycle, feasible []*nodeInfo) *status {
 	if len(feasible) < 2 {
 		return nil

@@ -17,7 +17,7 @@ import (
 // checkVolumeProvisions finds the first claim for which no volume can be made on
 // the node: its class has no provisioner, does not allow the node's topology, or
 // the driver says there is too little space.
-// Upstream: binder.go checkVolumeProvisions, v1.36.
+// Upstream: binder.go checkVolumeProvisions, v1.37.
 func (b *volumeBinder) checkVolumeProvisions(claims []*delayedClaim, node *v1.Node) (problem, error) {
 	for _, claim := range claims {
 		if claim.provision == nil {
@@ -104,7 +104,7 @@ func matchTopologySelectorTerms(terms []v1.TopologySelectorTerm, nodeLabels map[
 
 // roomFor returns where the class's driver has room for the claim. Only
 // drivers that publish their capacity are limited to them.
-// Upstream: binder.go hasEnoughCapacity, v1.36.
+// Upstream: binder.go hasEnoughCapacity, v1.37.
 func (b *volumeBinder) roomFor(class *storagev1.StorageClass, claim *v1.PersistentVolumeClaim) (rooms []room, limited bool) {
 	request, ok := claim.Spec.Resources.Requests[v1.ResourceStorage]
 	if !ok {
@@ -123,7 +123,7 @@ func (b *volumeBinder) roomFor(class *storagev1.StorageClass, claim *v1.Persiste
 }
 
 // capacitySufficient: the largest volume if it is known, else the total.
-// Upstream: binder.go capacitySufficient, volumeLimit, v1.36.
+// Upstream: binder.go capacitySufficient, volumeLimit, v1.37.
 func capacitySufficient(capacity *storagev1.CSIStorageCapacity, request resource.Quantity) bool {
 	limit := volumeLimit(capacity)
 	return limit != nil && limit.Value() >= request.Value()
@@ -138,7 +138,7 @@ func volumeLimit(capacity *storagev1.CSIStorageCapacity) *resource.Quantity {
 
 // nodesWithAccess returns a selector of the nodes that can reach the capacity's storage: without a
 // topology, or with one that cannot be parsed, no node can.
-// Upstream: binder.go nodeHasAccess, v1.36.
+// Upstream: binder.go nodeHasAccess, v1.37.
 func nodesWithAccess(capacity *storagev1.CSIStorageCapacity) labels.Selector {
 	if capacity.NodeTopology == nil {
 		return labels.Nothing()

@@ -252,7 +252,7 @@ func turnedDown(entry *queuedPod) bool { return len(entry.rejectedBy) > 0 }
 
 // move puts in line the unschedulable pods, of those asked, that one of the events could
 // help.
-// Upstream: PriorityQueue.MoveAllToActiveOrBackoffQueue, v1.36.
+// Upstream: PriorityQueue.MoveAllToActiveOrBackoffQueue, v1.37.
 func (q *schedulingQueue) move(events []clusterEvent, asked func(*queuedPod) bool) {
 	for _, e := range events {
 		if len(q.unschedulable.pods) > 0 && q.hints.ofInterest(e) {

@@ -122,7 +122,7 @@ func TestAPodThatEndsMakesRoom(t *testing.T) {
 	assert.Equal(t, "node-1", w.nodeOf("second"))
 }
 
-// Upstream: schedule_one.go handleBindingCycleError, v1.36.
+// Upstream: schedule_one.go handleBindingCycleError, v1.37.
 func TestAPodWhoseBindingFailsMakesRoom(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1", roomForOne))
 	w.class("dynamic", extProv, wffc)
@@ -255,7 +255,7 @@ func (w *world) said(pod string) []string {
 
 // The condition that the scheduler writes makes a new version of the pod, so the next
 // attempt makes a new event, even if it says the same. An attempt on the same version
-// is counted. Upstream: client-go tools/events getKey, v0.36.
+// is counted. Upstream: client-go tools/events getKey, v1.37.
 func TestEachVersionOfAPodHasAnEventOfItsOwn(t *testing.T) {
 	const missing, unbound = `FailedScheduling Scheduling: 0/1 nodes are available: persistentvolumeclaim "data" not found. not found`,
 		"FailedScheduling Scheduling: 0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"

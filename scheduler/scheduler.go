@@ -105,7 +105,7 @@ func (s *scheduler) scheduleOne(ctx context.Context, _ string) error {
 }
 
 // skipPodSchedule: a pod that is being deleted needs no node.
-// Upstream: schedule_one.go skipPodSchedule, v1.36.
+// Upstream: schedule_one.go skipPodSchedule, v1.37.
 func (s *scheduler) skipPodSchedule(pod *v1.Pod) bool {
 	if pod.DeletionTimestamp == nil {
 		return false
@@ -153,7 +153,7 @@ func (s *scheduler) schedulingCycle(c *cycle) *status {
 
 // giveBack undoes Reserve and assume, in memory. It says false of a pod that was seen
 // bound after all: that one counts.
-// Upstream: schedule_one.go unreserveAndForget, v1.36.
+// Upstream: schedule_one.go unreserveAndForget, v1.37.
 func (s *scheduler) giveBack(c *cycle) bool {
 	s.plugins.runUnreservePlugins(c)
 	if _, placed := s.cluster.placed[c.pod.UID]; placed && !s.cluster.isAssumed(c.pod.UID) {

@@ -58,7 +58,7 @@ func zeros(list []int64, n int) []int64 {
 
 // defaultNormalizeScore stretches the scores so that the greatest is maxNodeScore;
 // reverse turns them round, so that the least is best.
-// Upstream: plugins/helper DefaultNormalizeScore, v1.36.
+// Upstream: plugins/helper DefaultNormalizeScore, v1.37.
 func defaultNormalizeScore(scores []int64, reverse bool) {
 	most := max(slices.Max(scores), 0)
 	for i, score := range scores {

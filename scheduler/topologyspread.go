@@ -20,7 +20,7 @@ const (
 
 // systemDefaultConstraints returns those of pods that have none of their own: pods of one
 // service, ReplicaSet, ReplicationController or StatefulSet spread over nodes and zones.
-// Upstream: podtopologyspread/plugin.go systemDefaultConstraints, v1.36.
+// Upstream: podtopologyspread/plugin.go systemDefaultConstraints, v1.37.
 func systemDefaultConstraints() []v1.TopologySpreadConstraint {
 	return []v1.TopologySpreadConstraint{
 		{TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.ScheduleAnyway, MaxSkew: 3},
@@ -39,7 +39,7 @@ func (topologySpread) Name() string  { return "PodTopologySpread" }
 func (topologySpread) Weight() int64 { return 2 }
 
 // spreadConstraint is a constraint of the pod of this cycle.
-// Upstream: podtopologyspread/common.go topologySpreadConstraint, v1.36.
+// Upstream: podtopologyspread/common.go topologySpreadConstraint, v1.37.
 type spreadConstraint struct {
 	key           string
 	maxSkew       int
@@ -54,7 +54,7 @@ type spreadConstraint struct {
 }
 
 // constraintsOf returns the pod's constraints of a kind, or the defaults for it.
-// Upstream: podtopologyspread getConstraints, initPreScoreState, buildDefaultConstraints, v1.36.
+// Upstream: podtopologyspread getConstraints, initPreScoreState, buildDefaultConstraints, v1.37.
 func (p topologySpread) constraintsOf(pod *v1.Pod, action v1.UnsatisfiableConstraintAction) ([]*spreadConstraint, error) {
 	if len(pod.Spec.TopologySpreadConstraints) > 0 {
 		return filterConstraints(pod.Spec.TopologySpreadConstraints, pod.Labels, action)
@@ -74,7 +74,7 @@ func (p topologySpread) constraintsOf(pod *v1.Pod, action v1.UnsatisfiableConstr
 }
 
 // filterConstraints reads the constraints of a kind.
-// Upstream: podtopologyspread/common.go filterTopologySpreadConstraints, v1.36.
+// Upstream: podtopologyspread/common.go filterTopologySpreadConstraints, v1.37.
 func filterConstraints(list []v1.TopologySpreadConstraint, podLabels labels.Set, action v1.UnsatisfiableConstraintAction) ([]*spreadConstraint, error) {
 	var constraints []*spreadConstraint
 	for _, c := range list {
@@ -113,7 +113,7 @@ func withLabelKeys(selector labels.Selector, keys []string, podLabels labels.Set
 
 // defaultSelector selects the pods that belong together with this one: those of its
 // services and of its controller.
-// Upstream: plugins/helper/spread.go DefaultSelector, v1.36.
+// Upstream: plugins/helper/spread.go DefaultSelector, v1.37.
 func (p topologySpread) defaultSelector(pod *v1.Pod) labels.Selector {
 	set := labels.Set{}
 	for _, service := range p.caches.services.ByIndex(byNamespace, pod.Namespace) {
@@ -150,7 +150,7 @@ func (p topologySpread) defaultSelector(pod *v1.Pod) labels.Selector {
 }
 
 // includes reports whether the pods of a node count for the constraint.
-// Upstream: podtopologyspread/common.go matchNodeInclusionPolicies, v1.36.
+// Upstream: podtopologyspread/common.go matchNodeInclusionPolicies, v1.37.
 func (c *spreadConstraint) includes(pod *v1.Pod, node *nodeInfo) bool {
 	if c.honorAffinity {
 		if match, _ := matchesNode(pod, node.node); !match {
@@ -161,7 +161,7 @@ func (c *spreadConstraint) includes(pod *v1.Pod, node *nodeInfo) bool {
 }
 
 // matching counts the node's pods that the constraint is about. Those that end do not count.
-// Upstream: podtopologyspread/common.go countPodsMatchSelector, v1.36.
+// Upstream: podtopologyspread/common.go countPodsMatchSelector, v1.37.
 func (c *spreadConstraint) matching(node *nodeInfo, namespace string) (n int) {
 	if c.selector.Empty() {
 		return 0
@@ -175,7 +175,7 @@ func (c *spreadConstraint) matching(node *nodeInfo, namespace string) (n int) {
 }
 
 // hasTopologies: the node has the labels of all constraints.
-// Upstream: podtopologyspread/common.go nodeLabelsMatchSpreadConstraints, v1.36.
+// Upstream: podtopologyspread/common.go nodeLabelsMatchSpreadConstraints, v1.37.
 func hasTopologies(node *v1.Node, constraints []*spreadConstraint) bool {
 	return !slices.ContainsFunc(constraints, func(c *spreadConstraint) bool {
 		_, ok := node.Labels[c.key]

@@ -46,7 +46,7 @@ func (p topologySpread) isSchedulableAfterPodChange(pod, before, after *v1.Pod) 
 
 // isSchedulableAfterNodeChange: a node with all the topologies comes or goes, or changes in
 // one of them or in its taints.
-// Upstream: podtopologyspread/plugin.go isSchedulableAfterNodeChange, v1.36.
+// Upstream: podtopologyspread/plugin.go isSchedulableAfterNodeChange, v1.37.
 func (p topologySpread) isSchedulableAfterNodeChange(pod *v1.Pod, before, after *v1.Node) bool {
 	constraints, err := p.constraintsOf(pod, v1.DoNotSchedule)
 	if err != nil {
@@ -62,7 +62,7 @@ func (p topologySpread) isSchedulableAfterNodeChange(pod *v1.Pod, before, after 
 }
 
 // PreFilter counts the matching pods of each domain.
-// Upstream: podtopologyspread/filtering.go calPreFilterState, v1.36.
+// Upstream: podtopologyspread/filtering.go calPreFilterState, v1.37.
 func (p topologySpread) PreFilter(c *cycle) *status {
 	constraints, err := p.constraintsOf(c.pod, v1.DoNotSchedule)
 	switch {

@@ -8,12 +8,12 @@ import (
 )
 
 // notScored is the score of a node that lacks a label of the pod's own constraints.
-// Upstream: podtopologyspread/scoring.go invalidScore, v1.36.
+// Upstream: podtopologyspread/scoring.go invalidScore, v1.37.
 const notScored = -1
 
 // PreScore counts the matching pods of each domain that a feasible node is in. A domain that
 // is a node is counted by Score.
-// Upstream: podtopologyspread/scoring.go PreScore, initPreScoreState, v1.36.
+// Upstream: podtopologyspread/scoring.go PreScore, initPreScoreState, v1.37.
 func (p topologySpread) PreScore(c *cycle, feasible []*nodeInfo) *status {
 	constraints, err := p.constraintsOf(c.pod, v1.ScheduleAnyway)
 	switch {
@@ -56,7 +56,7 @@ func (p topologySpread) countDomains(c *cycle, constraint *spreadConstraint, qua
 }
 
 // Score returns the number of matching pods the node's domains have; fewer are better.
-// Upstream: podtopologyspread/scoring.go Score, scoreForCount, v1.36.
+// Upstream: podtopologyspread/scoring.go Score, scoreForCount, v1.37.
 func (topologySpread) Score(c *cycle, node *nodeInfo) int64 {
 	if c.ownSpread && !hasTopologies(node.node, c.spreadScore) {
 		return notScored
@@ -77,7 +77,7 @@ func (topologySpread) Score(c *cycle, node *nodeInfo) int64 {
 }
 
 // NormalizeScore turns the scores round: the domain with the fewest pods is best.
-// Upstream: podtopologyspread/scoring.go NormalizeScore, v1.36.
+// Upstream: podtopologyspread/scoring.go NormalizeScore, v1.37.
 func (topologySpread) NormalizeScore(scores []int64) {
 	least, most := int64(math.MaxInt64), int64(0)
 	for _, score := range scores {

@@ -54,19 +54,19 @@ func (volumeBinding) EventsToRegister() []registration {
 
 // isClaimOfPod: the pod uses the claim, or it is made for the pod.
 // Upstream: volume_binding.go isSchedulableAfterPersistentVolumeClaimChange and
-// nodevolumelimits/csi.go isSchedulableAfterPVCAdded, v1.36.
+// nodevolumelimits/csi.go isSchedulableAfterPVCAdded, v1.37.
 func isClaimOfPod(pod *v1.Pod, _, after *v1.PersistentVolumeClaim) bool {
 	return slices.Contains(claimKeys(pod), control.Key(after))
 }
 
-// Upstream: volume_binding.go isSchedulableAfterStorageClassChange, v1.36.
+// Upstream: volume_binding.go isSchedulableAfterStorageClassChange, v1.37.
 func isSchedulableAfterStorageClassChange(_ *v1.Pod, before, after *storagev1.StorageClass) bool {
 	return before == nil || !equality.Semantic.DeepEqual(before.AllowedTopologies, after.AllowedTopologies)
 }
 
 // isSchedulableAfterCSINodeChange: a CSINode comes, or other in-tree plugins are
 // migrated there.
-// Upstream: volume_binding.go isSchedulableAfterCSINodeChange, v1.36.
+// Upstream: volume_binding.go isSchedulableAfterCSINodeChange, v1.37.
 func isSchedulableAfterCSINodeChange(_ *v1.Pod, before, after *storagev1.CSINode) bool {
 	return before == nil || before.Annotations[v1.MigratedPluginsAnnotationKey] != after.Annotations[v1.MigratedPluginsAnnotationKey]
 }
@@ -74,13 +74,13 @@ func isSchedulableAfterCSINodeChange(_ *v1.Pod, before, after *storagev1.CSINode
 // isSchedulableAfterCSIDriverChange: the driver of a volume that the pod itself defines
 // no longer publishes its capacity. Of a claim's driver nothing is asked, although it
 // is for claims that capacity counts.
-// Upstream: volume_binding.go isSchedulableAfterCSIDriverChange, v1.36.
+// Upstream: volume_binding.go isSchedulableAfterCSIDriverChange, v1.37.
 func isSchedulableAfterCSIDriverChange(pod *v1.Pod, before, after *storagev1.CSIDriver) bool {
 	return publishesCapacity(before) && !publishesCapacity(after) &&
 		slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.CSI != nil && v.CSI.Driver == after.Name })
 }
 
-// Upstream: volume_binding.go isSchedulableAfterCSIStorageCapacityChange, v1.36.
+// Upstream: volume_binding.go isSchedulableAfterCSIStorageCapacityChange, v1.37.
 func isSchedulableAfterCSIStorageCapacityChange(_ *v1.Pod, before, after *storagev1.CSIStorageCapacity) bool {
 	if before == nil {
 		return true
@@ -119,7 +119,7 @@ func (p volumeBinding) PreFilter(c *cycle) *status {
 }
 
 // usable says why a claim cannot be used, "" if it can.
-// Upstream: volume_binding.go podHasPVCs, v1.36.
+// Upstream: volume_binding.go podHasPVCs, v1.37.
 func (p volumeBinding) usable(pod *v1.Pod, pc podClaim) string {
 	claim, ok := p.binder.pvcs.Get(pod.Namespace + "/" + pc.name)
 	switch {

@@ -43,7 +43,7 @@ func isSchedulableAfterUserLeft(pod, before, _ *v1.Pod) bool {
 
 // isNamedClaim reports whether the pod uses the claim, and the claim is not made for it.
 // Upstream: volume_restrictions.go isSchedulableAfterPersistentVolumeClaimAdded and
-// volume_zone.go isSchedulableAfterPersistentVolumeClaimChange, v1.36.
+// volume_zone.go isSchedulableAfterPersistentVolumeClaimChange, v1.37.
 func isNamedClaim(pod *v1.Pod, _, after *v1.PersistentVolumeClaim) bool {
 	return slices.Contains(namedClaims(pod), control.Key(after))
 }
@@ -83,7 +83,7 @@ func (p volumeRestrictions) Filter(c *cycle, node *nodeInfo) *status {
 }
 
 // isDisk: a volume that names a disk and is no claim.
-// Upstream: volume_restrictions.go needsRestrictionsCheck, v1.36.
+// Upstream: volume_restrictions.go needsRestrictionsCheck, v1.37.
 func isDisk(v v1.Volume) bool {
 	return v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.RBD != nil || v.ISCSI != nil
 }
@@ -96,7 +96,7 @@ func disksConflict(pod, other *v1.Pod) bool {
 
 // isVolumeConflict: the same disk, unless both only read it; EBS disks conflict
 // even then.
-// Upstream: volume_restrictions.go isVolumeConflict, v1.36.
+// Upstream: volume_restrictions.go isVolumeConflict, v1.37.
 func isVolumeConflict(v, w v1.Volume) bool {
 	switch {
 	case v.GCEPersistentDisk != nil && w.GCEPersistentDisk != nil:

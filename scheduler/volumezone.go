@@ -49,13 +49,13 @@ func (volumeZone) EventsToRegister() []registration {
 }
 
 // isSchedulableAfterStorageClassAdded: a claim of the class can wait for the pod.
-// Upstream: volume_zone.go isSchedulableAfterStorageClassAdded, v1.36.
+// Upstream: volume_zone.go isSchedulableAfterStorageClassAdded, v1.37.
 func isSchedulableAfterStorageClassAdded(_ *v1.Pod, _, after *storagev1.StorageClass) bool {
 	return after.VolumeBindingMode != nil && *after.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
 // isSchedulableAfterPersistentVolumeChange: a volume comes, or is said to be elsewhere.
-// Upstream: volume_zone.go isSchedulableAfterPersistentVolumeChange, v1.36.
+// Upstream: volume_zone.go isSchedulableAfterPersistentVolumeChange, v1.37.
 func isSchedulableAfterPersistentVolumeChange(_ *v1.Pod, before, after *v1.PersistentVolume) bool {
 	return before == nil || !maps.EqualFunc(zonesOf(before), zonesOf(after), slices.Equal)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // refusal returns an error as kubectl prints it, several one below the other.
-// Upstream: kubectl cmd/util/helpers.go checkErr, v1.36.
+// Upstream: kubectl cmd/util/helpers.go checkErr, v1.37.
 func refusal(err error) string {
 	if e, ok := errors.AsType[manifest.Errors](err); ok {
 		return e.Error()

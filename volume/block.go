@@ -9,7 +9,7 @@ import (
 
 // BlockVolumePlugin is a plugin whose volumes can also be raw devices, with volumeMode Block.
 //
-// Upstream: pkg/volume/plugins.go BlockVolumePlugin, v1.36.
+// Upstream: pkg/volume/plugins.go BlockVolumePlugin, v1.37.
 type BlockVolumePlugin interface {
 	VolumePlugin
 	// NewBlockVolumeMapper makes a mapper of the device for a pod.
@@ -25,7 +25,7 @@ type BlockVolumePlugin interface {
 // BlockVolume is a device of a pod, as links to it. The device itself is neither
 // mounted nor formatted.
 //
-// Upstream: pkg/volume/volume.go BlockVolume, v1.36.
+// Upstream: pkg/volume/volume.go BlockVolume, v1.37.
 type BlockVolume interface {
 	// GetGlobalMapPath returns the directory that has a link for each pod that has the
 	// device: plugins/<plugin>/volumeDevices/<volume>.
@@ -41,7 +41,7 @@ type BlockVolumeMapper interface {
 	// MapPodDevice makes the device ready for the pod and returns its path on the node. It
 	// fails if there is no device.
 	//
-	// Upstream: pkg/volume/volume.go CustomBlockVolumeMapper, v1.36.
+	// Upstream: pkg/volume/volume.go CustomBlockVolumeMapper, v1.37.
 	MapPodDevice(ctx context.Context) (string, error)
 }
 
@@ -51,7 +51,7 @@ type BlockVolumeUnmapper interface{ BlockVolume }
 // CustomBlockVolumeMapper is a mapper of devices that are first made ready once for the
 // whole node.
 //
-// Upstream: pkg/volume/volume.go CustomBlockVolumeMapper, v1.36.
+// Upstream: pkg/volume/volume.go CustomBlockVolumeMapper, v1.37.
 type CustomBlockVolumeMapper interface {
 	BlockVolumeMapper
 	// SetUpDevice makes the device ready for the node and returns the path at which it is staged,
@@ -63,7 +63,7 @@ type CustomBlockVolumeMapper interface {
 
 // CustomBlockVolumeUnmapper undoes what a CustomBlockVolumeMapper did.
 //
-// Upstream: pkg/volume/volume.go CustomBlockVolumeUnmapper, v1.36.
+// Upstream: pkg/volume/volume.go CustomBlockVolumeUnmapper, v1.37.
 type CustomBlockVolumeUnmapper interface {
 	BlockVolumeUnmapper
 	// UnmapPodDevice undoes MapPodDevice.

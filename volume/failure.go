@@ -5,7 +5,7 @@ import "fmt"
 // UncertainProgressError is the failure of a call whose outcome is unknown: the operation may be
 // done, or may still go on. The volume must be taken down as if it were mounted.
 //
-// Upstream: pkg/volume/util/types/types.go UncertainProgressError, v1.36.
+// Upstream: pkg/volume/util/types/types.go UncertainProgressError, v1.37.
 type UncertainProgressError struct{ message string }
 
 func (e *UncertainProgressError) Error() string { return e.message }
@@ -18,7 +18,7 @@ func Uncertainf(format string, args ...any) *UncertainProgressError {
 // TransientOperationFailure is a failure before the operation began: it says nothing
 // about the volume.
 //
-// Upstream: pkg/volume/util/types/types.go TransientOperationFailure, v1.36.
+// Upstream: pkg/volume/util/types/types.go TransientOperationFailure, v1.37.
 type TransientOperationFailure struct{ message string } // upstream's name
 
 func (e *TransientOperationFailure) Error() string { return e.message }
@@ -41,7 +41,7 @@ func Unansweredf(format string, args ...any) *UnansweredError {
 
 // IsUncertain reports whether err is an UncertainProgressError; a wrapped one does not count.
 //
-// Upstream: pkg/volume/util/types/types.go IsUncertainProgressError, v1.36.
+// Upstream: pkg/volume/util/types/types.go IsUncertainProgressError, v1.37.
 func IsUncertain(err error) bool {
 	_, ok := err.(*UncertainProgressError) //nolint:errorlint // as upstream: a wrapped one does not count
 	return ok
@@ -49,7 +49,7 @@ func IsUncertain(err error) bool {
 
 // IsFinal reports whether err ends the operation: it left no trace and does not go on.
 //
-// Upstream: pkg/volume/util/types/types.go IsOperationFinishedError, v1.36.
+// Upstream: pkg/volume/util/types/types.go IsOperationFinishedError, v1.37.
 func IsFinal(err error) bool {
 	_, transient := err.(*TransientOperationFailure) //nolint:errorlint // as upstream: a wrapped one does not count
 	return !transient && !IsUncertain(err)
@@ -57,7 +57,7 @@ func IsFinal(err error) bool {
 
 // InfeasibleError says that the operation can never succeed with these values.
 //
-// Upstream: pkg/volume/util/types/types.go Infeasible, v1.36.
+// Upstream: pkg/volume/util/types/types.go Infeasible, v1.37.
 type InfeasibleError struct{ Err error }
 
 func (e *InfeasibleError) Error() string { return e.Err.Error() }
@@ -65,7 +65,7 @@ func (e *InfeasibleError) Unwrap() error { return e.Err }
 
 // InUseError says that a volume cannot grow while it is in use.
 //
-// Upstream: pkg/volume/util/types/types.go FailedPrecondition, v1.36.
+// Upstream: pkg/volume/util/types/types.go FailedPrecondition, v1.37.
 type InUseError struct{ Err error }
 
 func (e *InUseError) Error() string { return e.Err.Error() }
@@ -73,7 +73,7 @@ func (e *InUseError) Unwrap() error { return e.Err }
 
 // NotSupportedError says that a plugin does not support the operation.
 //
-// Upstream: pkg/volume/util/types/types.go OperationNotSupported, v1.36.
+// Upstream: pkg/volume/util/types/types.go OperationNotSupported, v1.37.
 type NotSupportedError struct{ Err error }
 
 func (e *NotSupportedError) Error() string { return e.Err.Error() }

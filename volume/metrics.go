@@ -8,7 +8,7 @@ import (
 
 // MetricsProvider is a Mounter or Unmounter of a volume that says how full it is.
 //
-// Upstream: pkg/volume/volume.go MetricsProvider, v1.36.
+// Upstream: pkg/volume/volume.go MetricsProvider, v1.37.
 type MetricsProvider interface {
 	// GetMetrics returns how full the volume is.
 	GetMetrics(ctx context.Context) (*Metrics, error)

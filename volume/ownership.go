@@ -25,7 +25,7 @@ const (
 // privileged, do not fail it; note gets one line about them. Symbolic links are
 // chowned themselves and not chmodded.
 //
-// Upstream: pkg/volume/volume_linux.go VolumeOwnership.ChangePermissions, v1.36.
+// Upstream: pkg/volume/volume_linux.go VolumeOwnership.ChangePermissions, v1.37.
 func SetVolumeOwnership(node *disk.Disk, dir string, readOnly bool, fsGroup *int64, policy *v1.PodFSGroupChangePolicy, note func(string)) error {
 	if fsGroup == nil {
 		return nil

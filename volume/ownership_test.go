@@ -20,7 +20,7 @@ func apply(t *testing.T, h *volumetest.Node, dir string, group int, policy *v1.P
 	require.NoError(t, volume.SetVolumeOwnership(h.FS, dir, false, &gid, policy, func(string) {}))
 }
 
-// Upstream: volume_linux.go changeFilePermission, v1.36.
+// Upstream: volume_linux.go changeFilePermission, v1.37.
 func TestTheGroupsRightsAreNotAddedThroughALink(t *testing.T) {
 	h := volumetest.NewNode(t)
 	require.NoError(t, h.FS.WriteFile("/secret", nil, 0o600))
@@ -32,7 +32,7 @@ func TestTheGroupsRightsAreNotAddedThroughALink(t *testing.T) {
 	require.Equal(t, fs.FileMode(0o600), h.Mode("/secret"))
 }
 
-// Upstream: volume_linux.go requiresPermissionChange, v1.36.
+// Upstream: volume_linux.go requiresPermissionChange, v1.37.
 func TestOnRootMismatchLooksAtTheGroupAndAtTheMode(t *testing.T) {
 	policy := v1.FSGroupChangeOnRootMismatch
 	for name, c := range map[string]struct {

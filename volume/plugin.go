@@ -25,7 +25,7 @@ type UncertaintyReporter interface {
 
 // VolumePlugin is one kind of volume.
 //
-// Upstream: pkg/volume/plugins.go VolumePlugin, v1.36.
+// Upstream: pkg/volume/plugins.go VolumePlugin, v1.37.
 type VolumePlugin interface {
 	// Init initializes the plugin. It is called once, before any other method
 	// that needs the host.
@@ -88,7 +88,7 @@ type AttachableVolumePlugin interface {
 
 // Attacher waits for the attach/detach controller.
 //
-// Upstream: pkg/volume/volume.go Attacher, v1.36.
+// Upstream: pkg/volume/volume.go Attacher, v1.37.
 type Attacher interface {
 	// WaitForAttach fails if the volume is not attached to this node.
 	WaitForAttach(ctx context.Context, spec *Spec) error

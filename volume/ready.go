@@ -12,7 +12,7 @@ const ReadyFileName = "ready"
 // IsReady reports whether SetReady was called for the directory, which is the plugin's own,
 // beside the volume, so that no container writes to it.
 //
-// Upstream: pkg/volume/util/util.go IsReady, v1.36.
+// Upstream: pkg/volume/util/util.go IsReady, v1.37.
 func IsReady(node *disk.Disk, dir string) bool {
 	info, err := node.Stat(path.Join(dir, ReadyFileName))
 	return err == nil && info.Mode().IsRegular()
@@ -20,7 +20,7 @@ func IsReady(node *disk.Disk, dir string) bool {
 
 // SetReady makes the directory and records in it that a volume was set up.
 //
-// Upstream: pkg/volume/util/util.go SetReady, v1.36.
+// Upstream: pkg/volume/util/util.go SetReady, v1.37.
 func SetReady(node *disk.Disk, dir string) error {
 	if err := node.MkdirAll(dir, 0o750); err != nil {
 		return err

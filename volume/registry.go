@@ -14,7 +14,7 @@ var ErrNoPluginMatched = errors.New("no volume plugin matched")
 
 // VolumePluginMgr is the registry of a kubelet's plugins.
 //
-// Upstream: pkg/volume/plugins.go VolumePluginMgr, v1.36.
+// Upstream: pkg/volume/plugins.go VolumePluginMgr, v1.37.
 type VolumePluginMgr struct {
 	plugins []VolumePlugin // in order of name
 }
@@ -68,7 +68,7 @@ func (pm *VolumePluginMgr) Names() []string {
 // ErrNoPluginMatched, with the kind of the volume and the plugins there are; more
 // than one is an error that names them.
 //
-// Upstream: pkg/volume/plugins.go FindPluginBySpec, v1.36.
+// Upstream: pkg/volume/plugins.go FindPluginBySpec, v1.37.
 func (pm *VolumePluginMgr) FindPluginBySpec(spec *Spec) (VolumePlugin, error) {
 	if spec == nil {
 		return nil, errors.New("could not find plugin because volume spec is nil")
@@ -104,7 +104,7 @@ func (pm *VolumePluginMgr) FindPluginByName(name string) (VolumePlugin, error) {
 // FindNodeExpandablePluginBySpec returns the plugin of the spec if its volumes can grow on a node,
 // nil if not.
 //
-// Upstream: pkg/volume/plugins.go FindNodeExpandablePluginBySpec, v1.36.
+// Upstream: pkg/volume/plugins.go FindNodeExpandablePluginBySpec, v1.37.
 func (pm *VolumePluginMgr) FindNodeExpandablePluginBySpec(spec *Spec) (NodeExpandableVolumePlugin, error) {
 	plugin, err := pm.FindPluginBySpec(spec)
 	if err != nil {

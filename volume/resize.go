@@ -18,12 +18,12 @@ import (
 // NodeExpansionNotRequired is an annotation on a claim whose volume has grown without any
 // work on nodes.
 //
-// Upstream: pkg/volume/util/types/types.go NodeExpansionNotRequired, v1.36.
+// Upstream: pkg/volume/util/types/types.go NodeExpansionNotRequired, v1.37.
 const NodeExpansionNotRequired = "volume.kubernetes.io/node-expansion-not-required"
 
 // NodeExpandableVolumePlugin is a plugin whose volumes can grow on a node.
 //
-// Upstream: pkg/volume/plugins.go NodeExpandableVolumePlugin, v1.36.
+// Upstream: pkg/volume/plugins.go NodeExpandableVolumePlugin, v1.37.
 type NodeExpandableVolumePlugin interface {
 	VolumePlugin
 	// RequiresFSResize reports whether a volume that has grown needs work on its node.
@@ -36,7 +36,7 @@ type NodeExpandableVolumePlugin interface {
 
 // NodeResizeOptions are arguments of NodeExpand.
 //
-// Upstream: pkg/volume/plugins.go NodeResizeOptions, v1.36.
+// Upstream: pkg/volume/plugins.go NodeResizeOptions, v1.37.
 type NodeResizeOptions struct {
 	VolumeSpec *Spec
 	// DevicePath is a raw device's path, DeviceMountPath the volume's path for the pod, and
@@ -80,7 +80,7 @@ func isResizeCondition(t v1.PersistentVolumeClaimConditionType) bool {
 // SetResizeStatus sets in a claim's status how far the resize of its volume is; "" means no
 // resize.
 //
-// Upstream: pkg/volume/util/resize_util.go mergeStorageResourceStatus, v1.36.
+// Upstream: pkg/volume/util/resize_util.go mergeStorageResourceStatus, v1.37.
 func SetResizeStatus(claim *v1.PersistentVolumeClaim, status v1.ClaimResourceStatus) {
 	statuses := maps.Clone(claim.Status.AllocatedResourceStatuses)
 	if statuses == nil {
@@ -100,7 +100,7 @@ func SetResizeStatus(claim *v1.PersistentVolumeClaim, status v1.ClaimResourceSta
 // returns the patched claim. With sameVersion the patch is refused as a conflict if
 // the claim has changed since from was read.
 //
-// Upstream: pkg/volume/util/resize_util.go PatchPVCStatus, v1.36.
+// Upstream: pkg/volume/util/resize_util.go PatchPVCStatus, v1.37.
 func PatchClaimStatus(ctx context.Context, client kubernetes.Interface, from, to *v1.PersistentVolumeClaim, sameVersion bool) (*v1.PersistentVolumeClaim, error) {
 	patch, err := mergePatch(from, to, sameVersion)
 	if err != nil {
@@ -115,7 +115,7 @@ func PatchClaimStatus(ctx context.Context, client kubernetes.Interface, from, to
 
 // PatchVolume patches a PersistentVolume with the difference of two states.
 //
-// Upstream: pkg/volume/util/resize_util.go PatchPV, v1.36.
+// Upstream: pkg/volume/util/resize_util.go PatchPV, v1.37.
 func PatchVolume(ctx context.Context, client kubernetes.Interface, from, to *v1.PersistentVolume) (*v1.PersistentVolume, error) {
 	patch, err := mergePatch(from, to, false)
 	if err != nil {

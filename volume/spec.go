@@ -79,7 +79,7 @@ func (s *Spec) String() string {
 // MountOptions returns the PV's mount options, those of the old annotation
 // volume.beta.kubernetes.io/mount-options first.
 //
-// Upstream: pkg/volume/util MountOptionFromSpec, v1.36.
+// Upstream: pkg/volume/util MountOptionFromSpec, v1.37.
 func (s *Spec) MountOptions() []string {
 	if s.PersistentVolume == nil {
 		return nil

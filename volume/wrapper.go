@@ -19,7 +19,7 @@ func (pm *VolumePluginMgr) NewWrapperMounter(volName string, spec Spec, pod *v1.
 
 // NewWrapperUnmounter returns the unmounter to it.
 //
-// Upstream: pkg/kubelet/volume_host.go NewWrapperUnmounter, v1.36.
+// Upstream: pkg/kubelet/volume_host.go NewWrapperUnmounter, v1.37.
 func (pm *VolumePluginMgr) NewWrapperUnmounter(volName string, spec Spec, podUID types.UID) (Unmounter, error) {
 	wrapped := WrappedSpec(volName, spec)
 	plugin, err := pm.FindPluginBySpec(wrapped)

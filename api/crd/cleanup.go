@@ -27,7 +27,7 @@ func (c *controller) beginDeletion(obj runtime.Object) {
 
 // finalize deletes the objects of a definition that is being deleted, and lets it go when
 // none is left.
-// Upstream: controller/finalizer CRDFinalizer.sync, v1.36.
+// Upstream: controller/finalizer CRDFinalizer.sync, v1.37.
 func (c *controller) finalize(def *apiextensions.CustomResourceDefinition) {
 	if !slices.Contains(def.Finalizers, apiextensions.CustomResourceCleanupFinalizer) {
 		return

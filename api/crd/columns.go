@@ -19,7 +19,7 @@ type cellsFunc = func(obj runtime.Object, now time.Time) []any
 
 // printer returns the columns of a version: the name, and those that the version has, or else
 // the age.
-// Upstream: registry/customresource/tableconvertor, v1.36.
+// Upstream: registry/customresource/tableconvertor, v1.37.
 func printer(list []apiextensions.CustomResourceColumnDefinition) ([]metav1.TableColumnDefinition, cellsFunc, error) {
 	if len(list) == 0 {
 		list = []apiextensions.CustomResourceColumnDefinition{{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"}}

@@ -13,7 +13,7 @@ import (
 const maxDefaults = 4 << 20
 
 // setDefaults fills in the defaults of a schema where an object has nothing.
-// Upstream: schema/defaulting Default, v1.36.
+// Upstream: schema/defaulting Default, v1.37.
 func setDefaults(x any, s *structural.Structural) { (&filler{left: maxDefaults}).fill(x, s) }
 
 // filler fills in defaults until they take too many bytes.
@@ -94,7 +94,7 @@ func lengthOf(value any, most int) int {
 }
 
 // dropNulls removes null where it is not allowed and there is no default for it.
-// Upstream: schema/defaulting PruneNonNullableNullsWithoutDefaults, v1.36.
+// Upstream: schema/defaulting PruneNonNullableNullsWithoutDefaults, v1.37.
 func dropNulls(x any, s *structural.Structural) {
 	if s == nil {
 		return

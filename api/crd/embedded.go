@@ -44,7 +44,7 @@ func eachEmbedded(path *field.Path, x any, s *structural.Structural, root bool, 
 }
 
 // coerceEmbedded drops what is no metadata from the metadata of embedded objects.
-// Upstream: schema/objectmeta Coerce, v1.36.
+// Upstream: schema/objectmeta Coerce, v1.37.
 func coerceEmbedded(obj map[string]any, s *structural.Structural, root bool) {
 	eachEmbedded(nil, obj, s, root, func(_ *field.Path, one map[string]any) {
 		m, err := objectMeta(one)
@@ -73,7 +73,7 @@ func objectMeta(obj map[string]any) (*metav1.ObjectMeta, error) {
 }
 
 // unknownMeta returns the paths of what is no metadata in the metadata of an object.
-// Upstream: schema/objectmeta GetObjectMetaWithOptions, v1.36.
+// Upstream: schema/objectmeta GetObjectMetaWithOptions, v1.37.
 func unknownMeta(path *field.Path, obj map[string]any) (paths []string) {
 	text, err := json.Marshal(obj["metadata"])
 	if err != nil {

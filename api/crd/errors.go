@@ -13,7 +13,7 @@ import (
 
 // fieldErrors returns the findings of the library that validates in the words of the API, in
 // order of the fields.
-// Upstream: apiserver/validation kubeOpenAPIResultToFieldErrors, v1.36.
+// Upstream: apiserver/validation kubeOpenAPIResultToFieldErrors, v1.37.
 func fieldErrors(path *field.Path, result *openapi.Result) field.ErrorList {
 	var errs field.ErrorList
 	for _, err := range result.Errors {

@@ -121,7 +121,7 @@ func (c *controller) syncOne(def *apiextensions.CustomResourceDefinition, all []
 }
 
 // approve says in a condition who has approved of a definition in a group of Kubernetes.
-// Upstream: controller/apiapproval calculateCondition, v1.36.
+// Upstream: controller/apiapproval calculateCondition, v1.37.
 func (c *controller) approve(def *apiextensions.CustomResourceDefinition) {
 	if !apihelpers.IsProtectedCommunityGroup(def.Spec.Group) {
 		return

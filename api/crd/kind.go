@@ -20,7 +20,7 @@ import (
 )
 
 // kind returns the entry of the definitions themselves.
-// Upstream: registry/customresourcedefinition strategy, v1.36.
+// Upstream: registry/customresourcedefinition strategy, v1.37.
 func (c *controller) kind() api.Kind {
 	def := func(obj runtime.Object) *apiextensions.CustomResourceDefinition {
 		return obj.(*apiextensions.CustomResourceDefinition)
@@ -157,7 +157,7 @@ func storedAs(def *apiextensions.CustomResourceDefinition) string {
 }
 
 // takeStatus has an update of the status change nothing else, also no metadata.
-// Upstream: registry/customresource statusStrategy.PrepareForUpdate, v1.36.
+// Upstream: registry/customresource statusStrategy.PrepareForUpdate, v1.37.
 func takeStatus(obj *unstructured.Unstructured, old runtime.Object) {
 	status, ok := obj.Object["status"]
 	apiVersion, managed := obj.GetAPIVersion(), obj.GetManagedFields()

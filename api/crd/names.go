@@ -11,7 +11,7 @@ import (
 
 // name decides which of its names a definition gets, and says whether it wrote that down.
 // Upstream: controller/status NamingConditionController.sync and
-// calculateNamesAndConditions, v1.36.
+// calculateNamesAndConditions, v1.37.
 func (c *controller) name(def *apiextensions.CustomResourceDefinition, all []apiextensions.CustomResourceDefinition) bool {
 	if equality.Semantic.DeepEqual(def.Spec.Names, def.Status.AcceptedNames) {
 		return false

@@ -56,7 +56,7 @@ func checkRules(def, old *internal.CustomResourceDefinition, known field.ErrorLi
 }
 
 // validateRules evaluates the rules of a schema, unless the object is too wrong for that.
-// Upstream: registry/customresource hasBlockingErr, v1.36.
+// Upstream: registry/customresource hasBlockingErr, v1.37.
 func (s *shape) validateRules(errs field.ErrorList, obj, old map[string]any) field.ErrorList {
 	if s.rules == nil {
 		return nil

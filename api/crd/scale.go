@@ -10,7 +10,7 @@ import (
 
 // scaling returns the subresource scale that a version has, nil if it has none.
 // Upstream: registry/customresource scaleFromCustomResource and
-// scaleUpdatedObjectInfo.UpdatedObject, v1.36.
+// scaleUpdatedObjectInfo.UpdatedObject, v1.37.
 func (s *shape) scaling() *api.Scale {
 	if s.scale == nil {
 		return nil

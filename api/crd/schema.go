@@ -55,7 +55,7 @@ func compile(def *apiextensions.CustomResourceDefinition, v *apiextensions.Custo
 }
 
 // openAPI returns a schema in the form of the library that validates: both have the same JSON.
-// Upstream: apiserver/validation ConvertJSONSchemaPropsWithPostProcess, v1.36.
+// Upstream: apiserver/validation ConvertJSONSchemaPropsWithPostProcess, v1.37.
 func openAPI(props *apiextensions.JSONSchemaProps) (*spec.Schema, error) {
 	text, err := json.Marshal(props)
 	if err != nil {
@@ -99,7 +99,7 @@ func adjust(s *spec.Schema) {
 }
 
 // checksFormat reports whether the format of a schema is one that values are held to.
-// Upstream: apiserver/validation StripUnsupportedFormatsPostProcessorForVersion, v1.36.
+// Upstream: apiserver/validation StripUnsupportedFormatsPostProcessorForVersion, v1.37.
 func checksFormat(s *spec.Schema) bool {
 	kind := ""
 	if len(s.Type) == 1 {
@@ -120,7 +120,7 @@ const formats = "bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 u
 	"hexcolor rgbcolor byte password date duration datetime k8sshortname k8slongname"
 
 // complete drops the fields that the schema does not have, and sets defaults.
-// Upstream: apiserver unstructuredSchemaCoercer.apply, unstructuredDefaulter.Default, v1.36.
+// Upstream: apiserver unstructuredSchemaCoercer.apply, unstructuredDefaulter.Default, v1.37.
 func (s *shape) complete(obj *unstructured.Unstructured) {
 	s.prune(obj.Object)
 	dropNulls(obj.Object, s.structural)
@@ -179,7 +179,7 @@ func (s *shape) validateStatus(obj, old map[string]any) (errs field.ErrorList) {
 
 // ratchet takes away errors about values that an update does not change: they are no worse
 // than they were.
-// Upstream: apiserver/validation RatchetingSchemaValidator, v1.36.
+// Upstream: apiserver/validation RatchetingSchemaValidator, v1.37.
 func ratchet(errs, before field.ErrorList, obj, old map[string]any) field.ErrorList {
 	was := map[string]bool{}
 	for _, err := range before {
@@ -213,7 +213,7 @@ func at(obj map[string]any, path string) any {
 }
 
 // validateScale checks the counts of replicas that the subresource scale shows.
-// Upstream: registry/customresource validator ValidateScaleSpec and ValidateScaleStatus, v1.36.
+// Upstream: registry/customresource validator ValidateScaleSpec and ValidateScaleStatus, v1.37.
 func (s *shape) validateScale(obj map[string]any, ofSpec bool) (errs field.ErrorList) {
 	if s.scale == nil {
 		return nil

@@ -18,7 +18,7 @@ func (s *shape) types(group, version, kind string) (managedfields.TypeConverter,
 }
 
 // embed adds to the schemas of embedded objects what all objects have.
-// Upstream: controller/openapi/builder addEmbeddedProperties, v1.36.
+// Upstream: controller/openapi/builder addEmbeddedProperties, v1.37.
 func embed(s *spec.Schema) {
 	for name, property := range s.Properties {
 		embed(&property)
@@ -46,7 +46,7 @@ func addMeta(s *spec.Schema) {
 }
 
 // metadata returns the fields of the metadata of an object, and how its lists are merged.
-// Upstream: apimachinery meta/v1 ObjectMeta, v1.36: the markers on its fields.
+// Upstream: apimachinery meta/v1 ObjectMeta, v1.37: the markers on its fields.
 func metadata() spec.Schema {
 	text := `{"type": "object", "properties": {
 		"annotations": {"type": "object", "additionalProperties": {"type": "string"}},
@@ -68,7 +68,7 @@ func metadata() spec.Schema {
 }
 
 // published returns the schema as OpenAPI shows it to clients.
-// Upstream: controller/openapi/builder BuildOpenAPIV3, v1.36.
+// Upstream: controller/openapi/builder BuildOpenAPIV3, v1.37.
 func (s *shape) published() map[string]any {
 	text, err := json.Marshal(s.structural.ToKubeOpenAPI())
 	out := map[string]any{}

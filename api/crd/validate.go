@@ -83,7 +83,7 @@ func (p *problems) label(path *field.Path, value string) {
 	}
 }
 
-// Upstream: validateCustomResourceDefinitionSpec, v1.36.
+// Upstream: validateCustomResourceDefinitionSpec, v1.37.
 func (p *problems) spec(spec *internal.CustomResourceDefinitionSpec) {
 	group := p.path.Child("group")
 	if spec.Group == "" {
@@ -161,7 +161,7 @@ func names(versions []internal.CustomResourceDefinitionVersion) []string {
 	return list
 }
 
-// Upstream: validateDeprecationWarning, v1.36.
+// Upstream: validateDeprecationWarning, v1.37.
 func (p *problems) deprecation(v *internal.CustomResourceDefinitionVersion, path *field.Path) {
 	text := *v.DeprecationWarning
 	switch {
@@ -179,7 +179,7 @@ func statusEnabled(spec *internal.CustomResourceDefinitionSpec) bool {
 	return has(spec.Subresources) || slices.ContainsFunc(spec.Versions, func(v internal.CustomResourceDefinitionVersion) bool { return has(v.Subresources) })
 }
 
-// Upstream: ValidateCustomResourceDefinitionNames, v1.36.
+// Upstream: ValidateCustomResourceDefinitionNames, v1.37.
 func (p *problems) names(names *internal.CustomResourceDefinitionNames, path *field.Path) {
 	p.label(path.Child("plural"), names.Plural)
 	p.label(path.Child("singular"), names.Singular)
@@ -205,7 +205,7 @@ func (p *problems) names(names *internal.CustomResourceDefinitionNames, path *fi
 
 // validateStatus says what is wrong with the status of a definition.
 // Upstream: ValidateCustomResourceDefinitionStatus and
-// ValidateCustomResourceDefinitionStoredVersions, v1.36.
+// ValidateCustomResourceDefinitionStoredVersions, v1.37.
 func validateStatus(def *apiextensions.CustomResourceDefinition) field.ErrorList {
 	p := &problems{path: field.NewPath("status")}
 	accepted := internal.CustomResourceDefinitionNames(def.Status.AcceptedNames)
@@ -224,7 +224,7 @@ func validateStatus(def *apiextensions.CustomResourceDefinition) field.ErrorList
 }
 
 // update refuses changes of what cannot change.
-// Upstream: validateCustomResourceDefinitionSpecUpdate, v1.36.
+// Upstream: validateCustomResourceDefinitionSpecUpdate, v1.37.
 func (p *problems) update(spec *apiextensions.CustomResourceDefinitionSpec, old *apiextensions.CustomResourceDefinition) {
 	same := func(is, was any, path *field.Path) {
 		p.list = append(p.list, apivalidation.ValidateImmutableField(is, was, path)...)
@@ -238,7 +238,7 @@ func (p *problems) update(spec *apiextensions.CustomResourceDefinitionSpec, old 
 }
 
 // approval requires an annotation of definitions in the groups of Kubernetes.
-// Upstream: validateAPIApproval, v1.36.
+// Upstream: validateAPIApproval, v1.37.
 func (p *problems) approval(def, old *apiextensions.CustomResourceDefinition) {
 	if !apihelpers.IsProtectedCommunityGroup(def.Spec.Group) {
 		return

@@ -19,7 +19,7 @@ import (
 
 // defaults says what is wrong with the defaults in a schema: each must be what the schema
 // asks for, and have no field that it does not have.
-// Upstream: schema/defaulting ValidateDefaults, v1.36.
+// Upstream: schema/defaulting ValidateDefaults, v1.37.
 func (p *problems) defaults(s, root *structural.Structural, path *field.Path) {
 	if s == nil {
 		return
@@ -44,7 +44,7 @@ func (p *problems) defaults(s, root *structural.Structural, path *field.Path) {
 	}
 }
 
-// Upstream: ValidateCustomResourceDefinitionSubresources, v1.36.
+// Upstream: ValidateCustomResourceDefinitionSubresources, v1.37.
 func (p *problems) subresources(s *internal.CustomResourceSubresources, path *field.Path) {
 	if s == nil || s.Scale == nil {
 		return
@@ -78,7 +78,7 @@ func (p *problems) jsonPath(value string, path *field.Path) bool {
 	return false
 }
 
-// Upstream: ValidateCustomResourceColumnDefinition, v1.36.
+// Upstream: ValidateCustomResourceColumnDefinition, v1.37.
 func (p *problems) column(c *internal.CustomResourceColumnDefinition, path *field.Path) {
 	if c.Name == "" {
 		p.required(path.Child("name"), "")
@@ -103,7 +103,7 @@ func (p *problems) column(c *internal.CustomResourceColumnDefinition, path *fiel
 // maxSelectable is the number of selectable fields a version may have.
 const maxSelectable = 8
 
-// Upstream: ValidateCustomResourceSelectableFields, v1.36.
+// Upstream: ValidateCustomResourceSelectableFields, v1.37.
 func (p *problems) selectable(list []internal.SelectableField, v *internal.CustomResourceValidation, path *field.Path) {
 	if len(list) == 0 {
 		return
@@ -152,7 +152,7 @@ func lookUp(s *internal.JSONSchemaProps, path string) (*internal.JSONSchemaProps
 	return s, nil
 }
 
-// Upstream: validateCustomResourceConversion, v1.36.
+// Upstream: validateCustomResourceConversion, v1.37.
 func (p *problems) conversion(c *internal.CustomResourceConversion, path *field.Path) {
 	if c == nil {
 		return

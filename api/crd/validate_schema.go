@@ -12,7 +12,7 @@ import (
 )
 
 // schema says what is wrong with the schema of a version.
-// Upstream: validateCustomResourceDefinitionValidation, v1.36.
+// Upstream: validateCustomResourceDefinitionValidation, v1.37.
 func (p *problems) schema(v *internal.CustomResourceValidation, status bool, path *field.Path) {
 	if v == nil || v.OpenAPIV3Schema == nil {
 		return
@@ -69,7 +69,7 @@ type place struct {
 }
 
 // node says what is wrong with one part of a schema, and with all below it.
-// Upstream: ValidateCustomResourceDefinitionOpenAPISchema, v1.36.
+// Upstream: ValidateCustomResourceDefinitionOpenAPISchema, v1.37.
 func (p *problems) node(s *internal.JSONSchemaProps, path *field.Path, at place) {
 	if s == nil {
 		return
@@ -115,7 +115,7 @@ func (p *problems) node(s *internal.JSONSchemaProps, path *field.Path, at place)
 }
 
 // supported refuses what OpenAPI has and definitions have not.
-// Upstream: specStandardValidatorV3.validate, v1.36.
+// Upstream: specStandardValidatorV3.validate, v1.37.
 func (p *problems) supported(s *internal.JSONSchemaProps, path *field.Path, at place) {
 	if types := []string{"array", "boolean", "integer", "number", "object", "string"}; s.Type != "" && !slices.Contains(types, s.Type) {
 		p.list = append(p.list, field.NotSupported(path.Child("type"), s.Type, types))
@@ -221,7 +221,7 @@ func (p *problems) listType(s *internal.JSONSchemaProps, path *field.Path) {
 }
 
 // mapKeys says what is wrong with the keys of a list that is a map.
-// Upstream: also validateMapListKeysMapSet, v1.36.
+// Upstream: also validateMapListKeysMapSet, v1.37.
 func (p *problems) mapKeys(s, item *internal.JSONSchemaProps, path, items *field.Path) {
 	if item.Type != "object" {
 		p.invalid(items.Child("type"), item.Type, "must be object if parent array's x-kubernetes-list-type is map")

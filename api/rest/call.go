@@ -48,7 +48,7 @@ func (c *call) request(verb string) api.Request {
 
 // actorOf returns the actor of a request: the one of the client's configuration, else the
 // program's name in the user agent.
-// Upstream: apiserver handlers prefixFromUserAgent, v1.36.
+// Upstream: apiserver handlers prefixFromUserAgent, v1.37.
 func actorOf(r *http.Request) string {
 	if actor, ok := r.Context().Value(actorKey{}).(string); ok {
 		return actor
@@ -72,7 +72,7 @@ func (c *call) options(into runtime.Object) error {
 }
 
 // body reads the body of the request.
-// Upstream: apiserver handlers limitedReadBody, v1.36.
+// Upstream: apiserver handlers limitedReadBody, v1.37.
 func (c *call) body() ([]byte, error) {
 	if c.r.Body == nil {
 		return nil, nil
@@ -129,7 +129,7 @@ func (c *call) patch() error {
 }
 
 // patchTypes returns the kinds of patches there are: a strategic merge needs a Go type.
-// Upstream: apiserver endpoints APIInstaller.registerResourceHandlers, v1.36.
+// Upstream: apiserver endpoints APIInstaller.registerResourceHandlers, v1.37.
 func (c *call) patchTypes() []string {
 	list := []string{string(types.JSONPatchType), string(types.MergePatchType)}
 	if c.kind.typed {
@@ -161,7 +161,7 @@ func (c *call) do(req api.Request) error {
 }
 
 // warnOfRepeats warns of each field that is there twice in what was applied.
-// Upstream: apiserver handlers addStrictDecodingWarnings, v1.36.
+// Upstream: apiserver handlers addStrictDecodingWarnings, v1.37.
 func (c *call) warnOfRepeats(applied []byte) {
 	err := yaml.UnmarshalStrict(applied, &map[string]any{})
 	if err == nil {
@@ -175,7 +175,7 @@ func (c *call) warnOfRepeats(applied []byte) {
 
 // listOptions reads the options of a list or a watch into opts. A name in the path of a watch stands
 // for a field selector.
-// Upstream: apiserver handlers listOpts, v1.36.
+// Upstream: apiserver handlers listOpts, v1.37.
 func (c *call) listOptions(opts *metav1.ListOptions) error {
 	if err := c.options(opts); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (c *call) listOptions(opts *metav1.ListOptions) error {
 }
 
 // remove serves delete and deletecollection.
-// Upstream: apiserver handlers DeleteResource and DeleteCollection, v1.36.
+// Upstream: apiserver handlers DeleteResource and DeleteCollection, v1.37.
 func (c *call) remove(verb string) error {
 	req := c.request(verb)
 	req.Warn = c.warn
@@ -241,7 +241,7 @@ func isGoing(obj runtime.Object) bool {
 
 // decodeDeleteOptions takes options of any group and version: clients send them in that of
 // the kind, which may be a custom one.
-// Upstream: apiserver handlers DeleteResource, v1.36.
+// Upstream: apiserver handlers DeleteResource, v1.37.
 func (c *call) decodeDeleteOptions(body []byte, into *metav1.DeleteOptions) error {
 	info, err := negotiateInput(c.r, metascheme.Codecs.SupportedMediaTypes())
 	if err != nil {

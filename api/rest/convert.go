@@ -17,7 +17,7 @@ import (
 )
 
 // answer sends an object or a list in the form that the client asked for.
-// Upstream: apiserver handlers transformResponseObject, v1.36.
+// Upstream: apiserver handlers transformResponseObject, v1.37.
 func (c *call) answer(code int, obj runtime.Object) error {
 	table, err := c.tableOptions()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // encodings are the last objects that were sent, as they were sent. A stored object never
 // changes, so that one which many watchers or many requests ask for is encoded once.
-// Upstream: apiserver storage/cacher cachingObject, v1.36, which is for watches alone.
+// Upstream: apiserver storage/cacher cachingObject, v1.37, which is for watches alone.
 type encodings struct {
 	mu   sync.Mutex
 	of   map[encoding][]byte

@@ -145,7 +145,7 @@ func (c *connection) end(code int32, err error) {
 	_ = c.Close()
 }
 
-// Upstream: apimachinery util/remotecommand NonZeroExitCodeReason and ExitCodeCauseType, v1.36.
+// Upstream: apimachinery util/remotecommand NonZeroExitCodeReason and ExitCodeCauseType, v1.37.
 const (
 	nonZeroExit   metav1.StatusReason = "NonZeroExitCode"
 	exitCodeCause metav1.CauseType    = "ExitCode"

@@ -62,7 +62,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // checkTimeout refuses a timeout that is not a duration. A valid one has no effect: no
 // request takes long. It does not apply to watches.
-// Upstream: apiserver filters parseTimeout, v1.36.
+// Upstream: apiserver filters parseTimeout, v1.37.
 func checkTimeout(r *http.Request) error {
 	query := r.URL.Query()
 	value := query.Get("timeout")
@@ -149,7 +149,7 @@ func unknownPath() error {
 }
 
 // fail tells the client of an error, in the form of a Status.
-// Upstream: apiserver handlers/responsewriters ErrorNegotiated and ErrorToAPIStatus, v1.36.
+// Upstream: apiserver handlers/responsewriters ErrorNegotiated and ErrorToAPIStatus, v1.37.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) {

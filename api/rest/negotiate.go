@@ -26,7 +26,7 @@ type output struct {
 }
 
 // negotiateOutput returns the first form of an Accept header that can be served.
-// Upstream: apiserver handlers/negotiation NegotiateOutputMediaType, v1.36.
+// Upstream: apiserver handlers/negotiation NegotiateOutputMediaType, v1.37.
 func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows func(schema.GroupVersionKind) bool) (output, error) {
 	accept := r.Header.Get("Accept")
 	if accept == "" {
@@ -68,7 +68,7 @@ func firstPlain(accept string, types []runtime.SerializerInfo) (runtime.Serializ
 }
 
 // allowsConversion reports whether objects are served as that kind: tables and metadata.
-// Upstream: apiserver handlers RequestScope.AllowsMediaTypeTransform, v1.36.
+// Upstream: apiserver handlers RequestScope.AllowsMediaTypeTransform, v1.37.
 func allowsConversion(as schema.GroupVersionKind) bool {
 	if gv := as.GroupVersion(); gv != metav1.SchemeGroupVersion && gv != metav1beta1.SchemeGroupVersion {
 		return false
@@ -80,7 +80,7 @@ func allowsConversion(as schema.GroupVersionKind) bool {
 func allowsNothing(schema.GroupVersionKind) bool { return false }
 
 // isPretty reports whether JSON is indented: for people.
-// Upstream: apiserver handlers/negotiation isPrettyPrint, v1.36.
+// Upstream: apiserver handlers/negotiation isPrettyPrint, v1.37.
 func isPretty(r *http.Request, params map[string]string) bool {
 	if pretty := parameter(r, "pretty"); pretty != "" {
 		return pretty == "true" || pretty == "1" || pretty == "t" || pretty == "T" || pretty == "TRUE" || pretty == "True"
@@ -90,7 +90,7 @@ func isPretty(r *http.Request, params map[string]string) bool {
 }
 
 // negotiateInput finds what reads the body of a request.
-// Upstream: apiserver handlers/negotiation NegotiateInputSerializer, v1.36.
+// Upstream: apiserver handlers/negotiation NegotiateInputSerializer, v1.37.
 func negotiateInput(r *http.Request, types []runtime.SerializerInfo) (runtime.SerializerInfo, error) {
 	contentType := r.Header.Get("Content-Type")
 	if contentType == "" {

@@ -63,7 +63,7 @@ func parsePath(legacy bool, path string) (t target, ok bool) {
 	return t, true
 }
 
-// Upstream: apiserver endpoints/request namespaceSubresources, v1.36.
+// Upstream: apiserver endpoints/request namespaceSubresources, v1.37.
 var namespaceSubresources = map[string]bool{"status": true, "finalize": true}
 
 // verb returns what a request wants of its target, in the words of an audit log; "" is a

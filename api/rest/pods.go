@@ -143,7 +143,7 @@ func (c *call) reachNodes() error {
 }
 
 // logs serves what a container has printed.
-// Upstream: pkg/registry/core/pod/rest LogREST, v1.36.
+// Upstream: pkg/registry/core/pod/rest LogREST, v1.37.
 func (c *call) logs() error {
 	if err := c.reachNodes(); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (c *call) execOptions() *corev1.PodExecOptions {
 }
 
 // validateLogOptions also refuses what a container's log here does not have: times.
-// Upstream: pkg/apis/core/validation ValidatePodLogOptions, v1.36.
+// Upstream: pkg/apis/core/validation ValidatePodLogOptions, v1.37.
 func validateLogOptions(opts *corev1.PodLogOptions) field.ErrorList {
 	var errs field.ErrorList
 	if n := opts.TailLines; n != nil && *n < 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // gzipThreshold is the size in bytes from which answers are compressed, for clients that
-// accept it. Upstream: apiserver responsewriters defaultGzipThresholdBytes, v1.36.
+// accept it. Upstream: apiserver responsewriters defaultGzipThresholdBytes, v1.37.
 const gzipThreshold = 128 << 10
 
 // encode writes an object, which says its kind, in this form.

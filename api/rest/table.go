@@ -11,7 +11,7 @@ import (
 )
 
 // table returns an object or a list as kubectl prints it.
-// Upstream: apiserver handlers asTable, v1.36.
+// Upstream: apiserver handlers asTable, v1.37.
 func (c *call) table(obj runtime.Object, gv schema.GroupVersion, opts *metav1.TableOptions) (runtime.Object, error) {
 	t := &metav1.Table{Rows: []metav1.TableRow{}}
 	t.SetGroupVersionKind(gv.WithKind("Table"))

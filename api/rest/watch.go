@@ -88,7 +88,7 @@ func (c *call) send(ctx context.Context, w watch.Interface, table *metav1.TableO
 
 // streamToWebSocket sends each event as a message: a text if it is JSON, else binary. What
 // the client sends is ignored.
-// Upstream: apiserver handlers WatchServer.HandleWS, v1.36.
+// Upstream: apiserver handlers WatchServer.HandleWS, v1.37.
 func (c *call) streamToWebSocket(ctx context.Context, w watch.Interface, table *metav1.TableOptions) error {
 	if _, ok := c.w.(http.Hijacker); !ok {
 		return badRequest("this connection cannot become a WebSocket")

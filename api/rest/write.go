@@ -12,7 +12,7 @@ import (
 )
 
 // write serves create and update.
-// Upstream: apiserver handlers createHandler and UpdateResource, v1.36.
+// Upstream: apiserver handlers createHandler and UpdateResource, v1.37.
 func (c *call) write(verb string) error {
 	req := c.request(verb)
 	var into runtime.Object = &metav1.CreateOptions{}
@@ -46,7 +46,7 @@ func (c *call) write(verb string) error {
 }
 
 // checkNamespace gives an object the namespace of the path. Another one is refused.
-// Upstream: apiserver registry/rest EnsureObjectNamespaceMatchesRequestNamespace, v1.36.
+// Upstream: apiserver registry/rest EnsureObjectNamespaceMatchesRequestNamespace, v1.37.
 func (c *call) checkNamespace(obj runtime.Object) error {
 	m, ok := obj.(metav1.Object)
 	switch {
@@ -121,7 +121,7 @@ func unknownFields(paths []string) error {
 }
 
 // decodeError returns what the client is told of a body that cannot be read.
-// Upstream: apiserver handlers transformDecodeError, v1.36.
+// Upstream: apiserver handlers transformDecodeError, v1.37.
 func decodeError(err error, want schema.GroupVersionKind, got *schema.GroupVersionKind, body []byte) error {
 	if got != nil && got.Kind != "" {
 		return badRequest("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, want.Kind, err)

@@ -58,7 +58,7 @@ func (w *actualStateOfWorld) isEmpty() bool { return len(w.volumes) == 0 }
 func (w *actualStateOfWorld) get(at place) *attachedVolume { return w.volumes[at.volume][at.node] }
 
 // state returns the state of a volume at a node.
-// Upstream: actual_state_of_world.go GetAttachState, v1.36.
+// Upstream: actual_state_of_world.go GetAttachState, v1.37.
 func (w *actualStateOfWorld) state(at place) attachState {
 	if v := w.get(at); v != nil {
 		return v.state
@@ -68,7 +68,7 @@ func (w *actualStateOfWorld) state(at place) attachState {
 
 // set records that a volume is, or may be, attached to a node. A new one counts as in use until the node says
 // otherwise.
-// Upstream: actual_state_of_world.go AddVolumeNode, v1.36.
+// Upstream: actual_state_of_world.go AddVolumeNode, v1.37.
 func (w *actualStateOfWorld) set(at place, pv *v1.PersistentVolume, state attachState) {
 	v := w.get(at)
 	if v == nil {
@@ -87,7 +87,7 @@ func (w *actualStateOfWorld) set(at place, pv *v1.PersistentVolume, state attach
 }
 
 // remove records that a volume is detached from a node.
-// Upstream: actual_state_of_world.go DeleteVolumeNode, v1.36.
+// Upstream: actual_state_of_world.go DeleteVolumeNode, v1.37.
 func (w *actualStateOfWorld) remove(at place) {
 	delete(w.volumes[at.volume], at.node)
 	if len(w.volumes[at.volume]) == 0 {
@@ -108,7 +108,7 @@ func put(sets map[string]names, at place) {
 }
 
 // setInUse records which volumes a node's status lists as in use. It returns those for which this is new.
-// Upstream: actual_state_of_world.go SetVolumesMountedByNode, v1.36.
+// Upstream: actual_state_of_world.go SetVolumesMountedByNode, v1.37.
 func (w *actualStateOfWorld) setInUse(node string, list []v1.UniqueVolumeName) (changed []v1.UniqueVolumeName) {
 	old := w.inUse[node]
 	if len(list) == 0 {
@@ -133,7 +133,7 @@ func (w *actualStateOfWorld) setInUse(node string, list []v1.UniqueVolumeName) (
 }
 
 // report adds a volume to those that its node's status lists as attached, unless it was detached meanwhile.
-// Upstream: actual_state_of_world.go addVolumeToReportAsAttached, v1.36.
+// Upstream: actual_state_of_world.go addVolumeToReportAsAttached, v1.37.
 func (w *actualStateOfWorld) report(at place) {
 	if w.get(at) == nil || w.reports[at.node][at.volume] {
 		return
@@ -143,7 +143,7 @@ func (w *actualStateOfWorld) report(at place) {
 }
 
 // unreport removes a volume from those that its node's status lists as attached.
-// Upstream: actual_state_of_world.go removeVolumeFromReportAsAttached, v1.36.
+// Upstream: actual_state_of_world.go removeVolumeFromReportAsAttached, v1.37.
 func (w *actualStateOfWorld) unreport(at place) {
 	if w.reports[at.node][at.volume] {
 		delete(w.reports[at.node], at.volume)
@@ -162,7 +162,7 @@ func (w *actualStateOfWorld) at(name v1.UniqueVolumeName) []*attachedVolume {
 }
 
 // nodesOf returns the nodes that a volume is attached to for certain, in order.
-// Upstream: actual_state_of_world.go GetNodesForAttachedVolume, v1.36.
+// Upstream: actual_state_of_world.go GetNodesForAttachedVolume, v1.37.
 func (w *actualStateOfWorld) nodesOf(name v1.UniqueVolumeName) []string {
 	var nodes []string
 	for _, v := range w.at(name) {

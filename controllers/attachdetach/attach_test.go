@@ -212,7 +212,7 @@ func TestAClaimThatIsBoundAfterItsPodIsScheduledIsAttached(t *testing.T) {
 	assert.Equal(t, "data@node-1", r.attachments())
 }
 
-// Upstream: operation_executor.go VerifyVolumesAreAttached, v1.36.
+// Upstream: operation_executor.go VerifyVolumesAreAttached, v1.37.
 func TestAVolumeWhoseVolumeAttachmentIsDeletedByHandIsAttachedAgainWithinAMinute(t *testing.T) {
 	r := withAttacher(t)
 	r.volume("data", rwo)

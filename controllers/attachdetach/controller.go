@@ -17,10 +17,10 @@ import (
 const ActorName = "attachdetach-controller"
 
 // controllerManaged is the annotation of nodes whose volumes this controller attaches.
-// Upstream: pkg/volume/util ControllerManagedAttachAnnotation, v1.36.
+// Upstream: pkg/volume/util ControllerManagedAttachAnnotation, v1.37.
 const controllerManaged = "volumes.kubernetes.io/controller-managed-attach-detach"
 
-// Timers. Upstream: attach_detach_controller.go DefaultTimerConfig, v1.36.
+// Timers. Upstream: attach_detach_controller.go DefaultTimerConfig, v1.37.
 const (
 	loopPeriod      = 100 * time.Millisecond
 	populatorPeriod = time.Minute
@@ -149,7 +149,7 @@ func (c *controller) follow() {
 }
 
 // nodeAdded records a new node. A node that is created again has lost the list of attached volumes in its status.
-// Upstream: attach_detach_controller.go nodeAdd, v1.36.
+// Upstream: attach_detach_controller.go nodeAdd, v1.37.
 func (c *controller) nodeAdded(node *v1.Node) {
 	if !c.started {
 		return
@@ -163,7 +163,7 @@ func (c *controller) nodeAdded(node *v1.Node) {
 
 // nodeUpdated records the changes of a node. If its health now allows or forbids to detach volumes, they are
 // touched.
-// Upstream: attach_detach_controller.go nodeUpdate, v1.36.
+// Upstream: attach_detach_controller.go nodeUpdate, v1.37.
 func (c *controller) nodeUpdated(old, node *v1.Node) {
 	if !c.started {
 		return
@@ -178,7 +178,7 @@ func (c *controller) nodeUpdated(old, node *v1.Node) {
 }
 
 // nodeDeleted records that a node is gone: it is then neither ready nor managed.
-// Upstream: attach_detach_controller.go nodeDelete, v1.36.
+// Upstream: attach_detach_controller.go nodeDelete, v1.37.
 func (c *controller) nodeDeleted(node *v1.Node) {
 	if !c.started {
 		return
@@ -221,7 +221,7 @@ func (c *controller) touchAfter(d time.Duration, name v1.UniqueVolumeName) {
 
 // lookRegularly does the periodic work at whole minutes since the controller's start, as long as there are volumes
 // or pods whose volumes were missed.
-// Upstream: attach_detach_controller.go Run, v1.36.
+// Upstream: attach_detach_controller.go Run, v1.37.
 func (c *controller) lookRegularly() {
 	if c.looking {
 		return

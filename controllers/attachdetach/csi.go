@@ -21,23 +21,23 @@ import (
 const pluginName = "kubernetes.io/csi"
 
 // csiTimeout is the time that an attacher has for one attempt.
-// Upstream: csi_plugin.go csiTimeout, v1.36.
+// Upstream: csi_plugin.go csiTimeout, v1.37.
 const csiTimeout = 2 * time.Minute
 
 // looks returns the intervals at which waitForStatus reads a VolumeAttachment.
-// Upstream: csi_attacher.go waitForVolumeAttachDetachStatusWithLister, v1.36, which adds up to a tenth at random.
+// Upstream: csi_attacher.go waitForVolumeAttachDetachStatusWithLister, v1.37, which adds up to a tenth at random.
 func looks() control.Backoff {
 	return control.Backoff{First: 500 * time.Millisecond, Factor: 1.05, Max: 7 * time.Second}
 }
 
 // uniqueVolumeName returns the name of a CSI volume in the status of nodes.
-// Upstream: volume/util GetUniqueVolumeNameFromSpec, and csi_plugin.go GetVolumeName, v1.36.
+// Upstream: volume/util GetUniqueVolumeNameFromSpec, and csi_plugin.go GetVolumeName, v1.37.
 func uniqueVolumeName(source *v1.CSIPersistentVolumeSource) v1.UniqueVolumeName {
 	return v1.UniqueVolumeName(pluginName + "/" + source.Driver + "^" + source.VolumeHandle)
 }
 
 // splitUniqueName returns the driver and the handle of a CSI volume.
-// Upstream: volume/util SplitUniqueName, and csi_attacher.go Detach, v1.36.
+// Upstream: volume/util SplitUniqueName, and csi_attacher.go Detach, v1.37.
 func splitUniqueName(name v1.UniqueVolumeName) (driver, handle string, err error) {
 	rest, ok := strings.CutPrefix(string(name), pluginName+"/")
 	if !ok {
@@ -61,7 +61,7 @@ func translated(pv *v1.PersistentVolume) *v1.PersistentVolume {
 }
 
 // canAttach reports whether a volume has to be attached: it is a CSI volume, and its driver does not skip attaching.
-// Upstream: csi_plugin.go CanAttach, v1.36.
+// Upstream: csi_plugin.go CanAttach, v1.37.
 func (c *controller) canAttach(pv *v1.PersistentVolume) bool {
 	if pv.Spec.CSI == nil {
 		return false
@@ -72,13 +72,13 @@ func (c *controller) canAttach(pv *v1.PersistentVolume) bool {
 
 // skipsAttach reports whether a driver declares that its volumes need not be attached. An unknown driver, nil, does
 // not.
-// Upstream: csi_plugin.go skipAttach, v1.36.
+// Upstream: csi_plugin.go skipAttach, v1.37.
 func skipsAttach(driver *storagev1.CSIDriver) bool {
 	return driver != nil && driver.Spec.AttachRequired != nil && !*driver.Spec.AttachRequired
 }
 
 // attach creates a VolumeAttachment, which the attacher acts on, and waits until the volume is attached.
-// Upstream: csi_attacher.go Attach, v1.36.
+// Upstream: csi_attacher.go Attach, v1.37.
 func (c *controller) attach(ctx context.Context, pv *v1.PersistentVolume, node string) error {
 	source := pv.Spec.CSI
 	name := binding.AttachmentName(source.VolumeHandle, source.Driver, node)
@@ -103,7 +103,7 @@ func (c *controller) attach(ctx context.Context, pv *v1.PersistentVolume, node s
 }
 
 // verifyAttachmentStatus reports whether a volume is attached. It returns the attacher's error, if there is one.
-// Upstream: csi_attacher.go verifyAttachmentStatus, v1.36.
+// Upstream: csi_attacher.go verifyAttachmentStatus, v1.37.
 func verifyAttachmentStatus(va *storagev1.VolumeAttachment) (bool, error) {
 	switch {
 	case va.DeletionTimestamp != nil:
@@ -117,7 +117,7 @@ func verifyAttachmentStatus(va *storagev1.VolumeAttachment) (bool, error) {
 }
 
 // detach deletes the VolumeAttachment, and waits until the attacher has detached the volume.
-// Upstream: csi_attacher.go Detach, v1.36.
+// Upstream: csi_attacher.go Detach, v1.37.
 func (c *controller) detach(ctx context.Context, at place) error {
 	driver, handle, err := splitUniqueName(at.volume)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *controller) detach(ctx context.Context, at place) error {
 }
 
 // waitForStatus calls look until it returns true or an error, or the time is over.
-// Upstream: csi_attacher.go waitForVolumeAttachDetachStatusWithLister, v1.36.
+// Upstream: csi_attacher.go waitForVolumeAttachDetachStatusWithLister, v1.37.
 func (c *controller) waitForStatus(ctx context.Context, driver, verb, handle string, look func() (bool, error)) error {
 	limited := control.WithTimeout(ctx, c.env, csiTimeout)
 	err := c.env.PollBackoff(limited, looks(), func(context.Context) (bool, error) { return look() })
@@ -153,7 +153,7 @@ func (c *controller) waitForStatus(ctx context.Context, driver, verb, handle str
 
 // isAttached reports whether the VolumeAttachment of a volume says that it is attached. If the cache does not have
 // it, it is read from the API.
-// Upstream: csi_attacher.go VolumesAreAttached, v1.36.
+// Upstream: csi_attacher.go VolumesAreAttached, v1.37.
 func (c *controller) isAttached(ctx context.Context, pv *v1.PersistentVolume, node string) bool {
 	name := binding.AttachmentName(pv.Spec.CSI.VolumeHandle, pv.Spec.CSI.Driver, node)
 	va, ok := c.attachments.Get(name)

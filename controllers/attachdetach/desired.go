@@ -35,7 +35,7 @@ func (v *volumeToAttach) scheduledPods() []*v1.Pod {
 }
 
 // desiredStateOfWorld holds which volumes are to be attached to which nodes, and the pods that need them.
-// Upstream: cache/desired_state_of_world.go desiredStateOfWorld, v1.36.
+// Upstream: cache/desired_state_of_world.go desiredStateOfWorld, v1.37.
 type desiredStateOfWorld struct {
 	// nodes holds the nodes to which this controller attaches volumes.
 	nodes map[string]bool
@@ -57,7 +57,7 @@ func (w *desiredStateOfWorld) isEmpty() bool { return len(w.volumes) == 0 }
 func (w *desiredStateOfWorld) get(at place) *volumeToAttach { return w.volumes[at.volume][at.node] }
 
 // addPod records that a pod needs a volume at a node. It reports whether that is new.
-// Upstream: desired_state_of_world.go AddPod, v1.36.
+// Upstream: desired_state_of_world.go AddPod, v1.37.
 func (w *desiredStateOfWorld) addPod(pod *v1.Pod, pv *v1.PersistentVolume, at place) bool {
 	v := w.get(at)
 	if v == nil {
@@ -76,7 +76,7 @@ func (w *desiredStateOfWorld) addPod(pod *v1.Pod, pv *v1.PersistentVolume, at pl
 }
 
 // deletePod records that a pod does not need a volume any more. It reports whether that is new.
-// Upstream: desired_state_of_world.go DeletePod, v1.36.
+// Upstream: desired_state_of_world.go DeletePod, v1.37.
 func (w *desiredStateOfWorld) deletePod(uid types.UID, at place) bool {
 	v := w.get(at)
 	if v == nil || v.pods[uid] == nil {
@@ -97,7 +97,7 @@ func (w *desiredStateOfWorld) deletePod(uid types.UID, at place) bool {
 }
 
 // deleteNode removes a node, unless volumes are still to be attached to it.
-// Upstream: desired_state_of_world.go DeleteNode, v1.36.
+// Upstream: desired_state_of_world.go DeleteNode, v1.37.
 func (w *desiredStateOfWorld) deleteNode(name string) {
 	if w.onNode[name] == 0 {
 		delete(w.nodes, name)
@@ -115,7 +115,7 @@ func (w *desiredStateOfWorld) at(name v1.UniqueVolumeName) []*volumeToAttach {
 }
 
 // podsOnNodes returns the pods that need a volume at any of the nodes, in order.
-// Upstream: desired_state_of_world.go GetVolumePodsOnNodes, v1.36.
+// Upstream: desired_state_of_world.go GetVolumePodsOnNodes, v1.37.
 func (w *desiredStateOfWorld) podsOnNodes(name v1.UniqueVolumeName, nodes []string) []*v1.Pod {
 	var pods []*v1.Pod
 	for _, node := range nodes {

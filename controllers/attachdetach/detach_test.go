@@ -38,7 +38,7 @@ func TestANodesStatusDropsAVolumeBeforeItIsDetached(t *testing.T) {
 	assert.Empty(t, r.list())
 }
 
-// semantics 6 must 4. Upstream: reconciler.go reconcile, v1.36.
+// semantics 6 must 4. Upstream: reconciler.go reconcile, v1.37.
 func TestAVolumeStaysAttachedAndListedWhileTheNodesStatusCannotBeWritten(t *testing.T) {
 	r := inUseAt(t, withAttacher(t))
 	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "patch", Resource: "nodes/status", Times: 20, Err: engine.ErrAnswerLost}))
@@ -51,7 +51,7 @@ func TestAVolumeStaysAttachedAndListedWhileTheNodesStatusCannotBeWritten(t *test
 	assert.Empty(t, r.list())
 }
 
-// Upstream: operation_generator.go GenerateDetachVolumeFunc, v1.36: "Attach() must succeed
+// Upstream: operation_generator.go GenerateDetachVolumeFunc, v1.37: "Attach() must succeed
 // before adding the volume back to node status". Conformance: csi07e.
 func TestAVolumeThatCouldNotBeDetachedIsUncertainAndListedOnlyWhenItIsAttachedAgain(t *testing.T) {
 	r := newRig(t, engine.Config{}, attachdetach.Config{})

@@ -10,7 +10,7 @@ import (
 
 // isMultiAttachAllowed reports whether a volume may be attached to several nodes at once. An unknown volume may, and
 // so may one without access modes.
-// Upstream: volume/util IsMultiAttachAllowed, v1.36.
+// Upstream: volume/util IsMultiAttachAllowed, v1.37.
 func isMultiAttachAllowed(pv *v1.PersistentVolume) bool {
 	return pv == nil || len(pv.Spec.AccessModes) == 0 ||
 		slices.Contains(pv.Spec.AccessModes, v1.ReadWriteMany) || slices.Contains(pv.Spec.AccessModes, v1.ReadOnlyMany)

@@ -13,7 +13,7 @@ import (
 )
 
 // updateNodeStatuses writes the statuses that are due. A write that fails is repeated in the next turn of the loop.
-// Upstream: statusupdater/node_status_updater.go UpdateNodeStatuses, v1.36.
+// Upstream: statusupdater/node_status_updater.go UpdateNodeStatuses, v1.37.
 func (c *controller) updateNodeStatuses(ctx context.Context) {
 	for _, node := range slices.Sorted(maps.Keys(c.actual.due)) {
 		if err := c.updateNodeStatusForNode(ctx, node); err != nil {
@@ -24,7 +24,7 @@ func (c *controller) updateNodeStatuses(ctx context.Context) {
 
 // updateNodeStatusForNode writes which volumes are attached to a node, if that is due. A node that does not exist
 // needs no status.
-// Upstream: statusupdater/node_status_updater.go UpdateNodeStatusForNode, v1.36.
+// Upstream: statusupdater/node_status_updater.go UpdateNodeStatusForNode, v1.37.
 func (c *controller) updateNodeStatusForNode(ctx context.Context, name string) error {
 	if !c.actual.due[name] {
 		return nil
@@ -48,7 +48,7 @@ func (c *controller) updateNodeStatusForNode(ctx context.Context, name string) e
 }
 
 // patchVolumesAttached writes a node's status.volumesAttached.
-// Upstream: component-helpers node/util PatchNodeStatus, v1.36.
+// Upstream: component-helpers node/util PatchNodeStatus, v1.37.
 func (c *controller) patchVolumesAttached(ctx context.Context, node string, want []v1.AttachedVolume) error {
 	var value any // null removes the field
 	if len(want) > 0 {

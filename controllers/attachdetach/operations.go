@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Upstream: util/goroutinemap/exponentialbackoff, v1.36.
+// Upstream: util/goroutinemap/exponentialbackoff, v1.37.
 const (
 	initialBackoff = 500 * time.Millisecond
 	maxBackoff     = 2*time.Minute + 2*time.Second
@@ -23,7 +23,7 @@ const (
 // operationFor returns the scope of an operation on a volume: one node if the volume may be attached to several,
 // else all nodes, which is a place without a node. Two operations at the same place exclude each other, and an
 // operation on all nodes excludes every other.
-// Upstream: operation_executor.go AttachVolume and DetachVolume, v1.36.
+// Upstream: operation_executor.go AttachVolume and DetachVolume, v1.37.
 func operationFor(pv *v1.PersistentVolume, at place) place {
 	if !isMultiAttachAllowed(pv) {
 		at.node = ""
@@ -48,18 +48,18 @@ type operation struct {
 func (op *operation) backsOff(now time.Time) bool { return now.Sub(op.failed) <= op.backoff }
 
 // fail records a failure.
-// Upstream: exponential_backoff.go Update, v1.36.
+// Upstream: exponential_backoff.go Update, v1.37.
 func (op *operation) fail(now time.Time) {
 	op.failed, op.backoff = now, min(max(initialBackoff, 2*op.backoff), maxBackoff)
 }
 
 // operations holds the operations that run or have failed, by volume.
-// Upstream: volume/util/nestedpendingoperations, v1.36.
+// Upstream: volume/util/nestedpendingoperations, v1.37.
 type operations map[v1.UniqueVolumeName][]*operation
 
 // find returns the operation that excludes another at a place, or nil. It prefers a running operation to a failed
 // one, and among the failed that at this very place.
-// Upstream: nestedpendingoperations.go isOperationExists, v1.36.
+// Upstream: nestedpendingoperations.go isOperationExists, v1.37.
 func (o operations) find(at place) *operation {
 	var found *operation
 	for _, op := range o[at.volume] {
@@ -77,14 +77,14 @@ func (o operations) find(at place) *operation {
 }
 
 // isPending reports whether an operation is running.
-// Upstream: nestedpendingoperations.go IsOperationPending, v1.36.
+// Upstream: nestedpendingoperations.go IsOperationPending, v1.37.
 func (o operations) isPending(at place) bool {
 	op := o.find(at)
 	return op != nil && op.pending
 }
 
 // isSafeToRetry reports whether an operation of that name may start.
-// Upstream: nestedpendingoperations.go IsOperationSafeToRetry, v1.36.
+// Upstream: nestedpendingoperations.go IsOperationSafeToRetry, v1.37.
 func (o operations) isSafeToRetry(at place, name string, now time.Time) bool {
 	op := o.find(at)
 	return op == nil || !op.pending && !(op.backsOff(now) && op.name == name)
@@ -92,7 +92,7 @@ func (o operations) isSafeToRetry(at place, name string, now time.Time) bool {
 
 // begin records the start of an operation. One that has failed becomes the new one, and keeps its backoff if that
 // was over.
-// Upstream: nestedpendingoperations.go Run, v1.36.
+// Upstream: nestedpendingoperations.go Run, v1.37.
 func (o operations) begin(at place, name string, now time.Time) *operation {
 	op := o.find(at)
 	if op == nil {

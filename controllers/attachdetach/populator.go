@@ -16,7 +16,7 @@ import (
 // and volume do not belong together, or if the volume need not be attached. late reports that the caches do not
 // show a bound claim and its volume yet.
 // Upstream: attachdetach/util createInTreeVolumeSpec, getPVCFromCache and
-// getPVSpecFromCache, v1.36.
+// getPVSpecFromCache, v1.37.
 func (c *controller) attachable(pod *v1.Pod, volume *v1.Volume) (pv *v1.PersistentVolume, late bool) {
 	name := binding.ClaimOfVolume(pod, volume)
 	if name == "" {
@@ -44,11 +44,11 @@ func isBound(claim *v1.PersistentVolumeClaim) bool {
 }
 
 // processPod brings the desired state in line with a pod.
-// Upstream: attachdetach/util DetermineVolumeAction, v1.36.
+// Upstream: attachdetach/util DetermineVolumeAction, v1.37.
 func (c *controller) processPod(pod *v1.Pod) { c.processPodVolumes(pod, !binding.IsPodTerminated(pod)) }
 
 // processPodVolumes adds the attachable volumes of a pod to the desired state, or removes them.
-// Upstream: attachdetach/util ProcessPodVolumes, v1.36.
+// Upstream: attachdetach/util ProcessPodVolumes, v1.37.
 func (c *controller) processPodVolumes(pod *v1.Pod, add bool) {
 	if !c.started || pod.Spec.NodeName == "" || !c.desired.nodes[pod.Spec.NodeName] {
 		return
@@ -71,7 +71,7 @@ func (c *controller) processPodVolumes(pod *v1.Pod, add bool) {
 
 // claimChanged queues a claim that may have become bound, for its pods. It ignores claims of volumes that are not
 // attached.
-// Upstream: attach_detach_controller.go enqueuePVC, v1.36.
+// Upstream: attach_detach_controller.go enqueuePVC, v1.37.
 func (c *controller) claimChanged(claim *v1.PersistentVolumeClaim) {
 	if !c.started || !isBound(claim) {
 		return
@@ -82,7 +82,7 @@ func (c *controller) claimChanged(claim *v1.PersistentVolumeClaim) {
 }
 
 // syncClaim processes the pods of a claim that is bound now.
-// Upstream: attach_detach_controller.go syncPVCByKey, v1.36.
+// Upstream: attach_detach_controller.go syncPVCByKey, v1.37.
 func (c *controller) syncClaim(_ context.Context, key string) error {
 	for _, pod := range c.pods.ByIndex(byClaim, key) {
 		if !binding.IsPodTerminated(pod) {
@@ -93,7 +93,7 @@ func (c *controller) syncClaim(_ context.Context, key string) error {
 }
 
 // populate processes all pods from time to time, in case a change was missed.
-// Upstream: populator/desired_state_of_world_populator.go populatorLoopFunc, v1.36.
+// Upstream: populator/desired_state_of_world_populator.go populatorLoopFunc, v1.37.
 func (c *controller) populate() {
 	c.findAndRemoveDeletedPods()
 	if c.env.Now().Sub(c.began)%listPodsPeriod == 0 {
@@ -103,7 +103,7 @@ func (c *controller) populate() {
 
 // findAndRemoveDeletedPods removes from the desired state pods that are gone or have ended, and volumes that need
 // not be attached any more.
-// Upstream: populator/desired_state_of_world_populator.go findAndRemoveDeletedPods, v1.36.
+// Upstream: populator/desired_state_of_world_populator.go findAndRemoveDeletedPods, v1.37.
 func (c *controller) findAndRemoveDeletedPods() {
 	for _, name := range slices.Sorted(maps.Keys(c.desired.volumes)) {
 		for _, v := range c.desired.at(name) {
@@ -120,7 +120,7 @@ func (c *controller) findAndRemoveDeletedPods() {
 }
 
 // findAndAddActivePods adds to the desired state volumes of pods that were missed before.
-// Upstream: populator/desired_state_of_world_populator.go findAndAddActivePods, v1.36.
+// Upstream: populator/desired_state_of_world_populator.go findAndAddActivePods, v1.37.
 func (c *controller) findAndAddActivePods() {
 	c.missed = false
 	for pod := range c.pods.All() {

@@ -15,7 +15,7 @@ import (
 
 // reconcile compares both worlds for the volumes that were touched. It detaches first, so that a volume can be
 // attached elsewhere.
-// Upstream: reconciler/reconciler.go reconcile, v1.36.
+// Upstream: reconciler/reconciler.go reconcile, v1.37.
 func (c *controller) reconcile(ctx context.Context, _ string) error {
 	c.due = false
 	if !c.started {
@@ -94,7 +94,7 @@ type verdict struct {
 
 // judge decides whether to detach a volume that no pod has needed for the time waited. inUse tells whether its node
 // says that it uses the volume.
-// Upstream: reconciler.go reconcile, v1.36.
+// Upstream: reconciler.go reconcile, v1.37.
 func judge(cfg Config, waited time.Duration, inUse bool, node health) verdict {
 	expired := waited > cfg.maxWaitForUnmount() && !cfg.DisableForceDetachOnTimeout
 	force := expired && cfg.forceDetach(node.ready)
@@ -115,7 +115,7 @@ func judge(cfg Config, waited time.Duration, inUse bool, node health) verdict {
 type health struct{ ready, outOfService bool }
 
 // healthOf reports whether a node is ready, and whether it was declared out of service.
-// Upstream: reconciler.go nodeIsHealthy and hasOutOfServiceTaint, v1.36.
+// Upstream: reconciler.go nodeIsHealthy and hasOutOfServiceTaint, v1.37.
 func healthOf(node *v1.Node) (h health) {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == v1.NodeReady {
@@ -136,7 +136,7 @@ func (c *controller) healthOfNode(name string) (h health, exists bool) {
 }
 
 // attachDesired starts to attach a volume that is not attached yet.
-// Upstream: reconciler.go attachDesiredVolumes, v1.36.
+// Upstream: reconciler.go attachDesiredVolumes, v1.37.
 func (c *controller) attachDesired(v *volumeToAttach) {
 	key := operationFor(v.pv, v.place)
 	if c.operations.isPending(key) || c.desired.get(v.place) != v {

@@ -45,7 +45,7 @@ func (c *controller) learnVolumes(pod *v1.Pod) {
 
 // processVolumeAttachments records the volumes of VolumeAttachments that no node's status lists as uncertain. The
 // loop attaches them if they are needed, else it detaches them.
-// Upstream: attach_detach_controller.go processVolumeAttachments, v1.36.
+// Upstream: attach_detach_controller.go processVolumeAttachments, v1.37.
 func (c *controller) processVolumeAttachments() {
 	for va := range c.attachments.All() {
 		if va.Spec.Source.PersistentVolumeName == nil || !c.cfg.remembers(va) {

@@ -14,7 +14,7 @@ import (
 
 // attachVolume runs the operation that attaches a volume. After an error the volume is uncertain: the attacher may
 // still be working on it.
-// Upstream: operation_generator.go GenerateAttachVolumeFunc, v1.36.
+// Upstream: operation_generator.go GenerateAttachVolumeFunc, v1.37.
 func (c *controller) attachVolume(ctx context.Context, at place, pv *v1.PersistentVolume, pods []*v1.Pod) error {
 	if err := c.attach(ctx, pv, at.node); err != nil {
 		c.mark(at, pv, uncertain)
@@ -32,7 +32,7 @@ func (c *controller) attachVolume(ctx context.Context, at place, pv *v1.Persiste
 
 // detachVolume runs the operation that detaches a volume. After an error the volume is uncertain, and no event is
 // emitted.
-// Upstream: operation_generator.go GenerateDetachVolumeFunc, v1.36.
+// Upstream: operation_generator.go GenerateDetachVolumeFunc, v1.37.
 func (c *controller) detachVolume(ctx context.Context, at place, verify bool) error {
 	var err error
 	pv := c.actual.pvs[at.volume]
@@ -52,7 +52,7 @@ func (c *controller) detachVolume(ctx context.Context, at place, verify bool) er
 }
 
 // verifyVolumeIsSafeToDetach asks the API whether the node uses the volume: the cache may be old.
-// Upstream: operation_generator.go verifyVolumeIsSafeToDetach, v1.36.
+// Upstream: operation_generator.go verifyVolumeIsSafeToDetach, v1.37.
 func (c *controller) verifyVolumeIsSafeToDetach(ctx context.Context, at place) error {
 	node, err := c.client.CoreV1().Nodes().Get(ctx, at.node, metav1.GetOptions{})
 	switch {
@@ -69,7 +69,7 @@ func (c *controller) verifyVolumeIsSafeToDetach(ctx context.Context, at place) e
 // verifyVolumesAreAttached records volumes as detached whose VolumeAttachment is gone or says that they are not
 // attached. If they are needed, they are attached again.
 // Upstream: reconciler.go syncStates, and operation_generator.go
-// GenerateVolumesAreAttachedFunc, v1.36.
+// GenerateVolumesAreAttachedFunc, v1.37.
 func (c *controller) verifyVolumesAreAttached(ctx context.Context) {
 	for _, name := range slices.Sorted(maps.Keys(c.actual.volumes)) {
 		for _, v := range c.actual.at(name) {

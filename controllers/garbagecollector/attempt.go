@@ -15,7 +15,7 @@ import (
 )
 
 // attemptToDeleteItem deletes an object if all its owners are gone, or continues the foreground deletion of one.
-// Upstream: garbagecollector.go attemptToDeleteItem, v1.36.
+// Upstream: garbagecollector.go attemptToDeleteItem, v1.37.
 func (c *controller) attemptToDeleteItem(ctx context.Context, item string) error {
 	k, obj, found := c.object(item)
 	if !found || obj.GetDeletionTimestamp() != nil && !c.isDeletingDependents(item) {
@@ -65,7 +65,7 @@ func policyOf(obj control.Object) metav1.DeletionPropagation {
 // classifyReferences asks the API server for each owner. Solid owners exist, dangling ones do not, waiting ones are
 // being deleted and wait for their dependents. A cluster-scoped object cannot have an owner in a namespace; one that
 // names such an owner is left alone.
-// Upstream: garbagecollector.go classifyReferences and isDangling, v1.36.
+// Upstream: garbagecollector.go classifyReferences and isDangling, v1.37.
 func (c *controller) classifyReferences(ctx context.Context, k *kind, obj control.Object) (solid, dangling, waiting []metav1.OwnerReference, _ error) {
 	for _, ref := range obj.GetOwnerReferences() {
 		ownerKind, known := c.kindOf(ctx, ref)
@@ -92,7 +92,7 @@ func (c *controller) classifyReferences(ctx context.Context, k *kind, obj contro
 
 // deleteObject deletes the object in the version that was examined. If the object has changed since but its owners
 // have not, it is deleted, too.
-// Upstream: operations.go deleteObject, v1.36.
+// Upstream: operations.go deleteObject, v1.37.
 func (c *controller) deleteObject(ctx context.Context, k *kind, obj control.Object, policy metav1.DeletionPropagation, why string) error {
 	c.env.Trace(trace.Decision{About: trace.RefOf(k.name, obj), Text: why})
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
@@ -132,7 +132,7 @@ func names(obj control.Object, refs []metav1.OwnerReference) string {
 }
 
 // processDeletingDependentsItem removes an owner's finalizer if no dependent blocks the deletion any more.
-// Upstream: garbagecollector.go processDeletingDependentsItem, v1.36.
+// Upstream: garbagecollector.go processDeletingDependentsItem, v1.37.
 func (c *controller) processDeletingDependentsItem(ctx context.Context, k *kind, obj control.Object) error {
 	blocked := false
 	for _, dependent := range c.dependentsOf(obj.GetUID()) {

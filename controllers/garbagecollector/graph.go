@@ -19,12 +19,12 @@ type Config struct {
 	// Kinds lists the kinds whose objects may own others or be owned. If a kind is listed in two versions, the first
 	// counts. Objects of other kinds, such as events, are ignored, except those of custom kinds, which are followed
 	// as soon as they are defined.
-	// Upstream: graph_builder.go syncMonitors, v1.36, which gets them from discovery.
+	// Upstream: graph_builder.go syncMonitors, v1.37, which gets them from discovery.
 	Kinds []metav1.APIResource
 }
 
 // New returns the factory of the controller.
-// Upstream: garbagecollector.go NewComposedGarbageCollector, v1.36.
+// Upstream: garbagecollector.go NewComposedGarbageCollector, v1.37.
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
@@ -43,7 +43,7 @@ func New(cfg Config) control.Factory {
 
 // controller is the garbage collector. An item is the kind of an object, with its group, and the object's key: "Pod
 // default/web", "StatefulSet.apps default/db".
-// Upstream: GarbageCollector and GraphBuilder, v1.36.
+// Upstream: GarbageCollector and GraphBuilder, v1.37.
 type controller struct {
 	env   control.Env
 	kinds map[string]*kind // by id
@@ -79,7 +79,7 @@ func (c *controller) dependentsOf(owner types.UID) []string {
 	return items
 }
 
-// added adds a new object to the graph. Upstream: graph_builder.go insertNode, v1.36.
+// added adds a new object to the graph. Upstream: graph_builder.go insertNode, v1.37.
 func (c *controller) added(k *kind, obj control.Object) {
 	item := k.item(obj)
 	c.items[obj.GetUID()] = item
@@ -88,7 +88,7 @@ func (c *controller) added(k *kind, obj control.Object) {
 }
 
 // updated records a change of owners or of the way in which the object is deleted.
-// Upstream: graph_builder.go processGraphChanges, v1.36.
+// Upstream: graph_builder.go processGraphChanges, v1.37.
 func (c *controller) updated(k *kind, old, obj control.Object) {
 	if old.GetUID() != obj.GetUID() {
 		c.deleted(k, old)
@@ -106,7 +106,7 @@ func (c *controller) updated(k *kind, old, obj control.Object) {
 }
 
 // deleted queues the object's dependents, and owners that wait for it.
-// Upstream: graph_builder.go processGraphChanges, v1.36.
+// Upstream: graph_builder.go processGraphChanges, v1.37.
 func (c *controller) deleted(k *kind, obj control.Object) {
 	delete(c.items, obj.GetUID())
 	c.removeDependentFromOwners(k.item(obj), obj.GetOwnerReferences())
@@ -122,7 +122,7 @@ func (c *controller) deleted(k *kind, obj control.Object) {
 
 // addDependentToOwners records who owns the item. An owner that is unknown, or differs from the item's description
 // of it, may not exist: then the item is queued.
-// Upstream: graph_builder.go addDependentToOwners, v1.36.
+// Upstream: graph_builder.go addDependentToOwners, v1.37.
 func (c *controller) addDependentToOwners(item string, owners []metav1.OwnerReference) {
 	for _, ref := range owners {
 		if c.dependents[ref.UID] == nil {
@@ -154,7 +154,7 @@ func (c *controller) removeDependentFromOwners(item string, owners []metav1.Owne
 }
 
 // addUnblockedOwnersToDeleteQueue queues owners whose deletion the object does not block any more.
-// Upstream: graph_builder.go addUnblockedOwnersToDeleteQueue, v1.36.
+// Upstream: graph_builder.go addUnblockedOwnersToDeleteQueue, v1.37.
 func (c *controller) addUnblockedOwnersToDeleteQueue(was, is []metav1.OwnerReference) {
 	for _, ref := range was {
 		still := slices.ContainsFunc(is, func(other metav1.OwnerReference) bool { return other.UID == ref.UID && blocks(other) })
@@ -169,7 +169,7 @@ func blocks(ref metav1.OwnerReference) bool {
 }
 
 // processTransitions queues an owner that has begun to wait for its dependents.
-// Upstream: graph_builder.go processTransitions, v1.36.
+// Upstream: graph_builder.go processTransitions, v1.37.
 func (c *controller) processTransitions(item string, old, obj control.Object) {
 	begins := func(finalizer string) bool {
 		return waitsFor(obj, finalizer) && (old == nil || !waitsFor(old, finalizer))

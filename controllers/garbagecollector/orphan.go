@@ -14,7 +14,7 @@ import (
 )
 
 // attemptToOrphanItem removes an owner from its dependents, which stay, and then lets the owner go.
-// Upstream: garbagecollector.go attemptToOrphanWorker, v1.36.
+// Upstream: garbagecollector.go attemptToOrphanWorker, v1.37.
 func (c *controller) attemptToOrphanItem(ctx context.Context, item string) error {
 	k, owner, found := c.object(item)
 	if !found {
@@ -39,7 +39,7 @@ func (c *controller) attemptToOrphanItem(ctx context.Context, item string) error
 
 // removeFinalizer removes a finalizer of the garbage collector from the latest version of an owner. A conflict is
 // retried like any error.
-// Upstream: operations.go removeFinalizer, v1.36.
+// Upstream: operations.go removeFinalizer, v1.37.
 func (c *controller) removeFinalizer(ctx context.Context, k *kind, owner control.Object, finalizer string) error {
 	latest, err := k.get(ctx, owner.GetNamespace(), owner.GetName())
 	if apierrors.IsNotFound(err) || err == nil && latest.GetUID() != owner.GetUID() {

@@ -13,7 +13,7 @@ import (
 
 // unblockCircle makes the object stop blocking its owners if one of its own dependents waits, too: they might wait
 // for each other.
-// Upstream: garbagecollector.go attemptToDeleteItem, v1.36.
+// Upstream: garbagecollector.go attemptToDeleteItem, v1.37.
 func (c *controller) unblockCircle(ctx context.Context, k *kind, obj control.Object) error {
 	if !slices.ContainsFunc(c.dependentsOf(obj.GetUID()), c.isDeletingDependents) {
 		return nil
@@ -33,7 +33,7 @@ func (c *controller) unblockCircle(ctx context.Context, k *kind, obj control.Obj
 }
 
 // removeOwners removes references to owners.
-// Upstream: controller_ref_manager.go GenerateDeleteOwnerRefStrategicMergeBytes, v1.36.
+// Upstream: controller_ref_manager.go GenerateDeleteOwnerRefStrategicMergeBytes, v1.37.
 func (c *controller) removeOwners(ctx context.Context, k *kind, obj control.Object, gone []metav1.OwnerReference) error {
 	var changes []any
 	for _, ref := range gone {
@@ -47,7 +47,7 @@ func (c *controller) removeOwners(ctx context.Context, k *kind, obj control.Obje
 
 // patchOwners changes the object's references, but not those of a later object of its name. Custom kinds have no
 // strategic merge: all references are written, on condition that the object has not changed.
-// Upstream: patch.go patch, v1.36.
+// Upstream: patch.go patch, v1.37.
 func (c *controller) patchOwners(ctx context.Context, k *kind, obj control.Object, changes []any, all []metav1.OwnerReference) error {
 	how, metadata := types.StrategicMergePatchType, map[string]any{"uid": obj.GetUID(), "ownerReferences": changes}
 	if k.custom {

@@ -11,14 +11,14 @@ import (
 )
 
 // conditions holds the conditions that report a problem, and the errors of deletions.
-// Upstream: deletion/status_condition_utils.go namespaceConditionUpdater, v1.36.
+// Upstream: deletion/status_condition_utils.go namespaceConditionUpdater, v1.37.
 type conditions struct {
 	bad      []v1.NamespaceCondition
 	failures []string
 }
 
 // fine returns all conditions in order, as they are without problems.
-// Upstream: deletion/status_condition_utils.go, v1.36.
+// Upstream: deletion/status_condition_utils.go, v1.37.
 func fine() []v1.NamespaceCondition {
 	return []v1.NamespaceCondition{
 		{Type: v1.NamespaceDeletionDiscoveryFailure, Reason: "ResourcesDiscovered", Message: "All resources successfully discovered"},
@@ -34,7 +34,7 @@ func (u *conditions) add(condition v1.NamespaceConditionType, reason, message st
 }
 
 // discoveryError records that not all kinds could be found.
-// Upstream: deletion/status_condition_utils.go ProcessDiscoverResourcesErr, v1.36.
+// Upstream: deletion/status_condition_utils.go ProcessDiscoverResourcesErr, v1.37.
 func (u *conditions) discoveryError(err error) {
 	if err != nil {
 		u.add(v1.NamespaceDeletionDiscoveryFailure, "DiscoveryFailed", err.Error())
@@ -42,7 +42,7 @@ func (u *conditions) discoveryError(err error) {
 }
 
 // contentErrors records that the objects of a kind could not be deleted.
-// Upstream: deletion/status_condition_utils.go ProcessDeleteContentErr, v1.36.
+// Upstream: deletion/status_condition_utils.go ProcessDeleteContentErr, v1.37.
 func (u *conditions) contentErrors(err error) {
 	if err != nil {
 		u.failures = append(u.failures, err.Error())
@@ -50,7 +50,7 @@ func (u *conditions) contentErrors(err error) {
 }
 
 // contentTotals records what remains.
-// Upstream: deletion/status_condition_utils.go ProcessContentTotals, v1.36.
+// Upstream: deletion/status_condition_utils.go ProcessContentTotals, v1.37.
 func (u *conditions) contentTotals(left *remaining) {
 	var objects, finalizers []string
 	for resource, n := range left.objects {
@@ -85,7 +85,7 @@ func (c *controller) say(ctx context.Context, ns *v1.Namespace, report condition
 }
 
 // updateConditions updates the conditions, and reports whether that changed them.
-// Upstream: deletion/status_condition_utils.go updateConditions, v1.36.
+// Upstream: deletion/status_condition_utils.go updateConditions, v1.37.
 func updateConditions(status *v1.NamespaceStatus, bad []v1.NamespaceCondition, now metav1.Time) (changed bool) {
 	find := func(list []v1.NamespaceCondition, condition v1.NamespaceConditionType) int {
 		return slices.IndexFunc(list, func(c v1.NamespaceCondition) bool { return c.Type == condition })

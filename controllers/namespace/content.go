@@ -104,7 +104,7 @@ func (c *controller) deleteAllContentForGroupVersionResource(ctx context.Context
 
 // deleteCollection deletes the objects of one kind by one request or, if the server does not have that, one by one.
 // Upstream: deletion/namespaced_resources_deleter.go deleteCollection and deleteEachItem,
-// v1.36.
+// v1.37.
 func (c *controller) deleteCollection(ctx context.Context, r metav1.APIResource, namespace string) error {
 	background := metav1.DeletePropagationBackground
 	options := metav1.DeleteOptions{PropagationPolicy: &background}
@@ -138,7 +138,7 @@ func unlessNotServed(err error) error {
 
 // estimateGracefulTermination returns the seconds that the objects of a kind may need to end. For pods that is the
 // longest of their grace periods, until this time has passed since the deletion of the namespace.
-// Upstream: deletion/namespaced_resources_deleter.go estimateGracefulTermination, v1.36.
+// Upstream: deletion/namespaced_resources_deleter.go estimateGracefulTermination, v1.37.
 func (c *controller) estimateGracefulTermination(ctx context.Context, resource schema.GroupVersionResource, ns *v1.Namespace) (estimate int64, _ error) {
 	if resource != control.Pods() {
 		return 0, nil

@@ -18,11 +18,11 @@ import (
 const ActorName = "namespace-controller"
 
 // namespaceDeletionGracePeriod is the time from the deletion of a namespace until it is emptied, so that late
-// objects are seen. Upstream: namespace_controller.go, v1.36.
+// objects are seen. Upstream: namespace_controller.go, v1.37.
 const namespaceDeletionGracePeriod = 5 * time.Second
 
 // New returns the factory of the controller.
-// Upstream: namespace_controller.go NewNamespaceController, v1.36.
+// Upstream: namespace_controller.go NewNamespaceController, v1.37.
 func New() control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
@@ -55,7 +55,7 @@ type controller struct {
 }
 
 // enqueue queues a namespace that is being deleted.
-// Upstream: namespace_controller.go enqueueNamespace, v1.36.
+// Upstream: namespace_controller.go enqueueNamespace, v1.37.
 func (c *controller) enqueue(ns *v1.Namespace) {
 	if ns.DeletionTimestamp != nil {
 		c.queue.AddAfter(ns.Name, namespaceDeletionGracePeriod)
@@ -64,7 +64,7 @@ func (c *controller) enqueue(ns *v1.Namespace) {
 
 // syncNamespaceFromKey empties one namespace. If content remains, it tries again after half of the time that the
 // content is expected to need.
-// Upstream: namespace_controller.go syncNamespaceFromKey and worker, v1.36.
+// Upstream: namespace_controller.go syncNamespaceFromKey and worker, v1.37.
 func (c *controller) syncNamespaceFromKey(ctx context.Context, name string) error {
 	if _, found := c.namespaces.Get(name); !found {
 		return nil
@@ -102,7 +102,7 @@ func (c *controller) wait(ctx context.Context, name string, estimate int64) erro
 
 // delete deletes the content of the namespace, and lets the namespace go if nothing is left. It returns the seconds
 // until the rest is expected to be gone.
-// Upstream: deletion/namespaced_resources_deleter.go Delete, v1.36.
+// Upstream: deletion/namespaced_resources_deleter.go Delete, v1.37.
 func (c *controller) delete(ctx context.Context, name string) (estimate int64, err error) {
 	ns, err := c.client.Namespaces().Get(ctx, name, metav1.GetOptions{})
 	if err == nil && ns.DeletionTimestamp != nil {
@@ -127,7 +127,7 @@ func ignoreNotFound(err error) error {
 }
 
 // retryOnConflictError changes the namespace. After a conflict it reads the namespace and tries again.
-// Upstream: deletion/namespaced_resources_deleter.go retryOnConflictError, v1.36.
+// Upstream: deletion/namespaced_resources_deleter.go retryOnConflictError, v1.37.
 func (c *controller) retryOnConflictError(ctx context.Context, ns *v1.Namespace,
 	change func(context.Context, *v1.Namespace) (*v1.Namespace, error),
 ) (*v1.Namespace, error) {
@@ -148,7 +148,7 @@ func (c *controller) retryOnConflictError(ctx context.Context, ns *v1.Namespace,
 }
 
 // updateNamespaceStatus sets the phase of a namespace that is being deleted to Terminating.
-// Upstream: deletion/namespaced_resources_deleter.go updateNamespaceStatusFunc, v1.36.
+// Upstream: deletion/namespaced_resources_deleter.go updateNamespaceStatusFunc, v1.37.
 func (c *controller) updateNamespaceStatus(ctx context.Context, ns *v1.Namespace) (*v1.Namespace, error) {
 	if ns.DeletionTimestamp == nil || ns.Status.Phase == v1.NamespaceTerminating {
 		return ns, nil
@@ -159,7 +159,7 @@ func (c *controller) updateNamespaceStatus(ctx context.Context, ns *v1.Namespace
 }
 
 // finalizeNamespace removes the controller's finalizer.
-// Upstream: deletion/namespaced_resources_deleter.go finalizeNamespace, v1.36.
+// Upstream: deletion/namespaced_resources_deleter.go finalizeNamespace, v1.37.
 func (c *controller) finalizeNamespace(ctx context.Context, ns *v1.Namespace) (*v1.Namespace, error) {
 	ns = ns.DeepCopy()
 	ns.Spec.Finalizers = slices.DeleteFunc(ns.Spec.Finalizers, func(f v1.FinalizerName) bool { return f == v1.FinalizerKubernetes })

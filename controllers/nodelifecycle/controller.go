@@ -69,7 +69,7 @@ type controller struct {
 
 // doNoScheduleTaintingPass gives a node the taints of its conditions, and removes those of conditions that do not
 // hold any more.
-// Upstream: node_lifecycle_controller.go doNoScheduleTaintingPass, v1.36.
+// Upstream: node_lifecycle_controller.go doNoScheduleTaintingPass, v1.37.
 func (c *controller) doNoScheduleTaintingPass(ctx context.Context, name string) error {
 	node, found := c.nodes.Get(name)
 	if !found {

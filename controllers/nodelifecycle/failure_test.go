@@ -261,7 +261,7 @@ func TestAKubeletWhoseNodeIsDeletedEndsThePodsThatAreTakenFromItAndDoesNotRegist
 	c.RequireNoLeaks()
 }
 
-// Upstream: node_lifecycle_controller.go handleDisruption, v1.36.
+// Upstream: node_lifecycle_controller.go handleDisruption, v1.37.
 func TestWhereNoNodeIsLeftNobodyIsEvicted(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	c.Apply(podOn("web", "node-1", ""))
@@ -273,7 +273,7 @@ func TestWhereNoNodeIsLeftNobodyIsEvicted(t *testing.T) {
 	assert.Nil(t, c.Pod("web").DeletionTimestamp)
 }
 
-// Upstream: node_lifecycle_controller.go doNoExecuteTaintingPass, v1.36: one node in 10 s.
+// Upstream: node_lifecycle_controller.go doNoExecuteTaintingPass, v1.37: one node in 10 s.
 func TestNodesThatAreLostTogetherAreTaintedOneAfterTheOther(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("a", "b", "c", "d", "e", "f"), Disks: storagesim.MemoryDisks})
 	for _, name := range []string{"a", "b", "c"} {
@@ -295,7 +295,7 @@ func TestNodesThatAreLostTogetherAreTaintedOneAfterTheOther(t *testing.T) {
 	assert.Equal(t, 3, tainted())
 }
 
-// Upstream: node_lifecycle_controller.go ReducedQPSFunc, v1.36.
+// Upstream: node_lifecycle_controller.go ReducedQPSFunc, v1.37.
 func TestWhereMostNodesOfASmallClusterAreLostNobodyIsEvicted(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("a", "b", "c", "d"), Disks: storagesim.MemoryDisks})
 	for _, name := range []string{"a", "b", "c"} {

@@ -15,14 +15,14 @@ import (
 )
 
 // Upstream: node_lifecycle_controller.go retrySleepTime, and nodelifecycle/scheduler
-// NodeHealthUpdateRetry, v1.36.
+// NodeHealthUpdateRetry, v1.37.
 const (
 	retrySleepTime        = 20 * time.Millisecond
 	nodeHealthUpdateRetry = 5
 )
 
 // nodeHealth holds the last signs of life of one node.
-// Upstream: node_lifecycle_controller.go nodeHealthData, v1.36.
+// Upstream: node_lifecycle_controller.go nodeHealthData, v1.37.
 type nodeHealth struct {
 	// ready is the condition Ready at the last look, nil if the node had none.
 	ready *v1.NodeCondition

@@ -79,7 +79,7 @@ func (c *controller) actOnHealth(ctx context.Context, node *v1.Node, observed v1
 
 // processTaintBaseEviction queues a node that is not ready for the taint that evicts its pods. A node with the other
 // one of the two taints gets the right one at once.
-// Upstream: node_lifecycle_controller.go processTaintBaseEviction, v1.36.
+// Upstream: node_lifecycle_controller.go processTaintBaseEviction, v1.37.
 func (c *controller) processTaintBaseEviction(ctx context.Context, node *v1.Node, current *v1.NodeCondition) {
 	want, opposite := evictionTaint(current.Status)
 	switch {
@@ -94,7 +94,7 @@ func (c *controller) processTaintBaseEviction(ctx context.Context, node *v1.Node
 }
 
 // markPodsNotReady sets the node's pods to not ready, and reports whether it could.
-// Upstream: pkg/controller/util/node MarkPodsNotReady, v1.36.
+// Upstream: pkg/controller/util/node MarkPodsNotReady, v1.37.
 func (c *controller) markPodsNotReady(ctx context.Context, name string) bool {
 	selector := fields.OneTermEqualSelector("spec.nodeName", name).String()
 	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: selector})

@@ -14,7 +14,7 @@ import (
 
 // Limit and waits for a patch of taints that meets conflicts.
 //
-// Upstream: pkg/controller/controller_utils.go UpdateTaintBackoff, v1.36, which adds up to
+// Upstream: pkg/controller/controller_utils.go UpdateTaintBackoff, v1.37, which adds up to
 // as much again by chance.
 const (
 	taintTries = 5
@@ -22,7 +22,7 @@ const (
 )
 
 // swapNodeControllerTaint adds taints, and then removes others, by one patch each.
-// Upstream: pkg/controller/util/node SwapNodeControllerTaint, v1.36.
+// Upstream: pkg/controller/util/node SwapNodeControllerTaint, v1.37.
 func (c *controller) swapNodeControllerTaint(ctx context.Context, name string, add, remove []v1.Taint) error {
 	now := metav1.NewTime(c.env.Now())
 	for i := range add {
@@ -36,14 +36,14 @@ func (c *controller) swapNodeControllerTaint(ctx context.Context, name string, a
 }
 
 // removeTaints removes taints from a node.
-// Upstream: pkg/controller/controller_utils.go RemoveTaintOffNode, v1.36.
+// Upstream: pkg/controller/controller_utils.go RemoveTaintOffNode, v1.37.
 func (c *controller) removeTaints(ctx context.Context, name string, taints ...v1.Taint) error {
 	return c.patchNodeTaints(ctx, name, func(have []v1.Taint) []v1.Taint { return without(have, taints) })
 }
 
 // patchNodeTaints changes a node's taints. It writes only a change, tries again if another client changes the node
 // meanwhile, and ignores a node that is gone.
-// Upstream: pkg/controller/controller_utils.go AddOrUpdateTaintOnNode, v1.36.
+// Upstream: pkg/controller/controller_utils.go AddOrUpdateTaintOnNode, v1.37.
 func (c *controller) patchNodeTaints(ctx context.Context, name string, change func([]v1.Taint) []v1.Taint) error {
 	for try := 1; ; try++ {
 		err := c.tryPatchNodeTaints(ctx, name, change)
@@ -60,7 +60,7 @@ func (c *controller) patchNodeTaints(ctx context.Context, name string, change fu
 }
 
 // tryPatchNodeTaints fails if another client has changed the node since it was read.
-// Upstream: pkg/controller/controller_utils.go PatchNodeTaints, v1.36.
+// Upstream: pkg/controller/controller_utils.go PatchNodeTaints, v1.37.
 func (c *controller) tryPatchNodeTaints(ctx context.Context, name string, change func([]v1.Taint) []v1.Taint) error {
 	node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

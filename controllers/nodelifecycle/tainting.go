@@ -12,12 +12,12 @@ import (
 )
 
 // nodeEvictionPeriod is the interval at which the queues of nodes to be tainted are checked.
-// Upstream: nodelifecycle/scheduler NodeEvictionPeriod, v1.36.
+// Upstream: nodelifecycle/scheduler NodeEvictionPeriod, v1.37.
 const nodeEvictionPeriod = 100 * time.Millisecond
 
 // line is the queue of the nodes of a zone that are to be tainted, with its rate limit. A node stays in the set
 // after its turn, so that it is not queued again.
-// Upstream: nodelifecycle/scheduler RateLimitedTimedQueue, v1.36.
+// Upstream: nodelifecycle/scheduler RateLimitedTimedQueue, v1.37.
 type line struct {
 	waiting []string
 	set     map[string]bool
@@ -67,7 +67,7 @@ func (l *line) accept(now time.Time) bool {
 }
 
 // swapLimiter changes the rate. Nodes that wait go on waiting.
-// Upstream: nodelifecycle/scheduler SwapLimiter, v1.36.
+// Upstream: nodelifecycle/scheduler SwapLimiter, v1.37.
 func (l *line) swapLimiter(qps float64, now time.Time) {
 	if l.qps == qps {
 		return
@@ -91,7 +91,7 @@ func (l *line) next(now time.Time) (time.Duration, bool) {
 // evictionTaint returns, for a status of the condition Ready, the taint that evicts a node's pods and the taint that
 // the node must not have then. A ready node needs neither.
 // Upstream: node_lifecycle_controller.go NotReadyTaintTemplate and
-// UnreachableTaintTemplate, v1.36.
+// UnreachableTaintTemplate, v1.37.
 func evictionTaint(ready v1.ConditionStatus) (want, opposite v1.Taint) {
 	notReady := v1.Taint{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoExecute}
 	unreachable := v1.Taint{Key: v1.TaintNodeUnreachable, Effect: v1.TaintEffectNoExecute}
@@ -109,7 +109,7 @@ func hasTaint(node *v1.Node, taint v1.Taint) bool {
 }
 
 // markNodeForTainting queues a node in its zone, also again if it has lost the taint.
-// Upstream: node_lifecycle_controller.go markNodeForTainting, v1.36.
+// Upstream: node_lifecycle_controller.go markNodeForTainting, v1.37.
 func (c *controller) markNodeForTainting(node *v1.Node, taint v1.Taint) {
 	z := c.zones[zoneOf(node)]
 	if z == nil {
@@ -122,7 +122,7 @@ func (c *controller) markNodeForTainting(node *v1.Node, taint v1.Taint) {
 }
 
 // markNodeAsReachable removes the taints that evict. If that fails, the next round tries again.
-// Upstream: node_lifecycle_controller.go markNodeAsReachable, v1.36.
+// Upstream: node_lifecycle_controller.go markNodeAsReachable, v1.37.
 func (c *controller) markNodeAsReachable(ctx context.Context, node *v1.Node) {
 	for _, status := range []v1.ConditionStatus{v1.ConditionUnknown, v1.ConditionFalse} {
 		if taint, _ := evictionTaint(status); hasTaint(node, taint) {
@@ -165,7 +165,7 @@ func (c *controller) nextTaint() (pause time.Duration, waits bool) {
 }
 
 // doNoExecuteTaintingPass taints the nodes whose turn it is.
-// Upstream: node_lifecycle_controller.go doNoExecuteTaintingPass, v1.36.
+// Upstream: node_lifecycle_controller.go doNoExecuteTaintingPass, v1.37.
 func (c *controller) doNoExecuteTaintingPass(ctx context.Context) {
 	for _, key := range slices.Sorted(maps.Keys(c.zones)) {
 		z := c.zones[key]

@@ -13,7 +13,7 @@ type conditionTaint struct {
 	key       string
 }
 
-// Upstream: node_lifecycle_controller.go nodeConditionToTaintKeyStatusMap, v1.36.
+// Upstream: node_lifecycle_controller.go nodeConditionToTaintKeyStatusMap, v1.37.
 func conditionTaints() []conditionTaint {
 	return []conditionTaint{
 		{v1.NodeReady, v1.ConditionFalse, v1.TaintNodeNotReady},

@@ -26,7 +26,7 @@ const (
 )
 
 // zoneState tells how many nodes of a zone are ready.
-// Upstream: node_lifecycle_controller.go ZoneState, v1.36.
+// Upstream: node_lifecycle_controller.go ZoneState, v1.37.
 type zoneState string
 
 const (
@@ -45,7 +45,7 @@ type zone struct {
 func zoneOf(node *v1.Node) string { return topology.GetZoneKey(node) }
 
 // addZone adds the node's zone, if it is new.
-// Upstream: node_lifecycle_controller.go addPodEvictorForNewZone, v1.36.
+// Upstream: node_lifecycle_controller.go addPodEvictorForNewZone, v1.37.
 func (c *controller) addZone(node *v1.Node) {
 	if key := zoneOf(node); c.zones[key] == nil {
 		c.zones[key] = &zone{state: stateInitial, line: newLine(evictionLimiterQPS, c.env.Now())}
@@ -53,7 +53,7 @@ func (c *controller) addZone(node *v1.Node) {
 }
 
 // computeZoneState returns the state of a zone from its nodes' conditions Ready.
-// Upstream: node_lifecycle_controller.go ComputeZoneState, v1.36.
+// Upstream: node_lifecycle_controller.go ComputeZoneState, v1.37.
 func computeZoneState(conditions []*v1.NodeCondition) zoneState {
 	ready := 0
 	for _, c := range conditions {
@@ -72,7 +72,7 @@ func computeZoneState(conditions []*v1.NodeCondition) zoneState {
 }
 
 // qps returns the rate at which nodes are tainted in a zone of this state and size.
-// Upstream: node_lifecycle_controller.go setLimiterInZone, v1.36.
+// Upstream: node_lifecycle_controller.go setLimiterInZone, v1.37.
 func qps(state zoneState, size int) float64 {
 	switch {
 	case state != statePartialDisruption:
@@ -85,7 +85,7 @@ func qps(state zoneState, size int) float64 {
 
 // handleDisruption slows evictions down where many nodes are lost, and stops them when no node is left: then it is
 // more likely that this controller is cut off.
-// Upstream: node_lifecycle_controller.go handleDisruption, v1.36.
+// Upstream: node_lifecycle_controller.go handleDisruption, v1.37.
 func (c *controller) handleDisruption(ctx context.Context, conditions map[string][]*v1.NodeCondition, nodes []*v1.Node) {
 	states, allAre, allWere := map[string]zoneState{}, true, true
 	for key, list := range conditions {

@@ -34,7 +34,7 @@ type Config struct {
 }
 
 // New returns the factory of the controller.
-// Upstream: gc_controller.go NewPodGC, v1.36.
+// Upstream: gc_controller.go NewPodGC, v1.37.
 func New(cfg Config) control.Factory {
 	cfg.TerminatedPodThreshold = cmp.Or(cfg.TerminatedPodThreshold, 12_500)
 	return func(env control.Env) error {
@@ -58,7 +58,7 @@ type controller struct {
 }
 
 // gc does one round. A pod that could not be deleted is tried again in the next.
-// Upstream: gc_controller.go gc, v1.36.
+// Upstream: gc_controller.go gc, v1.37.
 func (c *controller) gc(ctx context.Context) {
 	var terminated, outOfService, orphaned, unscheduled []*v1.Pod
 	for pod := range c.pods.All() {
@@ -97,7 +97,7 @@ func isOutOfService(node *v1.Node) bool {
 }
 
 // oldestFirst sorts pods by age, after those that their node has evicted.
-// Upstream: gc_controller.go byEvictionAndCreationTimestamp, v1.36.
+// Upstream: gc_controller.go byEvictionAndCreationTimestamp, v1.37.
 func oldestFirst(pods []*v1.Pod) []*v1.Pod {
 	evicted := func(pod *v1.Pod) int {
 		if pod.Status.Phase == v1.PodFailed && pod.Status.Reason == "Evicted" {
@@ -113,7 +113,7 @@ func oldestFirst(pods []*v1.Pod) []*v1.Pod {
 
 // gcOrphaned deletes the pods of nodes that have been missing for some time and that the API server does not have
 // either.
-// Upstream: gc_controller.go gcOrphaned and discoverDeletedNodes, v1.36.
+// Upstream: gc_controller.go gcOrphaned and discoverDeletedNodes, v1.37.
 func (c *controller) gcOrphaned(ctx context.Context, pods []*v1.Pod) {
 	now := c.env.Now()
 	still := map[string]bool{}
@@ -140,14 +140,14 @@ func (c *controller) gcOrphaned(ctx context.Context, pods []*v1.Pod) {
 }
 
 // nodeExists asks the API server for a node. It returns true if there is no answer.
-// Upstream: gc_controller.go checkIfNodeExists, v1.36.
+// Upstream: gc_controller.go checkIfNodeExists, v1.37.
 func (c *controller) nodeExists(ctx context.Context, name string) bool {
 	_, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	return !apierrors.IsNotFound(err)
 }
 
 // deleteAll sets pods that have not ended to Failed, and deletes them.
-// Upstream: gc_controller.go markFailedAndDeletePodWithCondition, v1.36.
+// Upstream: gc_controller.go markFailedAndDeletePodWithCondition, v1.37.
 func (c *controller) deleteAll(ctx context.Context, pods []*v1.Pod, why *v1.PodCondition) {
 	for _, pod := range pods {
 		if !ended(pod) {

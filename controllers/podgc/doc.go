@@ -9,7 +9,7 @@
 //
 // A pod that has not ended becomes Failed first.
 //
-// Upstream: pkg/controller/podgc, v1.36.
+// Upstream: pkg/controller/podgc, v1.37.
 //
 // # Deviations from upstream
 //

@@ -31,7 +31,7 @@ func handleKey(driver, handle string) string { return driver + "^" + handle }
 
 // syncedPollPeriod is the interval at which followGroups asks whether the caches have had their first lists.
 //
-// Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
+// Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v1.37.
 const syncedPollPeriod = 100 * time.Millisecond
 
 // followGroups begins to work on group snapshots.

@@ -20,7 +20,7 @@ import (
 // replica's name, and releases a pod of the set that these are not true of any more. A set that is being deleted
 // does neither.
 // Upstream: stateful_set.go getPodsForStatefulSet; controller_ref_manager.go ClaimPods and
-// ClaimObject, v1.36.
+// ClaimObject, v1.37.
 func (c *controller) claimPods(ctx context.Context, set *appsv1.StatefulSet) ([]*v1.Pod, error) {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *controller) claimPods(ctx context.Context, set *appsv1.StatefulSet) ([]
 }
 
 // adoptPod makes the set the controller of the pod, if the set still exists.
-// Upstream: controller_ref_manager.go AdoptPod, RecheckDeletionTimestamp, v1.36.
+// Upstream: controller_ref_manager.go AdoptPod, RecheckDeletionTimestamp, v1.37.
 func (c *controller) adoptPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) (*v1.Pod, error) {
 	fresh, err := c.client.AppsV1().StatefulSets(set.Namespace).Get(ctx, set.Name, metav1.GetOptions{})
 	switch {
@@ -76,7 +76,7 @@ func (c *controller) adoptPod(ctx context.Context, set *appsv1.StatefulSet, pod 
 
 // releasePod removes the set from the pod's owners. A pod that is gone, or replaced by another of its name, needs no
 // release.
-// Upstream: controller_ref_manager.go ReleasePod, v1.36.
+// Upstream: controller_ref_manager.go ReleasePod, v1.37.
 func (c *controller) releasePod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
 	_, err := c.patchOwner(ctx, pod, map[string]any{"$patch": "delete", "uid": set.UID})
 	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
@@ -110,7 +110,7 @@ func ownerOf(pod *v1.Pod) []string {
 
 // podUpdated queues the sets that the pod belongs to or belonged to and, if it is an orphan, those that might adopt
 // it.
-// Upstream: stateful_set.go updatePod, v1.36.
+// Upstream: stateful_set.go updatePod, v1.37.
 func (c *controller) podUpdated(old, pod *v1.Pod) {
 	was, is := metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(pod)
 	moved := was != nil && (is == nil || is.UID != was.UID)
@@ -125,7 +125,7 @@ func (c *controller) podUpdated(old, pod *v1.Pod) {
 }
 
 // podAdded queues the set that the pod belongs to or, if it is an orphan, those that might adopt it.
-// Upstream: stateful_set.go addPod, v1.36.
+// Upstream: stateful_set.go addPod, v1.37.
 func (c *controller) podAdded(pod *v1.Pod) {
 	if c.enqueueSetOf(pod); metav1.GetControllerOfNoCopy(pod) == nil && pod.DeletionTimestamp == nil {
 		c.enqueueSetsFor(pod)
@@ -133,7 +133,7 @@ func (c *controller) podAdded(pod *v1.Pod) {
 }
 
 // enqueueSetsFor queues all sets whose selector matches the pod.
-// Upstream: stateful_set.go getStatefulSetsForPod, v1.36.
+// Upstream: stateful_set.go getStatefulSetsForPod, v1.37.
 func (c *controller) enqueueSetsFor(pod *v1.Pod) {
 	for set := range c.sets.All() {
 		selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)

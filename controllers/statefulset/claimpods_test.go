@@ -46,7 +46,7 @@ func (c *cluster) controllerOf(name string) string {
 	return ""
 }
 
-// Upstream: controller_ref_manager.go ClaimObject, v1.36.
+// Upstream: controller_ref_manager.go ClaimObject, v1.37.
 func TestASetAdoptsTheOrphansThatBearItsNamesAndLabels(t *testing.T) {
 	seedtest.Each(t, 10, func(t testing.TB, seed uint64) {
 		c := newCluster(t, engine.Config{Policy: engine.Seeded(seed)})
@@ -88,7 +88,7 @@ func (c *cluster) adoptedBefore(name string) string {
 	return ""
 }
 
-// Upstream: controller_ref_manager.go ClaimObject, v1.36.
+// Upstream: controller_ref_manager.go ClaimObject, v1.37.
 func TestASetReleasesAPodThatItsSelectorDoesNotMatchAnyMore(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(2, parallel)
@@ -129,7 +129,7 @@ func TestAPodThatIsBeingDeletedIsNotAdopted(t *testing.T) {
 }
 
 // The set is read again before it adopts: it may be gone, or replaced by another of its name.
-// Upstream: controller_ref_manager.go RecheckDeletionTimestamp, v1.36.
+// Upstream: controller_ref_manager.go RecheckDeletionTimestamp, v1.37.
 func TestASetThatIsGoneAdoptsNobody(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprint("made anew: ", again), func(t *testing.T) {

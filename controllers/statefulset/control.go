@@ -63,7 +63,7 @@ func forAll(set *appsv1.StatefulSet, n int, f func(i int) (wait bool, err error)
 }
 
 // monotonic reports whether the set does one thing at a time.
-// Upstream: stateful_set_utils.go allowsBurst, v1.36.
+// Upstream: stateful_set_utils.go allowsBurst, v1.37.
 func monotonic(set *appsv1.StatefulSet) bool {
 	return set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 }
@@ -133,7 +133,7 @@ func (c *controller) processReplica(ctx context.Context, set *appsv1.StatefulSet
 
 // processCondemned deletes a surplus pod, and reports whether the next has to wait. With one thing at a time an
 // unhealthy pod is deleted only if none below it is unhealthy, too.
-// Upstream: stateful_set_control.go processCondemned, v1.36.
+// Upstream: stateful_set_control.go processCondemned, v1.37.
 func (c *controller) processCondemned(ctx context.Context, set *appsv1.StatefulSet, pod, unhealthy *v1.Pod) (wait bool, err error) {
 	available := isRunningAndAvailable(pod, set.Spec.MinReadySeconds, c.env.Now())
 	if pod.DeletionTimestamp != nil || monotonic(set) && !available && pod != unhealthy {

@@ -18,7 +18,7 @@ import (
 const ActorName = "statefulset-controller"
 
 // New returns the factory of the controller.
-// Upstream: stateful_set.go NewStatefulSetController, v1.36.
+// Upstream: stateful_set.go NewStatefulSetController, v1.37.
 func New() control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
@@ -54,7 +54,7 @@ type controller struct {
 }
 
 // enqueueSetOf queues the set whose pod has changed.
-// Upstream: stateful_set.go deletePod, resolveControllerRef, v1.36.
+// Upstream: stateful_set.go deletePod, resolveControllerRef, v1.37.
 func (c *controller) enqueueSetOf(pod *v1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || owner.Kind != controllerKind {
@@ -66,7 +66,7 @@ func (c *controller) enqueueSetOf(pod *v1.Pod) {
 }
 
 // sync brings one set a step further and writes its status.
-// Upstream: stateful_set.go sync, and stateful_set_control.go performUpdate, v1.36.
+// Upstream: stateful_set.go sync, and stateful_set_control.go performUpdate, v1.37.
 func (c *controller) sync(ctx context.Context, key string) error {
 	set, found := c.sets.Get(key)
 	if !found {

@@ -27,13 +27,13 @@ func ordinals(set *appsv1.StatefulSet) (first, end int64) {
 }
 
 // podName returns the name of a replica's pod.
-// Upstream: stateful_set_utils.go getPodName, v1.36.
+// Upstream: stateful_set_utils.go getPodName, v1.37.
 func podName(set *appsv1.StatefulSet, ordinal int64) string {
 	return set.Name + "-" + strconv.FormatInt(ordinal, 10)
 }
 
 // ordinalOf returns the ordinal in a pod's name, if it is the name of a replica.
-// Upstream: stateful_set_utils.go getParentNameAndOrdinal, v1.36.
+// Upstream: stateful_set_utils.go getParentNameAndOrdinal, v1.37.
 func ordinalOf(set *appsv1.StatefulSet, pod *v1.Pod) (ordinal int64, ok bool) {
 	suffix, ok := strings.CutPrefix(pod.Name, set.Name+"-")
 	if !ok {
@@ -45,7 +45,7 @@ func ordinalOf(set *appsv1.StatefulSet, pod *v1.Pod) (ordinal int64, ok bool) {
 
 // newStatefulPod returns the pod of a replica: the template of a revision, with the replica's identity
 // and claims.
-// Upstream: stateful_set_utils.go newStatefulSetPod and initIdentity, v1.36.
+// Upstream: stateful_set_utils.go newStatefulSetPod and initIdentity, v1.37.
 func newStatefulPod(set *appsv1.StatefulSet, template *v1.PodTemplateSpec, revision string, ordinal int64) *v1.Pod {
 	template = template.DeepCopy()
 	pod := &v1.Pod{
@@ -70,7 +70,7 @@ func newStatefulPod(set *appsv1.StatefulSet, template *v1.PodTemplateSpec, revis
 
 // updateStorage adds a volume to the pod for each of its claims. It replaces a volume of the same name in the
 // template.
-// Upstream: stateful_set_utils.go updateStorage, v1.36.
+// Upstream: stateful_set_utils.go updateStorage, v1.37.
 func updateStorage(set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) {
 	var volumes []v1.Volume
 	for i := range set.Spec.VolumeClaimTemplates {
@@ -90,13 +90,13 @@ func updateStorage(set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) {
 }
 
 // claimName returns the name of a replica's claim.
-// Upstream: stateful_set_utils.go getPersistentVolumeClaimName, v1.36.
+// Upstream: stateful_set_utils.go getPersistentVolumeClaimName, v1.37.
 func claimName(set *appsv1.StatefulSet, template *v1.PersistentVolumeClaim, ordinal int64) string {
 	return template.Name + "-" + podName(set, ordinal)
 }
 
 // persistentVolumeClaims returns a replica's claims: the templates, with the labels of the set's selector.
-// Upstream: stateful_set_utils.go getPersistentVolumeClaims, v1.36.
+// Upstream: stateful_set_utils.go getPersistentVolumeClaims, v1.37.
 func persistentVolumeClaims(set *appsv1.StatefulSet, ordinal int64) []*v1.PersistentVolumeClaim {
 	claims := make([]*v1.PersistentVolumeClaim, len(set.Spec.VolumeClaimTemplates))
 	for i := range set.Spec.VolumeClaimTemplates {

@@ -14,7 +14,7 @@ import (
 )
 
 // createStatefulPod creates a replica's pod, and before it the missing claims.
-// Upstream: stateful_pod_control.go CreateStatefulPod, v1.36.
+// Upstream: stateful_pod_control.go CreateStatefulPod, v1.37.
 func (c *controller) createStatefulPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
 	ordinal, _ := ordinalOf(set, pod)
 	if err := c.createPersistentVolumeClaims(ctx, set, ordinal, pod); err != nil {
@@ -35,7 +35,7 @@ func (c *controller) createStatefulPod(ctx context.Context, set *appsv1.Stateful
 
 // updateStatefulPod updates a pod's claims to the retention policy. Upstream then also writes the unchanged pod, and
 // emits an event for it.
-// Upstream: stateful_pod_control.go UpdateStatefulPod, v1.36.
+// Upstream: stateful_pod_control.go UpdateStatefulPod, v1.37.
 func (c *controller) updateStatefulPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
 	err := c.updatePodClaimForRetentionPolicy(ctx, set, pod)
 	if err == nil {
@@ -47,7 +47,7 @@ func (c *controller) updateStatefulPod(ctx context.Context, set *appsv1.Stateful
 
 // createMissingPersistentVolumeClaims creates the deleted claims of a pending pod,
 // and sets the owners of the existing ones.
-// Upstream: stateful_pod_control.go createMissingPersistentVolumeClaims, v1.36.
+// Upstream: stateful_pod_control.go createMissingPersistentVolumeClaims, v1.37.
 func (c *controller) createMissingPersistentVolumeClaims(ctx context.Context, set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) error {
 	if err := c.createPersistentVolumeClaims(ctx, set, ordinal, pod); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (c *controller) createMissingPersistentVolumeClaims(ctx context.Context, se
 
 // createPersistentVolumeClaims creates a replica's missing claims. It uses an existing claim as it is, and waits for
 // the end of one that is being deleted.
-// Upstream: stateful_pod_control.go createPersistentVolumeClaims, v1.36.
+// Upstream: stateful_pod_control.go createPersistentVolumeClaims, v1.37.
 func (c *controller) createPersistentVolumeClaims(ctx context.Context, set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) error {
 	var errs []error
 	for _, claim := range persistentVolumeClaims(set, ordinal) {
@@ -84,7 +84,7 @@ func (c *controller) createPersistentVolumeClaims(ctx context.Context, set *apps
 }
 
 // deleteStatefulPod deletes a pod, with its grace period. A pod that is gone is no error.
-// Upstream: stateful_pod_control.go DeleteStatefulPod, v1.36.
+// Upstream: stateful_pod_control.go DeleteStatefulPod, v1.37.
 func (c *controller) deleteStatefulPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
 	err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
@@ -95,7 +95,7 @@ func (c *controller) deleteStatefulPod(ctx context.Context, set *appsv1.Stateful
 }
 
 // recordPodEvent emits an event for the set about a pod that was, or could not be, changed.
-// Upstream: stateful_pod_control.go recordPodEvent, v1.36.
+// Upstream: stateful_pod_control.go recordPodEvent, v1.37.
 func (c *controller) recordPodEvent(verb string, set *appsv1.StatefulSet, pod *v1.Pod, err error) {
 	if err != nil {
 		c.recorder.Eventf(set, v1.EventTypeWarning, "Failed"+verb, "%s Pod %s in StatefulSet %s failed error: %v", verb, pod.Name, set.Name, err)
@@ -105,7 +105,7 @@ func (c *controller) recordPodEvent(verb string, set *appsv1.StatefulSet, pod *v
 }
 
 // recordClaimEvent emits an event for the set about a claim that was, or could not be, changed.
-// Upstream: stateful_pod_control.go recordClaimEvent, v1.36.
+// Upstream: stateful_pod_control.go recordClaimEvent, v1.37.
 func (c *controller) recordClaimEvent(verb string, set *appsv1.StatefulSet, pod *v1.Pod, claim *v1.PersistentVolumeClaim, err error) {
 	if err != nil {
 		c.recorder.Eventf(set, v1.EventTypeWarning, "Failed"+verb, "%s Claim %s for Pod %s in StatefulSet %s failed error: %v", verb, claim.Name, pod.Name, set.Name, err)

@@ -16,7 +16,7 @@ import (
 
 // retains returns the set's policy: whether claims stay when the set is deleted, and when it is scaled down. The
 // default is that they stay.
-// Upstream: stateful_set_utils.go getPersistentVolumeClaimRetentionPolicy, v1.36.
+// Upstream: stateful_set_utils.go getPersistentVolumeClaimRetentionPolicy, v1.37.
 func retains(set *appsv1.StatefulSet) (whenDeleted, whenScaled bool) {
 	policy := set.Spec.PersistentVolumeClaimRetentionPolicy
 	if policy == nil {
@@ -39,19 +39,19 @@ func setOwner(set *appsv1.StatefulSet) owner {
 func podOwner(pod *v1.Pod) owner { return owner{pod, v1.SchemeGroupVersion.String(), "Pod"} }
 
 // named reports whether the reference is to an object of this kind and name, with any UID.
-// Upstream: stateful_set_utils.go matchesRef, v1.36.
+// Upstream: stateful_set_utils.go matchesRef, v1.37.
 func (o owner) named(ref *metav1.OwnerReference) bool {
 	return ref.APIVersion == o.apiVersion && ref.Kind == o.kind && ref.Name == o.GetName()
 }
 
 // of reports whether the claim has a reference to this object.
-// Upstream: stateful_set_utils.go hasOwnerRef, v1.36.
+// Upstream: stateful_set_utils.go hasOwnerRef, v1.37.
 func (o owner) of(claim *v1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == o.GetUID() })
 }
 
 // staleOn reports whether the claim has a reference to an earlier object of this name.
-// Upstream: stateful_set_utils.go hasStaleOwnerRef, v1.36.
+// Upstream: stateful_set_utils.go hasStaleOwnerRef, v1.37.
 func (o owner) staleOn(claim *v1.PersistentVolumeClaim) bool {
 	for i := range claim.OwnerReferences {
 		if ref := &claim.OwnerReferences[i]; o.named(ref) {
@@ -63,7 +63,7 @@ func (o owner) staleOn(claim *v1.PersistentVolumeClaim) bool {
 
 // wantedOwners returns which of the two should own the claims of the set's pod: the set, if they are deleted with
 // it; the pod, if scaling down will delete it and they are deleted then.
-// Upstream: the cases of stateful_set_utils.go isClaimOwnerUpToDate, v1.36.
+// Upstream: the cases of stateful_set_utils.go isClaimOwnerUpToDate, v1.37.
 func wantedOwners(set *appsv1.StatefulSet, pod *v1.Pod) (bySet, byPod bool) {
 	whenDeleted, whenScaled := retains(set)
 	byPod = !whenScaled && !inOrdinalRange(set, pod)
@@ -71,7 +71,7 @@ func wantedOwners(set *appsv1.StatefulSet, pod *v1.Pod) (bySet, byPod bool) {
 }
 
 // inOrdinalRange reports whether the pod is one of the replicas that the set should have.
-// Upstream: stateful_set_utils.go podInOrdinalRange, v1.36.
+// Upstream: stateful_set_utils.go podInOrdinalRange, v1.37.
 func inOrdinalRange(set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	ordinal, ok := ordinalOf(set, pod)
 	first, end := ordinals(set)
@@ -80,7 +80,7 @@ func inOrdinalRange(set *appsv1.StatefulSet, pod *v1.Pod) bool {
 
 // hasUnexpectedController reports whether another controller manages the claim although the set has a policy for it.
 // An earlier set or pod of the same name counts as another.
-// Upstream: stateful_set_utils.go hasUnexpectedController, v1.36.
+// Upstream: stateful_set_utils.go hasUnexpectedController, v1.37.
 func hasUnexpectedController(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	if whenDeleted, whenScaled := retains(set); whenDeleted && whenScaled {
 		return false
@@ -104,7 +104,7 @@ func hasUnexpectedController(claim *v1.PersistentVolumeClaim, set *appsv1.Statef
 }
 
 // hasNonControllerOwner reports whether the set or the pod owns the claim without being its controller.
-// Upstream: stateful_set_utils.go hasNonControllerOwner, v1.36.
+// Upstream: stateful_set_utils.go hasNonControllerOwner, v1.37.
 func hasNonControllerOwner(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
 		return (ref.UID == set.UID || ref.UID == pod.UID) && (ref.Controller == nil || !*ref.Controller)
@@ -113,7 +113,7 @@ func hasNonControllerOwner(claim *v1.PersistentVolumeClaim, set *appsv1.Stateful
 
 // isClaimOwnerUpToDate reports whether the claim has the owners of the policy, or must not be changed because an
 // earlier set or pod of the name, or another object, owns it.
-// Upstream: stateful_set_utils.go isClaimOwnerUpToDate, v1.36.
+// Upstream: stateful_set_utils.go isClaimOwnerUpToDate, v1.37.
 func isClaimOwnerUpToDate(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	ownedBySet, ownedByPod := setOwner(set).of(claim), podOwner(pod).of(claim)
 	switch {
@@ -130,7 +130,7 @@ func isClaimOwnerUpToDate(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulS
 
 // updateClaimOwnerRefForSetAndPod sets the claim's owners of the policy. If another controller manages the claim, it
 // only removes the set and the pod.
-// Upstream: stateful_set_utils.go updateClaimOwnerRefForSetAndPod, v1.36.
+// Upstream: stateful_set_utils.go updateClaimOwnerRefForSetAndPod, v1.37.
 func updateClaimOwnerRefForSetAndPod(claim *v1.PersistentVolumeClaim, set *appsv1.StatefulSet, pod *v1.Pod) {
 	unexpected := hasUnexpectedController(claim, set, pod)
 	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(ref metav1.OwnerReference) bool {
@@ -149,7 +149,7 @@ func updateClaimOwnerRefForSetAndPod(claim *v1.PersistentVolumeClaim, set *appsv
 }
 
 // addControllerRef makes o a controller of the claim, unless it owns it.
-// Upstream: stateful_set_utils.go addControllerRef, v1.36.
+// Upstream: stateful_set_utils.go addControllerRef, v1.37.
 func addControllerRef(claim *v1.PersistentVolumeClaim, o owner) {
 	if o.of(claim) {
 		return
@@ -173,7 +173,7 @@ func (c *controller) claimsOf(set *appsv1.StatefulSet, pod *v1.Pod) []*v1.Persis
 }
 
 // claimsMatchRetentionPolicy reports whether all existing claims of the pod have the owners of the policy.
-// Upstream: stateful_pod_control.go ClaimsMatchRetentionPolicy, v1.36.
+// Upstream: stateful_pod_control.go ClaimsMatchRetentionPolicy, v1.37.
 func (c *controller) claimsMatchRetentionPolicy(set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	return !slices.ContainsFunc(c.claimsOf(set, pod), func(claim *v1.PersistentVolumeClaim) bool {
 		return !isClaimOwnerUpToDate(claim, set, pod)
@@ -182,7 +182,7 @@ func (c *controller) claimsMatchRetentionPolicy(set *appsv1.StatefulSet, pod *v1
 
 // updatePodClaimForRetentionPolicy gives the pod's claims the owners of the policy. A claim that is not in the cache
 // yet gets them the next time.
-// Upstream: stateful_pod_control.go UpdatePodClaimForRetentionPolicy, v1.36.
+// Upstream: stateful_pod_control.go UpdatePodClaimForRetentionPolicy, v1.37.
 func (c *controller) updatePodClaimForRetentionPolicy(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
 	for _, claim := range c.claimsOf(set, pod) {
 		if hasUnexpectedController(claim, set, pod) {
@@ -203,7 +203,7 @@ func (c *controller) updatePodClaimForRetentionPolicy(ctx context.Context, set *
 
 // podClaimIsStale reports whether a claim of a pod that is to be created belongs to an earlier pod of its name, and
 // will be deleted with it. The new pod has to wait for that.
-// Upstream: stateful_pod_control.go PodClaimIsStale, v1.36.
+// Upstream: stateful_pod_control.go PodClaimIsStale, v1.37.
 func (c *controller) podClaimIsStale(set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	_, whenScaled := retains(set)
 	return !whenScaled && slices.ContainsFunc(c.claimsOf(set, pod), podOwner(pod).staleOn)

@@ -47,7 +47,7 @@ func newStatus(set *appsv1.StatefulSet, pods []*v1.Pod, versions *versions, now 
 }
 
 // updateStatus writes the status if it has changed.
-// Upstream: stateful_set_status_updater.go UpdateStatefulSetStatus, v1.36.
+// Upstream: stateful_set_status_updater.go UpdateStatefulSetStatus, v1.37.
 func (c *controller) updateStatus(ctx context.Context, set *appsv1.StatefulSet, status *appsv1.StatefulSetStatus) error {
 	if apiequality.Semantic.DeepEqual(&set.Status, status) {
 		return nil
@@ -62,14 +62,14 @@ func (c *controller) updateStatus(ctx context.Context, set *appsv1.StatefulSet, 
 }
 
 // isRunningAndReady reports whether the pod runs and is ready.
-// Upstream: stateful_set_utils.go isRunningAndReady, v1.36.
+// Upstream: stateful_set_utils.go isRunningAndReady, v1.37.
 func isRunningAndReady(pod *v1.Pod) bool {
 	_, ready := readySince(pod)
 	return pod.Status.Phase == v1.PodRunning && ready
 }
 
 // isRunningAndAvailable reports whether the pod has been ready for that many seconds.
-// Upstream: stateful_set_utils.go isRunningAndAvailable, v1.36.
+// Upstream: stateful_set_utils.go isRunningAndAvailable, v1.37.
 func isRunningAndAvailable(pod *v1.Pod, minReadySeconds int32, now time.Time) bool {
 	since, _ := readySince(pod)
 	return isRunningAndReady(pod) && !now.Before(since.Add(time.Duration(minReadySeconds)*time.Second))

@@ -22,7 +22,7 @@ const ActorName = "taint-eviction-controller"
 const byNode = "node"
 
 // New returns the factory of the controller.
-// Upstream: taint_eviction.go New, v1.36.
+// Upstream: taint_eviction.go New, v1.37.
 func New() control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
@@ -55,7 +55,7 @@ type controller struct {
 
 func (c *controller) nodeAdded(node *v1.Node) { c.nodeQueue.Add(node.Name) }
 
-// Upstream: taint_eviction.go NodeUpdated, v1.36.
+// Upstream: taint_eviction.go NodeUpdated, v1.37.
 func (c *controller) nodeUpdated(old, node *v1.Node) {
 	if !apiequality.Semantic.DeepEqual(noExecute(old.Spec.Taints), noExecute(node.Spec.Taints)) {
 		c.nodeQueue.Add(node.Name)
@@ -70,7 +70,7 @@ func (c *controller) podAdded(pod *v1.Pod) {
 	}
 }
 
-// Upstream: taint_eviction.go PodUpdated, v1.36.
+// Upstream: taint_eviction.go PodUpdated, v1.37.
 func (c *controller) podUpdated(old, pod *v1.Pod) {
 	if old.Spec.NodeName != pod.Spec.NodeName || old.UID != pod.UID || !apiequality.Semantic.DeepEqual(old.Spec.Tolerations, pod.Spec.Tolerations) {
 		c.podAdded(pod)
@@ -82,7 +82,7 @@ func noExecute(taints []v1.Taint) []v1.Taint {
 }
 
 // handleNodeUpdate processes the pods of a node whose taints have changed.
-// Upstream: taint_eviction.go handleNodeUpdate, v1.36.
+// Upstream: taint_eviction.go handleNodeUpdate, v1.37.
 func (c *controller) handleNodeUpdate(_ context.Context, name string) error {
 	node, found := c.nodes.Get(name)
 	if !found {
@@ -105,7 +105,7 @@ func (c *controller) handleNodeUpdate(_ context.Context, name string) error {
 }
 
 // handlePodUpdate processes a pod that is new on its node, has other tolerations, or is gone.
-// Upstream: taint_eviction.go handlePodUpdate, v1.36.
+// Upstream: taint_eviction.go handlePodUpdate, v1.37.
 func (c *controller) handlePodUpdate(_ context.Context, key string) error {
 	pod, found := c.pods.Get(key)
 	if !found {
@@ -119,7 +119,7 @@ func (c *controller) handlePodUpdate(_ context.Context, key string) error {
 }
 
 // processPodOnNode plans the deletion of a pod that does not tolerate its node's taints for ever.
-// Upstream: taint_eviction.go processPodOnNode, v1.36.
+// Upstream: taint_eviction.go processPodOnNode, v1.37.
 func (c *controller) processPodOnNode(pod *v1.Pod, taints []v1.Taint) {
 	key, now := control.Key(pod), c.env.Now()
 	if len(taints) == 0 {
@@ -162,7 +162,7 @@ func matchingTolerations(taints []v1.Taint, tolerations []v1.Toleration) (bool, 
 }
 
 // minTolerationTime returns the shortest time of the tolerations, or that all hold for ever.
-// Upstream: taint_eviction.go getMinTolerationTime, v1.36.
+// Upstream: taint_eviction.go getMinTolerationTime, v1.37.
 func minTolerationTime(tolerations []v1.Toleration) (least time.Duration, forever bool) {
 	seconds := int64(math.MaxInt64)
 	for _, t := range tolerations {

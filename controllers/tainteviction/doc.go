@@ -9,7 +9,7 @@
 //
 // A cluster at rest does not wait for the rest of the tolerated time: it passes with virtual time.
 //
-// Upstream: pkg/controller/tainteviction, v1.36.
+// Upstream: pkg/controller/tainteviction, v1.37.
 //
 // # Deviations from upstream
 //

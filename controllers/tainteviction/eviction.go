@@ -13,14 +13,14 @@ import (
 )
 
 // Limit and waits for a deletion that fails.
-// Upstream: taint_eviction.go retries and deletePodHandler, v1.36.
+// Upstream: taint_eviction.go retries and deletePodHandler, v1.37.
 const (
 	retries    = 5
 	retryPause = 10 * time.Millisecond
 )
 
 // eviction is the planned deletion of a pod.
-// Upstream: timed_workers.go TimedWorker, v1.36.
+// Upstream: timed_workers.go TimedWorker, v1.37.
 type eviction struct {
 	created   time.Time
 	immediate bool // the deletion began at once, and cannot be cancelled
@@ -28,7 +28,7 @@ type eviction struct {
 }
 
 // addWork plans the deletion of a pod, unless that is planned already.
-// Upstream: timed_workers.go AddWork, v1.36.
+// Upstream: timed_workers.go AddWork, v1.37.
 func (c *controller) addWork(pod *v1.Pod, created time.Time, left time.Duration) {
 	key := control.Key(pod)
 	if c.evictions[key] != nil {
@@ -53,7 +53,7 @@ func (c *controller) addWork(pod *v1.Pod, created time.Time, left time.Duration)
 }
 
 // cancelWorkWithEvent cancels a planned deletion and emits an event.
-// Upstream: taint_eviction.go cancelWorkWithEvent, and timed_workers.go CancelWork, v1.36.
+// Upstream: taint_eviction.go cancelWorkWithEvent, and timed_workers.go CancelWork, v1.37.
 func (c *controller) cancelWorkWithEvent(key string) {
 	work := c.evictions[key]
 	if work == nil {
@@ -68,7 +68,7 @@ func (c *controller) cancelWorkWithEvent(key string) {
 }
 
 // deletePod deletes a pod. After several failures it gives up.
-// Upstream: taint_eviction.go deletePodHandler, v1.36.
+// Upstream: taint_eviction.go deletePodHandler, v1.37.
 func (c *controller) deletePod(ctx context.Context, key string) {
 	c.recorder.Eventf(podRef(key), v1.EventTypeNormal, "TaintManagerEviction", "Marking for deletion Pod %s", key)
 	for range retries {
@@ -79,7 +79,7 @@ func (c *controller) deletePod(ctx context.Context, key string) {
 }
 
 // addConditionAndDeletePod adds the reason to the pod's conditions, and deletes the pod.
-// Upstream: taint_eviction.go addConditionAndDeletePod, v1.36.
+// Upstream: taint_eviction.go addConditionAndDeletePod, v1.37.
 func (c *controller) addConditionAndDeletePod(ctx context.Context, key string) error {
 	namespace, name := control.SplitKey(key)
 	pod, err := c.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})

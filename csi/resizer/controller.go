@@ -70,7 +70,7 @@ func New(cfg Config) control.Factory {
 
 // syncedPollPeriod is the interval at which start asks whether the caches have had their first lists.
 //
-// Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
+// Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v1.37.
 const syncedPollPeriod = 100 * time.Millisecond
 
 // start meets the driver. If the driver cannot make volumes larger, the process ends, also if the driver can modify

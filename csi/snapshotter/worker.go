@@ -68,7 +68,7 @@ func newWorker[S, C snapshots.Object](c *controller, kind snapshots.Kind[S, C], 
 
 // syncedPollPeriod is the interval at which begin asks whether the caches have had their first lists.
 //
-// Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
+// Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v1.37.
 const syncedPollPeriod = 100 * time.Millisecond
 
 // begin follows contents and classes, and queues all contents: now, when they change, and at each resync.

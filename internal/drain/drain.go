@@ -130,7 +130,7 @@ func (v refusals) sentences(fatal bool) (list []string) {
 // choose says which pods to evict, and what is to be said of them. Of several notes on a
 // pod the last one is told.
 //
-// Upstream: kubectl pkg/drain filters.go makeFilters, drain.go GetPodsForDeletion, v0.36.
+// Upstream: kubectl pkg/drain filters.go makeFilters, drain.go GetPodsForDeletion, v1.37.
 func (o Options) choose(pods []v1.Pod) (evict []v1.Pod, notes refusals) {
 	notes = refusals{}
 	for _, pod := range pods {

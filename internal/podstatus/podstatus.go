@@ -24,7 +24,7 @@ type Change struct {
 // Patch changes the status of a pod, unless there is another pod of that name by now. A
 // change that changes nothing is not sent.
 //
-// Upstream: pkg/util/pod PatchPodStatus, v1.36.
+// Upstream: pkg/util/pod PatchPodStatus, v1.37.
 func Patch(ctx context.Context, client kubernetes.Interface, pod *v1.Pod, change Change, now metav1.Time) error {
 	status := map[string]any{}
 	if change.Phase != "" {

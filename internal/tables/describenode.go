@@ -12,7 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// describeNode. Upstream: kubectl describe.go describeNode, v1.36.
+// describeNode. Upstream: kubectl describe.go describeNode, v1.37.
 func (v View) describeNode(d describer, n *v1.Node) {
 	d.field(0, "Name", n.Name)
 	d.field(0, "Roles", orNone(strings.Join(roles(n), ",")))
@@ -92,7 +92,7 @@ func (v View) describeNodePods(d describer, n *v1.Node) {
 }
 
 // describeAny shows an object field by field.
-// Upstream: kubectl describe.go genericDescriber, v1.36.
+// Upstream: kubectl describe.go genericDescriber, v1.37.
 func describeAny(d describer, obj object) error {
 	fields, err := clean(obj)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 )
 
 // describeVolumes lists a pod's volumes.
-// Upstream: kubectl describe.go describeVolumes, v1.36.
+// Upstream: kubectl describe.go describeVolumes, v1.37.
 func describeVolumes(d describer, volumes []v1.Volume) {
 	if len(volumes) == 0 {
 		d.field(0, "Volumes", "<none>")

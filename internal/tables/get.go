@@ -33,7 +33,7 @@ func (v View) Get(w io.Writer, o Options, args ...string) error {
 }
 
 // printTables prints a table per group, with the kind in front of the names if
-// there are several. Upstream: kubectl get.go Run, v1.36.
+// there are several. Upstream: kubectl get.go Run, v1.37.
 func (v View) printTables(w io.Writer, o Options, groups []group) error {
 	withKind := slices.ContainsFunc(groups, func(g group) bool { return g.resource.GroupVersionKind != groups[0].resource.GroupVersionKind })
 	namespaced := true

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// pod returns a pod's row. Upstream: printers.go printPod, v1.36.
+// pod returns a pod's row. Upstream: printers.go printPod, v1.37.
 func pod(p *v1.Pod, now time.Time) []string {
 	s := podState{pod: p, reason: string(p.Status.Phase), total: len(p.Spec.Containers)}
 	if p.Status.Reason != "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // describer writes a description: labelled lines, aligned by tabs, two blanks
-// to a level. Upstream: kubectl describe.go PrefixWriter, v1.36.
+// to a level. Upstream: kubectl describe.go PrefixWriter, v1.37.
 type describer struct{ tabs *aligner }
 
 func (v View) newDescriber(w io.Writer) describer {

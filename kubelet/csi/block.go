@@ -16,7 +16,7 @@ import (
 
 // device is a raw device as one pod has it. For the node alone the pod is empty.
 //
-// Upstream: csi_block.go csiBlockMapper, v1.36.
+// Upstream: csi_block.go csiBlockMapper, v1.37.
 type device struct {
 	podVolume
 	spec *volume.Spec // nil for what is only taken away
@@ -38,7 +38,7 @@ func (plugin *csiPlugin) devicesDir(names ...string) string {
 
 // dataDir has the file that says what device it is.
 //
-// Upstream: csi_util.go getVolumeDeviceDataDir, v1.36.
+// Upstream: csi_util.go getVolumeDeviceDataDir, v1.37.
 func (d *device) dataDir() string { return d.plugin.devicesDir(d.fileName(), "data") }
 
 // GetStagingPath returns the path at which the device is staged.
@@ -60,7 +60,7 @@ func (d *device) GetPodDeviceMapPath() (dir, name string) {
 
 // NewBlockVolumeMapper makes a mapper, and notes on the disk what it is of.
 //
-// Upstream: csi_plugin.go NewBlockVolumeMapper, v1.36.
+// Upstream: csi_plugin.go NewBlockVolumeMapper, v1.37.
 func (plugin *csiPlugin) NewBlockVolumeMapper(spec *volume.Spec, pod *v1.Pod) (volume.BlockVolumeMapper, error) {
 	source, err := getPVSourceFromSpec(spec)
 	if err != nil {
@@ -83,7 +83,7 @@ func (plugin *csiPlugin) NewBlockVolumeMapper(spec *volume.Spec, pod *v1.Pod) (v
 
 // NewBlockVolumeUnmapper reads from the disk what device it is.
 //
-// Upstream: csi_plugin.go NewBlockVolumeUnmapper, v1.36.
+// Upstream: csi_plugin.go NewBlockVolumeUnmapper, v1.37.
 func (plugin *csiPlugin) NewBlockVolumeUnmapper(name string, podUID types.UID) (volume.BlockVolumeUnmapper, error) {
 	d := &device{podVolume: podVolume{plugin: plugin, podUID: podUID, specName: name}}
 	data, err := plugin.loadVolumeData(d.dataDir())
@@ -96,7 +96,7 @@ func (plugin *csiPlugin) NewBlockVolumeUnmapper(name string, podUID types.UID) (
 
 // ConstructBlockVolumeSpec makes of that file a spec.
 //
-// Upstream: csi_plugin.go ConstructBlockVolumeSpec, v1.36.
+// Upstream: csi_plugin.go ConstructBlockVolumeSpec, v1.37.
 func (plugin *csiPlugin) ConstructBlockVolumeSpec(_ types.UID, name, mapPath string) (*volume.Spec, error) {
 	d := &device{podVolume: podVolume{plugin: plugin, specName: name}}
 	data, err := plugin.loadVolumeData(d.dataDir())
@@ -108,7 +108,7 @@ func (plugin *csiPlugin) ConstructBlockVolumeSpec(_ types.UID, name, mapPath str
 
 // SetUpDevice has the driver stage the device, if it has that step.
 //
-// Upstream: csi_block.go SetUpDevice and stageVolumeForBlock, v1.36.
+// Upstream: csi_block.go SetUpDevice and stageVolumeForBlock, v1.37.
 func (d *device) SetUpDevice(ctx context.Context) (string, error) {
 	source, err := getPVSourceFromSpec(d.spec)
 	if err != nil {
@@ -156,7 +156,7 @@ func (d *device) stage(ctx context.Context, c *client, source *v1.CSIPersistentV
 
 // MapPodDevice asks the driver to publish the device, and returns its path.
 //
-// Upstream: csi_block.go MapPodDevice and publishVolumeForBlock, v1.36.
+// Upstream: csi_block.go MapPodDevice and publishVolumeForBlock, v1.37.
 func (d *device) MapPodDevice(ctx context.Context) (string, error) {
 	source, err := getPVSourceFromSpec(d.spec)
 	if err != nil {
@@ -193,7 +193,7 @@ func (d *device) MapPodDevice(ctx context.Context) (string, error) {
 
 // UnmapPodDevice asks the driver to unpublish the device, even if nothing of it is visible.
 //
-// Upstream: csi_block.go UnmapPodDevice, v1.36.
+// Upstream: csi_block.go UnmapPodDevice, v1.37.
 func (d *device) UnmapPodDevice(ctx context.Context) error {
 	c, err := d.plugin.client(d.driver)
 	if err != nil {
@@ -207,7 +207,7 @@ func (d *device) UnmapPodDevice(ctx context.Context) error {
 
 // TearDownDevice asks the driver to unstage the device, and removes its files and directories.
 //
-// Upstream: csi_block.go TearDownDevice and unstageVolumeForBlock, v1.36.
+// Upstream: csi_block.go TearDownDevice and unstageVolumeForBlock, v1.37.
 func (d *device) TearDownDevice(ctx context.Context) error {
 	c, err := d.plugin.client(d.driver)
 	if err != nil {
@@ -239,7 +239,7 @@ func (d *device) TearDownDevice(ctx context.Context) error {
 // cleanupOrphanDeviceFiles removes the directories that were made for the device. No pod has
 // it any more.
 //
-// Upstream: csi_block.go cleanupOrphanDeviceFiles, v1.36.
+// Upstream: csi_block.go cleanupOrphanDeviceFiles, v1.37.
 func (d *device) cleanupOrphanDeviceFiles() error {
 	disk := d.plugin.host.GetFS()
 	for _, dir := range []string{d.publishDir(), d.GetStagingPath()} {

@@ -17,7 +17,7 @@ import (
 
 // csiTimeout is the time that an operation may take, all its calls together.
 //
-// Upstream: csi_plugin.go csiTimeout, v1.36.
+// Upstream: csi_plugin.go csiTimeout, v1.37.
 const csiTimeout = 2 * time.Minute
 
 // fsTypeBlockName stands for a file system type where there is none, since the volume is a
@@ -28,12 +28,12 @@ const fsTypeBlockName = "block"
 
 // client calls the node server of one driver.
 //
-// Upstream: csi_client.go csiDriverClient, v1.36.
+// Upstream: csi_client.go csiDriverClient, v1.37.
 type client struct{ socket.Node }
 
 // client returns that of a driver that is registered.
 //
-// Upstream: csi_client.go newCsiDriverClient, v1.36.
+// Upstream: csi_client.go newCsiDriverClient, v1.37.
 func (plugin *csiPlugin) client(driver string) (*client, error) {
 	if driver == "" {
 		return nil, errors.New("driver name is empty")
@@ -47,7 +47,7 @@ func (plugin *csiPlugin) client(driver string) (*client, error) {
 
 // operation returns the time that an operation has.
 //
-// Upstream: csi_util.go createCSIOperationContext, v1.36.
+// Upstream: csi_util.go createCSIOperationContext, v1.37.
 func (plugin *csiPlugin) operation(ctx context.Context) context.Context {
 	return control.WithTimeout(ctx, plugin.host, csiTimeout)
 }
@@ -55,7 +55,7 @@ func (plugin *csiPlugin) operation(ctx context.Context) context.Context {
 // supports asks the driver whether it has a capability. If it does not answer, the operation fails
 // for good, as upstream: what an earlier attempt has mounted is forgotten.
 //
-// Upstream: csi_client.go nodeSupportsCapability, v1.36.
+// Upstream: csi_client.go nodeSupportsCapability, v1.37.
 func (c *client) supports(ctx context.Context, capability string) (bool, error) {
 	has, err := c.Capabilities(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *client) supports(ctx context.Context, capability string) (bool, error) 
 
 // uncertainUnlessFinal tells errors of the driver after which nothing goes on from others.
 //
-// Upstream: csi_client.go isFinalError, v1.36, and its callers.
+// Upstream: csi_client.go isFinalError, v1.37, and its callers.
 func uncertainUnlessFinal(err error) error {
 	if err == nil || isFinalError(err) {
 		return err
@@ -76,7 +76,7 @@ func uncertainUnlessFinal(err error) error {
 
 // isFinalError reports whether nothing goes on any more after an error.
 //
-// Upstream: csi_client.go isFinalError, v1.36.
+// Upstream: csi_client.go isFinalError, v1.37.
 func isFinalError(err error) bool {
 	failure, ok := errors.AsType[socket.Failure](err)
 	if !ok {
@@ -99,7 +99,7 @@ type capability struct {
 
 // message says it in the words of CSI. The access mode depends on the driver, which is asked.
 //
-// Upstream: csi_client.go NodeStageVolume and NodePublishVolume, v1.36.
+// Upstream: csi_client.go NodeStageVolume and NodePublishVolume, v1.37.
 func (c *client) message(ctx context.Context, want capability) (socket.Capability, error) {
 	single, err := c.supports(ctx, socket.SingleNodeMultiWriter)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *client) message(ctx context.Context, want capability) (socket.Capabilit
 // asCSIAccessMode returns the CSI name of an access mode, for a driver that tells one writer on
 // a node from many, or does not.
 //
-// Upstream: csi_client.go asCSIAccessModeV1 and asSingleNodeMultiWriterCapableCSIAccessModeV1, v1.36.
+// Upstream: csi_client.go asCSIAccessModeV1 and asSingleNodeMultiWriterCapableCSIAccessModeV1, v1.37.
 func asCSIAccessMode(mode v1.PersistentVolumeAccessMode, singleNodeMultiWriter bool) string {
 	switch {
 	case mode == v1.ReadOnlyMany:
@@ -139,7 +139,7 @@ func asCSIAccessMode(mode v1.PersistentVolumeAccessMode, singleNodeMultiWriter b
 
 // stage asks the driver to make a volume ready for the node.
 //
-// Upstream: csi_client.go NodeStageVolume, v1.36.
+// Upstream: csi_client.go NodeStageVolume, v1.37.
 func (c *client) stage(ctx context.Context, request *socket.StageRequest, want capability) (err error) {
 	switch {
 	case request.VolumeId == "":
@@ -155,7 +155,7 @@ func (c *client) stage(ctx context.Context, request *socket.StageRequest, want c
 
 // publish has the driver give a volume to a pod.
 //
-// Upstream: csi_client.go NodePublishVolume, v1.36.
+// Upstream: csi_client.go NodePublishVolume, v1.37.
 func (c *client) publish(ctx context.Context, request *socket.PublishRequest, want capability) (err error) {
 	switch {
 	case request.VolumeId == "":
@@ -171,7 +171,7 @@ func (c *client) publish(ctx context.Context, request *socket.PublishRequest, wa
 
 // unpublish asks the driver to remove a volume from a pod.
 //
-// Upstream: csi_client.go NodeUnpublishVolume, v1.36.
+// Upstream: csi_client.go NodeUnpublishVolume, v1.37.
 func (c *client) unpublish(ctx context.Context, handle, target string) error {
 	if handle == "" {
 		return errors.New("missing volume id")
@@ -181,7 +181,7 @@ func (c *client) unpublish(ctx context.Context, handle, target string) error {
 
 // unstage asks the driver to remove a volume from the node.
 //
-// Upstream: csi_client.go NodeUnstageVolume, v1.36.
+// Upstream: csi_client.go NodeUnstageVolume, v1.37.
 func (c *client) unstage(ctx context.Context, handle, staging string) error {
 	if handle == "" {
 		return errors.New("missing volume id")

@@ -9,12 +9,12 @@ import (
 
 // volDataFileName is the file that says what volume a directory is of.
 //
-// Upstream: csi_plugin.go volDataFileName, v1.36.
+// Upstream: csi_plugin.go volDataFileName, v1.37.
 const volDataFileName = "vol_data.json"
 
 // volumeData is its content: the data that a restarted kubelet cannot get elsewhere.
 //
-// Upstream: csi_mounter.go volDataKey, v1.36, a map that may have empty entries.
+// Upstream: csi_mounter.go volDataKey, v1.37, a map that may have empty entries.
 type volumeData struct {
 	AttachmentID        string `json:"attachmentID,omitempty"`
 	DriverName          string `json:"driverName"`
@@ -26,7 +26,7 @@ type volumeData struct {
 
 // saveVolumeData writes the file into a directory that is there.
 //
-// Upstream: csi_util.go saveVolumeData, v1.36.
+// Upstream: csi_util.go saveVolumeData, v1.37.
 func (plugin *csiPlugin) saveVolumeData(dir string, data volumeData) error {
 	name := path.Join(dir, volDataFileName)
 	text, err := json.Marshal(data)
@@ -41,7 +41,7 @@ func (plugin *csiPlugin) saveVolumeData(dir string, data volumeData) error {
 
 // loadVolumeData reads it.
 //
-// Upstream: csi_util.go loadVolumeData, v1.36.
+// Upstream: csi_util.go loadVolumeData, v1.37.
 func (plugin *csiPlugin) loadVolumeData(dir string) (data volumeData, err error) {
 	name := path.Join(dir, volDataFileName)
 	text, err := plugin.host.GetFS().ReadFile(name)
@@ -57,7 +57,7 @@ func (plugin *csiPlugin) loadVolumeData(dir string) (data volumeData, err error)
 // removeMountDir removes a directory that nothing is mounted on, the file beside it, and
 // the directory of both.
 //
-// Upstream: csi_mounter.go removeMountDir, v1.36.
+// Upstream: csi_mounter.go removeMountDir, v1.37.
 func (plugin *csiPlugin) removeMountDir(mountPath string) error {
 	mounted, err := plugin.host.GetMounter().IsMountPoint(mountPath)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

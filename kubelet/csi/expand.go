@@ -14,12 +14,12 @@ import (
 
 // RequiresFSResize returns true: every driver is asked, and one that has nothing to do says so.
 //
-// Upstream: pkg/volume/csi/expander.go RequiresFSResize, v1.36.
+// Upstream: pkg/volume/csi/expander.go RequiresFSResize, v1.37.
 func (plugin *csiPlugin) RequiresFSResize() bool { return true }
 
 // NodeExpand has the driver grow a volume on the node.
 //
-// Upstream: expander.go NodeExpand and nodeExpandWithClient, v1.36.
+// Upstream: expander.go NodeExpand and nodeExpandWithClient, v1.37.
 func (plugin *csiPlugin) NodeExpand(ctx context.Context, options volume.NodeResizeOptions) (bool, error) {
 	source, err := getPVSourceFromSpec(options.VolumeSpec)
 	if err != nil {
@@ -61,7 +61,7 @@ func (plugin *csiPlugin) NodeExpand(ctx context.Context, options volume.NodeResi
 
 // expandFailure tells apart what cannot be now, what can never be, and the rest.
 //
-// Upstream: expander.go inUseError and isInfeasibleError, v1.36.
+// Upstream: expander.go inUseError and isInfeasibleError, v1.37.
 func expandFailure(err error) error {
 	failure, _ := errors.AsType[socket.Failure](err)
 	if failure == nil {
@@ -78,7 +78,7 @@ func expandFailure(err error) error {
 
 // expand has the driver grow a volume.
 //
-// Upstream: csi_client.go NodeExpandVolume, v1.36.
+// Upstream: csi_client.go NodeExpandVolume, v1.37.
 func (c *client) expand(ctx context.Context, request *socket.ExpandRequest, want capability) (err error) {
 	switch {
 	case request.VolumeId == "":

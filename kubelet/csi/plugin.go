@@ -17,7 +17,7 @@ const (
 	PluginName = "kubernetes.io/csi"
 	// separator stands in a volume's name between driver and handle.
 	//
-	// Upstream: csi_plugin.go volNameSep, v1.36.
+	// Upstream: csi_plugin.go volNameSep, v1.37.
 	separator = "^"
 	// globalMount and podMount are the directories that volumes are staged and published at.
 	globalMount, podMount = "globalmount", "mount"
@@ -75,7 +75,7 @@ func (plugin *csiPlugin) GetPluginName() string { return PluginName }
 
 // GetVolumeName returns driver^handle.
 //
-// Upstream: csi_plugin.go GetVolumeName, v1.36.
+// Upstream: csi_plugin.go GetVolumeName, v1.37.
 func (plugin *csiPlugin) GetVolumeName(spec *volume.Spec) (string, error) {
 	source, err := getPVSourceFromSpec(spec)
 	if err != nil {
@@ -92,7 +92,7 @@ func (plugin *csiPlugin) CanSupport(spec *volume.Spec) bool {
 
 // RequiresRemount returns what the driver asks for with requiresRepublish.
 //
-// Upstream: csi_plugin.go RequiresRemount, v1.36.
+// Upstream: csi_plugin.go RequiresRemount, v1.37.
 func (plugin *csiPlugin) RequiresRemount(spec *volume.Spec) bool {
 	name, err := driverOf(spec)
 	if err != nil {
@@ -113,7 +113,7 @@ func (plugin *csiPlugin) GetAccessModes() []v1.PersistentVolumeAccessMode {
 // CanAttach reports whether the attach/detach controller has to attach the volume: not one
 // that lives with its pod, and not one whose driver says that it needs none of that.
 //
-// Upstream: csi_plugin.go CanAttach and skipAttach, v1.36.
+// Upstream: csi_plugin.go CanAttach and skipAttach, v1.37.
 func (plugin *csiPlugin) CanAttach(spec *volume.Spec) (bool, error) {
 	mode, err := lifecycleMode(spec)
 	if err != nil || mode == storagev1.VolumeLifecycleEphemeral {
@@ -125,7 +125,7 @@ func (plugin *csiPlugin) CanAttach(spec *volume.Spec) (bool, error) {
 
 // skipAttach reports whether a driver's volumes are never attached.
 //
-// Upstream: csi_plugin.go skipAttach, v1.36.
+// Upstream: csi_plugin.go skipAttach, v1.37.
 func (plugin *csiPlugin) skipAttach(driver string) bool {
 	d, ok := plugin.csiDrivers.Get(driver)
 	return ok && d.Spec.AttachRequired != nil && !*d.Spec.AttachRequired
@@ -133,7 +133,7 @@ func (plugin *csiPlugin) skipAttach(driver string) bool {
 
 // CanDeviceMount returns true of PersistentVolumes.
 //
-// Upstream: csi_plugin.go CanDeviceMount, v1.36.
+// Upstream: csi_plugin.go CanDeviceMount, v1.37.
 func (plugin *csiPlugin) CanDeviceMount(spec *volume.Spec) (bool, error) {
 	mode, err := lifecycleMode(spec)
 	return mode == storagev1.VolumeLifecyclePersistent, err
@@ -162,7 +162,7 @@ type podVolume struct {
 
 // GetPath returns the path at which the volume is published.
 //
-// Upstream: csi_mounter.go GetPath, v1.36.
+// Upstream: csi_mounter.go GetPath, v1.37.
 func (v *podVolume) GetPath() string {
 	name := volume.EscapeQualifiedName(v.specName)
 	return path.Join(v.plugin.host.GetPodVolumeDir(v.podUID, volume.EscapeQualifiedName(PluginName), name), podMount)
@@ -170,7 +170,7 @@ func (v *podVolume) GetPath() string {
 
 // NewMounter makes a mounter of the volume for a pod.
 //
-// Upstream: csi_plugin.go NewMounter, v1.36.
+// Upstream: csi_plugin.go NewMounter, v1.37.
 func (plugin *csiPlugin) NewMounter(spec *volume.Spec, pod *v1.Pod) (volume.Mounter, error) {
 	own, pv, err := getSourceFromSpec(spec)
 	if err != nil {
@@ -189,7 +189,7 @@ func (plugin *csiPlugin) NewMounter(spec *volume.Spec, pod *v1.Pod) (volume.Moun
 
 // NewUnmounter reads beside the mount what volume it is.
 //
-// Upstream: csi_plugin.go NewUnmounter, v1.36.
+// Upstream: csi_plugin.go NewUnmounter, v1.37.
 func (plugin *csiPlugin) NewUnmounter(name string, podUID types.UID) (volume.Unmounter, error) {
 	v := &unpublisher{podVolume{plugin: plugin, podUID: podUID, specName: name}}
 	data, err := plugin.loadVolumeData(path.Dir(v.GetPath()))
@@ -202,7 +202,7 @@ func (plugin *csiPlugin) NewUnmounter(name string, podUID types.UID) (volume.Unm
 
 // ConstructVolumeSpec makes of the file beside the mount a spec of as much as it says.
 //
-// Upstream: csi_plugin.go ConstructVolumeSpec, v1.36.
+// Upstream: csi_plugin.go ConstructVolumeSpec, v1.37.
 func (plugin *csiPlugin) ConstructVolumeSpec(_, volumePath string) (volume.ReconstructedVolume, error) {
 	data, err := plugin.loadVolumeData(volumePath)
 	if err != nil {
@@ -218,7 +218,7 @@ func (plugin *csiPlugin) ConstructVolumeSpec(_, volumePath string) (volume.Recon
 
 // constructPVSpec returns a PersistentVolume of that driver and handle.
 //
-// Upstream: csi_plugin.go constructPVSourceSpec, v1.36.
+// Upstream: csi_plugin.go constructPVSourceSpec, v1.37.
 func constructPVSpec(data volumeData, mode v1.PersistentVolumeMode) *volume.Spec {
 	pv := &v1.PersistentVolume{Spec: v1.PersistentVolumeSpec{
 		PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: data.DriverName, VolumeHandle: data.VolumeHandle}},

@@ -17,7 +17,7 @@ import (
 
 // publisher gives a volume to one pod.
 //
-// Upstream: csi_mounter.go csiMountMgr, v1.36.
+// Upstream: csi_mounter.go csiMountMgr, v1.37.
 type publisher struct {
 	podVolume
 	spec     *volume.Spec
@@ -39,7 +39,7 @@ func (p *publisher) SetUp(ctx context.Context, args volume.MounterArgs) error {
 // the pod's fsGroup if that is for the kubelet to do. After a final error dir is removed,
 // unless the pod may have it from before.
 //
-// Upstream: csi_mounter.go SetUpAt, v1.36.
+// Upstream: csi_mounter.go SetUpAt, v1.37.
 func (p *publisher) SetUpAt(ctx context.Context, dir string, args volume.MounterArgs) error {
 	c, err := p.plugin.client(p.driver)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *publisher) setOwnership(dir, fsType string, args volume.MounterArgs) er
 
 // supportsFSGroup reports whether the kubelet changes the volume's ownership.
 //
-// Upstream: csi_mounter.go supportsFSGroup, v1.36.
+// Upstream: csi_mounter.go supportsFSGroup, v1.37.
 func (p *publisher) supportsFSGroup(fsType string, fsGroup *int64, policy storagev1.FSGroupPolicy) bool {
 	switch {
 	case fsGroup == nil || policy == storagev1.NoneFSGroupPolicy || p.readOnly:
@@ -134,7 +134,7 @@ func (p *publisher) supportsFSGroup(fsType string, fsGroup *int64, policy storag
 
 // fsGroupPolicy returns the driver's.
 //
-// Upstream: csi_mounter.go getFSGroupPolicy, v1.36.
+// Upstream: csi_mounter.go getFSGroupPolicy, v1.37.
 func (p *publisher) fsGroupPolicy() (storagev1.FSGroupPolicy, error) {
 	d, ok := p.plugin.csiDrivers.Get(p.driver)
 	switch {
@@ -149,7 +149,7 @@ func (p *publisher) fsGroupPolicy() (storagev1.FSGroupPolicy, error) {
 // checkLifecycleMode refuses a volume of a kind that the driver does not have. Without a
 // CSIDriver object only PersistentVolumes are taken.
 //
-// Upstream: csi_mounter.go supportsVolumeLifecycleMode, v1.36.
+// Upstream: csi_mounter.go supportsVolumeLifecycleMode, v1.37.
 func (p *publisher) checkLifecycleMode() error {
 	d, ok := p.plugin.csiDrivers.Get(p.driver)
 	if !ok {
@@ -175,7 +175,7 @@ func (u *unpublisher) TearDown(ctx context.Context) error { return u.TearDownAt(
 // TearDownAt has the driver unpublish the volume, and removes what the kubelet made for it.
 // A driver removes dir itself; where it does not, it is removed if it is empty.
 //
-// Upstream: csi_mounter.go TearDownAt, v1.36.
+// Upstream: csi_mounter.go TearDownAt, v1.37.
 func (u *unpublisher) TearDownAt(ctx context.Context, dir string) error {
 	c, err := u.plugin.client(u.driver)
 	if err != nil {

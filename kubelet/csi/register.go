@@ -59,7 +59,7 @@ func (plugin *csiPlugin) register(ctx context.Context, where string, id int) err
 
 // notify tells a plugin whether it is registered, or what is wrong, which is the error then.
 //
-// Upstream: operation_generator.go notifyPlugin, v1.36.
+// Upstream: operation_generator.go notifyPlugin, v1.37.
 func (plugin *csiPlugin) notify(ctx context.Context, conn socket.Registrar, problem string) error {
 	ctx = control.WithTimeout(ctx, plugin.env, notifyTimeoutDuration)
 	err := conn.NotifyRegistrationStatus(ctx, problem)
@@ -75,7 +75,7 @@ func (plugin *csiPlugin) notify(ctx context.Context, conn socket.Registrar, prob
 // validateVersions finds the highest of a driver's versions that is supported. A driver of
 // a name that is registered already needs a higher one.
 //
-// Upstream: csi_plugin.go validateVersions, v1.36.
+// Upstream: csi_plugin.go validateVersions, v1.37.
 func (plugin *csiPlugin) validateVersions(caller, name string, versions []string) (*version.Version, error) {
 	if len(versions) == 0 {
 		return nil, failf("%s for CSI driver %q failed. Plugin returned an empty list for supported versions", caller, name)
@@ -144,7 +144,7 @@ func (plugin *csiPlugin) deregister(ctx context.Context, was registered) {
 
 // unregisterDriver forgets a driver, and tells the API. What fails then is not tried again.
 //
-// Upstream: csi_plugin.go unregisterDriver, v1.36.
+// Upstream: csi_plugin.go unregisterDriver, v1.37.
 func (plugin *csiPlugin) unregisterDriver(ctx context.Context, name string) {
 	delete(plugin.drivers, name)
 	if err := plugin.nodes.UninstallCSIDriver(ctx, name); err != nil {

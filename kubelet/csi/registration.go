@@ -19,12 +19,12 @@ const RegistryDir = "/var/lib/kubelet/plugins_registry"
 // loopSleepDuration is the interval at which upstream compares the existing sockets with the
 // registered ones. Here a socket waits for the next round only if it is new or gone.
 //
-// Upstream: plugin_manager.go loopSleepDuration, v1.36.
+// Upstream: plugin_manager.go loopSleepDuration, v1.37.
 const loopSleepDuration = time.Second
 
 // Backoff of a registration that failed.
 //
-// Upstream: pkg/util/goroutinemap/exponentialbackoff, v1.36.
+// Upstream: pkg/util/goroutinemap/exponentialbackoff, v1.37.
 const (
 	initialDurationBeforeRetry = 500 * time.Millisecond
 	maxDurationBeforeRetry     = 2*time.Minute + 2*time.Second
@@ -32,7 +32,7 @@ const (
 
 // driver is one that is registered.
 //
-// Upstream: csi_drivers_store.go Driver, v1.36.
+// Upstream: csi_drivers_store.go Driver, v1.37.
 type driver struct {
 	endpoint string
 	highest  *version.Version
@@ -64,7 +64,7 @@ type registry struct {
 
 // WatchRegistrations implements volume.RegistrationPlugin.
 //
-// Upstream: plugin_watcher.go Start, v1.36.
+// Upstream: plugin_watcher.go Start, v1.37.
 func (plugin *csiPlugin) WatchRegistrations(env control.Env, nodes volume.NodeInfoManager) {
 	plugin.env, plugin.nodes, plugin.began = env, nodes, env.Now()
 	plugin.queue = env.Queue(control.QueueConfig{
@@ -90,7 +90,7 @@ func (plugin *csiPlugin) Ready() {
 // socketChanged notes that a socket was made or removed. Names with a dot in front do not
 // count.
 //
-// Upstream: plugin_watcher.go handleCreateEvent and handleDeleteEvent, v1.36.
+// Upstream: plugin_watcher.go handleCreateEvent and handleDeleteEvent, v1.37.
 func (plugin *csiPlugin) socketChanged(socket string) {
 	if strings.HasPrefix(path.Base(socket), ".") || !plugin.ready {
 		return
@@ -107,7 +107,7 @@ func (plugin *csiPlugin) socketChanged(socket string) {
 // reconcile unregisters what was at a socket and is not, or is not the same any more, and
 // registers what is there.
 //
-// Upstream: pluginmanager/reconciler/reconciler.go reconcile, v1.36.
+// Upstream: pluginmanager/reconciler/reconciler.go reconcile, v1.37.
 func (plugin *csiPlugin) reconcile(ctx context.Context, socket string) error {
 	id, there := plugin.wanted[socket]
 	was, known := plugin.registered[socket]

@@ -19,7 +19,7 @@ const tokensKey = "csi.storage.k8s.io/serviceAccount.tokens"
 
 // describe says what volume is to be published, and from where.
 //
-// Upstream: csi_mounter.go SetUpAt, v1.36.
+// Upstream: csi_mounter.go SetUpAt, v1.37.
 func (p *publisher) describe(ctx context.Context, c *client, request *socket.PublishRequest) (capability, error) {
 	own, pv, err := getSourceFromSpec(p.spec)
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *publisher) publishSecret() *v1.SecretReference {
 // addSecretsAndAttributes adds what the driver asks for in its CSIDriver object: facts of
 // the pod and tokens of its service account; and the secret that the volume names.
 //
-// Upstream: csi_mounter.go SetUpAt, v1.36.
+// Upstream: csi_mounter.go SetUpAt, v1.37.
 func (p *publisher) addSecretsAndAttributes(ctx context.Context, request *socket.PublishRequest) (err error) {
 	if ref := p.publishSecret(); ref != nil {
 		if request.Secrets, err = p.plugin.getCredentials(ctx, ref); err != nil {
@@ -92,7 +92,7 @@ func (p *publisher) addSecretsAndAttributes(ctx context.Context, request *socket
 
 // podInfoEnabled reports whether the driver wants to know the pod.
 //
-// Upstream: csi_plugin.go podInfoEnabled, v1.36.
+// Upstream: csi_plugin.go podInfoEnabled, v1.37.
 func (plugin *csiPlugin) podInfoEnabled(driver string) bool {
 	d, ok := plugin.csiDrivers.Get(driver)
 	return ok && d.Spec.PodInfoOnMount != nil && *d.Spec.PodInfoOnMount
@@ -100,7 +100,7 @@ func (plugin *csiPlugin) podInfoEnabled(driver string) bool {
 
 // podInfo returns what it is told then.
 //
-// Upstream: csi_util.go getPodInfoAttrs, v1.36.
+// Upstream: csi_util.go getPodInfoAttrs, v1.37.
 func podInfo(pod *v1.Pod, mode storagev1.VolumeLifecycleMode) map[string]string {
 	return map[string]string{
 		"csi.storage.k8s.io/pod.name":            pod.Name,
@@ -114,7 +114,7 @@ func podInfo(pod *v1.Pod, mode storagev1.VolumeLifecycleMode) map[string]string 
 // tokens returns those that the driver asks for, by audience, and whether they are to be in the
 // secrets.
 //
-// Upstream: csi_mounter.go podServiceAccountTokenAttrs, v1.36.
+// Upstream: csi_mounter.go podServiceAccountTokenAttrs, v1.37.
 func (p *publisher) tokens(ctx context.Context) (attributes map[string]string, inSecrets bool, err error) {
 	d, ok := p.plugin.csiDrivers.Get(p.driver)
 	if !ok || len(d.Spec.TokenRequests) == 0 {
@@ -142,7 +142,7 @@ func (p *publisher) tokens(ctx context.Context) (attributes map[string]string, i
 
 // merge returns both maps in a new one; what is in second counts.
 //
-// Upstream: csi_mounter.go mergeMap, v1.36.
+// Upstream: csi_mounter.go mergeMap, v1.37.
 func merge(first, second map[string]string) map[string]string {
 	if len(second) == 0 {
 		return first

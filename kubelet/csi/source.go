@@ -15,7 +15,7 @@ import (
 
 // getSourceFromSpec returns the source of a pod's own volume or that of a PersistentVolume.
 //
-// Upstream: csi_util.go getSourceFromSpec, v1.36.
+// Upstream: csi_util.go getSourceFromSpec, v1.37.
 func getSourceFromSpec(spec *volume.Spec) (*v1.CSIVolumeSource, *v1.CSIPersistentVolumeSource, error) {
 	switch {
 	case spec == nil:
@@ -32,7 +32,7 @@ func getSourceFromSpec(spec *volume.Spec) (*v1.CSIVolumeSource, *v1.CSIPersisten
 
 // getPVSourceFromSpec takes PersistentVolumes only.
 //
-// Upstream: csi_util.go getPVSourceFromSpec, v1.36.
+// Upstream: csi_util.go getPVSourceFromSpec, v1.37.
 func getPVSourceFromSpec(spec *volume.Spec) (*v1.CSIPersistentVolumeSource, error) {
 	own, pv, err := getSourceFromSpec(spec)
 	if err == nil && own != nil {
@@ -43,7 +43,7 @@ func getPVSourceFromSpec(spec *volume.Spec) (*v1.CSIPersistentVolumeSource, erro
 
 // driverOf returns the name of a volume's driver.
 //
-// Upstream: csi_util.go GetCSIDriverName, v1.36.
+// Upstream: csi_util.go GetCSIDriverName, v1.37.
 func driverOf(spec *volume.Spec) (string, error) {
 	own, pv, err := getSourceFromSpec(spec)
 	switch {
@@ -57,7 +57,7 @@ func driverOf(spec *volume.Spec) (string, error) {
 
 // lifecycleMode reports whether a volume lives with its pod.
 //
-// Upstream: csi_plugin.go getVolumeLifecycleMode, v1.36.
+// Upstream: csi_plugin.go getVolumeLifecycleMode, v1.37.
 func lifecycleMode(spec *volume.Spec) (storagev1.VolumeLifecycleMode, error) {
 	own, _, err := getSourceFromSpec(spec)
 	switch {
@@ -80,21 +80,21 @@ func accessModeOf(spec *volume.Spec) v1.PersistentVolumeAccessMode {
 
 // hasReadWriteOnce reports whether one node at a time may write.
 //
-// Upstream: csi_util.go hasReadWriteOnce, v1.36.
+// Upstream: csi_util.go hasReadWriteOnce, v1.37.
 func hasReadWriteOnce(modes []v1.PersistentVolumeAccessMode) bool {
 	return slices.Contains(modes, v1.ReadWriteOnce) || slices.Contains(modes, v1.ReadWriteOncePod)
 }
 
 // makeVolumeHandle returns what a driver gets to know a pod's own volume by.
 //
-// Upstream: csi_mounter.go makeVolumeHandle, v1.36.
+// Upstream: csi_mounter.go makeVolumeHandle, v1.37.
 func makeVolumeHandle(podUID, volumeName string) string {
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(podUID+volumeName)))
 }
 
 // makeDeviceMountPath returns the path at which a volume is staged.
 //
-// Upstream: csi_attacher.go makeDeviceMountPath, v1.36.
+// Upstream: csi_attacher.go makeDeviceMountPath, v1.37.
 func (plugin *csiPlugin) makeDeviceMountPath(spec *volume.Spec) (string, error) {
 	source, err := getPVSourceFromSpec(spec)
 	switch {
@@ -111,7 +111,7 @@ func (plugin *csiPlugin) makeDeviceMountPath(spec *volume.Spec) (string, error) 
 
 // failf returns an error that says whose it is.
 //
-// Upstream: csi_util.go log, v1.36.
+// Upstream: csi_util.go log, v1.37.
 func failf(format string, args ...any) error {
 	return fmt.Errorf(PluginName+": "+format, args...)
 }

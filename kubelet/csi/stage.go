@@ -18,7 +18,7 @@ import (
 
 // WaitForAttach looks at the volume's VolumeAttachment.
 //
-// Upstream: csi_attacher.go WaitForAttach, v1.36.
+// Upstream: csi_attacher.go WaitForAttach, v1.37.
 func (plugin *csiPlugin) WaitForAttach(ctx context.Context, spec *volume.Spec) error {
 	source, err := getPVSourceFromSpec(spec)
 	if err != nil {
@@ -40,7 +40,7 @@ func (plugin *csiPlugin) WaitForAttach(ctx context.Context, spec *volume.Spec) e
 
 // verifyAttachmentStatus refuses an attachment that goes or that failed.
 //
-// Upstream: csi_attacher.go verifyAttachmentStatus, v1.36.
+// Upstream: csi_attacher.go verifyAttachmentStatus, v1.37.
 func verifyAttachmentStatus(attachment *storagev1.VolumeAttachment, handle string) error {
 	switch {
 	case attachment.DeletionTimestamp != nil:
@@ -59,7 +59,7 @@ func (plugin *csiPlugin) getAttachment(ctx context.Context, name string) (*stora
 
 // getPublishContext returns what the driver's controller said when it attached the volume.
 //
-// Upstream: csi_plugin.go getPublishContext, v1.36.
+// Upstream: csi_plugin.go getPublishContext, v1.37.
 func (plugin *csiPlugin) getPublishContext(ctx context.Context, handle, driver string) (map[string]string, error) {
 	if plugin.skipAttach(driver) {
 		return nil, nil
@@ -73,7 +73,7 @@ func (plugin *csiPlugin) getPublishContext(ctx context.Context, handle, driver s
 
 // getCredentials reads a secret for the driver.
 //
-// Upstream: csi_util.go getCredentialsFromSecret, v1.36.
+// Upstream: csi_util.go getCredentialsFromSecret, v1.37.
 func (plugin *csiPlugin) getCredentials(ctx context.Context, ref *v1.SecretReference) (map[string]string, error) {
 	secret, err := plugin.host.GetClient().CoreV1().Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if err != nil {
@@ -88,7 +88,7 @@ func (plugin *csiPlugin) getCredentials(ctx context.Context, ref *v1.SecretRefer
 
 // stager stages and unstages volumes.
 //
-// Upstream: csi_attacher.go csiAttacher, v1.36.
+// Upstream: csi_attacher.go csiAttacher, v1.37.
 type stager struct{ plugin *csiPlugin }
 
 // GetDeviceMountPath returns the path at which the volume is staged.
@@ -103,7 +103,7 @@ func (s *stager) GetDeviceMountPath(spec *volume.Spec) (string, error) {
 // MountDevice has the driver stage the volume, if it has that step. What was made for it is
 // removed after an error that is final.
 //
-// Upstream: csi_attacher.go MountDevice, v1.36.
+// Upstream: csi_attacher.go MountDevice, v1.37.
 func (s *stager) MountDevice(ctx context.Context, spec *volume.Spec, _, where string, args volume.DeviceMounterArgs) error {
 	plugin := s.plugin
 	source, err := getPVSourceFromSpec(spec)
@@ -169,7 +169,7 @@ func (plugin *csiPlugin) cleanUp(what, where string) {
 
 // UnmountDevice has the driver unstage what the file beside the directory names.
 //
-// Upstream: csi_attacher.go UnmountDevice, v1.36.
+// Upstream: csi_attacher.go UnmountDevice, v1.37.
 func (s *stager) UnmountDevice(ctx context.Context, where string) error {
 	dir := path.Dir(where)
 	data, err := s.plugin.loadVolumeData(dir)

@@ -20,7 +20,7 @@ type updaters map[string]int
 
 // watchDrivers asks drivers for their limits as often as their CSIDriver objects say.
 //
-// Upstream: csi_node_updater.go Run, v1.36.
+// Upstream: csi_node_updater.go Run, v1.37.
 func (plugin *csiPlugin) watchDrivers() {
 	plugin.csiDrivers.Handle(control.Handler[*storagev1.CSIDriver]{
 		Add: func(d *storagev1.CSIDriver) { plugin.syncDriverUpdater(d.Name) },
@@ -36,7 +36,7 @@ func (plugin *csiPlugin) watchDrivers() {
 // syncDriverUpdater ends what asks a driver again and again, and begins it anew if the driver is
 // registered and its CSIDriver object gives a period.
 //
-// Upstream: csi_node_updater.go syncDriverUpdater, v1.36.
+// Upstream: csi_node_updater.go syncDriverUpdater, v1.37.
 func (plugin *csiPlugin) syncDriverUpdater(name string) {
 	plugin.updaters[name]++
 	number := plugin.updaters[name]
@@ -52,7 +52,7 @@ func (plugin *csiPlugin) syncDriverUpdater(name string) {
 // runPeriodicUpdate asks the driver each time that the period is over. What fails is not
 // tried again before the next time.
 //
-// Upstream: csi_node_updater.go runPeriodicUpdate, v1.36.
+// Upstream: csi_node_updater.go runPeriodicUpdate, v1.37.
 func (plugin *csiPlugin) runPeriodicUpdate(ctx context.Context, name string, number int, period time.Duration) {
 	began := plugin.env.Now()
 	for {
@@ -76,7 +76,7 @@ func (plugin *csiPlugin) updatePeriod(name string) time.Duration {
 
 // getNodeAllocatableUpdatePeriod returns 0 if the driver is not to be asked again.
 //
-// Upstream: csi_node_updater.go getNodeAllocatableUpdatePeriod, v1.36.
+// Upstream: csi_node_updater.go getNodeAllocatableUpdatePeriod, v1.37.
 func getNodeAllocatableUpdatePeriod(d *storagev1.CSIDriver) time.Duration {
 	if d.Spec.NodeAllocatableUpdatePeriodSeconds == nil {
 		return 0
@@ -86,7 +86,7 @@ func getNodeAllocatableUpdatePeriod(d *storagev1.CSIDriver) time.Duration {
 
 // updateCSIDriver asks the driver about the node, and writes what changed into the CSINode.
 //
-// Upstream: csi_plugin.go updateCSIDriver, v1.36.
+// Upstream: csi_plugin.go updateCSIDriver, v1.37.
 func (plugin *csiPlugin) updateCSIDriver(ctx context.Context, name string) error {
 	found, err := plugin.nodeInfo(ctx, name)
 	if err != nil {
@@ -100,7 +100,7 @@ func (plugin *csiPlugin) updateCSIDriver(ctx context.Context, name string) error
 
 // VerifyExhaustedResource implements volume.AttachLimitPlugin.
 //
-// Upstream: csi_plugin.go VerifyExhaustedResource and isResourceExhaustError, v1.36.
+// Upstream: csi_plugin.go VerifyExhaustedResource and isResourceExhaustError, v1.37.
 func (plugin *csiPlugin) VerifyExhaustedResource(ctx context.Context, spec *volume.Spec) bool {
 	source, err := getPVSourceFromSpec(spec)
 	if err != nil || plugin.updatePeriod(source.Driver) == 0 {

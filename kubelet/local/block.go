@@ -20,7 +20,7 @@ const volumeDevices = "volumeDevices"
 // NewBlockVolumeMapper makes a mapper; whether the path is a device shows when it
 // is asked for.
 //
-// Upstream: local.go NewBlockVolumeMapper, v1.36.
+// Upstream: local.go NewBlockVolumeMapper, v1.37.
 func (plugin *localVolumePlugin) NewBlockVolumeMapper(spec *volume.Spec, pod *v1.Pod) (volume.BlockVolumeMapper, error) {
 	src, err := source(spec)
 	if err != nil {
@@ -37,7 +37,7 @@ func (plugin *localVolumePlugin) NewBlockVolumeUnmapper(name string, podUID type
 // ConstructBlockVolumeSpec makes a local PV of that name and mode Block. The path
 // of the device is not known from disk and left empty.
 //
-// Upstream: local.go ConstructBlockVolumeSpec, v1.36.
+// Upstream: local.go ConstructBlockVolumeSpec, v1.37.
 func (plugin *localVolumePlugin) ConstructBlockVolumeSpec(_ types.UID, volumeName, _ string) (*volume.Spec, error) {
 	return constructSpec(volumeName, v1.PersistentVolumeBlock), nil
 }
@@ -62,7 +62,7 @@ func (m *localVolumeMapper) GetPodDeviceMapPath() (dir, name string) {
 
 // MapPodDevice returns the PV's path, which must be a block device.
 //
-// Upstream: local.go SetUpDevice and MapPodDevice, v1.36; the device is the path
+// Upstream: local.go SetUpDevice and MapPodDevice, v1.37; the device is the path
 // itself.
 func (m *localVolumeMapper) MapPodDevice(context.Context) (string, error) {
 	info, err := m.plugin.host.GetFS().Stat(volume.MakeAbsolutePath(m.devicePath))

@@ -31,14 +31,14 @@ func (d *deviceMounter) GetDeviceMountPath(spec *volume.Spec) (string, error) {
 // MountDevice has nothing to mount: the path, which GetDeviceMountPath has found to be a
 // directory, is used as it is.
 //
-// Upstream: local.go MountDevice, v1.36, which looks at the path once more.
+// Upstream: local.go MountDevice, v1.37, which looks at the path once more.
 func (d *deviceMounter) MountDevice(context.Context, *volume.Spec, string, string, volume.DeviceMounterArgs) error {
 	return nil
 }
 
 // UnmountDevice unmounts only what was mounted below the plugin's directory.
 //
-// Upstream: local.go UnmountDevice, v1.36.
+// Upstream: local.go UnmountDevice, v1.37.
 func (d *deviceMounter) UnmountDevice(_ context.Context, deviceMountPath string) error {
 	if !d.plugin.isBelowMounts(deviceMountPath) {
 		return nil

@@ -4,7 +4,7 @@
 //
 // SetUpAt is the heart of it; it reads as a list of named steps.
 //
-// Upstream: pkg/volume/local/local.go, v1.36.
+// Upstream: pkg/volume/local/local.go, v1.37.
 //
 // Deviations: a block device as the path of a volume with volumeMode Filesystem is
 // refused, since formatting and mounting it needs privilege. Of volumeMode Block

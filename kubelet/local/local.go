@@ -46,7 +46,7 @@ func (plugin *localVolumePlugin) GetVolumeName(spec *volume.Spec) (string, error
 
 // CanSupport takes PVs with a local source. A pod cannot name one itself.
 //
-// Upstream: local.go CanSupport, v1.36.
+// Upstream: local.go CanSupport, v1.37.
 func (plugin *localVolumePlugin) CanSupport(spec *volume.Spec) bool {
 	return spec.PersistentVolume != nil && spec.PersistentVolume.Spec.Local != nil
 }
@@ -93,7 +93,7 @@ func (plugin *localVolumePlugin) NewUnmounter(name string, podUID types.UID) (vo
 // ConstructVolumeSpec makes a local PV of that name. The path of its data is not
 // known from disk and left empty; unmounting does not need it.
 //
-// Upstream: local.go ConstructVolumeSpec, v1.36.
+// Upstream: local.go ConstructVolumeSpec, v1.37.
 func (plugin *localVolumePlugin) ConstructVolumeSpec(volumeName, volumePath string) (volume.ReconstructedVolume, error) {
 	return volume.ReconstructedVolume{Spec: constructSpec(volumeName, v1.PersistentVolumeFilesystem)}, nil
 }
@@ -109,7 +109,7 @@ func constructSpec(volumeName string, mode v1.PersistentVolumeMode) *volume.Spec
 // getGlobalLocalPath returns the path of the volume's data on the node: the volume's path
 // for a directory. It does not look at a path with ".."; SetUpAt refuses it.
 //
-// Upstream: local.go getGlobalLocalPath, v1.36.
+// Upstream: local.go getGlobalLocalPath, v1.37.
 func (plugin *localVolumePlugin) getGlobalLocalPath(spec *volume.Spec) (string, error) {
 	src, err := source(spec)
 	if err != nil {
@@ -137,7 +137,7 @@ func stepsBack(name string) bool { return volume.ValidatePathNoBacksteps(name) !
 
 // explainStat says what is wrong with a path.
 //
-// Upstream: pkg/volume/util/hostutil GetFileType, v1.36.
+// Upstream: pkg/volume/util/hostutil GetFileType, v1.37.
 func explainStat(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("path %q does not exist", name)

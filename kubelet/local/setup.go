@@ -35,7 +35,7 @@ func (m *localVolumeMounter) SetUp(ctx context.Context, args volume.MounterArgs)
 
 // SetUpAt bind mounts the volume's data on dir and gives it to the pod's fsGroup.
 //
-// Upstream: local.go SetUpAt, v1.36.
+// Upstream: local.go SetUpAt, v1.37.
 func (m *localVolumeMounter) SetUpAt(_ context.Context, dir string, args volume.MounterArgs) error {
 	defer m.plugin.locks.lock(m.globalPath)()
 	if err := m.checkGlobalPath(); err != nil {
@@ -97,7 +97,7 @@ func (m *localVolumeMounter) otherPodMounts(fsGroup *int64) ([]string, error) {
 
 // filterPodMounts keeps the mounts in pods' directories.
 //
-// Upstream: local.go filterPodMounts, v1.36.
+// Upstream: local.go filterPodMounts, v1.37.
 func (m *localVolumeMounter) filterPodMounts(refs []string) []string {
 	pods := m.plugin.host.GetPodsDir() + "/"
 	return slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return !strings.HasPrefix(ref, pods) })
@@ -157,7 +157,7 @@ func (u *localVolumeUnmounter) TearDown(ctx context.Context) error {
 
 // TearDownAt unmounts dir and removes it. The data stays.
 //
-// Upstream: local.go TearDownAt, v1.36.
+// Upstream: local.go TearDownAt, v1.37.
 func (u *localVolumeUnmounter) TearDownAt(_ context.Context, dir string) error {
 	return volume.CleanupMountPoint(dir, u.plugin.host.GetMounter(), u.plugin.host.GetFS())
 }

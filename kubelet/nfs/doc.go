@@ -8,7 +8,7 @@
 // does not export, and a server that is not there, fails as mount.nfs(8) fails, and
 // the kubelet tries again.
 //
-// Upstream: pkg/volume/nfs/nfs.go, v1.36.
+// Upstream: pkg/volume/nfs/nfs.go, v1.37.
 //
 // Deviations:
 //

@@ -60,7 +60,7 @@ func (plugin *nfsPlugin) GetAccessModes() []v1.PersistentVolumeAccessMode {
 // getVolumeSource returns the source, and whether it is to be read-only: what a PV says
 // of that does not count, see the package comment.
 //
-// Upstream: nfs.go getVolumeSource, v1.36.
+// Upstream: nfs.go getVolumeSource, v1.37.
 func getVolumeSource(spec *volume.Spec) (*v1.NFSVolumeSource, bool, error) {
 	switch {
 	case spec.Volume != nil && spec.Volume.NFS != nil:
@@ -85,7 +85,7 @@ func (plugin *nfsPlugin) NewMounter(spec *volume.Spec, pod *v1.Pod) (volume.Moun
 
 // getServerFromSource returns the server, an IPv6 address in brackets.
 //
-// Upstream: nfs.go getServerFromSource, v1.36.
+// Upstream: nfs.go getServerFromSource, v1.37.
 func getServerFromSource(src *v1.NFSVolumeSource) string {
 	if ip, err := netip.ParseAddr(src.Server); err == nil && ip.Is6() {
 		return "[" + src.Server + "]"
@@ -101,7 +101,7 @@ func (plugin *nfsPlugin) NewUnmounter(name string, podUID types.UID) (volume.Unm
 // ConstructVolumeSpec makes an nfs volume of that name. The server is not known
 // from disk, and the name stands for the path.
 //
-// Upstream: nfs.go ConstructVolumeSpec, v1.36.
+// Upstream: nfs.go ConstructVolumeSpec, v1.37.
 func (plugin *nfsPlugin) ConstructVolumeSpec(volumeName, _ string) (volume.ReconstructedVolume, error) {
 	return volume.ReconstructedVolume{Spec: volume.NewSpecFromVolume(&v1.Volume{
 		Name: volumeName, VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{Path: volumeName}},

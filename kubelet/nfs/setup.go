@@ -42,7 +42,7 @@ func (m *nfsMounter) SetUp(ctx context.Context, args volume.MounterArgs) error {
 // SetUpAt mounts the export on dir. What is mounted already stays; a mount that
 // fails leaves neither mount nor directory.
 //
-// Upstream: nfs.go SetUpAt, v1.36.
+// Upstream: nfs.go SetUpAt, v1.37.
 func (m *nfsMounter) SetUpAt(_ context.Context, dir string, _ volume.MounterArgs) error {
 	mounter := m.plugin.host.GetMounter()
 	mounted, err := mounter.IsMountPoint(dir)
@@ -75,7 +75,7 @@ func (u *nfsUnmounter) TearDown(ctx context.Context) error { return u.TearDownAt
 
 // TearDownAt unmounts dir and removes it. The data stays on the server.
 //
-// Upstream: nfs.go TearDownAt, v1.36.
+// Upstream: nfs.go TearDownAt, v1.37.
 func (u *nfsUnmounter) TearDownAt(_ context.Context, dir string) error {
 	return volume.CleanupMountPoint(dir, u.plugin.host.GetMounter(), u.plugin.host.GetFS())
 }

@@ -73,7 +73,7 @@ func TestACommandReadsAndWritesStreams(t *testing.T) {
 	require.True(t, strings.HasPrefix(out.String(), "<one>\n<two>\ncat: "), out.String())
 }
 
-// Upstream: pkg/registry/core/pod/strategy.go, kubelet_pods.go GetExec, kubectl exec, v1.36.
+// Upstream: pkg/registry/core/pod/strategy.go, kubelet_pods.go GetExec, kubectl exec, v1.37.
 func TestWhatCannotBeRunInAContainerIsRefusedAndSaysWhy(t *testing.T) {
 	c := memory(t)
 	c.Apply(podOf("web", "[sh, -c, 'exit 1']"))

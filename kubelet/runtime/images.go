@@ -16,7 +16,7 @@ const imagesDir = "/run/containerd/images"
 // WithDefaultTag returns an image's name with the tag "latest", unless it has a tag or a
 // digest.
 //
-// Upstream: pkg/util/parsers ParseImageName, v1.36, for a name that can be parsed.
+// Upstream: pkg/util/parsers ParseImageName, v1.37, for a name that can be parsed.
 func WithDefaultTag(image string) string {
 	_, base := path.Split(image)
 	if strings.ContainsAny(base, ":@") {

@@ -25,7 +25,7 @@ const (
 
 // mountedVolume is a volume that is mounted, or may be, for a pod.
 //
-// Upstream: actual_state_of_world.go mountedPod, v1.36.
+// Upstream: actual_state_of_world.go mountedPod, v1.37.
 type mountedVolume struct {
 	podVolume
 	state  mountState
@@ -111,7 +111,7 @@ func (asw *actualStateOfWorld) podHasVolumes(uid types.UID) bool {
 // checkReadWriteOncePod refuses a volume that another pod on this node has, if its only access
 // mode is ReadWriteOncePod. A volume with other access modes besides may be shared.
 //
-// Upstream: actual_state_of_world.go IsVolumeMountedElsewhere, v1.36.
+// Upstream: actual_state_of_world.go IsVolumeMountedElsewhere, v1.37.
 func (asw *actualStateOfWorld) checkReadWriteOncePod(v *volumeToMount) error {
 	pv := v.spec.PersistentVolume
 	if pv == nil || !slices.Equal(pv.Spec.AccessModes, []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}) {
@@ -135,7 +135,7 @@ func (asw *actualStateOfWorld) markUncertain(key podVolume) {
 // is left on the disk. A final failure ends an earlier uncertainty, but not about what was
 // found on the disk at the start. It reports whether it has recorded v.
 //
-// Upstream: operation_generator.go markVolumeErrorState, v1.36.
+// Upstream: operation_generator.go markVolumeErrorState, v1.37.
 func (asw *actualStateOfWorld) markSetUp(v *mountedVolume, failure error, left bool) bool {
 	v.state = stateMounted
 	if failure != nil {
@@ -157,7 +157,7 @@ func (asw *actualStateOfWorld) markSetUp(v *mountedVolume, failure error, left b
 // markDevice records the outcome of mounting a volume for the node, by the same rules as
 // markSetUp.
 //
-// Upstream: operation_generator.go markDeviceErrorState, v1.36.
+// Upstream: operation_generator.go markDeviceErrorState, v1.37.
 func (asw *actualStateOfWorld) markDevice(v *volumeToMount, path string, failure error) {
 	old := asw.devices[v.volume]
 	device := &mountedDevice{state: stateMounted, plugin: v.device, spec: v.spec, path: path, block: v.block}

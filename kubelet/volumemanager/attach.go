@@ -86,7 +86,7 @@ func (a *attachments) isListed(name v1.UniqueVolumeName) bool {
 // must not be detached meanwhile.
 //
 // Upstream: volume_manager.go GetVolumesInUse, and reconciler_common.go unmountDetachDevices,
-// which leaves a volume attached while an operation is pending, v1.36.
+// which leaves a volume attached while an operation is pending, v1.37.
 func (a *attachments) volumesInUse() []v1.UniqueVolumeName {
 	var names []v1.UniqueVolumeName
 	for name := range a.attachable {
@@ -135,7 +135,7 @@ func (a *attachments) volumesToReport(reported []v1.UniqueVolumeName) []v1.Uniqu
 // name that was written while no pod wanted the volume must be written again for the next pod,
 // as after a restart, when the node's status is written before the pods are known.
 //
-// Upstream: desired_state_of_world.go MarkVolumesReportedInUse, v1.36.
+// Upstream: desired_state_of_world.go MarkVolumesReportedInUse, v1.37.
 func (a *attachments) markVolumesAsReportedInUse(names []v1.UniqueVolumeName) {
 	before := a.mayMount
 	a.mayMount = map[v1.UniqueVolumeName]bool{}
@@ -165,7 +165,7 @@ func (a *attachments) waitsForAttach(v *volumeToMount) bool {
 // has it now, or that the node has not reported as in use.
 //
 // Upstream: operation_generator.go GenerateVerifyControllerAttachedVolumeFunc,
-// v1.36.
+// v1.37.
 func (a *attachments) verifyControllerAttachedVolume(ctx context.Context, v *volumeToMount) error {
 	fail := func(why string) error {
 		return fmt.Errorf("VerifyControllerAttachedVolume failed for volume %q : %s", v.spec.Name(), why)

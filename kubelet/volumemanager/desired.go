@@ -12,7 +12,7 @@ import (
 
 // volumeToMount is a volume that a pod is to have.
 //
-// Upstream: desired_state_of_world.go, operation_executor.go VolumeToMount, v1.36.
+// Upstream: desired_state_of_world.go, operation_executor.go VolumeToMount, v1.37.
 type volumeToMount struct {
 	podVolume
 	// outerNames are the volume's names in the pod's spec: several if the pod names one claim twice, or two volumes with the same
@@ -53,7 +53,7 @@ type processedPod struct {
 
 // desiredStateOfWorld holds the volumes that are to be mounted, for each pod.
 //
-// Upstream: desired_state_of_world.go, v1.36.
+// Upstream: desired_state_of_world.go, v1.37.
 type desiredStateOfWorld struct {
 	volumes podVolumes[*volumeToMount]
 	added   int
@@ -70,7 +70,7 @@ func newDesiredStateOfWorld() *desiredStateOfWorld {
 // Until then nothing may be unmounted: a mount that belongs to no pod may belong to one that
 // the populator has still to look at.
 //
-// Upstream: desired_state_of_world_populator.go HasAddedPods, v1.36.
+// Upstream: desired_state_of_world_populator.go HasAddedPods, v1.37.
 func (dsw *desiredStateOfWorld) hasAddedPods() bool { return len(dsw.unseen) == 0 }
 
 // isPopulated reports whether all volumes of the pod were added.
@@ -125,7 +125,7 @@ func inOrder(list []*volumeToMount) []*volumeToMount {
 // the node, the name comes from the device or directory behind the volume, else from the pod.
 //
 // Upstream: pkg/volume/util GetUniqueVolumeNameFromSpec and
-// GetUniqueVolumeNameFromSpecWithPod, v1.36.
+// GetUniqueVolumeNameFromSpecWithPod, v1.37.
 func getUniqueVolumeName(spec *volume.Spec, plugin volume.VolumePlugin, shared bool, uid types.UID) (v1.UniqueVolumeName, error) {
 	if !shared {
 		return v1.UniqueVolumeName(plugin.GetPluginName() + "/" + string(uid) + "-" + spec.Name()), nil

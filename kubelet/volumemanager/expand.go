@@ -13,7 +13,7 @@ import (
 
 // Reasons of events.
 //
-// Upstream: pkg/kubelet/events/event.go, v1.36.
+// Upstream: pkg/kubelet/events/event.go, v1.37.
 const (
 	volumeResizeFailed      = "VolumeResizeFailed"
 	fileSystemResizeFailed  = "FileSystemResizeFailed"
@@ -29,7 +29,7 @@ type expandOperations struct {
 
 // expandInUseVolume expands a mounted volume. A failure is an event of the pod.
 //
-// Upstream: operation_generator.go GenerateExpandInUseVolumeFunc, v1.36.
+// Upstream: operation_generator.go GenerateExpandInUseVolumeFunc, v1.37.
 func (x *expandOperations) expandInUseVolume(ctx context.Context, key podVolume) error {
 	v := x.desired.get(key)
 	if v == nil || !x.actual.isUpToDate(key) || !x.sizes.needsExpansion(key.volume) {
@@ -94,7 +94,7 @@ func (x *expandOperations) deviceResizeOptions(v *volumeToMount, options volume.
 
 // doOnlineExpansion expands a volume and records its new size.
 //
-// Upstream: operation_generator.go doOnlineExpansion, v1.36.
+// Upstream: operation_generator.go doOnlineExpansion, v1.37.
 func (x *expandOperations) doOnlineExpansion(ctx context.Context, v *volumeToMount, options volume.NodeResizeOptions) error {
 	claim, err := x.claimToExpand(ctx, v)
 	if err == nil {
@@ -123,7 +123,7 @@ func (x *expandOperations) claimToExpand(ctx context.Context, v *volumeToMount) 
 // expandVolumeDuringMount expands a volume that was made larger at the storage while no pod had
 // it, and records the size of any other.
 //
-// Upstream: operation_generator.go expandVolumeDuringMount, v1.36.
+// Upstream: operation_generator.go expandVolumeDuringMount, v1.37.
 func (x *expandOperations) expandVolumeDuringMount(ctx context.Context, v *volumeToMount, options volume.NodeResizeOptions) error {
 	if expander(v) == nil {
 		return nil
@@ -149,7 +149,7 @@ func (x *expandOperations) expandVolumeDuringMount(ctx context.Context, v *volum
 // nodeExpandVolume expands a volume by its plugin, unless it is read-only. It reports whether
 // that is done, and the volume's size then.
 //
-// Upstream: operation_generator.go nodeExpandVolume, v1.36.
+// Upstream: operation_generator.go nodeExpandVolume, v1.37.
 func (x *expandOperations) nodeExpandVolume(ctx context.Context, v *volumeToMount, claim *v1.PersistentVolumeClaim, options volume.NodeResizeOptions) (bool, resource.Quantity, error) {
 	if v.spec.ReadOnly {
 		message := fmt.Sprintf("MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", v.spec.Name())

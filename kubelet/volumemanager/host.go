@@ -23,7 +23,7 @@ import (
 
 // host is the kubelet as volume plugins see it.
 //
-// Upstream: pkg/kubelet/volume_host.go kubeletVolumeHost, v1.36.
+// Upstream: pkg/kubelet/volume_host.go kubeletVolumeHost, v1.37.
 type host struct {
 	control.Clock
 	shared *shared
@@ -84,7 +84,7 @@ const (
 
 // GetServiceAccountToken returns a text that is not a real token, as volumes of tokens have it.
 //
-// Upstream: pkg/kubelet/token/token_manager.go GetServiceAccountToken, v1.36.
+// Upstream: pkg/kubelet/token/token_manager.go GetServiceAccountToken, v1.37.
 func (h *host) GetServiceAccountToken(_ context.Context, _, _ string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 	answer, lifetime := request.DeepCopy(), tokenLifetime
 	if request.Spec.ExpirationSeconds != nil {

@@ -81,7 +81,7 @@ func (m *mapOperations) mapVolume(ctx context.Context, v *volumeToMount) error {
 // mapDevice makes two links to a device that was published: one in the node's directory of the
 // device, where each of its pods has one, and one in the pod's directory.
 //
-// Upstream: pkg/volume/util/util.go MapBlockVolume, v1.36, where the first is a bind mount.
+// Upstream: pkg/volume/util/util.go MapBlockVolume, v1.37, where the first is a bind mount.
 func (m *mapOperations) mapDevice(v *volumeToMount, mapper volume.BlockVolumeMapper, device, global string) error {
 	dir, name := mapper.GetPodDeviceMapPath()
 	err := m.link(device, path.Join(global, string(v.pod)))
@@ -130,7 +130,7 @@ func (m *mapOperations) markMapped(v *volumeToMount, mapper volume.BlockVolumeMa
 
 // unmapVolume removes a device from a pod.
 //
-// Upstream: operation_generator.go GenerateUnmapVolumeFunc, v1.36.
+// Upstream: operation_generator.go GenerateUnmapVolumeFunc, v1.37.
 func (m *mapOperations) unmapVolume(ctx context.Context, v *mountedVolume) error {
 	unmapper, err := m.unmapper(v.plugin, v.spec.Name(), v.pod)
 	if err != nil {
@@ -156,7 +156,7 @@ func (m *mapOperations) unmapVolume(ctx context.Context, v *mountedVolume) error
 
 // unmapDevice removes a device from the node.
 //
-// Upstream: operation_generator.go GenerateUnmapDeviceFunc, v1.36.
+// Upstream: operation_generator.go GenerateUnmapDeviceFunc, v1.37.
 func (m *mapOperations) unmapDevice(ctx context.Context, d *mountedDevice) error {
 	unmapper, err := m.unmapper(d.plugin, d.spec.Name(), "")
 	if err != nil {

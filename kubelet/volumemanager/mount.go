@@ -64,7 +64,7 @@ func (m *mountOperations) mountVolume(ctx context.Context, key podVolume) error 
 // checkNodeAffinity refuses a PersistentVolume whose node affinity does not match the labels
 // that this node has now, and any PersistentVolume if the Node object cannot be read.
 //
-// Upstream: operation_generator.go checkNodeAffinity, v1.36.
+// Upstream: operation_generator.go checkNodeAffinity, v1.37.
 func (m *mountOperations) checkNodeAffinity(ctx context.Context, v *volumeToMount) error {
 	pv := v.spec.PersistentVolume
 	if pv == nil {
@@ -203,7 +203,7 @@ func inPodDir(path string) bool { return strings.HasPrefix(path, layout.PodsDir+
 
 // unmountVolume unmounts a volume of a pod, unless the pod wants it again.
 //
-// Upstream: operation_generator.go GenerateUnmountVolumeFunc, v1.36.
+// Upstream: operation_generator.go GenerateUnmountVolumeFunc, v1.37.
 func (m *mountOperations) unmountVolume(ctx context.Context, key podVolume) error {
 	v := m.actual.volumes.get(key)
 	if v == nil || m.desired.get(key) != nil {
@@ -241,7 +241,7 @@ func (m *mountOperations) unmountVolume(ctx context.Context, key podVolume) erro
 
 // unmountDevice unmounts a volume from the node when no pod has it any more.
 //
-// Upstream: operation_generator.go GenerateUnmountDeviceFunc, v1.36.
+// Upstream: operation_generator.go GenerateUnmountDeviceFunc, v1.37.
 func (m *mountOperations) unmountDevice(ctx context.Context, name v1.UniqueVolumeName) error {
 	d := m.actual.devices[name]
 	if d == nil || m.desired.volumes.uses(name) || m.actual.volumes.uses(name) {

@@ -16,7 +16,7 @@ import (
 
 // nodeExpander expands one volume once.
 //
-// Upstream: node_expander.go NodeExpander, v1.36.
+// Upstream: node_expander.go NodeExpander, v1.37.
 type nodeExpander struct {
 	*shared
 
@@ -36,7 +36,7 @@ type nodeExpander struct {
 // several nodes can write to is expanded on each of them, also after the first one has updated
 // the claim.
 //
-// Upstream: node_expander.go runPreCheck, v1.36.
+// Upstream: node_expander.go runPreCheck, v1.37.
 func (e *nodeExpander) runPreCheck() bool {
 	requested, capacity := e.claim.Spec.Resources.Requests[v1.ResourceStorage], e.claim.Status.Capacity[v1.ResourceStorage]
 	e.infeasible = requested.Cmp(e.options.NewSize) != 0 && e.sizes.failed[e.volume.volume]
@@ -98,7 +98,7 @@ func (e *nodeExpander) failed(ctx context.Context, failure error) (bool, resourc
 // markFailed writes a condition about the failure. If that write fails, the trace says so.
 //
 // Upstream: resize_util.go MarkNodeExpansionInfeasible and MarkNodeExpansionFailedCondition,
-// v1.36.
+// v1.37.
 func (e *nodeExpander) markFailed(ctx context.Context, failure error) {
 	_, never := errors.AsType[*volume.InfeasibleError](failure)
 	err := e.patch(ctx, false, func(claim *v1.PersistentVolumeClaim) {
@@ -124,7 +124,7 @@ func (e *nodeExpander) succeeded() {
 
 // finish writes the new size to the claim.
 //
-// Upstream: resize_util.go MarkNodeExpansionFinishedWithRecovery, v1.36.
+// Upstream: resize_util.go MarkNodeExpansionFinishedWithRecovery, v1.37.
 func (e *nodeExpander) finish(ctx context.Context) error {
 	return e.patch(ctx, true, func(claim *v1.PersistentVolumeClaim) {
 		claim.Status.Capacity[v1.ResourceStorage] = e.options.NewSize

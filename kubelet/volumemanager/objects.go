@@ -22,7 +22,7 @@ type fetchedObject struct {
 // needs no API call.
 //
 // Upstream: pkg/kubelet/configmap NewSimpleConfigMapManager and its like for
-// Secrets, v1.36. The error for a missing object is that of the managers that watch, which
+// Secrets, v1.37. The error for a missing object is that of the managers that watch, which
 // are the default: watch_based_manager.go Get.
 func (s *shared) fetchObjects(ctx context.Context, v *volumeToMount) map[volume.ObjectRef]fetchedObject {
 	plugin, ok := v.plugin.(volume.ObjectsPlugin)
@@ -54,7 +54,7 @@ func (s *shared) fetchObjects(ctx context.Context, v *volumeToMount) map[volume.
 // kind in the singular.
 //
 // Upstream: configmap_manager.go NewWatchingConfigMapManager and its like for Secrets,
-// v1.36.
+// v1.37.
 func notFound(err error, kind, name string) error {
 	if apierrors.IsNotFound(err) {
 		return apierrors.NewNotFound(v1.Resource(kind), name)

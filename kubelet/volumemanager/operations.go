@@ -85,7 +85,7 @@ func (x *operationExecutor) scopeOf(op operation) scope {
 
 // start queues an operation, unless it has failed and waits for its next try.
 //
-// Upstream: nestedpendingoperations.go Run, v1.36.
+// Upstream: nestedpendingoperations.go Run, v1.37.
 func (x *operationExecutor) start(op operation) {
 	key := op.key()
 	p := x.pending[key]

@@ -25,13 +25,13 @@ const pvcProtection = "kubernetes.io/pvc-protection"
 // backOffPeriod is the time after which volumes that could not be processed are processed
 // again.
 //
-// Upstream: kubelet.go backOffPeriod, v1.36, and up to half as long again.
+// Upstream: kubelet.go backOffPeriod, v1.37, and up to half as long again.
 const backOffPeriod = 10 * time.Second
 
 // podAttachAndMountRetryInterval is the interval at which a pod looks for the volumes that it
 // waits for.
 //
-// Upstream: volume_manager.go podAttachAndMountRetryInterval, v1.36.
+// Upstream: volume_manager.go podAttachAndMountRetryInterval, v1.37.
 const podAttachAndMountRetryInterval = 300 * time.Millisecond
 
 // syncFrequency is the interval at which volumes made of API objects are brought up to date.
@@ -43,7 +43,7 @@ const syncFrequency = time.Minute
 // populator adds the volumes of the node's pods to the desired state of the world: from the
 // pod to its claim, to the claim's PersistentVolume.
 //
-// Upstream: desired_state_of_world_populator.go, v1.36.
+// Upstream: desired_state_of_world_populator.go, v1.37.
 type populator struct {
 	*shared
 	attachments *attachments
@@ -120,7 +120,7 @@ func (p *populator) failedMount(uid types.UID) {
 // processPodVolumes adds the volumes that the pod's containers use to the desired state of
 // the world.
 //
-// Upstream: desired_state_of_world_populator.go processPodVolumes, v1.36.
+// Upstream: desired_state_of_world_populator.go processPodVolumes, v1.37.
 func (p *populator) processPodVolumes(ctx context.Context, uid types.UID) {
 	pod, state := p.pods.GetPodByUID(uid), p.desired.pods[uid]
 	mounts, devices := podVolumeNames(pod)
@@ -214,7 +214,7 @@ func (p *populator) addVolume(ctx context.Context, pod *v1.Pod, v *v1.Volume, mo
 // createVolumeSpec returns the spec of a pod's volume: of the PersistentVolume that its claim is
 // bound to, or of the volume itself if it has no claim.
 //
-// Upstream: desired_state_of_world_populator.go createVolumeSpec, v1.36.
+// Upstream: desired_state_of_world_populator.go createVolumeSpec, v1.37.
 func (p *populator) createVolumeSpec(ctx context.Context, pod *v1.Pod, v *v1.Volume) (*volume.Spec, error) {
 	name := binding.ClaimOfVolume(pod, v)
 	if name == "" {
@@ -241,7 +241,7 @@ func (p *populator) createVolumeSpec(ctx context.Context, pod *v1.Pod, v *v1.Vol
 // getPVC reads a claim from the API server and checks that it may be used: it is bound, and
 // not about to be removed.
 //
-// Upstream: desired_state_of_world_populator.go getPVCExtractPV, v1.36.
+// Upstream: desired_state_of_world_populator.go getPVCExtractPV, v1.37.
 func (p *populator) getPVC(ctx context.Context, namespace, name string) (*v1.PersistentVolumeClaim, error) {
 	pvc, err := p.env.Client().CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -260,7 +260,7 @@ func (p *populator) getPVC(ctx context.Context, namespace, name string) (*v1.Per
 // getPV reads a claim's PersistentVolume from the API server and checks that it is bound to
 // this claim, not to an earlier one of the same name.
 //
-// Upstream: desired_state_of_world_populator.go getPVSpec, v1.36.
+// Upstream: desired_state_of_world_populator.go getPVSpec, v1.37.
 func (p *populator) getPV(ctx context.Context, pvc *v1.PersistentVolumeClaim) (*v1.PersistentVolume, error) {
 	pv, err := p.env.Client().CoreV1().PersistentVolumes().Get(ctx, pvc.Spec.VolumeName, metav1.GetOptions{})
 	switch {
@@ -293,7 +293,7 @@ func checkVolumeMode(spec *volume.Spec, name string, mounted, device bool) error
 // podVolumeNames returns the names of the volumes that containers mount, and of those that
 // they use as devices.
 //
-// Upstream: pkg/volume/util GetPodVolumeNames, v1.36.
+// Upstream: pkg/volume/util GetPodVolumeNames, v1.37.
 func podVolumeNames(pod *v1.Pod) (mounts, devices map[string]bool) {
 	mounts, devices = map[string]bool{}, map[string]bool{}
 	add := func(c *v1.Container) {
@@ -334,7 +334,7 @@ func (p *populator) syncRegularly() {
 // markRemountRequired makes the pod's volumes whose content comes from API objects be set up
 // again.
 //
-// Upstream: actual_state_of_world.go MarkRemountRequired, v1.36.
+// Upstream: actual_state_of_world.go MarkRemountRequired, v1.37.
 func (p *populator) markRemountRequired(uid types.UID) {
 	for _, v := range p.desired.ofPod(uid) {
 		if m := p.actual.volumes.get(v.podVolume); m != nil && v.plugin.RequiresRemount(v.spec) {
@@ -355,7 +355,7 @@ func (p *populator) reprocessSizes(uid types.UID) {
 
 // expander returns the plugin of a volume that can grow on the node, nil for others.
 //
-// Upstream: operation_generator.go checkIfSupportsNodeExpansion, v1.36.
+// Upstream: operation_generator.go checkIfSupportsNodeExpansion, v1.37.
 func expander(v *volumeToMount) volume.NodeExpandableVolumePlugin {
 	plugin, ok := v.plugin.(volume.NodeExpandableVolumePlugin)
 	if !ok || v.spec.PersistentVolume == nil || !plugin.RequiresFSResize() {
@@ -367,7 +367,7 @@ func expander(v *volumeToMount) volume.NodeExpandableVolumePlugin {
 // checkVolumeFSResize reads the sizes that a pod's volumes should have from the API server. If
 // one cannot be read, the next round tries again.
 //
-// Upstream: desired_state_of_world_populator.go checkVolumeFSResize, v1.36.
+// Upstream: desired_state_of_world_populator.go checkVolumeFSResize, v1.37.
 func (p *populator) checkVolumeFSResize(ctx context.Context, uid types.UID) {
 	for _, v := range p.desired.ofPod(uid) {
 		if expander(v) == nil || v.spec.ReadOnly {

@@ -9,7 +9,7 @@ import (
 
 // reconciler compares both states of the world and starts the operations that are due.
 //
-// Upstream: pkg/kubelet/volumemanager/reconciler, v1.36.
+// Upstream: pkg/kubelet/volumemanager/reconciler, v1.37.
 type reconciler struct {
 	*shared
 	attachments    *attachments
@@ -20,7 +20,7 @@ type reconciler struct {
 // reconcile makes one pass over the touched volumes. Operations run in the order in which it
 // starts them.
 //
-// Upstream: reconciler.go reconcile, v1.36, which passes over everything ten times
+// Upstream: reconciler.go reconcile, v1.37, which passes over everything ten times
 // a second.
 func (r *reconciler) reconcile(context.Context, string) error {
 	touched := r.takeTouched()
@@ -82,7 +82,7 @@ func (r *reconciler) mountVolumes(touched []podVolume) {
 
 // expandVolumes expands the volumes that are smaller than they should be.
 //
-// Upstream: reconciler_common.go expandVolume, v1.36.
+// Upstream: reconciler_common.go expandVolume, v1.37.
 func (r *reconciler) expandVolumes(touched []podVolume) {
 	for _, key := range touched {
 		if r.desired.get(key) != nil && r.actual.isUpToDate(key) && r.sizes.needsExpansion(key.volume) {

@@ -17,7 +17,7 @@ import (
 // reconstruction finds on the disk what an earlier life of the kubelet has mounted. It adds
 // that to the actual state of the world as uncertain. It calls no API and unmounts nothing.
 //
-// Upstream: pkg/kubelet/volumemanager/reconciler/reconstruct.go, v1.36.
+// Upstream: pkg/kubelet/volumemanager/reconciler/reconstruct.go, v1.37.
 type reconstruction struct {
 	*shared
 	attachments *attachments
@@ -32,7 +32,7 @@ type reconstruction struct {
 
 // reconstructVolumes looks into all pods' directories. It returns the pods that it has found.
 //
-// Upstream: reconstruct.go reconstructVolumes, v1.36.
+// Upstream: reconstruct.go reconstructVolumes, v1.37.
 func (r *reconstruction) reconstructVolumes() (pods []types.UID) {
 	names, err := layout.Names(r.fs, layout.PodsDir)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *reconstruction) constructVolume(uid types.UID, pluginDir, name, where s
 
 // reconstructMap adds one link to a raw device to the actual state of the world.
 //
-// Upstream: reconstruct_common.go getVolumesFromPodDir and reconstructVolume, v1.36.
+// Upstream: reconstruct_common.go getVolumesFromPodDir and reconstructVolume, v1.37.
 func (r *reconstruction) reconstructMap(uid types.UID, pluginDir, name string) {
 	where := path.Join(layout.PodVolumeDeviceDir(uid, pluginDir), name)
 	found, err := r.plugins.FindPluginByName(volume.UnescapeQualifiedName(pluginDir))
@@ -250,7 +250,7 @@ func (r *reconstruction) updateFromNodeStatus() {
 // are known. It unmounts one that is mounted, and removes one that is empty. It never deletes
 // data.
 //
-// Upstream: reconstruct.go cleanOrphanVolumes, v1.36.
+// Upstream: reconstruct.go cleanOrphanVolumes, v1.37.
 func (r *reconstruction) cleanOrphanVolumes() error {
 	if !r.desired.hasAddedPods() {
 		return nil

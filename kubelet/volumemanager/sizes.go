@@ -26,7 +26,7 @@ func newVolumeSizes() *volumeSizes {
 
 // initialize sets the size of a volume if it is not known.
 //
-// Upstream: actual_state_of_world.go InitializeClaimSize, v1.36.
+// Upstream: actual_state_of_world.go InitializeClaimSize, v1.37.
 func (s *volumeSizes) initialize(name v1.UniqueVolumeName, size resource.Quantity) {
 	if known := s.actual[name]; known.IsZero() {
 		s.actual[name] = size
@@ -35,7 +35,7 @@ func (s *volumeSizes) initialize(name v1.UniqueVolumeName, size resource.Quantit
 
 // needsExpansion reports whether a volume is smaller than it should be.
 //
-// Upstream: actual_state_of_world.go volumeNeedsExpansion, v1.36.
+// Upstream: actual_state_of_world.go volumeNeedsExpansion, v1.37.
 func (s *volumeSizes) needsExpansion(name v1.UniqueVolumeName) bool {
 	desired, actual := s.desired[name], s.actual[name]
 	return !s.inUse[name] && !actual.IsZero() && desired.Cmp(actual) > 0

@@ -68,7 +68,7 @@ func (p *subPaths) prepare(pod *v1.Pod, s SubPath) error {
 // safeMakeDir makes a directory and its parents, each with the mode of the volume itself,
 // whatever the umask is. So a process that may write in the volume may write in them too.
 //
-// Upstream: subpath_linux.go SafeMakeDir, v1.36.
+// Upstream: subpath_linux.go SafeMakeDir, v1.37.
 func safeMakeDir(inside *disk.Disk, name string, mode fs.FileMode) error {
 	mode &= fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 	at := ""
@@ -85,7 +85,7 @@ func safeMakeDir(inside *disk.Disk, name string, mode fs.FileMode) error {
 // It follows no link out of the volume. It first unmounts what an earlier container has left
 // mounted, since the path may lead to something else by now.
 //
-// Upstream: subpath_linux.go PrepareSafeSubpath, v1.36.
+// Upstream: subpath_linux.go PrepareSafeSubpath, v1.37.
 func (p *subPaths) prepareSafeSubpath(pod *v1.Pod, s SubPath, inside *disk.Disk) error {
 	base, err := p.fs.EvalSymlinks(s.Volume.Path)
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *subPaths) uses(uid types.UID) bool {
 // clean unmounts the parts of one volume that a pod's containers had, and removes the
 // directories of the mount points.
 //
-// Upstream: subpath_linux.go CleanSubPaths, v1.36.
+// Upstream: subpath_linux.go CleanSubPaths, v1.37.
 func (p *subPaths) clean(uid types.UID, volumeName string) error {
 	if !p.uses(uid) {
 		return nil
@@ -235,7 +235,7 @@ func (p *subPaths) cleanContainer(about trace.Ref, volumeName, dir string) error
 // cleanSubPath unmounts one part of a volume and removes its mount point, an empty directory
 // or file. One that is not empty holds data, and stays.
 //
-// Upstream: subpath_linux.go doCleanSubPath, v1.36.
+// Upstream: subpath_linux.go doCleanSubPath, v1.37.
 func (p *subPaths) cleanSubPath(about trace.Ref, volumeName, target string) error {
 	mounted, err := p.mounter.IsMountPoint(target)
 	if err == nil && !mounted {

@@ -16,7 +16,7 @@ import (
 
 // Backoff of everything that failed, per pod or per volume of a pod.
 //
-// Upstream: pkg/util/goroutinemap/exponentialbackoff, v1.36.
+// Upstream: pkg/util/goroutinemap/exponentialbackoff, v1.37.
 const (
 	initialDurationBeforeRetry = 500 * time.Millisecond
 	maxDurationBeforeRetry     = 2*time.Minute + 2*time.Second
@@ -167,7 +167,7 @@ func (vm *VolumeManager) ReleasePod(uid types.UID, gone bool) {
 // WaitForUnmount reports whether nothing of a released pod is mounted any more. If something is, or may
 // be, the pod wakes when that has changed.
 //
-// Upstream: volume_manager.go WaitForUnmount, v1.36, which looks again every 300 ms.
+// Upstream: volume_manager.go WaitForUnmount, v1.37, which looks again every 300 ms.
 func (vm *VolumeManager) WaitForUnmount(uid types.UID) bool {
 	if !vm.desired.hasAddedPods() {
 		vm.populator.waiting[uid] = true
@@ -232,7 +232,7 @@ type MountedVolume struct {
 
 // GetMountedVolumesForPod returns a pod's mounted volumes by their names in the pod.
 //
-// Upstream: volume_manager.go GetMountedVolumesForPod, v1.36.
+// Upstream: volume_manager.go GetMountedVolumesForPod, v1.37.
 func (vm *VolumeManager) GetMountedVolumesForPod(uid types.UID) map[string]MountedVolume {
 	mounted := map[string]MountedVolume{}
 	for _, v := range vm.desired.ofPod(uid) {
@@ -277,7 +277,7 @@ func (vm *VolumeManager) VolumesToReport(reported []v1.UniqueVolumeName) []v1.Un
 // MarkVolumesAsReportedInUse notes that volumesInUse was written: these volumes may be mounted
 // as soon as they are attached.
 //
-// Upstream: volume_manager.go MarkVolumesAsReportedInUse, v1.36.
+// Upstream: volume_manager.go MarkVolumesAsReportedInUse, v1.37.
 func (vm *VolumeManager) MarkVolumesAsReportedInUse(names []v1.UniqueVolumeName) {
 	vm.attachments.markVolumesAsReportedInUse(names)
 }

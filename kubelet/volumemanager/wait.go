@@ -51,7 +51,7 @@ func (s *shared) missing(pod *v1.Pod) (m missingVolumes) {
 // VolumeAttachLimitExceededError says that a pod lacks volumes because one of them cannot be
 // attached: the node has as many as it can have.
 //
-// Upstream: volume_manager.go VolumeAttachLimitExceededError, v1.36.
+// Upstream: volume_manager.go VolumeAttachLimitExceededError, v1.37.
 type VolumeAttachLimitExceededError struct{ Err error }
 
 func (e *VolumeAttachLimitExceededError) Error() string { return e.Err.Error() }
@@ -62,7 +62,7 @@ func (e *VolumeAttachLimitExceededError) Unwrap() error { return e.Err }
 // WaitTimedOut returns the error of a pod whose volumes are not mounted in time: which ones it
 // lacks. It is a *VolumeAttachLimitExceededError if the node is full.
 //
-// Upstream: volume_manager.go WaitForAttachAndMount, v1.36.
+// Upstream: volume_manager.go WaitForAttachAndMount, v1.37.
 func (vm *VolumeManager) WaitTimedOut(ctx context.Context, uid types.UID) error {
 	err := fmt.Errorf("%s: %w", vm.missing(vm.pods.GetPodByUID(uid)), context.DeadlineExceeded)
 	if vm.attachLimitExceeded(ctx, uid) {
@@ -74,7 +74,7 @@ func (vm *VolumeManager) WaitTimedOut(ctx context.Context, uid types.UID) error 
 // attachLimitExceeded reports whether one of the pod's volumes is not attached because the
 // node has as many as it can have.
 //
-// Upstream: volume_manager.go WaitForAttachAndMount, v1.36.
+// Upstream: volume_manager.go WaitForAttachAndMount, v1.37.
 func (vm *VolumeManager) attachLimitExceeded(ctx context.Context, uid types.UID) bool {
 	for _, v := range vm.desired.ofPod(uid) {
 		if !v.attachable || vm.actual.attached[v.volume] {

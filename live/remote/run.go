@@ -47,7 +47,7 @@ type Config struct {
 }
 
 // The times of the lease. Upstream: component-base config/v1alpha1
-// RecommendedDefaultLeaderElectionConfiguration, v0.36.
+// RecommendedDefaultLeaderElectionConfiguration, v1.37.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second

@@ -75,7 +75,7 @@ func readDeadline(r *http.Request) time.Time {
 
 // isLong reports whether a request may last: a watch, a log that is followed, a command in a
 // container, or one that lets time pass.
-// Upstream: apiserver server/filters BasicLongRunningRequestCheck, v1.36.
+// Upstream: apiserver server/filters BasicLongRunningRequestCheck, v1.37.
 func isLong(r *http.Request) bool {
 	query := r.URL.Query()
 	return query.Get("watch") != "" || query.Get("follow") != "" || strings.Contains(r.URL.Path, "/watch/") ||

@@ -16,7 +16,7 @@ import (
 // account that api.Server makes: the certificate by which programs in pods trust the server.
 // On a cluster a controller makes it a moment later; here it is there before a client has
 // the answer about its new namespace, so that nothing depends on time.
-// Upstream: pkg/controller/certificates/rootcacertpublisher Publisher, v1.36.
+// Upstream: pkg/controller/certificates/rootcacertpublisher Publisher, v1.37.
 type furnishing struct {
 	api.Handler
 	certificate []byte

@@ -14,7 +14,7 @@ import (
 // publish makes the service kubernetes of the namespace default, by which programs in pods
 // find the API server, and clients tell which family of addresses the cluster has.
 // Upstream: pkg/controlplane/controller/kubernetesservice CreateOrUpdateMasterServiceIfNeeded,
-// v1.36.
+// v1.37.
 func publish(server api.Handler) error {
 	client := fake.NewWithoutActions(server, "kube-apiserver")
 	_, err := client.CoreV1().Services(metav1.NamespaceDefault).Create(context.Background(), &v1.Service{

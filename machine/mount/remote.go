@@ -14,7 +14,7 @@ import (
 // mountRemote mounts what lies outside of the node. What fails reads as the mount
 // program's answer does.
 //
-// Upstream: k8s.io/mount-utils mount_linux.go doMount, v0.36.
+// Upstream: k8s.io/mount-utils mount_linux.go doMount, v1.37.
 func (t *TempDir) mountRemote(op Op, fstype string) error {
 	r := record{Source: op.Source, Type: fstype, Options: slices.Clone(op.Options)}
 	err := t.checkRemote(op, &r)

@@ -165,7 +165,7 @@ func (p *Program) Log() string { return string(p.log.data) }
 
 // Message returns the end of the log, for the container's status.
 //
-// Upstream: kuberuntime MaxContainerTerminationMessageLogLength, v1.36.
+// Upstream: kuberuntime MaxContainerTerminationMessageLogLength, v1.37.
 func (p *Program) Message() string {
 	data := p.log.data
 	for len(data) > 0 && data[len(data)-1] == '\n' {

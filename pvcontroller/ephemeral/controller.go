@@ -21,7 +21,7 @@ const (
 )
 
 // failedBinding is the reason of the event on a pod whose claim cannot be made.
-// Upstream: pkg/controller/volume/events/event.go, v1.36.
+// Upstream: pkg/controller/volume/events/event.go, v1.37.
 const failedBinding = "FailedBinding"
 
 // podsByClaim is an index of pods by the keys of the claims they use.
@@ -55,7 +55,7 @@ type controller struct {
 }
 
 // enqueuePod adds a pod that has ephemeral volumes and is not on its way out.
-// Upstream: ephemeral/controller.go enqueuePod, v1.36.
+// Upstream: ephemeral/controller.go enqueuePod, v1.37.
 func (c *controller) enqueuePod(pod *v1.Pod) {
 	isEphemeral := func(volume v1.Volume) bool { return volume.Ephemeral != nil }
 	if pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Spec.Volumes, isEphemeral) {
@@ -65,7 +65,7 @@ func (c *controller) enqueuePod(pod *v1.Pod) {
 
 // onPVCDelete has a claim made again that was deleted while its pod exists, or whose name
 // was in the way.
-// Upstream: ephemeral/controller.go onPVCDelete, v1.36.
+// Upstream: ephemeral/controller.go onPVCDelete, v1.37.
 func (c *controller) onPVCDelete(claim *v1.PersistentVolumeClaim) {
 	for _, pod := range c.pods.ByIndex(podsByClaim, control.Key(claim)) {
 		c.enqueuePod(pod)
@@ -73,7 +73,7 @@ func (c *controller) onPVCDelete(claim *v1.PersistentVolumeClaim) {
 }
 
 // syncHandler makes the claims that a pod lacks.
-// Upstream: ephemeral/controller.go syncHandler, v1.36.
+// Upstream: ephemeral/controller.go syncHandler, v1.37.
 func (c *controller) syncHandler(ctx context.Context, key string) error {
 	pod, found := c.pods.Get(key)
 	if !found || pod.DeletionTimestamp != nil {
@@ -93,7 +93,7 @@ func (c *controller) syncHandler(ctx context.Context, key string) error {
 }
 
 // handleVolume makes one volume's claim unless it is there.
-// Upstream: ephemeral/controller.go handleVolume, v1.36.
+// Upstream: ephemeral/controller.go handleVolume, v1.37.
 func (c *controller) handleVolume(ctx context.Context, pod *v1.Pod, volume *v1.Volume) error {
 	claim, found := c.claims.Get(pod.Namespace + "/" + binding.ClaimOfVolume(pod, volume))
 	if found {
@@ -123,7 +123,7 @@ func claimFor(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolumeClaim {
 }
 
 // volumeIsForPod returns an error if the claim is not the pod's own.
-// Upstream: component-helpers storage/ephemeral VolumeIsForPod, v1.36.
+// Upstream: component-helpers storage/ephemeral VolumeIsForPod, v1.37.
 func volumeIsForPod(pod *v1.Pod, claim *v1.PersistentVolumeClaim) error {
 	if claim.Namespace != pod.Namespace || !metav1.IsControlledBy(claim, pod) {
 		return fmt.Errorf("PVC %s/%s was not created for pod %s/%s (pod is not owner)", claim.Namespace, claim.Name, pod.Namespace, pod.Name)

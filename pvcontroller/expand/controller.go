@@ -23,7 +23,7 @@ const (
 )
 
 // externalExpanding is the reason of the event on a claim that has grown.
-// Upstream: pkg/controller/volume/events/event.go, v1.36.
+// Upstream: pkg/controller/volume/events/event.go, v1.37.
 const externalExpanding = "ExternalExpanding"
 
 // annStorageResizer names the CSI driver that expands the volume of a migrated plugin.
@@ -65,7 +65,7 @@ type controller struct {
 // syncHandler says in an event of a claim that has grown which resizer must expand its volume; no
 // plugin here can. It says so again when the volume has grown, as long as the resizer
 // has not removed its annotation.
-// Upstream: expand_controller.go syncHandler, v1.36.
+// Upstream: expand_controller.go syncHandler, v1.37.
 func (c *controller) syncHandler(ctx context.Context, key string) error {
 	claim, found := c.claims.Get(key)
 	if !found || claim.Status.Phase != v1.ClaimBound {

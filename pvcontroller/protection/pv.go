@@ -44,7 +44,7 @@ type pvController struct {
 }
 
 // processPV adds or removes one volume's finalizer.
-// Upstream: pv_protection_controller.go processPV, v1.36.
+// Upstream: pv_protection_controller.go processPV, v1.37.
 func (c *pvController) processPV(ctx context.Context, name string) error {
 	volume, found := c.volumes.Get(name)
 	switch {

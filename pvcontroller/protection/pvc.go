@@ -216,7 +216,7 @@ func podUsesPVCForDeletion(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bool {
 
 // podIsShutDown: the kubelet is done with the pod, or it was deleted by force; only
 // finalizers still keep it.
-// Upstream: pvc_protection_controller.go podIsShutDown, v1.36.
+// Upstream: pvc_protection_controller.go podIsShutDown, v1.37.
 func podIsShutDown(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }

@@ -23,7 +23,7 @@ const byVAC = "vac"
 
 // syncedPollPeriod is the interval at which the caches are asked whether they have had their first lists.
 //
-// Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v0.36.
+// Upstream: client-go tools/cache/shared_informer.go syncedPollPeriod, v1.37.
 const syncedPollPeriod = 100 * time.Millisecond
 
 // NewVAC makes the controller that protects VolumeAttributesClasses that are in use. It follows
@@ -61,7 +61,7 @@ type vacController struct {
 
 // vacAddedUpdated looks at a class that may need a change.
 //
-// Upstream: vac_protection_controller.go vacAddedUpdated, v1.36.
+// Upstream: vac_protection_controller.go vacAddedUpdated, v1.37.
 func (c *vacController) vacAddedUpdated(class *storage.VolumeAttributesClass) {
 	if !c.followed {
 		c.followed = true
@@ -100,7 +100,7 @@ func (c *vacController) follow(ctx context.Context) {
 
 // left looks at the classes that an object does not name any more.
 //
-// Upstream: vac_protection_controller.go pvcUpdated, pvcDeleted, pvUpdated and pvDeleted, v1.36.
+// Upstream: vac_protection_controller.go pvcUpdated, pvcDeleted, pvUpdated and pvDeleted, v1.37.
 func (c *vacController) left(before, after []string) {
 	for _, name := range before {
 		if !slices.Contains(after, name) {
@@ -111,7 +111,7 @@ func (c *vacController) left(before, after []string) {
 
 // processVAC adds or removes one class's finalizer.
 //
-// Upstream: vac_protection_controller.go processVAC, v1.36.
+// Upstream: vac_protection_controller.go processVAC, v1.37.
 func (c *vacController) processVAC(ctx context.Context, name string) error {
 	class, found := c.classes.Get(name)
 	switch {
@@ -137,7 +137,7 @@ func (c *vacController) update(ctx context.Context, class *storage.VolumeAttribu
 
 // getPVCReferencedVACNames returns the classes that a claim asks for, has, or is being changed to.
 //
-// Upstream: vac_protection_controller.go getPVCReferencedVACNames, v1.36.
+// Upstream: vac_protection_controller.go getPVCReferencedVACNames, v1.37.
 func getPVCReferencedVACNames(claim *v1.PersistentVolumeClaim) []string {
 	names := append(nameOf(claim.Spec.VolumeAttributesClassName), nameOf(claim.Status.CurrentVolumeAttributesClassName)...)
 	if status := claim.Status.ModifyVolumeStatus; status != nil {
@@ -147,7 +147,7 @@ func getPVCReferencedVACNames(claim *v1.PersistentVolumeClaim) []string {
 	return slices.Compact(names)
 }
 
-// Upstream: vac_protection_controller.go getPVReferencedVACNames, v1.36.
+// Upstream: vac_protection_controller.go getPVReferencedVACNames, v1.37.
 func getPVReferencedVACNames(pv *v1.PersistentVolume) []string {
 	return nameOf(pv.Spec.VolumeAttributesClassName)
 }

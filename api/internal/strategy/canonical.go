@@ -33,7 +33,7 @@ func canonicalCSINode(node *storagev1.CSINode) {
 
 // canonicalPodCIDRs: podCIDR is the first of podCIDRs. If both are there and
 // differ, podCIDR counts. Upstream: core/v1 Convert_v1_NodeSpec_To_core_NodeSpec,
-// v1.36.
+// v1.37.
 func canonicalPodCIDRs(spec *v1.NodeSpec) {
 	if one := spec.PodCIDR; one != "" && (len(spec.PodCIDRs) == 0 || spec.PodCIDRs[0] != one) {
 		spec.PodCIDRs = []string{one}
@@ -164,7 +164,7 @@ func dropMountOptions(mounts []v1.VolumeMount) {
 // mergeLabelKeys adds to the selectors of a new pod what matchLabelKeys and
 // mismatchLabelKeys take over from its labels.
 // Upstream: registry/core/pod mutatePodAffinity and mutateTopologySpreadConstraints,
-// v1.36.
+// v1.37.
 func mergeLabelKeys(pod *v1.Pod) {
 	for _, term := range podAffinityTerms(pod.Spec.Affinity) {
 		addLabelKeys(term.LabelSelector, term.MatchLabelKeys, metav1.LabelSelectorOpIn, pod.Labels)

@@ -56,7 +56,7 @@ func roundUpStatus(s *v1.PodStatus) {
 // defaultPodResources completes the resources of a pod as a whole: limits of huge
 // pages and requests become the sum over its containers, and a request that is
 // still missing becomes the limit.
-// Upstream: core/v1 defaultHugePagePodLimits and defaultPodRequests, v1.36.
+// Upstream: core/v1 defaultHugePagePodLimits and defaultPodRequests, v1.37.
 func defaultPodResources(pod *v1.Pod) {
 	r := pod.Spec.Resources
 	if r == nil || len(r.Limits)+len(r.Requests) == 0 {
@@ -131,7 +131,7 @@ func defaultPodSpec(spec *v1.PodSpec) {
 	}
 }
 
-// defaultContainer. Upstream: core/v1 SetDefaults_Container, v1.36.
+// defaultContainer. Upstream: core/v1 SetDefaults_Container, v1.37.
 func defaultContainer(c *v1.Container) {
 	setDefault(&c.ImagePullPolicy, pullPolicyOf(c.Image))
 	setDefault(&c.TerminationMessagePath, v1.TerminationMessagePathDefault)
@@ -201,7 +201,7 @@ func defaultHTTPGet(get *v1.HTTPGetAction) {
 
 // defaultPodVolume: a volume without a source is an emptyDir. One with two is
 // refused later; both get their defaults.
-// Upstream: core/v1 SetDefaults_Volume and those of the sources, v1.36.
+// Upstream: core/v1 SetDefaults_Volume and those of the sources, v1.37.
 func defaultPodVolume(v *v1.Volume) {
 	if v.VolumeSource == (v1.VolumeSource{}) {
 		v.EmptyDir = &v1.EmptyDirVolumeSource{}

@@ -36,7 +36,7 @@ func keepAdmitted(spec, old *v1.PodSpec) {
 
 // keepObservedGeneration fills in which generation a status and its conditions are
 // about, where a client leaves it out.
-// Upstream: registry/core/pod preserveOldObservedGeneration, v1.36.
+// Upstream: registry/core/pod preserveOldObservedGeneration, v1.37.
 func keepObservedGeneration(status, old *v1.PodStatus) {
 	setDefault(&status.ObservedGeneration, old.ObservedGeneration)
 	seen := map[v1.PodConditionType]int{} // conditions of that type so far: there may be several

@@ -7,7 +7,7 @@ const defaultTolerationSeconds = 300
 
 // AddDefaultTolerations lets a pod outlive a short loss of its node, unless it
 // says itself what to do then.
-// Upstream: plugin/pkg/admission/defaulttolerationseconds, v1.36.
+// Upstream: plugin/pkg/admission/defaulttolerationseconds, v1.37.
 func AddDefaultTolerations(spec *v1.PodSpec) {
 	for _, taint := range []string{v1.TaintNodeNotReady, v1.TaintNodeUnreachable} {
 		if toleratesEviction(spec.Tolerations, taint) {

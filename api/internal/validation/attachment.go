@@ -14,7 +14,7 @@ const (
 )
 
 // attachment validates a VolumeAttachment.
-// Upstream: storage/validation ValidateVolumeAttachment, v1.36.
+// Upstream: storage/validation ValidateVolumeAttachment, v1.37.
 func (p *problems) attachment(va *storagev1.VolumeAttachment) {
 	p.attachmentSource(&va.Spec.Source, specPath.Child("source"))
 	p.subdomain(va.Spec.NodeName, specPath.Child("nodeName"))

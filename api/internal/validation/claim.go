@@ -15,7 +15,7 @@ const claimImmutable = "spec is immutable after creation except resources.reques
 
 // claimSpec validates the spec of a claim or claim template. old is the stored
 // spec on an update, and nil otherwise.
-// Upstream: core/validation ValidatePersistentVolumeClaimSpec, v1.36.
+// Upstream: core/validation ValidatePersistentVolumeClaimSpec, v1.37.
 func (p *problems) claimSpec(spec *v1.PersistentVolumeClaimSpec, path *field.Path, old *v1.PersistentVolumeClaimSpec) {
 	if len(spec.AccessModes) == 0 {
 		p.required(path.Child("accessModes"), "at least 1 access mode is required")
@@ -84,7 +84,7 @@ func (p *problems) dataSource(group *string, kind, name string, anyGroup bool, p
 
 // claimUpdate lets a claim change what the control plane needs to change and
 // nothing else: quotas and limits were checked when it was created.
-// Upstream: core/validation ValidatePersistentVolumeClaimUpdate, v1.36.
+// Upstream: core/validation ValidatePersistentVolumeClaimUpdate, v1.37.
 func (p *problems) claimUpdate(claim, old *v1.PersistentVolumeClaim) {
 	p.claimSpec(&claim.Spec, specPath, &old.Spec)
 

@@ -22,7 +22,7 @@ var (
 )
 
 // storageClass validates a StorageClass.
-// Upstream: storage/validation ValidateStorageClass, v1.36.
+// Upstream: storage/validation ValidateStorageClass, v1.37.
 func (p *problems) storageClass(c *storagev1.StorageClass) {
 	p.provisioner(c.Provisioner, field.NewPath("provisioner"))
 	p.parameters(c.Parameters, field.NewPath("parameters"))
@@ -79,7 +79,7 @@ func (p *problems) parameters(params map[string]string, at *field.Path) {
 // under a key, and no term twice. A term without expressions counts as a repeated
 // one, even if it is the only one: upstream compares it with a list that begins
 // with empty terms.
-// Upstream: storage/validation validateAllowedTopologies, v1.36.
+// Upstream: storage/validation validateAllowedTopologies, v1.37.
 func (p *problems) topologies(terms []v1.TopologySelectorTerm, path *field.Path) {
 	seen := make([]map[string]map[string]bool, 0, len(terms)+1)
 	if len(terms) > 0 {
@@ -115,7 +115,7 @@ func (p *problems) topologies(terms []v1.TopologySelectorTerm, path *field.Path)
 }
 
 // attributesClass validates a VolumeAttributesClass.
-// Upstream: storage/validation ValidateVolumeAttributesClass, v1.36.
+// Upstream: storage/validation ValidateVolumeAttributesClass, v1.37.
 func (p *problems) attributesClass(c *storagev1.VolumeAttributesClass) {
 	p.provisioner(c.DriverName, field.NewPath("driverName"))
 	p.parameters(c.Parameters, field.NewPath("parameters"))

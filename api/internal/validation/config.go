@@ -41,7 +41,7 @@ func (p *problems) secret(s *v1.Secret) {
 }
 
 // secretType requires what the type of a secret promises.
-// Upstream: core/validation ValidateSecret, v1.36.
+// Upstream: core/validation ValidateSecret, v1.37.
 func (p *problems) secretType(s *v1.Secret) {
 	need := func(keys ...string) {
 		for _, key := range keys {

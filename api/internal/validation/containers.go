@@ -127,7 +127,7 @@ func oneOf[T ~string](p *problems, value T, known []T, at *field.Path, name stri
 const needsRestartPolicy = "must specify restartPolicy when restart rules are used"
 
 // containerRestart validates a container's own restart policy.
-// Upstream: core/validation validateContainerRestartPolicy, v1.36.
+// Upstream: core/validation validateContainerRestartPolicy, v1.37.
 func (p *podRules) containerRestart(c *v1.Container, at *field.Path) {
 	switch {
 	case c.RestartPolicy == nil && len(c.RestartPolicyRules) == 0:
@@ -160,7 +160,7 @@ func (p *podRules) containerRestart(c *v1.Container, at *field.Path) {
 }
 
 // resizePolicy validates what is to happen when a container's resources change.
-// Upstream: core/validation validateResizePolicy, v1.36.
+// Upstream: core/validation validateResizePolicy, v1.37.
 func (p *podRules) resizePolicy(policies []v1.ContainerResizePolicy, at *field.Path) {
 	resources := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
 	restarts := []v1.ResourceResizeRestartPolicy{v1.NotRequired, v1.RestartContainer}
@@ -208,7 +208,7 @@ func (p *problems) portNumber(port int64, at *field.Path) {
 }
 
 // hostPorts refuses two containers that want the same port of the node.
-// Upstream: core/validation AccumulateUniqueHostPorts, v1.36.
+// Upstream: core/validation AccumulateUniqueHostPorts, v1.37.
 func (p *problems) hostPorts(containers []v1.Container, path *field.Path) {
 	var taken []string
 	for i := range containers {

@@ -23,7 +23,7 @@ const (
 )
 
 // driverName validates the name of a CSI driver where it is referred to.
-// Upstream: core/validation ValidateCSIDriverName, v1.36.
+// Upstream: core/validation ValidateCSIDriverName, v1.37.
 func (p *problems) driverName(name string, at *field.Path) {
 	if isLabel(name) {
 		return
@@ -40,7 +40,7 @@ func (p *problems) driverName(name string, at *field.Path) {
 
 // csiDriver validates the spec of a CSIDriver. "attachedRequired" is upstream's
 // spelling.
-// Upstream: storage/validation validateCSIDriverSpec, v1.36.
+// Upstream: storage/validation validateCSIDriverSpec, v1.37.
 func (p *problems) csiDriver(spec *storagev1.CSIDriverSpec) {
 	p.set(spec.AttachRequired, "attachedRequired")
 	p.set(spec.PodInfoOnMount, "podInfoOnMount")
@@ -97,7 +97,7 @@ func (p *problems) csiDriverUpdate(d, old *storagev1.CSIDriver) {
 }
 
 // csiNode validates a CSINode.
-// Upstream: storage/validation ValidateCSINode, v1.36.
+// Upstream: storage/validation ValidateCSINode, v1.37.
 func (p *problems) csiNode(n *storagev1.CSINode) {
 	seen := map[string]bool{}
 	for i := range n.Spec.Drivers {
@@ -128,7 +128,7 @@ func (p *problems) csiNode(n *storagev1.CSINode) {
 
 // csiNodeUpdate keeps each driver's entry as registered, but for how many
 // volumes the node can hold; entries come and go.
-// Upstream: storage/validation ValidateCSINodeUpdate, v1.36.
+// Upstream: storage/validation ValidateCSINodeUpdate, v1.37.
 func (p *problems) csiNodeUpdate(n, old *storagev1.CSINode) {
 	p.csiNode(n)
 	for _, was := range old.Spec.Drivers {
@@ -147,7 +147,7 @@ func (p *problems) csiNodeUpdate(n, old *storagev1.CSINode) {
 
 // storageCapacity validates a CSIStorageCapacity. As upstream it does not look at
 // maximumVolumeSize.
-// Upstream: storage/validation ValidateCSIStorageCapacity, v1.36.
+// Upstream: storage/validation ValidateCSIStorageCapacity, v1.37.
 func (p *problems) storageCapacity(c *storagev1.CSIStorageCapacity) {
 	p.labelSelector(c.NodeTopology, field.NewPath("nodeTopology"))
 	p.subdomain(c.StorageClassName, field.NewPath("storageClassName"))

@@ -28,7 +28,7 @@ var (
 )
 
 // env validates a container's environment.
-// Upstream: core/validation ValidateEnv and ValidateEnvFrom, v1.36.
+// Upstream: core/validation ValidateEnv and ValidateEnvFrom, v1.37.
 func (p *podRules) env(c *v1.Container, at *field.Path) {
 	for i := range c.Env {
 		e, path := &c.Env[i], at.Child("env").Index(i)
@@ -114,7 +114,7 @@ func (p *problems) keyRef(name, key string, at *field.Path) {
 
 // fileRef validates a reference to a variable in a file of an emptyDir.
 // Upstream: core/validation validateFileKeySelector and, for the volume,
-// validateFileKeyRefVolumes, v1.36.
+// validateFileKeyRefVolumes, v1.37.
 func (p *podRules) fileRef(ref *v1.FileKeySelector, at *field.Path) {
 	if ref.Key == "" {
 		p.required(at.Child("key"), "")
@@ -140,7 +140,7 @@ func (p *podRules) fileRef(ref *v1.FileKeySelector, at *field.Path) {
 }
 
 // fieldRef validates a reference to one of the pod's own fields.
-// Upstream: core/validation validateObjectFieldSelector, v1.36.
+// Upstream: core/validation validateObjectFieldSelector, v1.37.
 func (p *problems) fieldRef(ref *v1.ObjectFieldSelector, known []string, at *field.Path) {
 	switch {
 	case ref.APIVersion == "":
@@ -170,7 +170,7 @@ func (p *problems) fieldRef(ref *v1.ObjectFieldSelector, known []string, at *fie
 }
 
 // splitSubscript takes metadata.labels['app'] apart.
-// Upstream: pkg/fieldpath SplitMaybeSubscriptedPath, v1.36.
+// Upstream: pkg/fieldpath SplitMaybeSubscriptedPath, v1.37.
 func splitSubscript(path string) (name, subscript string, ok bool) {
 	if !strings.HasSuffix(path, "']") {
 		return path, "", false
@@ -183,7 +183,7 @@ func splitSubscript(path string) (name, subscript string, ok bool) {
 }
 
 // resourceRef validates a reference to what a container asks for.
-// Upstream: core/validation validateContainerResourceFieldSelector, v1.36.
+// Upstream: core/validation validateContainerResourceFieldSelector, v1.37.
 func (p *problems) resourceRef(ref *v1.ResourceFieldSelector, volume bool, at *field.Path) {
 	hugePages := strings.HasPrefix(ref.Resource, "requests.hugepages-") || strings.HasPrefix(ref.Resource, "limits.hugepages-")
 	switch {
@@ -198,7 +198,7 @@ func (p *problems) resourceRef(ref *v1.ResourceFieldSelector, volume bool, at *f
 }
 
 // divisor validates the unit in which a resource is shown.
-// Upstream: core/validation validateContainerResourceDivisor, v1.36.
+// Upstream: core/validation validateContainerResourceDivisor, v1.37.
 func (p *problems) divisor(name string, divisor resource.Quantity, at *field.Path) {
 	if divisor.Sign() == 0 {
 		return

@@ -126,7 +126,7 @@ func (p *problems) finalizerNames(finalizers []string) {
 }
 
 // namespaceFinalizers validates who has to empty a namespace before it goes.
-// Upstream: core/validation ValidateNamespace, v1.36.
+// Upstream: core/validation ValidateNamespace, v1.37.
 func (p *problems) namespaceFinalizers(finalizers []v1.FinalizerName) {
 	for _, f := range finalizers {
 		p.namespaceFinalizer(f, specPath.Child("finalizers"))

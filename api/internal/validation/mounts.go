@@ -83,7 +83,7 @@ func (p *problems) mountMode(m *v1.VolumeMount, c *v1.Container, list *field.Pat
 
 // devices validates the block devices a container gets. Only claims can be
 // block devices.
-// Upstream: core/validation ValidateVolumeDevices, v1.36.
+// Upstream: core/validation ValidateVolumeDevices, v1.37.
 func (p *problems) devices(c *v1.Container, volumes []*v1.Volume, list *field.Path) {
 	for i, d := range c.VolumeDevices {
 		at, volume := list.Index(i), findVolume(volumes, d.Name)

@@ -12,7 +12,7 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// node validates a Node. Upstream: core/validation ValidateNode, v1.36.
+// node validates a Node. Upstream: core/validation ValidateNode, v1.37.
 func (p *problems) node(n *v1.Node) {
 	p.nodeAnnotations(n.Annotations)
 	p.taints(n.Spec.Taints, metadataPath.Child("taints"))
@@ -25,7 +25,7 @@ func (p *problems) node(n *v1.Node) {
 }
 
 // taints validates a node's taints, which upstream's messages put under
-// "metadata". Upstream: core/validation validateNodeTaints, v1.36.
+// "metadata". Upstream: core/validation validateNodeTaints, v1.37.
 func (p *problems) taints(taints []v1.Taint, path *field.Path) {
 	for i, taint := range taints {
 		at := path.Index(i)
@@ -47,7 +47,7 @@ func (p *problems) taints(taints []v1.Taint, path *field.Path) {
 }
 
 // nodeAnnotations validates the annotations in which older releases kept taints.
-// Upstream: core/validation ValidateNodeSpecificAnnotations, v1.36, without that of
+// Upstream: core/validation ValidateNodeSpecificAnnotations, v1.37, without that of
 // pods to avoid, which nothing reads any more.
 func (p *problems) nodeAnnotations(annotations map[string]string) {
 	const key = "scheduler.alpha.kubernetes.io/taints"
@@ -63,7 +63,7 @@ func (p *problems) nodeAnnotations(annotations map[string]string) {
 	p.taints(taints, at.Child(key))
 }
 
-// nodeResources validates what a node has. Upstream: ValidateNodeResources, v1.36.
+// nodeResources validates what a node has. Upstream: ValidateNodeResources, v1.37.
 func (p *problems) nodeResources(n *v1.Node) {
 	for _, name := range resourceNames(n.Status.Capacity) {
 		p.quantity(name, n.Status.Capacity[name], statusPath.Child("capacity", string(name)))
@@ -94,7 +94,7 @@ func (p *problems) podCIDRs(cidrs []string, at *field.Path) {
 var featureName = regexp.MustCompile(`^[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*$`)
 
 // declaredFeatures validates what a node says it can: a sorted list of names.
-// Upstream: core/validation validateNodeDeclaredFeatures, v1.36.
+// Upstream: core/validation validateNodeDeclaredFeatures, v1.37.
 func (p *problems) declaredFeatures(features []string, at *field.Path) {
 	for i, name := range features {
 		switch {

@@ -148,7 +148,7 @@ const (
 )
 
 // windowsOptions validates as whom a Windows container runs.
-// Upstream: core/validation validateWindowsSecurityContextOptions, v1.36.
+// Upstream: core/validation validateWindowsSecurityContextOptions, v1.37.
 func (p *problems) windowsOptions(o *v1.WindowsSecurityContextOptions, at *field.Path) {
 	if o == nil {
 		return

@@ -30,7 +30,7 @@ type podRules struct {
 	volumes []*v1.Volume
 }
 
-// newPod validates a new pod. Upstream: core/validation ValidatePodCreate, v1.36.
+// newPod validates a new pod. Upstream: core/validation ValidatePodCreate, v1.37.
 func (p *problems) newPod(pod *v1.Pod) {
 	p.pod(pod)
 	if len(pod.Spec.EphemeralContainers) > 0 {
@@ -54,7 +54,7 @@ func (p *problems) pod(pod *v1.Pod) {
 }
 
 // podAnnotations validates the annotations that mean something.
-// Upstream: core/validation ValidatePodSpecificAnnotations, v1.36, without the
+// Upstream: core/validation ValidatePodSpecificAnnotations, v1.37, without the
 // deprecated ones of seccomp and AppArmor.
 func (p *problems) podAnnotations(annotations map[string]string, spec *v1.PodSpec, at *field.Path) {
 	if value, mirror := annotations[v1.MirrorPodAnnotationKey]; mirror && spec.NodeName == "" {
@@ -68,7 +68,7 @@ func (p *problems) podAnnotations(annotations map[string]string, spec *v1.PodSpe
 const deletionCost = "controller.kubernetes.io/pod-deletion-cost"
 
 // isDeletionCost: a plus sign and leading zeros are not good.
-// Upstream: core/helper GetDeletionCostFromPodAnnotations, v1.36.
+// Upstream: core/helper GetDeletionCostFromPodAnnotations, v1.37.
 func isDeletionCost(cost string) bool {
 	if cost == "" || cost != "0" && cost[0] != '-' && (cost[0] < '1' || cost[0] > '9') {
 		return false
@@ -257,7 +257,7 @@ func (p *podRules) dnsConfig(at *field.Path) {
 }
 
 // template validates a template of pods: its metadata, as far as it goes on to the
-// pods, and their spec. Upstream: core/validation ValidatePodTemplateSpec, v1.36.
+// pods, and their spec. Upstream: core/validation ValidatePodTemplateSpec, v1.37.
 func (p *problems) template(t *v1.PodTemplateSpec, at *field.Path) {
 	p.labels(t.Labels, at.Child("labels"))
 	p.annotations(t.Annotations, at.Child("annotations"))

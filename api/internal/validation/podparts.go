@@ -12,7 +12,7 @@ import (
 
 // PodEphemeralContainersUpdate says what is wrong with pod as the successor of old, whose
 // ephemeral containers alone differ: containers may be added, but not changed or removed.
-// Upstream: core/validation ValidatePodEphemeralContainersUpdate, v1.36.
+// Upstream: core/validation ValidatePodEphemeralContainersUpdate, v1.37.
 func PodEphemeralContainersUpdate(pod, old *v1.Pod) field.ErrorList {
 	if _, mirror := old.Annotations[v1.MirrorPodAnnotationKey]; mirror {
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}
@@ -72,7 +72,7 @@ func PodResize(pod, old *v1.Pod, class v1.PodQOSClass) field.ErrorList {
 
 // resizeSupported reports whether the pod's node can resize: one that can has the resources of
 // running containers in their status.
-// Upstream: core/validation isPodResizeRequestSupported, v1.36.
+// Upstream: core/validation isPodResizeRequestSupported, v1.37.
 func resizeSupported(pod *v1.Pod) bool {
 	i := slices.IndexFunc(pod.Status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.State.Running != nil })
 	return i < 0 || pod.Status.ContainerStatuses[i].Resources != nil
@@ -109,7 +109,7 @@ func (p *problems) podLevelResize(is, was, munged *v1.PodSpec) {
 }
 
 // sameContainers refuses other containers, or another order, and reports whether there are none.
-// Upstream: core/validation validatePodResizeContainerOrdering, v1.36.
+// Upstream: core/validation validatePodResizeContainerOrdering, v1.37.
 func (p *problems) sameContainers(is, was *v1.PodSpec) bool {
 	before := len(p.list)
 	check := func(name string, is, was []v1.Container) {
@@ -166,7 +166,7 @@ func (p *problems) initContainerResize(c, was *v1.Container, at *field.Path) {
 	}
 }
 
-// Upstream: core/validation validateContainerResize, v1.36.
+// Upstream: core/validation validateContainerResize, v1.37.
 func (p *problems) containerResize(is, was *v1.ResourceRequirements, at *field.Path) {
 	if resourcesRemoved(is.Requests, was.Requests) {
 		p.forbidden(at.Child("requests"), "resource requests cannot be removed")
@@ -189,7 +189,7 @@ func resourcesRemoved(is, was v1.ResourceList) bool {
 }
 
 // mungeResources gives resources the CPU and the memory of others.
-// Upstream: core/validation dropCPUMemoryUpdates, v1.36.
+// Upstream: core/validation dropCPUMemoryUpdates, v1.37.
 func mungeResources(r, was *v1.ResourceRequirements) {
 	r.Requests, r.Limits = mungeList(r.Requests, was.Requests), mungeList(r.Limits, was.Limits)
 }

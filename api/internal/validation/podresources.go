@@ -12,7 +12,7 @@ import (
 // podResources validates what the containers of a pod have together: no less than
 // they ask for one by one, and no container has more than the pod.
 // Upstream: core/validation validatePodResources and
-// validatePodResourceConsistency, v1.36.
+// validatePodResourceConsistency, v1.37.
 func (p *podRules) podResources(at *field.Path) {
 	r := p.spec.Resources
 	if r == nil {
@@ -57,7 +57,7 @@ func (p *podRules) podResources(at *field.Path) {
 
 // resourceClaims validates the claims for devices. This server has no objects of
 // that kind, and no status of such claims.
-// Upstream: core/validation validatePodResourceClaims, v1.36.
+// Upstream: core/validation validatePodResourceClaims, v1.37.
 func (p *podRules) resourceClaims(at *field.Path) {
 	for i := range p.spec.ResourceClaims {
 		c, path := &p.spec.ResourceClaims[i], at.Child("resourceClaims").Index(i)
@@ -85,7 +85,7 @@ func (p *podRules) resourceClaims(at *field.Path) {
 }
 
 // resourceClaimNames validates which of the pod's claims a container uses.
-// Upstream: core/validation validateResourceClaimNames, v1.36.
+// Upstream: core/validation validateResourceClaimNames, v1.37.
 func (p *podRules) resourceClaimNames(claims []v1.ResourceClaim, at *field.Path) {
 	var seen []string
 	for i, c := range claims {
@@ -115,7 +115,7 @@ func (p *podRules) resourceClaimNames(claims []v1.ResourceClaim, at *field.Path)
 
 // ephemeralContainers validates containers that were added to a running pod: their
 // names, where they look, and that they have nothing that a pod depends on.
-// Upstream: core/validation validateEphemeralContainers, v1.36.
+// Upstream: core/validation validateEphemeralContainers, v1.37.
 func (p *podRules) ephemeralContainers(at *field.Path) {
 	for i := range p.spec.EphemeralContainers {
 		e, path := &p.spec.EphemeralContainers[i], at.Child("ephemeralContainers").Index(i)
@@ -152,7 +152,7 @@ func (p *podRules) ephemeralContainers(at *field.Path) {
 }
 
 // claimStatuses validates which objects were made for a pod's claims for devices.
-// Upstream: core/validation validatePodResourceClaimStatuses, v1.36.
+// Upstream: core/validation validatePodResourceClaimStatuses, v1.37.
 func (p *problems) claimStatuses(statuses []v1.PodResourceClaimStatus, claims []v1.PodResourceClaim, at *field.Path) {
 	for i, s := range statuses {
 		path := at.Index(i)
@@ -169,7 +169,7 @@ func (p *problems) claimStatuses(statuses []v1.PodResourceClaimStatus, claims []
 }
 
 // extendedClaim validates the claim that was made for a pod's extended resources.
-// Upstream: core/validation validatePodExtendedResourceClaimStatus, v1.36.
+// Upstream: core/validation validatePodExtendedResourceClaimStatus, v1.37.
 func (p *problems) extendedClaim(s *v1.PodExtendedResourceClaimStatus, spec *v1.PodSpec, status *field.Path) {
 	path := status.Child("requestMappings")
 	if len(s.RequestMappings) == 0 {

@@ -70,7 +70,7 @@ func (p *problems) podConditions(conditions []v1.PodCondition, at *field.Path) {
 
 // restarts refuses to bring back a container that was to stay terminated.
 // Upstream: core/validation ValidateContainerStateTransition and those of init and
-// ephemeral containers, v1.36.
+// ephemeral containers, v1.37.
 func (p *problems) restarts(is, was []v1.ContainerStatus, spec *v1.PodSpec, containers []v1.Container, at *field.Path) {
 	for i := range was {
 		if was[i].State.Terminated == nil {
@@ -85,7 +85,7 @@ func (p *problems) restarts(is, was []v1.ContainerStatus, spec *v1.PodSpec, cont
 
 // mayRestart reports whether a container that ended with that code is started
 // again. One that is not in the spec is not.
-// Upstream: pkg/api/v1/pod ContainerShouldRestart, v1.36.
+// Upstream: pkg/api/v1/pod ContainerShouldRestart, v1.37.
 func mayRestart(name string, code int32, spec *v1.PodSpec, containers []v1.Container) bool {
 	i := slices.IndexFunc(containers, func(c v1.Container) bool { return c.Name == name })
 	if i < 0 {
@@ -108,7 +108,7 @@ func mayRestart(name string, code int32, spec *v1.PodSpec, containers []v1.Conta
 }
 
 // restartsAll reports whether a rule of some container restarts them all.
-// Upstream: pkg/api/v1/pod AllContainersCouldRestart, v1.36.
+// Upstream: pkg/api/v1/pod AllContainersCouldRestart, v1.37.
 func restartsAll(spec *v1.PodSpec) bool {
 	for _, group := range containers.Groups(spec) {
 		for i := range group.Containers {
@@ -136,7 +136,7 @@ func (p *problems) podIPs(ips, old []v1.PodIP, at *field.Path) {
 }
 
 // hostIPs validates the addresses of a pod's node.
-// Upstream: core/validation validateHostIPs, v1.36.
+// Upstream: core/validation validateHostIPs, v1.37.
 func (p *problems) hostIPs(status *v1.PodStatus, old []v1.HostIP, at *field.Path) {
 	if len(status.HostIPs) == 0 {
 		return
@@ -193,7 +193,7 @@ func (p *problems) containerUsers(statuses []v1.ContainerStatus, windows bool, a
 }
 
 // mirrorAnnotation: the mark of a kubelet's own pod does not come, go or change.
-// Upstream: core/validation ValidatePodSpecificAnnotationUpdates, v1.36.
+// Upstream: core/validation ValidatePodSpecificAnnotationUpdates, v1.37.
 func (p *problems) mirrorAnnotation(annotations, old map[string]string) {
 	is, has := annotations[v1.MirrorPodAnnotationKey]
 	was, had := old[v1.MirrorPodAnnotationKey]

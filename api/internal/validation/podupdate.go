@@ -19,7 +19,7 @@ const podImmutable = "pod updates may not change fields other than `spec.contain
 
 // podUpdate lets a pod change its images, shorten its deadline, tolerate more
 // and lose scheduling gates. The rest of the spec must not change: the pod was scheduled with it.
-// Upstream: core/validation ValidatePodUpdate, v1.36.
+// Upstream: core/validation ValidatePodUpdate, v1.37.
 func (p *problems) podUpdate(pod, old *v1.Pod) {
 	if len(pod.Annotations)+len(old.Annotations) > 0 {
 		p.mirrorAnnotation(pod.Annotations, old.Annotations)
@@ -94,7 +94,7 @@ func (p *problems) gatesUpdate(gates, old []v1.PodSchedulingGate) {
 }
 
 // nodeSelectorUpdate lets the selector of a gated pod grow.
-// Upstream: core/validation validateNodeSelectorMutation, v1.36.
+// Upstream: core/validation validateNodeSelectorMutation, v1.37.
 func (p *problems) nodeSelectorUpdate(selector, old map[string]string) {
 	for key, value := range old {
 		if is, ok := selector[key]; !ok || is != value {
@@ -105,7 +105,7 @@ func (p *problems) nodeSelectorUpdate(selector, old map[string]string) {
 }
 
 // nodeAffinityUpdate lets each term of a gated pod's node affinity grow.
-// Upstream: core/validation validateNodeAffinityMutation, v1.36.
+// Upstream: core/validation validateNodeAffinityMutation, v1.37.
 func (p *problems) nodeAffinityUpdate(terms, old []v1.NodeSelectorTerm) {
 	if len(old) == 0 {
 		return

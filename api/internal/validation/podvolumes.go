@@ -8,7 +8,7 @@ import (
 
 // podVolumes validates the volumes of a pod and returns the valid ones, which
 // containers may mount.
-// Upstream: core/validation ValidateVolumes, v1.36.
+// Upstream: core/validation ValidateVolumes, v1.37.
 func (p *problems) podVolumes(volumes []v1.Volume, meta *metav1.ObjectMeta, at *field.Path) []*v1.Volume {
 	if len(volumes) == 0 {
 		return nil
@@ -226,7 +226,7 @@ func (p *problems) ephemeral(v *v1.Volume, meta *metav1.ObjectMeta, at *field.Pa
 }
 
 // templateMeta validates the metadata of a template of claims, which are labels
-// and annotations. Upstream: core/validation ValidateTemplateObjectMeta, v1.36.
+// and annotations. Upstream: core/validation ValidateTemplateObjectMeta, v1.37.
 func (p *problems) templateMeta(m *metav1.ObjectMeta, at *field.Path) {
 	p.annotations(m.Annotations, at.Child("annotations"))
 	p.labels(m.Labels, at.Child("labels"))

@@ -50,7 +50,7 @@ func isNativeResource(name string) bool {
 
 // isExtendedResource reports whether the name is that of a device or the like:
 // one with a prefix of its own that a quota can name, too.
-// Upstream: core/helper IsExtendedResourceName, v1.36.
+// Upstream: core/helper IsExtendedResourceName, v1.37.
 func isExtendedResource(name string) bool {
 	return !isNativeResource(name) && !strings.HasPrefix(name, v1.DefaultResourceRequestsPrefix) &&
 		isQualifiedName(v1.DefaultResourceRequestsPrefix+name)
@@ -68,7 +68,7 @@ var integers = []v1.ResourceName{
 }
 
 // quantity refuses negative quantities, and fractions of what comes in pieces.
-// Upstream: core/validation ValidateResourceQuantityValue, v1.36.
+// Upstream: core/validation ValidateResourceQuantityValue, v1.37.
 func (p *problems) quantity(name v1.ResourceName, q resource.Quantity, path *field.Path) {
 	p.nonNegative(q, path)
 	if (slices.Contains(integers, name) || isExtendedResource(string(name))) && q.MilliValue()%1000 != 0 {
@@ -78,7 +78,7 @@ func (p *problems) quantity(name v1.ResourceName, q resource.Quantity, path *fie
 
 // resources validates what a container or a pod asks for and is held to. known
 // says what is wrong with the name of a resource.
-// Upstream: core/validation validateResourceRequirements, v1.36.
+// Upstream: core/validation validateResourceRequirements, v1.37.
 func (p *problems) resources(r *v1.ResourceRequirements, known func(*problems, v1.ResourceName, *field.Path), at *field.Path, child string) {
 	if len(r.Limits) == 0 && len(r.Requests) == 0 {
 		return
@@ -129,7 +129,7 @@ func (p *problems) oneResource(name v1.ResourceName, q resource.Quantity, known 
 }
 
 // wholePages reports whether a size is a multiple of the page size in the
-// resource's name. Upstream: core/helper IsHugePageResourceValueDivisible, v1.36.
+// resource's name. Upstream: core/helper IsHugePageResourceValueDivisible, v1.37.
 func wholePages(name v1.ResourceName, q resource.Quantity) bool {
 	size, err := quantity.Parse(strings.TrimPrefix(string(name), v1.ResourceHugePagesPrefix))
 	if err != nil || size.Sign() <= 0 || size.MilliValue()%1000 != 0 || size.Value() == 0 {
@@ -146,7 +146,7 @@ var standardResources = append([]v1.ResourceName{
 }, integers...)
 
 // resourceName checks the name of a resource, and reports whether it is good.
-// Upstream: core/validation validateResourceName, v1.36.
+// Upstream: core/validation validateResourceName, v1.37.
 func (p *problems) resourceName(name v1.ResourceName, path *field.Path) bool {
 	before := len(p.list)
 	p.qualifiedName(string(name), path)
@@ -172,7 +172,7 @@ func containerResource(p *problems, name v1.ResourceName, path *field.Path) {
 }
 
 // podResource checks the name of a resource that containers of a pod may share.
-// Upstream: core/validation validatePodResourceName, v1.36.
+// Upstream: core/validation validatePodResourceName, v1.37.
 func podResource(p *problems, name v1.ResourceName, path *field.Path) {
 	if p.resourceName(name, path) && name != v1.ResourceCPU && name != v1.ResourceMemory && !isHugePages(name) {
 		p.add(field.NotSupported(path, name, []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}))

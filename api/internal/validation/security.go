@@ -133,7 +133,7 @@ func (p *podRules) sysctls(list []v1.Sysctl, at *field.Path) {
 }
 
 // seccomp validates which system calls are allowed.
-// Upstream: core/validation validateSeccompProfileField, v1.36.
+// Upstream: core/validation validateSeccompProfileField, v1.37.
 func (p *problems) seccomp(profile *v1.SeccompProfile, at *field.Path) {
 	if profile == nil {
 		return
@@ -155,7 +155,7 @@ func (p *problems) seccomp(profile *v1.SeccompProfile, at *field.Path) {
 }
 
 // appArmor validates which AppArmor profile holds.
-// Upstream: core/validation ValidateAppArmorProfileField, v1.36.
+// Upstream: core/validation ValidateAppArmorProfileField, v1.37.
 func (p *problems) appArmor(profile *v1.AppArmorProfile, at *field.Path) {
 	if profile == nil {
 		return

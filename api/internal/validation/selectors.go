@@ -14,7 +14,7 @@ import (
 )
 
 // nodeSelector validates a required node selector.
-// Upstream: core/validation ValidateNodeSelector, v1.36.
+// Upstream: core/validation ValidateNodeSelector, v1.37.
 func (p *problems) nodeSelector(s *v1.NodeSelector, at *field.Path) {
 	terms := at.Child("nodeSelectorTerms")
 	if len(s.NodeSelectorTerms) == 0 {
@@ -81,7 +81,7 @@ func (p *problems) nodeField(e *v1.NodeSelectorRequirement, at *field.Path) {
 }
 
 // affinity validates a pod's affinities.
-// Upstream: core/validation validateAffinity, v1.36.
+// Upstream: core/validation validateAffinity, v1.37.
 func (p *problems) affinity(a *v1.Affinity, at *field.Path) {
 	const required, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
 	if n := a.NodeAffinity; n != nil {
@@ -142,7 +142,7 @@ func (p *problems) podTerm(term *v1.PodAffinityTerm, at *field.Path) {
 // labelKeys validates the keys whose values a pod takes over from its own labels
 // into a selector. By now they are in the selector, too (see mergeLabelKeys): a key
 // that is given twice was named by the selector itself.
-// Upstream: core/validation ValidateMatchLabelKeysAndMismatchLabelKeys, v1.36.
+// Upstream: core/validation ValidateMatchLabelKeysAndMismatchLabelKeys, v1.37.
 func (p *problems) labelKeys(match, mismatch []string, selector *metav1.LabelSelector, at *field.Path) {
 	if len(match)+len(mismatch) == 0 {
 		return
@@ -181,7 +181,7 @@ var (
 )
 
 // spreadConstraints validates how pods are to be spread.
-// Upstream: core/validation validateTopologySpreadConstraints, v1.36.
+// Upstream: core/validation validateTopologySpreadConstraints, v1.37.
 func (p *problems) spreadConstraints(constraints []v1.TopologySpreadConstraint, at *field.Path) {
 	for i := range constraints {
 		c, path := &constraints[i], at.Child("topologySpreadConstraints").Index(i)

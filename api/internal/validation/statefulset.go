@@ -110,7 +110,7 @@ func (p *problems) statefulSetUpdate(s, old *appsv1.StatefulSet) {
 }
 
 // statefulSetStatus validates a status update.
-// Upstream: apps/validation ValidateStatefulSetStatusUpdate, v1.36.
+// Upstream: apps/validation ValidateStatefulSetStatusUpdate, v1.37.
 func (p *problems) statefulSetStatus(s, old *appsv1.StatefulSet) {
 	status := &s.Status
 	counts := []struct {

@@ -154,7 +154,7 @@ var iscsiNames = map[string]*regexp.Regexp{
 // iscsi validates the fields that the source in a pod and that of a volume share. unnamed is
 // the message for a name in none of the three formats.
 // Upstream: core/validation validateISCSIVolumeSource, validateISCSIPersistentVolumeSource,
-// v1.36.
+// v1.37.
 func (p *problems) iscsi(v *v1.ISCSIVolumeSource, secret bool, unnamed string, at *field.Path) {
 	p.need(at, "targetPortal", v.TargetPortal)
 	if v.IQN == "" {

@@ -22,7 +22,7 @@ var (
 
 // volume validates a PersistentVolume.
 // Upstream: core/validation ValidatePersistentVolume and volume/validation
-// ValidatePersistentVolume, v1.36.
+// ValidatePersistentVolume, v1.37.
 func (p *problems) volume(pv *v1.PersistentVolume) {
 	p.volumeSpec(&pv.Spec, pv.Name, specPath)
 	if _, ok := pv.Annotations[v1.MountOptionAnnotation]; ok && !mountOptionsSupported(&pv.Spec.PersistentVolumeSource) {
@@ -162,7 +162,7 @@ func mountOptionsSupported(s *v1.PersistentVolumeSource) bool {
 }
 
 // volumeUpdate keeps the source, the mode and a node affinity once set.
-// Upstream: core/validation ValidatePersistentVolumeUpdate, v1.36.
+// Upstream: core/validation ValidatePersistentVolumeUpdate, v1.37.
 func (p *problems) volumeUpdate(pv, old *v1.PersistentVolume) {
 	p.volume(pv)
 	if !sameVolumeSource(&pv.Spec.PersistentVolumeSource, &old.Spec.PersistentVolumeSource) {
@@ -210,7 +210,7 @@ var newLabels = map[string]string{
 }
 
 // sameNodeAffinity compares affinities; a label may be replaced by its successor.
-// Upstream: core/validation validatePvNodeAffinity, v1.36.
+// Upstream: core/validation validatePvNodeAffinity, v1.37.
 func sameNodeAffinity(a, old *v1.VolumeNodeAffinity) bool {
 	if apiequality.Semantic.DeepEqual(a, old) {
 		return true

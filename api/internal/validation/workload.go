@@ -20,7 +20,7 @@ var (
 )
 
 // deployment validates a Deployment.
-// Upstream: apps/validation ValidateDeploymentSpec, v1.36.
+// Upstream: apps/validation ValidateDeploymentSpec, v1.37.
 func (p *problems) deployment(d *appsv1.Deployment) {
 	p.count(d.Spec.Replicas, "replicas")
 	if p.podSelector(d.Spec.Selector, &d.Spec.Template, "deployment") {
@@ -52,7 +52,7 @@ func (p *problems) deployment(d *appsv1.Deployment) {
 }
 
 // daemonSet validates a DaemonSet.
-// Upstream: apps/validation ValidateDaemonSetSpec, v1.36.
+// Upstream: apps/validation ValidateDaemonSetSpec, v1.37.
 func (p *problems) daemonSet(d *appsv1.DaemonSet) {
 	if s := d.Spec.Selector; s != nil {
 		p.labelSelector(s, specPath.Child("selector"))
@@ -85,7 +85,7 @@ func (p *problems) daemonSet(d *appsv1.DaemonSet) {
 }
 
 // replicaSet validates a ReplicaSet.
-// Upstream: apps/validation ValidateReplicaSetSpec, v1.36.
+// Upstream: apps/validation ValidateReplicaSetSpec, v1.37.
 func (p *problems) replicaSet(r *appsv1.ReplicaSet) {
 	p.count(r.Spec.Replicas, "replicas")
 	p.notNegative(int64(r.Spec.MinReadySeconds), specPath, "minReadySeconds")
@@ -103,7 +103,7 @@ func (p *problems) count(n *int32, name string) {
 }
 
 // share validates a number or a percentage, which may have to be at most all.
-// Upstream: apps/validation ValidatePositiveIntOrPercent, v1.36.
+// Upstream: apps/validation ValidatePositiveIntOrPercent, v1.37.
 func (p *problems) share(v *intstr.IntOrString, most bool, at *field.Path) {
 	switch {
 	case v == nil:

@@ -35,7 +35,7 @@ type FileProjection struct {
 
 // AtomicWriter replaces all files of a directory at once.
 //
-// Upstream: pkg/volume/util/atomic_writer.go AtomicWriter, v1.36.
+// Upstream: pkg/volume/util/atomic_writer.go AtomicWriter, v1.37.
 type AtomicWriter struct {
 	// Node is the node's file system, Dir the volume's directory there.
 	Node *disk.Disk
@@ -215,7 +215,7 @@ func firstElements(payload map[string]FileProjection) []string {
 // validatePayload cleans the paths and refuses those that could lead out of the
 // directory or hide the writer's own names, and two for one file.
 //
-// Upstream: atomic_writer.go validatePayload and validatePath, v1.36.
+// Upstream: atomic_writer.go validatePayload and validatePath, v1.37.
 func validatePayload(payload map[string]FileProjection) (map[string]FileProjection, error) {
 	clean := make(map[string]FileProjection, len(payload))
 	for _, name := range slices.Sorted(maps.Keys(payload)) {

@@ -51,7 +51,7 @@ func downwardValue(item v1.DownwardAPIVolumeFile, host volume.VolumeHost, pod *v
 // ExtractFieldPathAsString returns a field of the pod's metadata: those that a volume
 // may have. Any other is an error.
 //
-// Upstream: pkg/fieldpath ExtractFieldPathAsString, v1.36.
+// Upstream: pkg/fieldpath ExtractFieldPathAsString, v1.37.
 func ExtractFieldPathAsString(pod *v1.Pod, field string) (string, error) {
 	if name, key, ok := subscript(field); ok {
 		switch name {
@@ -88,7 +88,7 @@ func subscript(field string) (name, key string, ok bool) {
 
 // formatMap returns a line for each key, in order.
 //
-// Upstream: pkg/fieldpath FormatMap, v1.36.
+// Upstream: pkg/fieldpath FormatMap, v1.37.
 func formatMap(m map[string]string) string {
 	lines := make([]string, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -101,7 +101,7 @@ func formatMap(m map[string]string) string {
 // rounded up. A limit that is not set is the node's.
 //
 // Upstream: pkg/api/v1/resource ExtractResourceValueByContainerNameAndNodeAllocatable,
-// v1.36.
+// v1.37.
 func resourceValue(pod *v1.Pod, ref *v1.ResourceFieldSelector, allocatable v1.ResourceList) (string, error) {
 	containers := slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers)
 	i := slices.IndexFunc(containers, func(c v1.Container) bool { return c.Name == ref.ContainerName })

@@ -188,7 +188,7 @@ func (v *apiVolume) TearDown(ctx context.Context) error { return v.TearDownAt(ct
 
 // TearDownAt removes the directory and what is in it, following no link.
 //
-// Upstream: pkg/volume/util/util.go UnmountViaEmptyDir, v1.36.
+// Upstream: pkg/volume/util/util.go UnmountViaEmptyDir, v1.37.
 func (v *apiVolume) TearDownAt(ctx context.Context, dir string) error {
 	wrapped, err := v.plugin.host.NewWrapperUnmounter(v.volName, v.plugin.wrappedVolumeSpec(), v.podUID)
 	if err != nil {
@@ -199,7 +199,7 @@ func (v *apiVolume) TearDownAt(ctx context.Context, dir string) error {
 
 // wrappedVolumeSpec returns the emptyDir whose directory the files are in.
 //
-// Upstream: configmap.go wrappedVolumeSpec and its like, v1.36.
+// Upstream: configmap.go wrappedVolumeSpec and its like, v1.37.
 func (plugin *apiPlugin) wrappedVolumeSpec() volume.Spec {
 	return volume.Spec{Volume: &v1.Volume{VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: plugin.medium}}}}
 }

@@ -111,7 +111,7 @@ func (ed *emptyDir) SetUp(ctx context.Context, args volume.MounterArgs) error {
 // SetUpAt makes the directory, unless it was set up already. What goes wrong with its
 // ownership, or with noting that it is ready, does not fail it.
 //
-// Upstream: empty_dir.go SetUpAt, v1.36.
+// Upstream: empty_dir.go SetUpAt, v1.37.
 func (ed *emptyDir) SetUpAt(_ context.Context, dir string, args volume.MounterArgs) error {
 	node := ed.plugin.host.GetFS()
 	if volume.IsReady(node, ed.getMetaDir()) {
@@ -166,7 +166,7 @@ func (ed *emptyDir) setupDir(dir string) error {
 
 // checkMedium refuses what is not known, and what cannot be had here.
 //
-// Upstream: empty_dir.go SetUpAt, v1.36.
+// Upstream: empty_dir.go SetUpAt, v1.37.
 func checkMedium(medium v1.StorageMedium) error {
 	switch {
 	case medium == v1.StorageMediumDefault, medium == v1.StorageMediumMemory:

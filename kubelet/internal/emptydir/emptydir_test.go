@@ -36,7 +36,7 @@ func TestAnEmptyDirOfAMediumThatItCannotGiveIsRefused(t *testing.T) {
 	require.EqualError(t, setUp(v1.EmptyDirVolumeSource{Medium: "Tape"}), `unknown storage medium "Tape"`)
 }
 
-// Upstream: empty_dir.go SetUpAt, v1.36, which passes no policy on.
+// Upstream: empty_dir.go SetUpAt, v1.37, which passes no policy on.
 func TestAnEmptyDirKnowsNoFSGroupChangePolicy(t *testing.T) {
 	h := volumetest.NewNode(t)
 	m, err := h.MounterOf(emptydir.NewPlugin(), volumetest.PodSpec("tmp", v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}), "a")

@@ -107,7 +107,7 @@ func (m *hostPathMounter) GetAttributes() volume.Attributes {
 
 // SetUp refuses a path with "..", and checks that the path has its type.
 //
-// Upstream: host_path.go SetUp, v1.36.
+// Upstream: host_path.go SetUp, v1.37.
 func (m *hostPathMounter) SetUp(context.Context, volume.MounterArgs) error {
 	if err := volume.ValidatePathNoBacksteps(m.path); err != nil {
 		return fmt.Errorf("invalid HostPath `%s`: %w", m.path, err)

@@ -64,7 +64,7 @@ func TestARelativeHostPathIsOneOfTheNodesRoot(t *testing.T) {
 	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 }
 
-// Upstream: host_path.go makeDir and makeFile, v1.36.
+// Upstream: host_path.go makeDir and makeFile, v1.37.
 func TestWhatAHostPathMakesHasTheModeOfUpstreams(t *testing.T) {
 	h := volumetest.NewNode(t)
 	model := t.TempDir() // made under the same umask

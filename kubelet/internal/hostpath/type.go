@@ -85,7 +85,7 @@ func typeOf(mode fs.FileMode) v1.HostPathType {
 // makeDir makes a directory. It is content with anything that is in its place, such as a
 // link that leads nowhere: the container runtime will not be.
 //
-// Upstream: host_path.go makeDir, v1.36.
+// Upstream: host_path.go makeDir, v1.37.
 func makeDir(node *disk.Disk, name string) error {
 	if err := node.MkdirAll(name, 0o755); !errors.Is(err, fs.ErrExist) {
 		return err
@@ -95,7 +95,7 @@ func makeDir(node *disk.Disk, name string) error {
 
 // makeFile makes an empty file. What is wrong is told as upstream does, which opens it.
 //
-// Upstream: pkg/volume/util/hostutil MakeFile, v1.36.
+// Upstream: pkg/volume/util/hostutil MakeFile, v1.37.
 func makeFile(node *disk.Disk, name string) error {
 	err := node.WriteFile(name, nil, 0o644)
 	var pathErr *fs.PathError

@@ -31,7 +31,7 @@ const (
 	// SubPathsDir is the directory, in a pod's, in which the parts of volumes are mounted that
 	// the pod's containers have: <volume>/<container>/<index of the volumeMount>.
 	//
-	// Upstream: subpath_linux.go containerSubPathDirectoryName, v1.36.
+	// Upstream: subpath_linux.go containerSubPathDirectoryName, v1.37.
 	SubPathsDir = "volume-subpaths"
 )
 

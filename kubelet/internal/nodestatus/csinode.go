@@ -21,13 +21,13 @@ type CSIDriver = volume.CSINodeDriver
 
 // migratedPlugins are the in-tree volume plugins whose volumes CSI drivers handle.
 //
-// Upstream: pkg/volume/csi/csi_plugin.go Init, v1.36.
+// Upstream: pkg/volume/csi/csi_plugin.go Init, v1.37.
 const migratedPlugins = "kubernetes.io/aws-ebs,kubernetes.io/azure-disk,kubernetes.io/azure-file,kubernetes.io/cinder," +
 	"kubernetes.io/gce-pd,kubernetes.io/portworx-volume,kubernetes.io/vsphere-volume"
 
 // nodeIDAnnotation holds the drivers' names for the node, as JSON.
 //
-// Upstream: nodeinfomanager.go annotationKeyNodeID, v1.36.
+// Upstream: nodeinfomanager.go annotationKeyNodeID, v1.37.
 const nodeIDAnnotation = "csi.volume.kubernetes.io/nodeid"
 
 // checkCSIDrivers refuses drivers of a configuration that lack a name.
@@ -46,7 +46,7 @@ func checkCSIDrivers(node string, drivers []CSIDriver) error {
 // ensureCSINode creates the node's CSINode object, or brings its annotation up to date.
 // One that belongs to an earlier node of the same name is replaced.
 //
-// Upstream: nodeinfomanager.go tryInitializeCSINodeWithAnnotation, v1.36.
+// Upstream: nodeinfomanager.go tryInitializeCSINodeWithAnnotation, v1.37.
 func (m *nodeInfoManager) ensureCSINode(ctx context.Context, node types.UID) error {
 	csiNodes := m.env.Client().StorageV1().CSINodes()
 	found, err := csiNodes.Get(ctx, m.node, metav1.GetOptions{})
@@ -72,7 +72,7 @@ func (m *nodeInfoManager) ensureCSINode(ctx context.Context, node types.UID) err
 
 // newCSINode returns a CSINode object without drivers.
 //
-// Upstream: nodeinfomanager.go CreateCSINode, v1.36.
+// Upstream: nodeinfomanager.go CreateCSINode, v1.37.
 func (m *nodeInfoManager) newCSINode(node types.UID) *storagev1.CSINode {
 	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{
 		Name: m.node, Annotations: map[string]string{v1.MigratedPluginsAnnotationKey: migratedPlugins},
@@ -88,7 +88,7 @@ func ownedByNode(csiNode *storagev1.CSINode, node types.UID) bool {
 
 // registerCSIDrivers adds drivers to the Node and the CSINode.
 //
-// Upstream: nodeinfomanager.go InstallCSIDriver, v1.36.
+// Upstream: nodeinfomanager.go InstallCSIDriver, v1.37.
 func (m *nodeInfoManager) registerCSIDrivers(ctx context.Context, drivers []CSIDriver) error {
 	for _, d := range drivers {
 		err := m.installInNode(ctx, d)
@@ -104,7 +104,7 @@ func (m *nodeInfoManager) registerCSIDrivers(ctx context.Context, drivers []CSID
 
 // driverIDs returns the drivers' names for the node, from its annotation.
 //
-// Upstream: nodeinfomanager.go buildNodeIDMapFromAnnotation, v1.36.
+// Upstream: nodeinfomanager.go buildNodeIDMapFromAnnotation, v1.37.
 func driverIDs(node *v1.Node) (map[string]string, error) {
 	ids := map[string]string{}
 	if text := node.Annotations[nodeIDAnnotation]; text != "" {
@@ -130,7 +130,7 @@ func setDriverIDs(node *v1.Node, ids map[string]string) error {
 // installInNode adds the driver's name for the node to the annotation, and its topology to the
 // labels.
 //
-// Upstream: nodeinfomanager.go updateNodeIDInNode and updateTopologyLabels, v1.36.
+// Upstream: nodeinfomanager.go updateNodeIDInNode and updateTopologyLabels, v1.37.
 func (m *nodeInfoManager) installInNode(ctx context.Context, d CSIDriver) error {
 	old, err := m.env.Client().CoreV1().Nodes().Get(ctx, m.node, metav1.GetOptions{})
 	if err != nil {
@@ -157,7 +157,7 @@ func (m *nodeInfoManager) installInNode(ctx context.Context, d CSIDriver) error 
 
 // installInCSINode adds the driver to the CSINode, at the end if it is new or has changed.
 //
-// Upstream: nodeinfomanager.go installDriverToCSINode, v1.36.
+// Upstream: nodeinfomanager.go installDriverToCSINode, v1.37.
 func (m *nodeInfoManager) installInCSINode(ctx context.Context, d CSIDriver) error {
 	csiNodes := m.env.Client().StorageV1().CSINodes()
 	old, err := csiNodes.Get(ctx, m.node, metav1.GetOptions{})

@@ -24,7 +24,7 @@ const (
 
 // maxUpdateRetries is the number of attempts to write the lease in one round.
 //
-// Upstream: component-helpers apimachinery/lease maxUpdateRetries, v0.36.
+// Upstream: component-helpers apimachinery/lease maxUpdateRetries, v1.37.
 const maxUpdateRetries = 5
 
 // nodeLease renews the node's lease.
@@ -67,7 +67,7 @@ func (l *nodeLease) sync(ctx context.Context) (recovered bool) {
 // ensureLease reads the lease, or creates it. It returns nil if neither can be done now, for
 // example because the node does not exist.
 //
-// Upstream: component-helpers apimachinery/lease controller.go ensureLease, v0.36.
+// Upstream: component-helpers apimachinery/lease controller.go ensureLease, v1.37.
 func (l *nodeLease) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, created bool) {
 	lease, err := l.leases().Get(ctx, l.node, metav1.GetOptions{})
 	switch {
@@ -87,7 +87,7 @@ func (l *nodeLease) ensureLease(ctx context.Context) (lease *coordinationv1.Leas
 
 // retryUpdateLease renews the lease that was read, and reports whether it could.
 //
-// Upstream: component-helpers apimachinery/lease controller.go retryUpdateLease, v0.36.
+// Upstream: component-helpers apimachinery/lease controller.go retryUpdateLease, v1.37.
 func (l *nodeLease) retryUpdateLease(ctx context.Context, base *coordinationv1.Lease) bool {
 	for range maxUpdateRetries {
 		lease, err := l.newLease(ctx, base)
@@ -110,7 +110,7 @@ func (l *nodeLease) retryUpdateLease(ctx context.Context, base *coordinationv1.L
 // newLease returns the lease as it is to be written. Its owner is the node.
 //
 // Upstream: component-helpers apimachinery/lease controller.go newLease, and
-// pkg/kubelet/util SetNodeOwnerFunc, v1.36.
+// pkg/kubelet/util SetNodeOwnerFunc, v1.37.
 func (l *nodeLease) newLease(ctx context.Context, base *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	seconds, holder := int32(nodeLeaseDurationSeconds), l.node
 	lease := &coordinationv1.Lease{

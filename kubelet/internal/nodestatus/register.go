@@ -18,12 +18,12 @@ import (
 // controllerManagedAttach is the annotation of nodes whose volumes the attach/detach controller
 // attaches.
 //
-// Upstream: pkg/volume/util ControllerManagedAttachAnnotation, v1.36.
+// Upstream: pkg/volume/util ControllerManagedAttachAnnotation, v1.37.
 const controllerManagedAttach = "volumes.kubernetes.io/controller-managed-attach-detach"
 
 // Labels of the operating system and the processor under their old names.
 //
-// Upstream: k8s.io/kubelet/pkg/apis LabelOS and LabelArch, v0.36.
+// Upstream: k8s.io/kubelet/pkg/apis LabelOS and LabelArch, v1.37.
 const (
 	labelOSBeta   = "beta.kubernetes.io/os"
 	labelArchBeta = "beta.kubernetes.io/arch"
@@ -31,7 +31,7 @@ const (
 
 // defaultLabels returns the labels whose values the kubelet determines.
 //
-// Upstream: kubelet_node_status.go updateDefaultLabels, v1.36.
+// Upstream: kubelet_node_status.go updateDefaultLabels, v1.37.
 func defaultLabels() []string {
 	return []string{
 		v1.LabelHostname, v1.LabelTopologyZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion,
@@ -61,7 +61,7 @@ func (n *Node) Register(ctx context.Context) error {
 // registerNode creates the Node object, which is not ready yet. If it exists, registerNode brings
 // its labels and annotations up to date.
 //
-// Upstream: kubelet_node_status.go tryRegisterWithAPIServer, v1.36.
+// Upstream: kubelet_node_status.go tryRegisterWithAPIServer, v1.37.
 func (n *Node) registerNode(ctx context.Context) (*v1.Node, error) {
 	nodes := n.env.Client().CoreV1().Nodes()
 	initial := n.template.DeepCopy()

@@ -18,7 +18,7 @@ import (
 // Number of attempts of a write about a driver, and the waits between them, without upstream's
 // random part.
 //
-// Upstream: nodeinfomanager.go updateBackoff, v1.36.
+// Upstream: nodeinfomanager.go updateBackoff, v1.37.
 const (
 	updateSteps    = 4
 	updateDuration = 10 * time.Millisecond
@@ -27,7 +27,7 @@ const (
 
 // nodeInfoManager writes the node's CSI drivers into the Node and the CSINode.
 //
-// Upstream: nodeinfomanager.go nodeInfoManager, v1.36.
+// Upstream: nodeinfomanager.go nodeInfoManager, v1.37.
 type nodeInfoManager struct {
 	env  control.Env
 	node string
@@ -35,7 +35,7 @@ type nodeInfoManager struct {
 
 // InstallCSIDriver implements volume.NodeInfoManager.
 //
-// Upstream: nodeinfomanager.go InstallCSIDriver, v1.36.
+// Upstream: nodeinfomanager.go InstallCSIDriver, v1.37.
 func (m *nodeInfoManager) InstallCSIDriver(ctx context.Context, d volume.CSINodeDriver) error {
 	if d.NodeID == "" {
 		return errors.New("error adding CSI driver node info: driverNodeID must not be empty")
@@ -51,7 +51,7 @@ func (m *nodeInfoManager) InstallCSIDriver(ctx context.Context, d volume.CSINode
 
 // UpdateCSIDriver implements volume.NodeInfoManager.
 //
-// Upstream: nodeinfomanager.go UpdateCSIDriver, v1.36.
+// Upstream: nodeinfomanager.go UpdateCSIDriver, v1.37.
 func (m *nodeInfoManager) UpdateCSIDriver(ctx context.Context, d volume.CSINodeDriver) error {
 	if err := m.retry(ctx, "CSINode", func() error { return m.installInCSINode(ctx, d) }); err != nil {
 		return fmt.Errorf("error updating CSINode object with CSI driver node info: %w", err)
@@ -61,7 +61,7 @@ func (m *nodeInfoManager) UpdateCSIDriver(ctx context.Context, d volume.CSINodeD
 
 // UninstallCSIDriver implements volume.NodeInfoManager.
 //
-// Upstream: nodeinfomanager.go UninstallCSIDriver, v1.36.
+// Upstream: nodeinfomanager.go UninstallCSIDriver, v1.37.
 func (m *nodeInfoManager) UninstallCSIDriver(ctx context.Context, name string) error {
 	if err := m.retry(ctx, "CSINode", func() error { return m.uninstallFromCSINode(ctx, name) }); err != nil {
 		return fmt.Errorf("error uninstalling CSI driver from CSINode object %w", err)
@@ -74,7 +74,7 @@ func (m *nodeInfoManager) UninstallCSIDriver(ctx context.Context, name string) e
 
 // retry tries a write a few times, since others write the same objects.
 //
-// Upstream: nodeinfomanager.go updateNode and updateCSINode, v1.36.
+// Upstream: nodeinfomanager.go updateNode and updateCSINode, v1.37.
 func (m *nodeInfoManager) retry(ctx context.Context, what string, write func() error) error {
 	var errs []error
 	wait := updateDuration
@@ -97,7 +97,7 @@ func (m *nodeInfoManager) retry(ctx context.Context, what string, write func() e
 
 // uninstallFromCSINode removes a driver from the CSINode.
 //
-// Upstream: nodeinfomanager.go tryUninstallDriverFromCSINode, v1.36.
+// Upstream: nodeinfomanager.go tryUninstallDriverFromCSINode, v1.37.
 func (m *nodeInfoManager) uninstallFromCSINode(ctx context.Context, name string) error {
 	csiNodes := m.env.Client().StorageV1().CSINodes()
 	old, err := csiNodes.Get(ctx, m.node, metav1.GetOptions{})
@@ -118,7 +118,7 @@ func (m *nodeInfoManager) uninstallFromCSINode(ctx context.Context, name string)
 
 // removeFromNode removes a driver's name for the node. Its topology labels stay.
 //
-// Upstream: nodeinfomanager.go removeNodeIDFromNode, v1.36.
+// Upstream: nodeinfomanager.go removeNodeIDFromNode, v1.37.
 func (m *nodeInfoManager) removeFromNode(ctx context.Context, name string) error {
 	old, err := m.env.Client().CoreV1().Nodes().Get(ctx, m.node, metav1.GetOptions{})
 	if err != nil {

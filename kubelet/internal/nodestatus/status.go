@@ -46,7 +46,7 @@ func (n *Node) reportNodeStatus(ctx context.Context, _ string) error {
 // reportAnyway writes the node's status even if it has not changed. If that fails, there
 // is another round.
 //
-// Upstream: kubelet_node_status.go tryUpdateNodeStatus, v1.36.
+// Upstream: kubelet_node_status.go tryUpdateNodeStatus, v1.37.
 func (n *Node) reportAnyway(ctx context.Context) {
 	if !n.registered {
 		return
@@ -73,7 +73,7 @@ func heartbeatPatch(now metav1.Time) []byte {
 // syncNodeStatus writes the node's status if it has changed. From then on the volumes that it
 // reports as in use may be mounted, if they are attached.
 //
-// Upstream: kubelet_node_status.go tryUpdateNodeStatus, v1.36.
+// Upstream: kubelet_node_status.go tryUpdateNodeStatus, v1.37.
 func (n *Node) syncNodeStatus(ctx context.Context) error {
 	old, err := n.env.Client().CoreV1().Nodes().Get(ctx, n.name(), metav1.GetOptions{})
 	if err != nil {
@@ -106,7 +106,7 @@ func beat(node *v1.Node, now metav1.Time) {
 
 // setNodeStatus sets the status of a node. A condition that has not changed keeps its times.
 //
-// Upstream: kubelet_node_status.go setNodeStatus and nodestatus/setters.go, v1.36.
+// Upstream: kubelet_node_status.go setNodeStatus and nodestatus/setters.go, v1.37.
 func (n *Node) setNodeStatus(node *v1.Node) {
 	template := n.template.Status.DeepCopy()
 	s := &node.Status

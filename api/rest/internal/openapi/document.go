@@ -81,7 +81,7 @@ func (s *Schemas) resource(r Resource) {
 }
 
 // withMeta returns the properties of a custom resource, with those that all objects have.
-// Upstream: apiextensions-apiserver controller/openapi/builder buildKubeNative, v1.36.
+// Upstream: apiextensions-apiserver controller/openapi/builder buildKubeNative, v1.37.
 func (s *Schemas) withMeta(custom Object) Object {
 	all := Object{}
 	if properties, ok := custom["properties"].(Object); ok {

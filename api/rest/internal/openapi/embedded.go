@@ -18,7 +18,7 @@ const (
 
 // withEmbedded returns a schema of a custom resource in which each embedded object has the fields that
 // all objects have. The schema itself stays as it is.
-// Upstream: apiextensions-apiserver controller/openapi/builder addEmbeddedProperties, v1.36.
+// Upstream: apiextensions-apiserver controller/openapi/builder addEmbeddedProperties, v1.37.
 func (s *Schemas) withEmbedded(in Object) Object {
 	out := maps.Clone(in)
 	if properties, ok := out["properties"].(Object); ok {

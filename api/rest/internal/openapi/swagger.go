@@ -20,7 +20,7 @@ const preserveUnknown = "x-kubernetes-preserve-unknown-fields"
 
 // swaggerSchema returns a schema of a custom resource without what OpenAPI v2 does not have, and
 // without what kubectl misreads there. The schema itself stays as it is.
-// Upstream: apiextensions-apiserver controller/openapi/v2 ToStructuralOpenAPIV2, v1.36.
+// Upstream: apiextensions-apiserver controller/openapi/v2 ToStructuralOpenAPIV2, v1.37.
 func swaggerSchema(in Object) Object {
 	out := maps.Clone(in)
 	if out == nil {
