@@ -164,7 +164,7 @@ func (c *Cluster) podOnNode(name string) (*v1.Pod, string, error) {
 
 // defaultContainer is the annotation that names a pod's default container.
 //
-// Upstream: k8s.io/kubectl/pkg/util/podutils DefaultContainerAnnotationName, v0.36.
+// Upstream: k8s.io/kubectl/pkg/cmd/util/podcmd DefaultContainerAnnotationName, v1.37.
 const defaultContainer = "kubectl.kubernetes.io/default-container"
 
 // containerOf returns the name of the container, which must exist, or of the default one if name

@@ -17,7 +17,7 @@ const defaultAccount = "default"
 // cluster the service account controller does that a moment later; here it is part of the
 // write, and of its version, so that what comes next finds the account. No client makes it, and
 // so it is not reported to OnWrite.
-// Upstream: pkg/controller/serviceaccount serviceaccounts_controller.go, v1.36.
+// Upstream: pkg/controller/serviceaccount serviceaccounts_controller.go, v1.37.
 func (s *Server) MakeDefaultAccounts() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

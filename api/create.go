@@ -105,7 +105,7 @@ func hasSourceAcross(obj object) bool {
 
 // versionOnCreate refuses a new object with a resourceVersion. One that is no number is
 // ignored.
-// Upstream: apiserver storage/etcd3 store.Create, v1.36: an error without a code of
+// Upstream: apiserver storage/etcd3 store.Create, v1.37: an error without a code of
 // its own, which therefore is an internal one.
 func versionOnCreate(obj object) error {
 	version, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
@@ -116,7 +116,7 @@ func versionOnCreate(obj object) error {
 }
 
 // fillSystemFields discards the fields of a new object that a client may not set, and sets
-// those that the server sets. Upstream: rest.BeforeCreate, v1.36.
+// those that the server sets. Upstream: rest.BeforeCreate, v1.37.
 func (s *Server) fillSystemFields(r *request, st *store, obj object, now metav1.Time) {
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		obj.SetName(s.generateName(st, r.namespace, obj.GetGenerateName()))
@@ -278,7 +278,7 @@ func (r *request) warnOf(rule func(obj, old runtime.Object) []string, obj, old o
 }
 
 // distinct returns the owners without duplicates, and the UIDs of these.
-// Upstream: apiserver endpoints/handlers dedupOwnerReferences, v1.36.
+// Upstream: apiserver endpoints/handlers dedupOwnerReferences, v1.37.
 func distinct(owners []metav1.OwnerReference) (distinct []metav1.OwnerReference, repeated []string) {
 	seen := make(map[metav1.OwnerReference]bool, len(owners))
 	var kept []metav1.OwnerReference

@@ -8,7 +8,7 @@ import (
 
 // builtinKinds returns the kinds of Kubernetes, in the order in which a real server tells of
 // their groups. What has moved from one group to another comes last in the old one.
-// Upstream: controlplane/apiserver/aggregator.go apiVersionPriorities, v1.36.
+// Upstream: controlplane/apiserver/aggregator.go DefaultGenericAPIServicePriorities, v1.37.
 func builtinKinds() []Kind {
 	return slices.Concat(
 		coreKinds(), appsKinds(), workloadKinds(), networkKinds(), storageKinds(), policyKinds(), otherKinds(), eventKinds(),

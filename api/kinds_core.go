@@ -70,7 +70,7 @@ func coreKinds() []Kind {
 }
 
 // selectable holds the fields that objects can be selected by.
-// Upstream: AddFieldLabelConversionsFor* in pkg/apis/*/v1/conversion.go, v1.36.
+// Upstream: AddFieldLabelConversionsFor* in pkg/apis/*/v1/conversion.go, v1.37.
 type selectable = map[string]func(runtime.Object) string
 
 // of reads a field of objects of one type.

@@ -32,7 +32,7 @@ func (s *Server) addNamespace(name string) {
 }
 
 // admitNamespace refuses new objects in a namespace that does not exist or is being deleted.
-// Upstream: admission plugin NamespaceLifecycle, v1.36.
+// Upstream: admission/plugin/namespace/lifecycle Lifecycle.Admit, v1.37.
 func (s *Server) admitNamespace(r *request) error {
 	if !r.kind.namespaced {
 		return nil

@@ -52,7 +52,7 @@ func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.
 // change stores the object that make returns for the stored one, which is nil if there is none.
 // make runs without the lock, so that no other request waits while a large patch is read. If
 // the object was written meanwhile, make runs again.
-// Upstream: apiserver storage/etcd3 store.GuaranteedUpdate, v1.36.
+// Upstream: apiserver storage/etcd3 store.GuaranteedUpdate, v1.37.
 func (s *Server) change(r *request, make func(old object) (object, error)) (runtime.Object, error) {
 	for {
 		old := s.stored(r)
@@ -156,7 +156,7 @@ type jsonPatchOp struct {
 }
 
 // jsonPatch applies a JSON patch, with the errors of upstream's handler.
-// Upstream: apiserver endpoints/handlers jsonPatcher.applyJSPatch, v1.36.
+// Upstream: apiserver endpoints/handlers jsonPatcher.applyJSPatch, v1.37.
 func jsonPatch(before, data []byte) ([]byte, []error, error) {
 	if !json.Valid(data) {
 		return nil, nil, errNoJSON

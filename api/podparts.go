@@ -34,7 +34,12 @@ func ephemeralContainers() subresource {
 // resize changes what the containers of a pod ask for and are limited to. Nodes here do not
 // report that they can resize, so that a pod whose containers run is refused, as by upstream.
 func resize() subresource {
-	return podPart(dropNonResizeUpdates, func(pod, old *v1.Pod) field.ErrorList {
+	prepare := func(pod, old *v1.Pod) {
+		dropNonResizeUpdates(pod, old)
+		strategy.KeepPodResources(&pod.Spec, &old.Spec)
+		strategy.DefaultPodResources(pod)
+	}
+	return podPart(prepare, func(pod, old *v1.Pod) field.ErrorList {
 		return validation.PodResize(pod, old, strategy.PodQOS(&pod.Spec))
 	})
 }
@@ -49,7 +54,7 @@ func dropNonEphemeralContainerUpdates(pod, old *v1.Pod) {
 
 // dropNonResizeUpdates keeps all but the resources of the pod and of its containers. What adds
 // or moves containers is left for validation to refuse.
-// Upstream: pkg/registry/core/pod dropNonResizeUpdates, v1.36.
+// Upstream: pkg/registry/core/pod dropNonResizeUpdates, v1.37.
 func dropNonResizeUpdates(pod, old *v1.Pod) {
 	is := pod.Spec
 	if len(is.Containers) != len(old.Spec.Containers) || len(is.InitContainers) != len(old.Spec.InitContainers) {

@@ -99,8 +99,8 @@ func (s *Server) assign(old *v1.Pod, b *v1.Binding) *v1.Pod {
 	return pod
 }
 
-// topologyOf returns the labels that pods inherit from their node. Upstream: admission plugin
-// PodTopologyLabels, v1.36.
+// topologyOf returns the labels that pods inherit from their node.
+// Upstream: plugin/pkg/admission/podtopologylabels, v1.37.
 func topologyOf(node *v1.Node) map[string]string {
 	labels := map[string]string{}
 	for _, name := range []string{v1.LabelTopologyZone, v1.LabelTopologyRegion} {

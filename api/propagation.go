@@ -30,7 +30,7 @@ var defaultPropagation = map[schema.GroupVersionResource]metav1.DeletionPropagat
 
 // propagationOf returns how to treat the dependents of the object. The options decide;
 // then a finalizer that the object already has; then the default of its kind.
-// Upstream: registry/generic/registry shouldOrphanDependents, shouldDeleteDependents, v1.36.
+// Upstream: registry/generic/registry shouldOrphanDependents, shouldDeleteDependentsInForeground, v1.37.
 func propagationOf(k *kind, finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
 	policy, own := defaultPropagation[k.gvr]
 	switch {
@@ -60,7 +60,7 @@ func propagationOf(k *kind, finalizers []string, opts metav1.DeleteOptions) meta
 
 // withPropagation returns the finalizers of an object that is deleted with this policy. They
 // stay as they are if the right ones are there already.
-// Upstream: registry/generic/registry deletionFinalizersForGarbageCollection, v1.36.
+// Upstream: registry/generic/registry deletionFinalizersForGarbageCollection, v1.37.
 func withPropagation(finalizers []string, policy metav1.DeletionPropagation) []string {
 	orphan, foreground := policy == metav1.DeletePropagationOrphan, policy == metav1.DeletePropagationForeground
 	if slices.Contains(finalizers, metav1.FinalizerOrphanDependents) == orphan &&

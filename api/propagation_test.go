@@ -75,8 +75,8 @@ func (d deletable) finalizersOf(t *testing.T, c *fake.Clientset) []string {
 	return append([]string{}, got.(metav1.Object).GetFinalizers()...)
 }
 
-// Upstream: registry/generic/registry shouldOrphanDependents and shouldDeleteDependents;
-// registry/core/namespace/storage for the namespace, v1.36.
+// Upstream: registry/generic/registry shouldOrphanDependents and shouldDeleteDependentsInForeground;
+// registry/core/namespace/storage for the namespace, v1.37.
 func TestHowAnObjectIsDeletedBecomesAFinalizerOfIt(t *testing.T) {
 	for _, tc := range []struct {
 		name, kind string

@@ -245,7 +245,7 @@ func TestANegativeMaximumVolumeSizeIsAccepted(t *testing.T) {
 	requireAnswer(t, err, 422, `CSIStorageCapacity.storage.k8s.io "other" is invalid: capacity: Invalid value: "-1": must be greater than or equal to 0`)
 }
 
-// Upstream: core/v1 conversion of PodSpec and NodeSpec, v1.36.
+// Upstream: core/v1 conversion of PodSpec and NodeSpec, v1.37.
 func TestValuesThatAreReadAsOthers(t *testing.T) {
 	_, c := newServer()
 	made, err := createYAML(c, aPod("terminationGracePeriodSeconds: -1,", ""))
@@ -260,7 +260,7 @@ func TestValuesThatAreReadAsOthers(t *testing.T) {
 	assert.Equal(t, []string{"10.0.1.0/24"}, made.(*v1.Node).Spec.PodCIDRs, "and the other way round")
 }
 
-// Upstream: registry/core/persistentvolumeclaim dropDisabledFields, v1.36: the feature gate
+// Upstream: api/persistentvolumeclaim DropDisabledFields, v1.37: the feature gate
 // CrossNamespaceVolumeDataSource is off.
 func TestADataSourceInAnotherNamespaceIsDroppedWhole(t *testing.T) {
 	_, c := newServer()

@@ -12,7 +12,7 @@ import (
 // Limits of a cluster as it is usually set up, in bytes.
 const (
 	// maxBody limits the body of a request.
-	// Upstream: apiserver server.NewConfig MaxRequestBodyBytes, v1.36.
+	// Upstream: apiserver server.NewConfig MaxRequestBodyBytes, v1.37.
 	maxBody = 3 << 20
 	// maxStored limits an object in etcd.
 	// Upstream: etcd server/embed DefaultMaxRequestBytes (--max-request-bytes), v3.6.
@@ -21,7 +21,7 @@ const (
 	// Upstream: etcd client/v3 defaultMaxCallSendMsgSize, v3.6.
 	maxSent = 2 << 20
 	// maxCopied limits what the copies that a JSON patch makes may add.
-	// Upstream: apiserver server.NewConfig JSONPatchMaxCopyBytes, v1.36.
+	// Upstream: apiserver server.NewConfig JSONPatchMaxCopyBytes, v1.37.
 	maxCopied = 3 << 20
 )
 

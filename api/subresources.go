@@ -191,7 +191,7 @@ func accountSubresources() map[string]subresource {
 }
 
 // How long a token may last, in seconds.
-// Upstream: pkg/apis/authentication validation, v1.36.
+// Upstream: pkg/apis/authentication validation, v1.37.
 const (
 	defaultTokenLife = 3600
 	leastTokenLife   = 10 * 60
@@ -199,7 +199,7 @@ const (
 
 // requestToken answers with a token for a service account. Nothing here accepts it: who
 // gets in is the business of what listens on a port.
-// Upstream: pkg/registry/core/serviceaccount/storage TokenREST.Create, v1.36.
+// Upstream: pkg/registry/core/serviceaccount/storage TokenREST.Create, v1.37.
 func (s *Server) requestToken(r *request, in runtime.Object) (runtime.Object, error) {
 	tr, ok := in.(*authenticationv1.TokenRequest)
 	if !ok {

@@ -260,7 +260,7 @@ func (r *request) checkVersion(old, obj object) error {
 
 // keepSystemFields sets the fields that only the server may set. Some values of the
 // client's that differ are ignored, others are left for validation to refuse.
-// Upstream: rest.BeforeUpdate and ValidateObjectMetaUpdate, v1.36.
+// Upstream: rest.BeforeUpdate and ValidateObjectMetaUpdate, v1.37.
 func (r *request) keepSystemFields(old, obj object) {
 	if obj.GetUID() == "" {
 		obj.SetUID(old.GetUID())

@@ -1,7 +1,7 @@
 package binding
 
 // Annotations of claims and volumes. Upstream: component-helpers
-// storage/volume/pv_helpers.go and pkg/controller/volume/persistentvolume, v1.36.
+// storage/volume/pv_helpers.go and pkg/controller/volume/persistentvolume, v1.37.
 const (
 	// AnnBindCompleted on a claim means that bind has written the claim. Only its
 	// presence counts.

@@ -54,7 +54,7 @@ func TestTheLifeOfACSIVolumeRepeatsFromItsSeed(t *testing.T) {
 }
 
 // Upstream: external-attacher csi_handler.go getNodeID, v4.13, and csi_attacher.go
-// verifyAttachmentStatus, v1.36.
+// verifyAttachmentStatus, v1.37.
 func TestAPodThatComesTogetherWithItsDriverIsToldOnceThatTheNodeDoesNotHaveTheDriverYet(t *testing.T) {
 	for wait, want := range map[time.Duration]int{0: 1, 2 * time.Second: 0} {
 		c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
@@ -93,7 +93,7 @@ func TestAPodWaitsForANodeThatHasRoomForItsVolume(t *testing.T) {
 	c.RequireNoLeaks()
 }
 
-// Upstream: volume_stat_calculator.go calcAndStoreStats, v1.36.
+// Upstream: volume_stat_calculator.go calcAndStoreStats, v1.37.
 func TestTheKubeletAsksTheDriverHowFullAPodsVolumeIs(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	c.InstallCSIDriver(driver.Config{})

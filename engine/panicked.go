@@ -18,8 +18,8 @@ import (
 // after 10s, 20s, and so on up to 5 minutes. A process that has run for 10 minutes
 // begins anew.
 //
-// Upstream: kubelet.go containerBackOffPeriod and MaxCrashLoopBackOff, and client-go
-// util/flowcontrol Backoff, v1.36.
+// Upstream: kubelet.go initialCrashLoopBackOff and MaxCrashLoopBackOff, and client-go
+// util/flowcontrol Backoff, v1.37.
 const (
 	crashLoopBase  = 10 * time.Second
 	crashLoopMax   = 5 * time.Minute

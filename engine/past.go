@@ -22,7 +22,7 @@ type past struct {
 // follow after Release. A second process that starts meanwhile has no list until then.
 //
 // Upstream: apiserver storage/cacher, which answers a list of resourceVersion "0" with what
-// it has, and client-go tools/cache Reflector, which lists so first, v1.36;
+// it has, and client-go tools/cache Reflector, which lists so first, v1.37;
 // https://github.com/kubernetes/kubernetes/issues/59848.
 func (e *Engine) Lag(name, resource string) error {
 	if err := e.Hold(name, resource); err != nil {

@@ -9,7 +9,7 @@ import (
 
 // Reasons of conditions.
 //
-// Upstream: pkg/kubelet/status/generate.go, v1.36.
+// Upstream: pkg/kubelet/status/generate.go, v1.37.
 const (
 	podCompleted             = "PodCompleted"
 	podFailed                = "PodFailed"

@@ -164,7 +164,7 @@ func containerID(r runtime.Service, id string) string {
 
 // hostname returns the pod's name on its network.
 //
-// Upstream: kubelet_pods.go GeneratePodHostNameAndDomain, v1.36.
+// Upstream: kubelet_pods.go GeneratePodHostNameAndDomain, v1.37.
 func (k *kubelet) hostname(pod *v1.Pod) string {
 	switch {
 	case pod.Spec.HostnameOverride != nil:
@@ -199,7 +199,7 @@ func (k *kubelet) containerStarted(pod types.UID, _ string) {
 
 // containerEnded brings a pod back one of whose containers has ended by itself.
 //
-// Upstream: pleg/generic.go Relist, v1.36, which finds out by asking.
+// Upstream: pleg/generic.go Relist, v1.37, which finds out by asking.
 func (k *kubelet) containerEnded(pod types.UID, id string) {
 	w := k.workers[pod]
 	if w == nil || w.pod == nil {

@@ -76,7 +76,7 @@ func TestAFileOfThatNameInAVolumeIsNoNote(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Upstream: configmap.go SetUpAt and its like, v1.36: the emptyDir that the files are in
+// Upstream: configmap.go SetUpAt and its like, v1.37: the emptyDir that the files are in
 // is given to the group, and what is written later all of the volume.
 func TestVolumesOfTheAPIBelongToThePodsGroup(t *testing.T) {
 	group := int64(4000)

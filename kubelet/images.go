@@ -34,7 +34,7 @@ func applyDefaultImageTag(image string) (string, error) {
 // ensureImageExists pulls the container's image if its policy asks for that, and tells
 // the pod. It returns why the container must wait, nil if it need not.
 //
-// Upstream: pkg/kubelet/images/image_manager.go EnsureImageExists, v1.36.
+// Upstream: pkg/kubelet/images/image_manager.go EnsureImageExists, v1.37.
 func (k *kubelet) ensureImageExists(pod *v1.Pod, c *v1.Container) *containerWaiting {
 	waits := func(eventtype, event, reason, text string) *containerWaiting {
 		k.recorder.Event(pod, eventtype, event, text)
@@ -60,7 +60,7 @@ func (k *kubelet) ensureImageExists(pod *v1.Pod, c *v1.Container) *containerWait
 
 // pullImage pulls an image, unless that has failed a while ago.
 //
-// Upstream: pkg/kubelet/images/image_manager.go pullImage, v1.36.
+// Upstream: pkg/kubelet/images/image_manager.go pullImage, v1.37.
 func (k *kubelet) pullImage(pod *v1.Pod, c *v1.Container, image string) *containerWaiting {
 	tries, key, now := k.backOffsOf(pod.UID), imageKey(c), k.env.Now()
 	if entry, ok := tries.get(key, now); ok && now.Sub(entry.updated) < entry.delay {

@@ -43,7 +43,7 @@ func present(image string) []string {
 	return []string{`Pulled: Container image "` + image + `" already present on machine and can be accessed by the pod`}
 }
 
-// Upstream: pkg/kubelet/images/image_manager.go EnsureImageExists, v1.36, and
+// Upstream: pkg/kubelet/images/image_manager.go EnsureImageExists, v1.37, and
 // pkg/apis/core/v1/defaults.go SetDefaults_Container for what has no policy.
 func TestAnImageIsPulledByItsPolicy(t *testing.T) {
 	w := simple(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 )
 
-// Upstream: configmap.go and secret.go SetUpAt, v1.36: what is optional may be missing. An
+// Upstream: configmap.go and secret.go SetUpAt, v1.37: what is optional may be missing. An
 // API server that does not answer has not said that it is.
 func TestAnOptionalObjectIsForgivenOnlyForNotBeingThere(t *testing.T) {
 	optional := true

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Upstream: kubelet_pods_test.go TestPodPhaseWithRestartAlways and its like, v1.36.
+// Upstream: kubelet_pods_test.go TestPodPhaseWithRestartAlways and its like, v1.37.
 func TestAPodsPhaseIsWhatItsContainersDo(t *testing.T) {
 	running := v1.ContainerStatus{State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}
 	waiting := v1.ContainerStatus{State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}}

@@ -125,7 +125,7 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 // statusMatters reports whether a pod must be looked at although perhaps only its status
 // has changed, mostly by this kubelet's own write.
 //
-// Upstream: kubelet.go HandlePodReconcile, v1.36.
+// Upstream: kubelet.go HandlePodReconcile, v1.37.
 func statusMatters(old, pod *v1.Pod) bool {
 	ended := isTerminal(pod.Status.Phase) && !isTerminal(old.Status.Phase)
 	return ended || len(pod.Spec.ReadinessGates) > 0
@@ -151,7 +151,7 @@ func (k *kubelet) podDeleted(pod *v1.Pod) {
 // adoptOrphans gives every pod that was found on disk and does not exist a
 // worker, which ends it.
 //
-// Upstream: kubelet_pods.go HandlePodCleanups, v1.36.
+// Upstream: kubelet_pods.go HandlePodCleanups, v1.37.
 func (k *kubelet) adoptOrphans() {
 	for _, uid := range k.onDisk {
 		if k.workers[uid] == nil {

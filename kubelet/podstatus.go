@@ -13,7 +13,7 @@ import (
 
 // generateAPIPodStatus returns the status that a pod should have.
 //
-// Upstream: kubelet_pods.go generateAPIPodStatus and convertStatusToAPIStatus, v1.36.
+// Upstream: kubelet_pods.go generateAPIPodStatus and convertStatusToAPIStatus, v1.37.
 func (m *statusManager) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTerminal bool) *v1.PodStatus {
 	pod, old := w.pod, w.lastStatus()
 	s := old.DeepCopy()
@@ -57,7 +57,7 @@ func isTerminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || pha
 
 // podResources returns the resources of the pod as a whole.
 //
-// Upstream: kubelet_pods.go getEffectiveAllocatedResources, v1.36.
+// Upstream: kubelet_pods.go getEffectiveAllocatedResources, v1.37.
 func podResources(pod *v1.Pod) (*v1.ResourceRequirements, v1.ResourceList) {
 	options := resource.PodResourcesOptions{}
 	resources := pod.Spec.Resources.DeepCopy()
@@ -71,7 +71,7 @@ func podResources(pod *v1.Pod) (*v1.ResourceRequirements, v1.ResourceList) {
 // The status of a container that the container runtime does not know any more.
 //
 // Upstream: kubelet_pods.go convertToAPIContainerStatuses and status_manager.go
-// TerminatePod, v1.36.
+// TerminatePod, v1.37.
 const (
 	statusUnknownReason   = "ContainerStatusUnknown"
 	statusUnknownMessage  = "The container could not be located when the pod was terminated"
@@ -185,7 +185,7 @@ func (m *statusManager) terminated(c *runtime.ContainerStatus) *v1.ContainerStat
 // terminatePod returns the status of a pod of which nothing is left on the node. Containers that
 // had not ended count as failed, and so does the pod.
 //
-// Upstream: status_manager.go TerminatePod, v1.36.
+// Upstream: status_manager.go TerminatePod, v1.37.
 func terminatePod(pod *v1.Pod, old *v1.PodStatus) *v1.PodStatus {
 	s := old.DeepCopy()
 	if hasPodInitialized(pod) {
@@ -249,7 +249,7 @@ func initializedContainers(list []v1.ContainerStatus) []v1.ContainerStatus {
 
 // setPodConditions sets the conditions that the kubelet keeps, after those of others.
 //
-// Upstream: kubelet_pods.go generateAPIPodStatus, v1.36.
+// Upstream: kubelet_pods.go generateAPIPodStatus, v1.37.
 func setPodConditions(s *v1.PodStatus, pod *v1.Pod, r *podStatus, old *v1.PodStatus, now metav1.Time) {
 	own := []v1.PodCondition{
 		podReadyToStartContainersCondition(pod, r),

@@ -32,7 +32,7 @@ func shouldContainerBeRestarted(pod *v1.Pod, c *containerState) bool {
 // shouldInitContainerBeStarted reports whether an init container is to be started, or
 // started again: it does its work once, and a sidecar goes on.
 //
-// Upstream: kuberuntime_container.go computeInitContainerActions, v1.36.
+// Upstream: kuberuntime_container.go computeInitContainerActions, v1.37.
 func shouldInitContainerBeStarted(pod *v1.Pod, spec *v1.Container, c *containerState) bool {
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -50,7 +50,7 @@ func shouldInitContainerBeStarted(pod *v1.Pod, spec *v1.Container, c *containerS
 // shouldEphemeralContainerBeStarted reports whether an ephemeral container is to be started,
 // which happens once.
 //
-// Upstream: kuberuntime_manager.go computePodActions, v1.36.
+// Upstream: kuberuntime_manager.go computePodActions, v1.37.
 func shouldEphemeralContainerBeStarted(pod *v1.Pod, c *containerState) bool {
 	return pod.DeletionTimestamp == nil && c.last == nil
 }
@@ -74,7 +74,7 @@ func (s *podStatus) startsMore(pod *v1.Pod) bool {
 // next returns the first of the pod's containers to start, nil if there is none,
 // as after an init container that failed for good or while one runs.
 //
-// Upstream: kuberuntime_manager.go computePodActions, v1.36.
+// Upstream: kuberuntime_manager.go computePodActions, v1.37.
 func (s *podStatus) next(pod *v1.Pod) *containerState {
 	if s.initFailed() && pod.Spec.RestartPolicy == v1.RestartPolicyNever {
 		return nil

@@ -125,7 +125,7 @@ func TestAContainerThatCannotBeCreatedAgainLeavesItsPodRunning(t *testing.T) {
 	}
 }
 
-// Upstream: kuberuntime_manager.go computePodActions, v1.36: each container by itself.
+// Upstream: kuberuntime_manager.go computePodActions, v1.37: each container by itself.
 func TestAContainerThatFailedIsRunAgainWhateverTheOthersDo(t *testing.T) {
 	for name, other := range map[string][]string{"runs": nil, "waits": {"mkdir", "/part/three"}, "ended well": {"mkdir", "/part/three"}} {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestAFailedInitContainerKeepsTheOthersFromBeginning(t *testing.T) {
 	}
 }
 
-// Upstream: kuberuntime_manager.go SyncPod, v1.36.
+// Upstream: kuberuntime_manager.go SyncPod, v1.37.
 func TestAPodWithoutAnAddressGetsNoSandbox(t *testing.T) {
 	w := simple(t)
 	w.create(pod("first"))

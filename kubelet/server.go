@@ -47,7 +47,7 @@ func doing(pod *v1.Pod, container string) string {
 // Logs writes what a container has printed, or the one before it; the end of that if it
 // is long.
 //
-// Upstream: kubelet_pods.go GetKubeletContainerLogs, v1.36.
+// Upstream: kubelet_pods.go GetKubeletContainerLogs, v1.37.
 func Logs(containers runtime.Service, pod *v1.Pod, container string, previous bool, to io.Writer) error {
 	id, err := logsOf(pod, container, previous)
 	if err != nil {
@@ -59,7 +59,7 @@ func Logs(containers runtime.Service, pod *v1.Pod, container string, previous bo
 
 // logsOf returns the id of the container whose log is meant, as the API shows it.
 //
-// Upstream: kubelet_pods.go validateContainerLogStatus, v1.36.
+// Upstream: kubelet_pods.go validateContainerLogStatus, v1.37.
 func logsOf(pod *v1.Pod, container string, previous bool) (string, error) {
 	s := statusOf(pod, container)
 	if s == nil {

@@ -11,7 +11,7 @@ import (
 // sized returns the template with the size of the node's disk as ephemeral-storage, unless the template
 // says another. A disk without a size is not told.
 //
-// Upstream: nodestatus/setters.go MachineInfo, v1.36, which adds the capacity of the root file system.
+// Upstream: nodestatus/setters.go MachineInfo, v1.37, which adds the capacity of the root file system.
 func sized(template *v1.Node, root *disk.Disk) *v1.Node {
 	space, err := root.Space("/")
 	if err != nil || space.Bytes == 0 {

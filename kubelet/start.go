@@ -19,7 +19,7 @@ import (
 // before all others. It tells the pod what it does, and changes r accordingly. Nothing here
 // can be interrupted.
 //
-// Upstream: kuberuntime_manager.go SyncPod, v1.36.
+// Upstream: kuberuntime_manager.go SyncPod, v1.37.
 func (k *kubelet) startPod(w *podWorker, r *podStatus) {
 	pod, volumes := w.pod, k.volumes.GetMountedVolumesForPod(w.uid)
 	ephemeral := ephemeralContainers(pod)
@@ -58,7 +58,7 @@ const (
 // pod of each step. One that could not be created, or has ended too often, waits. init
 // says that others wait until it has ended.
 //
-// Upstream: kuberuntime_container.go startContainer, v1.36.
+// Upstream: kuberuntime_container.go startContainer, v1.37.
 func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume, c *containerState, init bool) {
 	pod := w.pod
 	exited := c.last
@@ -143,7 +143,7 @@ func meantToEnd(pod *v1.Pod) bool {
 // makeMounts says what a container gets for its volumeMounts, and makes the parts of
 // volumes that it asks for.
 //
-// Upstream: kubelet_pods.go makeMounts, v1.36.
+// Upstream: kubelet_pods.go makeMounts, v1.37.
 func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]volumemanager.MountedVolume, env map[string]string) ([]shell.Mount, error) {
 	var mounts []shell.Mount
 	for i, m := range c.VolumeMounts {
@@ -193,7 +193,7 @@ func (k *kubelet) addSources(mounts []shell.Mount) error {
 
 // checkSubPath refuses a path that does not stay in its volume.
 //
-// Upstream: kubelet_pods.go makeMounts, v1.36.
+// Upstream: kubelet_pods.go makeMounts, v1.37.
 func checkSubPath(name string) error {
 	if path.IsAbs(name) {
 		return fmt.Errorf("error SubPath `%s` must not be an absolute path", name)

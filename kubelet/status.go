@@ -17,7 +17,7 @@ import (
 
 // statusManager makes and writes the status of pods.
 //
-// Upstream: pkg/kubelet/status/status_manager.go, v1.36.
+// Upstream: pkg/kubelet/status/status_manager.go, v1.37.
 type statusManager struct {
 	env     control.Env
 	node    *nodestatus.Node
@@ -31,7 +31,7 @@ func (m *statusManager) now() metav1.Time { return timeOf(m.env.Now()) }
 // before the pod's containers are started. podIsTerminal says that no container
 // will be started again.
 //
-// Upstream: status_manager.go SetPodStatus and syncPod, v1.36.
+// Upstream: status_manager.go SetPodStatus and syncPod, v1.37.
 func (m *statusManager) writeStatus(ctx context.Context, w *podWorker, r *podStatus, podIsTerminal bool) error {
 	want := m.generateAPIPodStatus(w, r, podIsTerminal)
 	mergePodStatus(w.lastStatus(), want, r)
@@ -70,7 +70,7 @@ func mergePodStatus(old, want *v1.PodStatus, r *podStatus) {
 // patchStatus patches the pod with the differences from the last status. If the pod is gone,
 // that is no error: the cache will tell.
 //
-// Upstream: pkg/kubelet/util/status PatchPodStatus, v1.36.
+// Upstream: pkg/util/pod PatchPodStatus, v1.37.
 func (m *statusManager) patchStatus(ctx context.Context, w *podWorker, want *v1.PodStatus) error {
 	changes := changedStatus(w.lastStatus(), want)
 	if len(changes) == 0 {

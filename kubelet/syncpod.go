@@ -17,7 +17,7 @@ import (
 // whose containers have ended for good gives up its volumes. r is nil for a pod that has
 // no sandbox.
 //
-// Upstream: kubelet.go SyncPod and SyncTerminatedPod, v1.36.
+// Upstream: kubelet.go SyncPod and SyncTerminatedPod, v1.37.
 func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	if r == nil || !r.begun() {
 		var err error
@@ -52,7 +52,7 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 
 // endEphemeral stops the ephemeral containers of a pod whose containers have ended for good.
 //
-// Upstream: kubelet.go SyncPod and SyncTerminatingPod, v1.36.
+// Upstream: kubelet.go SyncPod and SyncTerminatingPod, v1.37.
 func (k *kubelet) endEphemeral(w *podWorker, r *podStatus) (*podStatus, error) {
 	if r.startsMore(w.pod) || !r.finished() || !slices.ContainsFunc(r.Ephemeral, containerState.running) {
 		return r, nil
@@ -79,7 +79,7 @@ func (k *kubelet) finishPod(w *podWorker) error {
 // beginPod starts a pod's containers for the first time. It returns no status as long
 // as the pod's volumes are not there: the next operation that ends brings the pod back.
 //
-// Upstream: kubelet.go SyncPod and kuberuntime_manager.go SyncPod, v1.36.
+// Upstream: kubelet.go SyncPod and kuberuntime_manager.go SyncPod, v1.37.
 func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*podStatus, error) {
 	if err := k.status.writeStatus(ctx, w, r, false); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (k *kubelet) releaseVolumes(w *podWorker) {
 // last the API object, which nothing of the node stands behind any more.
 //
 // Upstream: kubelet.go SyncTerminatingPod and SyncTerminatedPod, status_manager.go
-// syncPod, v1.36.
+// syncPod, v1.37.
 func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	if k.endsLater(w, r) {
 		return nil

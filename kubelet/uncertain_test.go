@@ -70,7 +70,7 @@ func TestAVolumeThatCannotBeBroughtUpToDateIsStillMounted(t *testing.T) {
 	w.requireNothingLeft()
 }
 
-// Upstream: reconciler.go, v1.36: an uncertain device is mounted again.
+// Upstream: reconciler.go, v1.37: an uncertain device is mounted again.
 func TestADeviceOfAnEarlierLifeIsMountedAgainForItsPod(t *testing.T) {
 	w, d := newDeviceWorld(t)
 	w.create(pod("one", claim("data")))

@@ -21,7 +21,7 @@ type Server struct{ kubelet *kubelet }
 // call answer: with those that can tell, in the order of the pod's spec. It says what keeps the
 // kubelet from looking. A kubelet that crashes meanwhile never answers.
 //
-// Upstream: volume_stat_calculator.go calcAndStoreStats, v1.36, which does that each minute for all
+// Upstream: volume_stat_calculator.go calcAndStoreStats, v1.37, which does that each minute for all
 // pods; here it is done on request.
 func (s *Server) VolumeStats(uid types.UID, answer func([]VolumeStats)) error {
 	k := s.kubelet

@@ -44,7 +44,7 @@ func (w *world) unblock() {
 	require.NoError(w.t, w.e.RunFor(10*time.Minute))
 }
 
-// Upstream: kuberuntime_manager.go SyncPod, v1.36: a container that cannot be created
+// Upstream: kuberuntime_manager.go SyncPod, v1.37: a container that cannot be created
 // keeps no other from starting.
 func TestAContainerThatCannotBeCreatedWaitsAndTheOthersRun(t *testing.T) {
 	w := blockedWorld(t)

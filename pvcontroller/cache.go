@@ -9,7 +9,7 @@ import (
 )
 
 // follow connects informers, private caches and queues.
-// Upstream: pv_controller_base.go NewController, deleteVolume and deleteClaim, v1.36.
+// Upstream: pv_controller_base.go NewController, deleteVolume and deleteClaim, v1.37.
 func (c *controller) follow() {
 	c.volumeInformer.Handle(control.Handler[*v1.PersistentVolume]{
 		Add:    func(volume *v1.PersistentVolume) { c.volumes.put(volume); c.volumeQueue.Add(volume.Name) },
@@ -41,7 +41,7 @@ func claimRefKey(ref *v1.ObjectReference) string { return ref.Namespace + "/" + 
 const podsByClaim = "claim"
 
 // claimCache holds the newest known version of each claim.
-// Upstream: PersistentVolumeController.claims, v1.36.
+// Upstream: PersistentVolumeController.claims, v1.37.
 type claimCache struct {
 	byKey map[string]*v1.PersistentVolumeClaim
 }
@@ -68,7 +68,7 @@ func (c *claimCache) put(claim *v1.PersistentVolumeClaim) {
 }
 
 // volumeCache holds the newest known version of each volume, indexed for matching.
-// Upstream: PersistentVolumeController.volumes, v1.36.
+// Upstream: PersistentVolumeController.volumes, v1.37.
 type volumeCache struct{ *binding.Index }
 
 func newVolumeCache() *volumeCache { return &volumeCache{binding.NewIndex()} }

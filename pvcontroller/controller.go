@@ -44,7 +44,7 @@ type Config struct {
 }
 
 // New makes the controller. It refuses a negative ResyncPeriod and nil plugins.
-// Upstream: pv_controller_base.go NewController, v1.36.
+// Upstream: pv_controller_base.go NewController, v1.37.
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		_, err := newController(cfg, env)

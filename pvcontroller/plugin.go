@@ -37,7 +37,7 @@ type Recycler interface {
 }
 
 // ErrVolumeInUse is the error that a Deleter wraps if the asset is still in use.
-// Upstream: pkg/volume/util/volumeerrors deletedVolumeInUseError, v1.36.
+// Upstream: cloud-provider/volume/errors deletedVolumeInUseError, v1.37.
 var ErrVolumeInUse = errors.New("volume is still in use")
 
 func checkPlugins(cfg Config) error {

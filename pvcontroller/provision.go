@@ -80,7 +80,7 @@ func (c *controller) provisionClaimOperationExternal(ctx context.Context, claim 
 
 // setClaimProvisioner writes on the claim who shall make its volume, under the old and
 // the new annotation.
-// Upstream: pv_controller.go setClaimProvisioner, v1.36.
+// Upstream: pv_controller_base.go setClaimProvisioner, v1.37.
 func (c *controller) setClaimProvisioner(ctx context.Context, claim *v1.PersistentVolumeClaim, provisioner string) (*v1.PersistentVolumeClaim, error) {
 	if name, found := claim.Annotations[binding.AnnStorageProvisioner]; found && name == provisioner {
 		return claim, nil

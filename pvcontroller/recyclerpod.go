@@ -37,7 +37,7 @@ const (
 
 // builtinRecyclers returns the recyclers upstream has, with its default timeouts.
 // Upstream: cmd/kube-controller-manager/app/plugins.go
-// ProbeControllerVolumePlugins, v1.36.
+// ProbeProvisionableRecyclableVolumePlugins, v1.37.
 func builtinRecyclers(client kubernetes.Interface, clock control.Clock, recorder control.Recorder) map[string]Recycler {
 	recycler := func(minimum time.Duration, source func(*v1.PersistentVolume) *v1.VolumeSource) Recycler {
 		return &podRecycler{

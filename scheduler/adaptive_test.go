@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Upstream: schedule_one_test.go Test_numFeasibleNodesToFind, v1.36.
+// Upstream: schedule_one_test.go TestNumFeasibleNodesToFind, v1.37.
 func TestTheLargerTheClusterTheSmallerThePartOfItThatIsLookedAt(t *testing.T) {
 	for _, tt := range []struct{ percentage, nodes, want int }{
 		{0, 10, 10}, {40, 10, 10}, {0, 99, 99}, {0, 100, 100}, {0, 1000, 420}, {40, 1000, 400}, {0, 6000, 300}, {40, 6000, 2400},
@@ -45,7 +45,7 @@ func searched(t *testing.T, s *scheduler, pod *v1.Pod) string {
 	return fmt.Sprintf("%s to %s, %d, not %d", nodes[0].node.Name, nodes[len(nodes)-1].node.Name, len(nodes), len(c.diagnosis.nodes))
 }
 
-// Upstream: schedule_one_test.go TestFairEvaluationForNodes, v1.36.
+// Upstream: schedule_one_test.go TestFairEvaluationForNodes, v1.37.
 func TestTheNextSearchBeginsWhereTheLastOneEnded(t *testing.T) {
 	s := largeCluster(1000, func(int) bool { return true })
 	assert.Equal(t, "n-0000 to n-0419, 420, not 0", searched(t, s, testPod("a")))

@@ -42,13 +42,13 @@ func (l *podList) remove(entry *queuedPod) {
 
 // byTurn returns the order of the line: higher priorities first, then those that have been
 // in the queue longest.
-// Upstream: queuesort PrioritySort.Less, v1.36.
+// Upstream: queuesort PrioritySort.Less, v1.37.
 func byTurn(a, b *queuedPod) int {
 	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.turn, b.turn))
 }
 
 // byBackoff orders pods by the end of their backoff.
-// Upstream: backoffQueue.lessBackoffCompletedWithPriority, v1.36.
+// Upstream: backoffQueue.lessBackoffCompletedWithPriority, v1.37.
 func byBackoff(a, b *queuedPod) int {
 	return cmp.Or(a.until.Compare(b.until), byTurn(a, b))
 }
@@ -62,13 +62,13 @@ func priority(pod *v1.Pod) int32 {
 }
 
 // backoffEnd returns the time at which a pod put back at since may be put in line again.
-// Upstream: backoffQueue.getBackoffTime, isPodBackingoff, v1.36.
+// Upstream: backoffQueue.getBackoffTime, isEntityBackingoff, v1.37.
 func (q *schedulingQueue) backoffEnd(since time.Time, failures int) time.Time {
 	return since.Add(q.backoffOf(failures)).Truncate(backoffWindow).Add(backoffWindow)
 }
 
 // backoffOf doubles from InitialBackoff to MaxBackoff.
-// Upstream: backoffQueue.calculateBackoffDuration, v1.36.
+// Upstream: backoffQueue.calculateBackoffDuration, v1.37.
 func (q *schedulingQueue) backoffOf(failures int) time.Duration {
 	d := q.cfg.InitialBackoff
 	for range failures - 1 {
@@ -95,7 +95,7 @@ func (q *schedulingQueue) backoffLeft(entry *queuedPod) time.Duration {
 
 // flushBackoffCompleted puts in line the pods whose backoff is over. Upstream does so
 // every second; here it is enough before a pod is popped.
-// Upstream: PriorityQueue.flushBackoffQCompleted, v1.36.
+// Upstream: PriorityQueue.flushBackoffQCompleted, v1.37.
 func (q *schedulingQueue) flushBackoffCompleted() {
 	now := q.clock.Now()
 	for _, list := range []*podList{&q.backoff, &q.errorBackoff} {

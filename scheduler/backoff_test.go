@@ -42,7 +42,7 @@ func withPriority(name string, priority int32) *v1.Pod {
 	return pod
 }
 
-// Upstream: activeQueue.unlockedPop, SchedulerPopFromBackoffQ, v1.36.
+// Upstream: activeQueue.unlockedPop, SchedulerPopFromBackoffQ, v1.37.
 func TestARefusedPodIsTriedAgainAtOnceWhenNobodyElseIsInLine(t *testing.T) {
 	q, h := newHandQueue(t)
 	q.add(testPod("web"))
@@ -80,7 +80,7 @@ func TestARefusedPodLetsOthersGoFirstWhileItBacksOff(t *testing.T) {
 	}
 }
 
-// Upstream: PriorityQueue.requeuePodWithQueueingStrategy, v1.36.
+// Upstream: PriorityQueue.requeueEntityWithQueueingStrategy, v1.37.
 func TestAPodWhoseBackoffEndedWhileItWaitedKeepsItsPlaceInLine(t *testing.T) {
 	q, h := newHandQueue(t)
 	refused(t, q, testPod("old"), 1)
@@ -90,7 +90,7 @@ func TestAPodWhoseBackoffEndedWhileItWaitedKeepsItsPlaceInLine(t *testing.T) {
 	assert.Equal(t, []string{"old", "new"}, popAll(q))
 }
 
-// Upstream: queuesort PrioritySort.Less, v1.36.
+// Upstream: queuesort PrioritySort.Less, v1.37.
 func TestPodsOfHigherPriorityGoFirst(t *testing.T) {
 	q, _ := newHandQueue(t)
 	for _, pod := range []*v1.Pod{
@@ -101,7 +101,7 @@ func TestPodsOfHigherPriorityGoFirst(t *testing.T) {
 	assert.Equal(t, []string{"urgent", "urgent too", "first", "second", "spare"}, popAll(q))
 }
 
-// Upstream: backoffQueue.lessBackoffCompletedWithPriority, v1.36.
+// Upstream: backoffQueue.lessBackoffCompletedWithPriority, v1.37.
 func TestAmongPodsThatBackOffTheOneThatIsDoneFirstGoesFirst(t *testing.T) {
 	q, h := newHandQueue(t)
 	refused(t, q, testPod("long"), 3)
@@ -113,7 +113,7 @@ func TestAmongPodsThatBackOffTheOneThatIsDoneFirstGoesFirst(t *testing.T) {
 	assert.Equal(t, []string{"urgent", "short", "long"}, popAll(q))
 }
 
-// Upstream: backoffQueue.calculateBackoffDuration, alignToWindow, popBackoff, v1.36.
+// Upstream: backoffQueue.calculateBackoffDuration, alignToWindow, popBackoff, v1.37.
 func TestAPodThatFailedWaitsOneSecondDoublingToTenToTheEndOfTheSecond(t *testing.T) {
 	for _, start := range []time.Duration{0, 300 * time.Millisecond} {
 		q, h := newHandQueue(t)
@@ -135,7 +135,7 @@ func TestAPodThatFailedWaitsOneSecondDoublingToTenToTheEndOfTheSecond(t *testing
 	}
 }
 
-// Upstream: PriorityQueue.AddUnschedulableIfNotPresent, v1.36.
+// Upstream: PriorityQueue.AddUnschedulablePodIfNotPresent, v1.37.
 func TestARefusalEndsARunOfErrorsAndErrorsDoNotCountAsRefusals(t *testing.T) {
 	q, h := newHandQueue(t)
 	q.add(testPod("web"))

@@ -29,7 +29,7 @@ func (f framework) runBindPlugins(ctx context.Context, c *cycle) *status {
 }
 
 // defaultBinder writes pods/binding.
-// Upstream: plugins/defaultbinder, v1.36.
+// Upstream: plugins/defaultbinder, v1.37.
 type defaultBinder struct{ env control.Env }
 
 func (defaultBinder) Name() string { return "DefaultBinder" }

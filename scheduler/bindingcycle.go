@@ -7,7 +7,7 @@ import (
 )
 
 // bindingCycle makes real what the scheduling cycle decided.
-// Upstream: schedule_one.go runBindingCycle, bindingCycle, v1.36.
+// Upstream: schedule_one.go runBindingCycle, bindingCycle, v1.37.
 func (s *scheduler) bindingCycle(ctx context.Context, c *cycle) {
 	if st := s.bind(ctx, c); st.stops() {
 		s.handleBindingCycleError(ctx, c, st)

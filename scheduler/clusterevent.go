@@ -42,7 +42,7 @@ func resourceOf(t reflect.Type) string { return t.Elem().Name() }
 
 // eventsOf returns the events that the change of an object is: one for each respect in
 // which a node has changed, and none if it has changed in none that matters.
-// Upstream: scheduler/eventhandlers.go, v1.36.
+// Upstream: scheduler/eventhandlers.go, v1.37.
 func eventsOf(old, obj control.Object) []clusterEvent {
 	event := func(a action) clusterEvent {
 		known := obj
@@ -71,7 +71,7 @@ func eventsOf(old, obj control.Object) []clusterEvent {
 	return events
 }
 
-// Upstream: framework/events.go NodeSchedulingPropertiesChange, v1.36.
+// Upstream: framework/events.go NodeSchedulingPropertiesChange, v1.37.
 func nodeSchedulingPropertiesChange(old, node *v1.Node) []action {
 	var actions []action
 	for _, change := range []struct {
@@ -98,7 +98,7 @@ func sameRequests(old, pod *v1.Pod) bool {
 		equality.Semantic.DeepEqual(old.Spec.Resources, pod.Spec.Resources)
 }
 
-// Upstream: framework/events.go PodSchedulingPropertiesChange, v1.36.
+// Upstream: framework/events.go PodSchedulingPropertiesChange, v1.37.
 func podSchedulingPropertiesChange(old, pod *v1.Pod) []action {
 	var actions []action
 	if !sameRequests(old, pod) && podRequest(pod).lessThan(podRequest(old)) {

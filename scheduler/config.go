@@ -51,7 +51,7 @@ func (cfg Config) decide() Decide {
 }
 
 // flushPeriod is the interval between looks for pods that have waited too long.
-// Upstream: scheduler/backend/queue PriorityQueue.Run, v1.36.
+// Upstream: scheduler/backend/queue PriorityQueue.Run, v1.37.
 const flushPeriod = 30 * time.Second
 
 func (cfg Config) withDefaults() (Config, error) {

@@ -17,7 +17,7 @@ func forward[T control.Object](s *scheduler) control.Handler[T] {
 }
 
 // addAllEventHandlers connects the caches with the scheduler's state and queue.
-// Upstream: scheduler/eventhandlers.go addAllEventHandlers, v1.36.
+// Upstream: scheduler/eventhandlers.go addAllEventHandlers, v1.37.
 func (s *scheduler) addAllEventHandlers() {
 	s.caches.nodes.Handle(control.Handler[*v1.Node]{
 		Add:    s.cluster.setNode,
@@ -55,7 +55,7 @@ func (s *scheduler) podAdded(pod *v1.Pod) {
 	}
 }
 
-// Upstream: scheduler/eventhandlers.go updatePod, v1.36.
+// Upstream: scheduler/eventhandlers.go updatePod, v1.37.
 func (s *scheduler) podUpdated(old, pod *v1.Pod) {
 	s.cluster.setPod(pod)
 	switch {
@@ -84,7 +84,7 @@ func (s *scheduler) podUpdated(old, pod *v1.Pod) {
 	}
 }
 
-// Upstream: scheduler/eventhandlers.go deletePod, v1.36.
+// Upstream: scheduler/eventhandlers.go deletePod, v1.37.
 func (s *scheduler) podDeleted(pod *v1.Pod) {
 	s.nominator.nominate(pod, "")
 	s.queue.delete(pod)
@@ -98,7 +98,7 @@ func (s *scheduler) podDeleted(pod *v1.Pod) {
 
 // handleAssumedPodDeletion frees the place of a pod that is being bound, although its
 // binding cycle has not noticed yet that the pod goes.
-// Upstream: scheduler/eventhandlers.go handleAssumedPodDeletion, v1.36.
+// Upstream: scheduler/eventhandlers.go handleAssumedPodDeletion, v1.37.
 func (s *scheduler) handleAssumedPodDeletion(pod *v1.Pod) {
 	placed := s.cluster.placedPod(pod)
 	s.cluster.forget(pod.UID)

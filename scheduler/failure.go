@@ -37,7 +37,7 @@ type diagnosis struct {
 }
 
 // fitError counts the nodes by reason.
-// Upstream: framework.FitError, v1.36.
+// Upstream: framework.FitError, v1.37.
 func (d *diagnosis) fitError() *status {
 	head := fmt.Sprintf("0/%d nodes are available:", d.total)
 	if d.preFilter != nil {
@@ -121,7 +121,7 @@ func preemptsNever(pod *v1.Pod) bool {
 
 // keepsNomination: upstream takes the nominated node off where preemption has looked for
 // a node and found none, and after an error. PreFilter's refusal is before that.
-// Upstream: runtime/framework.go RunPostFilterPlugins, preemption.go Preempt, v1.36.
+// Upstream: runtime/framework.go RunPostFilterPlugins, preemption.go Preempt, v1.37.
 func (c *cycle) keepsNomination(st *status) bool {
 	return st.rejected() && c.diagnosis.total > 0 && (c.diagnosis.preFilter != nil || c.preemption.keeps)
 }
@@ -231,7 +231,7 @@ func truncate(message string) string {
 
 // updatePod patches the pod's status with the condition, if any, and the
 // nominated node. What is so already is not written.
-// Upstream: schedule_one.go updatePod, util.PatchPodStatus, v1.36.
+// Upstream: schedule_one.go updatePod, util.PatchPodStatus, v1.37.
 func (s *scheduler) updatePod(ctx context.Context, pod *v1.Pod, condition *v1.PodCondition, nominated string) error {
 	if condition == nil {
 		if pod.Status.NominatedNodeName == nominated {

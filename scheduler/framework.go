@@ -80,7 +80,7 @@ func (s *status) from(plugin, where string) *status {
 }
 
 // cycle is one attempt to place one pod: what the phases hand to each other.
-// Upstream: framework.CycleState with one typed entry per plugin, v1.36.
+// Upstream: framework.CycleState with one typed entry per plugin, v1.37.
 type cycle struct {
 	pod   *v1.Pod
 	entry *queuedPod

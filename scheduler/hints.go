@@ -11,7 +11,7 @@ import (
 
 // registration is a line of the table of events that could help the pods that a plugin
 // has turned down: after these actions on this resource the hint is asked.
-// Upstream: kube-scheduler framework ClusterEventWithHint, v1.36.
+// Upstream: kube-scheduler framework ClusterEventWithHint, v1.37.
 type registration struct {
 	resource string
 	actions  action
@@ -49,7 +49,7 @@ func buildQueueingHintMap(plugins framework) hintMap {
 
 // helps asks the plugins that turned the pod down. With none of those, after errors, any
 // event could help.
-// Upstream: scheduling_queue.go isPodWorthRequeuing, v1.36.
+// Upstream: scheduling_queue.go isPodWorthRequeuing, v1.37.
 func (h hintMap) helps(pod *v1.Pod, rejectedBy []plugin, e clusterEvent) bool {
 	if pod == nil {
 		return false

@@ -18,13 +18,13 @@ const (
 
 // nodeAffinity: the pod's nodeSelector and required node affinity must match;
 // preferred terms raise the score by their weight.
-// Upstream: plugins/nodeaffinity/node_affinity.go, v1.36.
+// Upstream: plugins/nodeaffinity/node_affinity.go, v1.37.
 type nodeAffinity struct{}
 
 func (nodeAffinity) Name() string  { return "NodeAffinity" }
 func (nodeAffinity) Weight() int64 { return 2 }
 
-// Upstream: node_affinity.go EventsToRegister, v1.36.
+// Upstream: node_affinity.go EventsToRegister, v1.37.
 func (nodeAffinity) EventsToRegister() []registration {
 	return []registration{upon(added|updateNodeLabel, isSchedulableAfterAffinityChange)}
 }
@@ -42,7 +42,7 @@ func isSchedulableAfterAffinityChange(pod *v1.Pod, before, after *v1.Node) bool 
 
 // PreFilter finds out whether only some nodes need be looked at: those that every
 // required term names.
-// Upstream: node_affinity.go PreFilter, v1.36.
+// Upstream: node_affinity.go PreFilter, v1.37.
 func (nodeAffinity) PreFilter(c *cycle) *status {
 	selector := requiredSelector(c.pod)
 	switch {
@@ -86,7 +86,7 @@ func namedNodes(term *v1.NodeSelectorTerm) (names []string, named bool) {
 }
 
 // Filter: terms that cannot be parsed match nothing, and are no error.
-// Upstream: node_affinity.go Filter, v1.36.
+// Upstream: node_affinity.go Filter, v1.37.
 func (nodeAffinity) Filter(c *cycle, node *nodeInfo) *status {
 	if match, _ := matchesNode(c.pod, node.node); !match {
 		return refuse(unresolvable, reasonNodeAffinity)
@@ -96,7 +96,7 @@ func (nodeAffinity) Filter(c *cycle, node *nodeInfo) *status {
 
 // matchesNode reports whether a node has all labels of the nodeSelector and matches a required
 // term, if there are any.
-// Upstream: component-helpers nodeaffinity GetRequiredNodeAffinity, v1.36.
+// Upstream: component-helpers nodeaffinity GetRequiredNodeAffinity, v1.37.
 func matchesNode(pod *v1.Pod, node *v1.Node) (bool, error) {
 	for key, value := range pod.Spec.NodeSelector { // all must hold: the order does not matter
 		if have, ok := node.Labels[key]; !ok || have != value {

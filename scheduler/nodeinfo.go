@@ -11,7 +11,7 @@ import (
 )
 
 // nodeInfo is a node with what the pods on it use.
-// Upstream: framework.NodeInfo, v1.36.
+// Upstream: framework.NodeInfo, v1.37.
 type nodeInfo struct {
 	node *v1.Node // nil if there is no such Node
 	// What each decision reads of very many nodes is kept here, side by side: name, cordoned
@@ -46,7 +46,7 @@ type placement struct {
 // clusterState is the nodes and pods as the scheduler counts them: what its
 // caches have heard, and on top the pods it has assumed. Between two API calls
 // nothing changes it, so a scheduling cycle needs no snapshot of its own.
-// Upstream: scheduler/backend/cache, v1.36.
+// Upstream: scheduler/backend/cache, v1.37.
 type clusterState struct {
 	nodes []*nodeInfo // those that exist, by name
 	// byZone are the same, a node of each zone in turn; nil: to be made anew.

@@ -14,12 +14,12 @@ const (
 )
 
 // nodeUnschedulable turns down cordoned nodes.
-// Upstream: plugins/nodeunschedulable, v1.36.
+// Upstream: plugins/nodeunschedulable, v1.37.
 type nodeUnschedulable struct{}
 
 func (nodeUnschedulable) Name() string { return "NodeUnschedulable" }
 
-// Upstream: node_unschedulable.go EventsToRegister, v1.36.
+// Upstream: node_unschedulable.go EventsToRegister, v1.37.
 func (nodeUnschedulable) EventsToRegister() []registration {
 	return []registration{
 		upon(added|updateNodeTaint, isSchedulableAfterCordonChange),
@@ -48,13 +48,13 @@ func toleratesCordon(pod *v1.Pod) bool {
 // taintToleration turns down nodes with a NoSchedule or NoExecute taint that the
 // pod does not tolerate, and prefers nodes with fewer untolerated
 // PreferNoSchedule taints.
-// Upstream: plugins/tainttoleration, v1.36.
+// Upstream: plugins/tainttoleration, v1.37.
 type taintToleration struct{}
 
 func (taintToleration) Name() string  { return "TaintToleration" }
 func (taintToleration) Weight() int64 { return 3 }
 
-// Upstream: taint_toleration.go EventsToRegister, v1.36.
+// Upstream: taint_toleration.go EventsToRegister, v1.37.
 func (taintToleration) EventsToRegister() []registration {
 	return []registration{
 		upon(added|updateNodeTaint, isSchedulableAfterTaintChange),
@@ -155,18 +155,18 @@ func hostPorts(pod *v1.Pod) []hostPort {
 }
 
 // nodePorts turns down nodes on which a host port of the pod is taken.
-// Upstream: plugins/nodeports, v1.36.
+// Upstream: plugins/nodeports, v1.37.
 type nodePorts struct{}
 
 func (nodePorts) Name() string { return "NodePorts" }
 
-// Upstream: node_ports.go EventsToRegister, v1.36.
+// Upstream: node_ports.go EventsToRegister, v1.37.
 func (nodePorts) EventsToRegister() []registration {
 	return []registration{upon(deleted, isSchedulableAfterPortsFreed), upon(added, always[*v1.Node])}
 }
 
 // isSchedulableAfterPortsFreed: a pod leaves that had one of the ports.
-// Upstream: node_ports.go isSchedulableAfterPodDeleted, v1.36.
+// Upstream: node_ports.go isSchedulableAfterAssignedPodDeleted, v1.37.
 func isSchedulableAfterPortsFreed(pod, before, _ *v1.Pod) bool {
 	taken := hostPorts(before)
 	return hasPlace(before) && slices.ContainsFunc(hostPorts(pod), func(want hostPort) bool { return slices.ContainsFunc(taken, want.clashes) })

@@ -11,13 +11,13 @@ import (
 
 // resourcesFit: the pod's requests and one more pod fit the node, and emptier
 // nodes are preferred.
-// Upstream: plugins/noderesources Fit with strategy LeastAllocated, v1.36.
+// Upstream: plugins/noderesources Fit with strategy LeastAllocated, v1.37.
 type resourcesFit struct{}
 
 func (resourcesFit) Name() string  { return "NodeResourcesFit" }
 func (resourcesFit) Weight() int64 { return 1 }
 
-// Upstream: noderesources/fit.go EventsToRegister, v1.36.
+// Upstream: noderesources/fit.go EventsToRegister, v1.37.
 func (resourcesFit) EventsToRegister() []registration {
 	return []registration{
 		upon(deleted|updatePodScaleDown, isSchedulableAfterPodEvent),
@@ -27,7 +27,7 @@ func (resourcesFit) EventsToRegister() []registration {
 
 // isSchedulableAfterPodEvent: a pod leaves, or one that runs needs less of what the pod
 // needs, or the pod itself does.
-// Upstream: noderesources/fit.go isSchedulableAfterPodEvent, isSchedulableAfterPodScaleDown, v1.36.
+// Upstream: noderesources/fit.go isSchedulableAfterAssignedPodDelete, isSchedulableAfterAssignedPodScaleDown, v1.37.
 func isSchedulableAfterPodEvent(pod, before, after *v1.Pod) bool {
 	switch {
 	case after == nil:
@@ -40,7 +40,7 @@ func isSchedulableAfterPodEvent(pod, before, after *v1.Pod) bool {
 
 // isSchedulableAfterCapacityChange: a node comes that is large enough for the pod, or one
 // that is large enough has more of what the pod needs.
-// Upstream: noderesources/fit.go isSchedulableAfterNodeChange, v1.36.
+// Upstream: noderesources/fit.go isSchedulableAfterNodeChange, v1.37.
 func isSchedulableAfterCapacityChange(pod *v1.Pod, before, after *v1.Node) bool {
 	request, has := podRequest(pod), newNodeInfo(after)
 	if lacks, _ := fits(request, has); len(lacks) > 0 || before == nil {
@@ -68,7 +68,7 @@ func (resourcesFit) Filter(c *cycle, node *nodeInfo) *status {
 
 // fits lists what the node lacks. never says that it would not even fit the
 // empty node, so that evicting pods cannot help.
-// Upstream: noderesources fitsRequest, v1.36.
+// Upstream: noderesources fitsRequest, v1.37.
 func fits(request resources, node *nodeInfo) (lacks []string, never bool) {
 	if node.pods+1 > node.maxPods {
 		lacks = append(lacks, "Too many pods")

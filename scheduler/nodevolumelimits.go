@@ -49,7 +49,7 @@ type csiVolume struct {
 
 func (nodeVolumeLimits) Name() string { return "NodeVolumeLimits" }
 
-// Upstream: nodevolumelimits/csi.go EventsToRegister, v1.36.
+// Upstream: nodevolumelimits/csi.go EventsToRegister, v1.37.
 func (nodeVolumeLimits) EventsToRegister() []registration {
 	return []registration{
 		upon(added, always[*storagev1.CSINode]),
@@ -61,7 +61,7 @@ func (nodeVolumeLimits) EventsToRegister() []registration {
 }
 
 // isSchedulableAfterVolumesFreed: a pod with claims leaves.
-// Upstream: csi.go isSchedulableAfterPodDeleted, v1.36.
+// Upstream: csi.go isSchedulableAfterAssignedPodDeleted, v1.37.
 func isSchedulableAfterVolumesFreed(_, before, _ *v1.Pod) bool {
 	return hasPlace(before) && len(claimNames(before)) > 0
 }

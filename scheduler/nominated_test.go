@@ -17,7 +17,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 )
 
-// Upstream: runtime/framework.go RunPostFilterPlugins, preemption.go Preempt, v1.36.
+// Upstream: runtime/framework.go RunPostFilterPlugins, preemption.go Preempt, v1.37.
 func TestWhichRefusalTakesTheNominatedNodeOff(t *testing.T) {
 	never := v1.PreemptNever
 	cordoned := func(n *v1.Node) { n.Spec.Unschedulable = true }

@@ -288,7 +288,7 @@ func TestEmptierAndPreferredNodesScoreHigher(t *testing.T) {
 	assert.Equal(t, map[string]int64{"busy": 31 + 71 + 300, "empty": 81 + 71 + 300, "preferred": 81 + 71 + 300 + 200, "discouraged": 81 + 71}, scores)
 }
 
-// Upstream: plugins/helper/normalize_score_test.go, v1.36.
+// Upstream: plugins/helper/normalize_score_test.go, v1.37.
 func TestScoresAreStretchedToAHundred(t *testing.T) {
 	for _, tt := range []struct {
 		scores, straight, reverse []int64

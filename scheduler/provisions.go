@@ -89,7 +89,7 @@ func (p *provision) on(node *v1.Node) (*storagev1.CSIStorageCapacity, ConflictRe
 // matchTopologySelectorTerms: no terms allow every node; otherwise one term must
 // have all its keys among the node's labels with an allowed value. A term
 // without requirements matches nothing.
-// Upstream: component-helpers scheduling/corev1 MatchTopologySelectorTerms, v1.36.
+// Upstream: pkg/apis/core/v1/helper MatchTopologySelectorTerms, v1.37.
 func matchTopologySelectorTerms(terms []v1.TopologySelectorTerm, nodeLabels map[string]string) bool {
 	if len(terms) == 0 {
 		return true

@@ -17,7 +17,7 @@ import (
 const patientErrors = 5
 
 // queuedPod is a pod that has no node yet.
-// Upstream: framework.QueuedPodInfo, v1.36.
+// Upstream: pkg/scheduler/framework/types.go QueuedPodInfo, v1.37.
 type queuedPod struct {
 	key string
 	uid types.UID
@@ -42,7 +42,7 @@ type queuedPod struct {
 }
 
 // schedulingQueue holds the pods that have no node.
-// Upstream: scheduler/backend/queue PriorityQueue, v1.36.
+// Upstream: scheduler/backend/queue PriorityQueue, v1.37.
 type schedulingQueue struct {
 	cfg   Config
 	clock control.Clock
@@ -78,7 +78,7 @@ func newSchedulingQueue(cfg Config, clock control.Clock, hints hintMap, podOf fu
 
 // add takes in a new pod. The queue holds no pod of that name: the deletion of an earlier one
 // is delivered first.
-// Upstream: PriorityQueue.Add, v1.36.
+// Upstream: PriorityQueue.Add, v1.37.
 func (q *schedulingQueue) add(pod *v1.Pod) {
 	entry := &queuedPod{key: control.Key(pod), uid: pod.UID, priority: priority(pod)}
 	q.stamp(entry)
@@ -111,7 +111,7 @@ func (q *schedulingQueue) knows(pod *v1.Pod) bool {
 // update takes in the new state of a pod it knows. The change may help the pod, if it is
 // unschedulable and one of those that turned it down says so. A pod that is left alone
 // after errors is helped by no change of its status: its own failures are written there.
-// Upstream: PriorityQueue.Update, v1.36.
+// Upstream: PriorityQueue.Update, v1.37.
 func (q *schedulingQueue) update(old, pod *v1.Pod) {
 	entry := q.pods[control.Key(pod)]
 	if entry.in != &q.unschedulable || !turnedDown(entry) && !podChanged(old, pod) {
@@ -125,7 +125,7 @@ func (q *schedulingQueue) update(old, pod *v1.Pod) {
 	}
 }
 
-// podChanged: in anything but its status. Upstream: isPodUpdated, v1.36.
+// podChanged: in anything but its status, as isPodUpdated compared until release 1.36.
 func podChanged(old, pod *v1.Pod) bool {
 	strip := func(p *v1.Pod) *v1.Pod {
 		p = p.DeepCopy()
@@ -178,7 +178,7 @@ func (q *schedulingQueue) pop() (*queuedPod, bool) {
 
 // next returns the first pod in line; if the line is empty, the refused pod whose backoff ends
 // first, although it has not ended: the scheduler has nothing better to do.
-// Upstream: activeQueue.unlockedPop with SchedulerPopFromBackoffQ, v1.36.
+// Upstream: activeQueue.unlockedPop with SchedulerPopFromBackoffQ, v1.37.
 func (q *schedulingQueue) next() *queuedPod {
 	if first := q.active.first(); first != nil {
 		return first
@@ -190,7 +190,7 @@ func (q *schedulingQueue) next() *queuedPod {
 // that could help. None can have been missed: nothing is delivered during a
 // scheduling cycle. During a binding cycle much is, but that ends with an error, if
 // not well, and whom an error puts back is tried again without an event.
-// Upstream: PriorityQueue.AddUnschedulableIfNotPresent, v1.36.
+// Upstream: PriorityQueue.AddUnschedulablePodIfNotPresent, v1.37.
 func (q *schedulingQueue) putBackUnschedulable(entry *queuedPod, rejectedBy []plugin) {
 	entry.refusals, entry.errors = entry.refusals+1, 0
 	q.putBack(entry, entry.refusals, rejectedBy)
@@ -198,7 +198,7 @@ func (q *schedulingQueue) putBackUnschedulable(entry *queuedPod, rejectedBy []pl
 }
 
 // putBackError puts back a pod whose attempt failed.
-// Upstream: PriorityQueue.AddUnschedulableIfNotPresent, v1.36.
+// Upstream: PriorityQueue.AddUnschedulablePodIfNotPresent, v1.37.
 func (q *schedulingQueue) putBackError(entry *queuedPod) {
 	entry.errors++
 	entry.said = "" // choosing the same node again is news
@@ -216,7 +216,7 @@ func (q *schedulingQueue) putBack(entry *queuedPod, failures int, rejectedBy []p
 }
 
 // requeue puts the pod in line, or with those that back off.
-// Upstream: PriorityQueue.requeuePodWithQueueingStrategy, v1.36.
+// Upstream: PriorityQueue.requeueEntityWithQueueingStrategy, v1.37.
 func (q *schedulingQueue) requeue(entry *queuedPod) {
 	if q.gated != nil && q.gated(entry) {
 		q.put(entry, &q.unschedulable)
@@ -263,7 +263,7 @@ func (q *schedulingQueue) move(events []clusterEvent, asked func(*queuedPod) boo
 
 // flush puts pods in line that have waited too long: an event may have been lost, or
 // no plugin has registered for it.
-// Upstream: PriorityQueue.flushUnschedulableEntitiesLeftover, v1.36.
+// Upstream: PriorityQueue.flushUnschedulableEntitiesLeftover, v1.37.
 func (q *schedulingQueue) flush() {
 	now := q.clock.Now()
 	q.moveIf(func(entry *queuedPod) bool {

@@ -76,7 +76,7 @@ func TestTheFlushTriesAPodAgainAfterFiveMinutes(t *testing.T) {
 	assert.Equal(t, []string{"default/web"}, h.line)
 }
 
-// Upstream: PriorityQueue.Update, isPodUpdated, v1.36.
+// Upstream: PriorityQueue.Update, v1.37.
 func TestAChangeOfThePodIsAnEventLikeOthers(t *testing.T) {
 	tolerant := func(key string) func(*v1.Pod) {
 		return func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Key: key, Operator: v1.TolerationOpExists}} }

@@ -139,7 +139,7 @@ func TestAPodWhoseBindingFailsMakesRoom(t *testing.T) {
 
 // A pod that is deleted while it is being bound frees its node at once, although its
 // binding has not noticed yet: also where a finalizer keeps it.
-// Upstream: scheduler/eventhandlers.go handleAssumedPodDeletion and deletePod, v1.36.
+// Upstream: scheduler/eventhandlers.go handleAssumedPodDeletion and deletePod, v1.37.
 func TestAPodThatIsDeletedWhileItIsBeingBoundMakesRoomAtOnce(t *testing.T) {
 	for name, finalizers := range map[string][]string{"it is gone": nil, "a finalizer keeps it": {"example.com/hold"}} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestAPodThatIsTurnedDownIsTriedAgainAtEveryEventThatHelps(t *testing.T) {
 }
 
 // Errors are not overcome by events: the pod waits 1, 2 and 4 s, each to the end of the
-// second. Upstream: backoffQueue.isPodBackingoff, v1.36.
+// second. Upstream: backoffQueue.isEntityBackingoff, v1.37.
 func TestAPodWhoseAttemptFailedWaitsForItsBackoff(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1"))
 	require.NoError(t, w.e.Inject(engine.Fault{Actor: actor, Verb: "create", Resource: "pods/binding", Times: 3, Err: fmt.Errorf("no")}))
@@ -326,7 +326,7 @@ func (w *world) attemptsAt(pod string) []float64 {
 }
 
 // Without nodes an attempt is an error to the queue, and no refusal: no plugin has turned
-// the pod down. Upstream: schedule_one.go ErrNoNodesAvailable, v1.36.
+// the pod down. Upstream: scheduler/scheduler.go ErrNoNodesAvailable, v1.37.
 func TestWithoutNodesAPodIsTriedAgainAfterOneTwoFourSeconds(t *testing.T) {
 	w := newWorld(t, engine.Config{})
 	require.NoError(t, w.e.RunFor(500*time.Millisecond))

@@ -97,7 +97,7 @@ func (r resources) asksForNothing() bool {
 // podRequest returns what the pod needs at its peak: the containers and the sidecars
 // together, or an init container beside the sidecars started before it,
 // whichever is more, and the overhead.
-// Upstream: component-helpers/resource PodRequests, v1.36.
+// Upstream: component-helpers/resource PodRequests, v1.37.
 func podRequest(pod *v1.Pod) resources {
 	sum := sumRequests(&pod.Spec, func(c *v1.Container) v1.ResourceList { return c.Resources.Requests })
 	if pod.Spec.Resources != nil {

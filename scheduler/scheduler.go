@@ -84,7 +84,7 @@ func (s *scheduler) podOf(entry *queuedPod) *v1.Pod {
 // scheduleOne places the pod whose turn it is. The scheduling cycle (which node) runs through
 // without a pause; the binding cycle (make it so) is a task of its own, beside
 // the scheduling of later pods.
-// Upstream: schedule_one.go ScheduleOne, v1.36.
+// Upstream: schedule_one.go ScheduleOne, v1.37.
 func (s *scheduler) scheduleOne(ctx context.Context, _ string) error {
 	entry, ok := s.queue.pop()
 	if !ok {
@@ -116,7 +116,7 @@ func (s *scheduler) skipPodSchedule(pod *v1.Pod) bool {
 
 // schedulingCycle chooses a node and reserves what the pod needs there, all in
 // memory.
-// Upstream: schedule_one.go schedulingCycle, schedulePod, v1.36.
+// Upstream: schedule_one.go schedulingCycle, schedulePod, v1.37.
 func (s *scheduler) schedulingCycle(c *cycle) *status {
 	c.diagnosis.total = s.caches.nodes.Len()
 	if c.diagnosis.total == 0 {

@@ -8,7 +8,7 @@ const maxNodeScore = 100
 // selectHost takes a node with the best score. Among equals Env.Choose decides: in order
 // the first that was looked at. Upstream's first depends on which of its threads is
 // faster.
-// Upstream: schedule_one.go prioritizeNodes, sortedNodeScores, v1.36.
+// Upstream: schedule_one.go prioritizeNodes, framework.SortedScoredNodes, v1.37.
 func (s *scheduler) selectHost(c *cycle, feasible []*nodeInfo) (node string, equals int) {
 	if len(feasible) == 1 {
 		return feasible[0].node.Name, 1
@@ -25,7 +25,7 @@ func (s *scheduler) selectHost(c *cycle, feasible []*nodeInfo) (node string, equ
 }
 
 // runScorePlugins adds up what the plugins think of each node, by their weight. tell, if set, is called with each plugin's part.
-// Upstream: runtime/framework.go RunScorePlugins, v1.36.
+// Upstream: runtime/framework.go RunScorePlugins, v1.37.
 func (s *scheduler) runScorePlugins(c *cycle, feasible []*nodeInfo, tell func(plugin string, weight int64, scores []int64)) []int64 {
 	totals, scores := zeros(s.totals, len(feasible)), zeros(s.scores, len(feasible))
 	for _, p := range of[scorePlugin](s.plugins) {

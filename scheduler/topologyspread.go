@@ -29,7 +29,7 @@ func systemDefaultConstraints() []v1.TopologySpreadConstraint {
 }
 
 // topologySpread spreads pods over nodes, zones and other domains.
-// Upstream: plugins/podtopologyspread, v1.36.
+// Upstream: plugins/podtopologyspread, v1.37.
 type topologySpread struct {
 	caches  *caches
 	cluster *clusterState

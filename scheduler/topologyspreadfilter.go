@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Upstream: podtopologyspread/plugin.go EventsToRegister, v1.36.
+// Upstream: podtopologyspread/plugin.go EventsToRegister, v1.37.
 func (p topologySpread) EventsToRegister() []registration {
 	return []registration{
 		upon(added|updated|updatePodToleration|deleted, p.isSchedulableAfterPodChange),
@@ -19,7 +19,7 @@ func (p topologySpread) EventsToRegister() []registration {
 
 // isSchedulableAfterPodChange: a pod that a constraint is about comes or goes, begins or ceases
 // to match, or the pod tolerates a taint that counts.
-// Upstream: podtopologyspread/plugin.go isSchedulableAfterPodChange, v1.36.
+// Upstream: podtopologyspread/plugin.go isSchedulableAfterAssignedPodChange and isSchedulableAfterTargetPodChange, v1.37.
 func (p topologySpread) isSchedulableAfterPodChange(pod, before, after *v1.Pod) bool {
 	for _, other := range []*v1.Pod{before, after} {
 		if other != nil && other.UID != pod.UID && (!hasPlace(other) || other.Namespace != pod.Namespace) {
@@ -90,7 +90,7 @@ func (p topologySpread) PreFilter(c *cycle) *status {
 
 // Filter: with the pod, the node's domain may have at most maxSkew matching pods more than
 // that with the fewest.
-// Upstream: podtopologyspread/filtering.go Filter, minMatchNum, v1.36.
+// Upstream: podtopologyspread/filtering.go Filter, minMatchNum, v1.37.
 func (topologySpread) Filter(c *cycle, node *nodeInfo) *status {
 	for _, constraint := range c.spread {
 		domain, ok := node.node.Labels[constraint.key]

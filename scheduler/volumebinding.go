@@ -14,7 +14,7 @@ import (
 )
 
 // volumeBinding lets the volume binder take part in the phases.
-// Upstream: plugins/volumebinding/volume_binding.go, v1.36.
+// Upstream: plugins/volumebinding/volume_binding.go, v1.37.
 type volumeBinding struct {
 	binder *volumeBinder
 	decide Decide
@@ -39,7 +39,7 @@ type volumeState struct {
 
 func (volumeBinding) Name() string { return "VolumeBinding" }
 
-// Upstream: volume_binding.go EventsToRegister, v1.36.
+// Upstream: volume_binding.go EventsToRegister, v1.37.
 func (volumeBinding) EventsToRegister() []registration {
 	return []registration{
 		upon(added|updated, isSchedulableAfterStorageClassChange),

@@ -15,7 +15,7 @@ const (
 
 // volumeRestrictions refuses a ReadWriteOncePod claim that another pod on any node uses,
 // and a node where another pod has the same disk, if the disk stands in the pod's manifest.
-// Upstream: plugins/volumerestrictions, v1.36.
+// Upstream: plugins/volumerestrictions, v1.37.
 type volumeRestrictions struct {
 	claims  *control.Cache[*v1.PersistentVolumeClaim]
 	cluster *clusterState
@@ -23,7 +23,7 @@ type volumeRestrictions struct {
 
 func (volumeRestrictions) Name() string { return "VolumeRestrictions" }
 
-// Upstream: volume_restrictions.go EventsToRegister, v1.36.
+// Upstream: volume_restrictions.go EventsToRegister, v1.37.
 func (volumeRestrictions) EventsToRegister() []registration {
 	return []registration{
 		upon(deleted, isSchedulableAfterUserLeft),
@@ -34,7 +34,7 @@ func (volumeRestrictions) EventsToRegister() []registration {
 
 // isSchedulableAfterUserLeft reports whether the pod that left is of the pod's namespace and used
 // one of its disks or claims; ephemeral claims do not count.
-// Upstream: volume_restrictions.go isSchedulableAfterPodDeleted, v1.36.
+// Upstream: volume_restrictions.go isSchedulableAfterAssignedPodDeleted, v1.37.
 func isSchedulableAfterUserLeft(pod, before, _ *v1.Pod) bool {
 	theirs := namedClaims(before)
 	return before.Namespace == pod.Namespace && (disksConflict(pod, before) ||

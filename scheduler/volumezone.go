@@ -18,7 +18,7 @@ const reasonVolumeZone = "node(s) had no available volume zone"
 // volumeZone: a bound volume that says by label in which zones or region it is
 // can be used only there. It predates node affinity of volumes. Claims that are
 // not bound yet are VolumeBinding's.
-// Upstream: plugins/volumezone/volume_zone.go, v1.36.
+// Upstream: plugins/volumezone/volume_zone.go, v1.37.
 type volumeZone struct {
 	claims  *control.Cache[*v1.PersistentVolumeClaim]
 	volumes *control.Cache[*v1.PersistentVolume]
@@ -38,7 +38,7 @@ func zoneKeys() [4]string {
 
 func (volumeZone) Name() string { return "VolumeZone" }
 
-// Upstream: volume_zone.go EventsToRegister, v1.36.
+// Upstream: volume_zone.go EventsToRegister, v1.37.
 func (volumeZone) EventsToRegister() []registration {
 	return []registration{
 		upon(added, isSchedulableAfterStorageClassAdded),
@@ -113,7 +113,7 @@ func wrongZone(zones []zoneLabel, labels map[string]string) *zoneLabel {
 
 // zonesOf returns the zones and regions of a volume by label. "a__b" is both a and b;
 // a label with an empty one among them says nothing.
-// Upstream: cloud-provider/volume/helpers LabelZonesToSet, v1.36.
+// Upstream: cloud-provider/volume/helpers LabelZonesToSet, v1.37.
 func zonesOf(pv *v1.PersistentVolume) map[string][]string {
 	zones := map[string][]string{}
 	for _, key := range zoneKeys() {

@@ -17,7 +17,7 @@ import (
 // over, and tells what happens meanwhile. Pods that a PodDisruptionBudget keeps it evicts again every
 // drain.RetryDelay. It returns the pods that were evicted, in the order in which that was done.
 //
-// Upstream: kubectl pkg/drain drain.go evictPods and waitForDelete, v0.36.
+// Upstream: kubectl pkg/drain drain.go evictPods and waitForDelete, v0.37.
 func (c *call) waitForDelete(o drain.Options, evicted []v1.Pod, refused []drain.Refused, timeout time.Duration) ([]v1.Pod, error) {
 	err := c.advance(nil, func() error {
 		end, retry := c.cluster.Now().Add(timeout), c.cluster.Now().Add(drain.RetryDelay)

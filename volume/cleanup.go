@@ -43,7 +43,7 @@ func CleanupMountPoint(dir string, mounter mount.Interface, node *disk.Disk) err
 
 // ValidatePathNoBacksteps refuses a path with an element "..".
 //
-// Upstream: pkg/apis/core/validation ValidatePathNoBacksteps, v1.36.
+// Upstream: pkg/volume/validation ValidatePathNoBacksteps, v1.37.
 func ValidatePathNoBacksteps(name string) error {
 	if slices.Contains(strings.Split(name, "/"), "..") {
 		return errors.New("must not contain '..'")

@@ -2,7 +2,7 @@
 // and its mounters (plugin.go), Spec (spec.go), the registry (registry.go), and code that
 // plugins share.
 //
-// Upstream: pkg/volume/plugins.go, volume.go, volume_linux.go, v1.36.
+// Upstream: pkg/volume/plugins.go, volume.go, volume_linux.go, v1.37.
 //
 // Deviations:
 //

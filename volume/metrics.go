@@ -16,7 +16,7 @@ type MetricsProvider interface {
 
 // Metrics holds the capacity and use of a volume in bytes and inodes; unknown values are nil.
 //
-// Upstream: pkg/volume/volume.go Metrics, v1.36.
+// Upstream: pkg/volume/volume.go Metrics, v1.37.
 type Metrics struct {
 	Used, Capacity, Available      *resource.Quantity
 	InodesUsed, Inodes, InodesFree *resource.Quantity

@@ -19,7 +19,7 @@ type CSINodeDriver struct {
 
 // NodeInfoManager tells the API which CSI drivers a node has.
 //
-// Upstream: pkg/volume/csi/nodeinfomanager Interface, v1.36.
+// Upstream: pkg/volume/csi/nodeinfomanager Interface, v1.37.
 type NodeInfoManager interface {
 	// InstallCSIDriver adds a driver to the Node and the CSINode object.
 	InstallCSIDriver(ctx context.Context, driver CSINodeDriver) error
@@ -31,7 +31,7 @@ type NodeInfoManager interface {
 
 // RegistrationPlugin is a plugin with which programs on the node register, as CSI drivers do.
 //
-// Upstream: pkg/kubelet/pluginmanager, v1.36.
+// Upstream: pkg/kubelet/pluginmanager, v1.37.
 type RegistrationPlugin interface {
 	VolumePlugin
 	// WatchRegistrations starts to watch for them. It is called once, after Init, when the

@@ -49,7 +49,7 @@ type NodeResizeOptions struct {
 // other kinds stay; those of resizes that are not among added stay if keepOld is set.
 //
 // Upstream: external-resizer pkg/util/util.go MergeResizeConditionsOfPVC, v2.2, and
-// pkg/volume/util/resize_util.go MergeResizeConditionOnPVC, v1.36.
+// pkg/volume/util/resize_util.go MergeResizeConditionOnPVC, v1.37.
 func MergeResizeConditions(old, added []v1.PersistentVolumeClaimCondition, keepOld bool) []v1.PersistentVolumeClaimCondition {
 	var merged []v1.PersistentVolumeClaimCondition
 	added = slices.Clone(added)

@@ -27,7 +27,7 @@ func NewSpecFromPersistentVolume(pv *v1.PersistentVolume, readOnly bool) *Spec {
 
 // WrappedSpec returns the volume on which the pod's volume of that name is built.
 //
-// Upstream: pkg/kubelet/volume_host.go NewWrapperMounter, v1.36.
+// Upstream: pkg/kubelet/volume_host.go NewWrapperMounter, v1.37.
 func WrappedSpec(volName string, spec Spec) *Spec {
 	inner := *spec.Volume
 	inner.Name = "wrapped_" + volName

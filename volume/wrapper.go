@@ -7,7 +7,7 @@ import (
 
 // NewWrapperMounter returns a mounter by which one plugin uses another's volume.
 //
-// Upstream: pkg/kubelet/volume_host.go NewWrapperMounter, v1.36.
+// Upstream: pkg/kubelet/volume_host.go NewWrapperMounter, v1.37.
 func (pm *VolumePluginMgr) NewWrapperMounter(volName string, spec Spec, pod *v1.Pod) (Mounter, error) {
 	wrapped := WrappedSpec(volName, spec)
 	plugin, err := pm.FindPluginBySpec(wrapped)

@@ -15,7 +15,7 @@ import (
 )
 
 // beginDeletion holds a definition until its objects are gone.
-// Upstream: registry/customresourcedefinition REST.Delete, v1.36.
+// Upstream: registry/customresourcedefinition REST.Delete, v1.37.
 func (c *controller) beginDeletion(obj runtime.Object) {
 	def := obj.(*apiextensions.CustomResourceDefinition)
 	if !slices.Contains(def.Finalizers, apiextensions.CustomResourceCleanupFinalizer) {

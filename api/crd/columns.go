@@ -102,7 +102,7 @@ func age(value any, now time.Time) any {
 }
 
 // definitionColumns returns those of the definitions themselves.
-// Upstream: registry/customresourcedefinition/tableconvertor, v1.36.
+// Upstream: registry/customresource/tableconvertor, v1.37.
 func definitionColumns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name"},

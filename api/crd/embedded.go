@@ -93,7 +93,7 @@ func unknownMeta(path *field.Path, obj map[string]any) (paths []string) {
 }
 
 // validateEmbedded says what is wrong with the kinds and metadata of embedded objects.
-// Upstream: schema/objectmeta Validate, v1.36.
+// Upstream: schema/objectmeta Validate, v1.37.
 func validateEmbedded(path *field.Path, obj map[string]any, s *structural.Structural, root bool) (errs field.ErrorList) {
 	eachEmbedded(path, obj, s, root, func(at *field.Path, one map[string]any) {
 		errs = append(errs, validateTypeMeta(at, one)...)

@@ -61,7 +61,7 @@ func storeVersion(def *apiextensions.CustomResourceDefinition) {
 
 // kindsOf returns the entries of the kind that a definition defines, one for each version that
 // is served, the preferred one first.
-// Upstream: apiserver customResourceDefinitionHandler.getOrCreateServingInfoFor, v1.36.
+// Upstream: apiserver crdHandler.getOrCreateServingInfoFor, v1.37.
 func (c *controller) kindsOf(def *apiextensions.CustomResourceDefinition, terminating bool) ([]api.Kind, error) {
 	versions := slices.Clone(def.Spec.Versions)
 	slices.SortStableFunc(versions, func(a, b apiextensions.CustomResourceDefinitionVersion) int {
@@ -133,7 +133,7 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 }
 
 // deprecated returns the warning that each request for a version gets, if it is deprecated.
-// Upstream: apiserver customResourceDefinitionHandler, v1.36.
+// Upstream: apiserver customresource_handler.go crdHandler, v1.37.
 func deprecated(group, kind string, v *apiextensions.CustomResourceDefinitionVersion) string {
 	switch {
 	case !v.Deprecated:
@@ -174,7 +174,7 @@ func takeStatus(obj *unstructured.Unstructured, old runtime.Object) {
 }
 
 // selectable returns the fields by which the objects of a version can be selected.
-// Upstream: registry/customresource strategy.selectableFields, v1.36.
+// Upstream: registry/customresource prepareSelectableFields, v1.37.
 func selectable(list []apiextensions.SelectableField) (map[string]func(runtime.Object) string, error) {
 	if len(list) == 0 {
 		return nil, nil

@@ -148,7 +148,7 @@ func (s *shape) unknown(obj runtime.Object) []string {
 }
 
 // validate returns the errors of an object; old is its previous version, nil if it is new.
-// Upstream: registry/customresource strategy.Validate and ValidateUpdate, v1.36.
+// Upstream: registry/customresource strategy.Validate and ValidateUpdate, v1.37.
 func (s *shape) validate(obj, old map[string]any) field.ErrorList {
 	if errs := append(tooMuchWork(obj, s.openapi), tooMuchWork(old, s.openapi)...); len(errs) > 0 {
 		return errs[:1]

@@ -16,7 +16,7 @@ import (
 // validate returns the errors of a definition; old is its previous version, nil if it is new.
 // Paths and words belong to the internal version, in which upstream validates.
 // Upstream: apis/apiextensions/validation ValidateCustomResourceDefinition and
-// ValidateCustomResourceDefinitionUpdate, v1.36.
+// ValidateCustomResourceDefinitionUpdate, v1.37.
 func validate(def, old *apiextensions.CustomResourceDefinition) field.ErrorList {
 	var in internal.CustomResourceDefinition
 	if err := apiextensions.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(def.DeepCopy(), &in, nil); err != nil {

@@ -32,7 +32,7 @@ type call struct {
 }
 
 // maxBody is the size of a request in bytes beyond which it is refused.
-// Upstream: apiserver server.Config MaxRequestBodyBytes, v1.36.
+// Upstream: apiserver server.Config MaxRequestBodyBytes, v1.37.
 const maxBody = 3 << 20
 
 // v1 is the version in which options are written.
@@ -110,7 +110,7 @@ func (c *call) read(verb string) error {
 }
 
 // patch serves the four kinds of patches.
-// Upstream: apiserver handlers PatchResource, v1.36.
+// Upstream: apiserver handlers PatchResource, v1.37.
 func (c *call) patch() error {
 	req := c.request("patch")
 	req.PatchType = types.PatchType(c.contentType())

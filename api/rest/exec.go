@@ -28,7 +28,7 @@ type Streams struct {
 
 // The channels of a connection, and the protocol that they are spoken in. v4 is v5 without
 // a way to close one channel.
-// Upstream: apimachinery util/remotecommand constants.go, v1.36.
+// Upstream: apimachinery util/remotecommand constants.go, v1.37.
 const (
 	stdinChannel = iota
 	stdoutChannel
@@ -41,12 +41,12 @@ const (
 )
 
 // idleStream is the time that a connection may be without a byte in either direction.
-// Upstream: kubelet cri/streaming DefaultConfig StreamIdleTimeout, v1.36.
+// Upstream: cri-streaming server.go DefaultConfig and Config.StreamIdleTimeout, v0.37.
 const idleStream = 4 * time.Hour
 
 // exec runs a command in a container, whose streams are the channels of a WebSocket.
-// Upstream: pkg/registry/core/pod/rest ExecREST and kubelet cri/streaming/remotecommand
-// ServeExec, v1.36.
+// Upstream: pkg/registry/core/pod/rest ExecREST and cri-streaming/pkg/streaming/remotecommand
+// ServeExec, v1.37.
 func (c *call) exec() error {
 	if err := c.reachNodes(); err != nil {
 		return err
@@ -77,7 +77,7 @@ type connection struct {
 }
 
 // upgrade turns the request into a connection.
-// Upstream: kubelet cri/streaming/remotecommand createWebSocketStreams, v1.36.
+// Upstream: cri-streaming/pkg/streaming/remotecommand createWebSocketStreams, v0.37.
 func (c *call) upgrade(opts *corev1.PodExecOptions) (*connection, *Streams, error) {
 	if !wsstream.IsWebSocketRequest(c.r) {
 		if strings.HasPrefix(strings.ToUpper(c.r.Header.Get("Upgrade")), "SPDY/") {
@@ -124,7 +124,7 @@ func (c *call) upgrade(opts *corev1.PodExecOptions) (*connection, *Streams, erro
 }
 
 // end tells the client how the command has ended, and closes the connection.
-// Upstream: kubelet cri/streaming/remotecommand ServeExec, v1.36.
+// Upstream: cri-streaming/pkg/streaming/remotecommand ServeExec, v0.37.
 func (c *connection) end(code int32, err error) {
 	status := &metav1.Status{Status: metav1.StatusSuccess}
 	switch {

@@ -25,7 +25,7 @@ func (t *target) gvr() schema.GroupVersionResource { return t.gv.WithResource(t.
 // parsePath reads the part of a path after /api or /apis, which begins with the
 // version of the core group or with a group and its version. ok is false if it names
 // no resource.
-// Upstream: apiserver endpoints/request RequestInfoFactory.NewRequestInfo, v1.36.
+// Upstream: apiserver endpoints/request RequestInfoFactory.NewRequestInfo, v1.37.
 func parsePath(legacy bool, path string) (t target, ok bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if slices.Contains(parts, "") { // a slash after a slash
@@ -107,7 +107,7 @@ func parameter(r *http.Request, name string) string {
 }
 
 // isTrue reads a parameter of type bool as upstream does: only "false" and "0" deny.
-// Upstream: apimachinery runtime Convert_Slice_string_To_bool, v1.36.
+// Upstream: apimachinery runtime Convert_Slice_string_To_bool, v1.37.
 func isTrue(values []string) bool {
 	if len(values) == 0 {
 		return false

@@ -16,7 +16,7 @@ import (
 )
 
 // watch serves a watch until the client goes, its time is over or the watch ends.
-// Upstream: apiserver handlers handleWatch and WatchServer.HandleHTTP, v1.36.
+// Upstream: apiserver handlers handleWatch and WatchServer.HandleHTTP, v1.37.
 func (c *call) watch() error {
 	req := c.request("watch")
 	req.Name = ""

@@ -30,7 +30,7 @@ type attachedVolume struct {
 type names map[v1.UniqueVolumeName]bool
 
 // actualStateOfWorld holds which volumes are attached to which nodes.
-// Upstream: cache/actual_state_of_world.go actualStateOfWorld, v1.36.
+// Upstream: cache/actual_state_of_world.go actualStateOfWorld, v1.37.
 type actualStateOfWorld struct {
 	// volumes is keyed by volume and then by node. None of the maps is empty.
 	volumes map[v1.UniqueVolumeName]map[string]*attachedVolume

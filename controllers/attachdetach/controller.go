@@ -72,7 +72,7 @@ func (cfg Config) remembers(va *storagev1.VolumeAttachment) bool {
 }
 
 // New returns the factory of the controller.
-// Upstream: attach_detach_controller.go NewAttachDetachController, v1.36.
+// Upstream: attach_detach_controller.go NewAttachDetachController, v1.37.
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		if cfg.MaxWaitForUnmount < 0 {

@@ -4,7 +4,7 @@
 //
 // Begin with reconcile in reconciler.go, which compares the two worlds below; desired.go and actual.go hold them.
 //
-// Upstream: pkg/controller/volume/attachdetach, v1.36.
+// Upstream: pkg/controller/volume/attachdetach, v1.37.
 //
 // # Two worlds
 //

@@ -6,7 +6,7 @@ import (
 
 // start fills both worlds from the API.
 // Upstream: attach_detach_controller.go populateActualStateOfWorld and
-// populateDesiredStateOfWorld, v1.36.
+// populateDesiredStateOfWorld, v1.37.
 func (c *controller) start() {
 	c.started = true
 	for node := range c.nodes.All() {

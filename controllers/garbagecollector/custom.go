@@ -12,7 +12,7 @@ import (
 
 // followCustomKinds follows the kinds of CustomResourceDefinitions, present and future. The objects of a kind end
 // with the kind; if it is defined again, its cache lists them again.
-// Upstream: garbagecollector.go Sync, v1.36, which asks discovery every 30 s.
+// Upstream: garbagecollector.go Sync, v1.37, which asks discovery every 30 s.
 func (c *controller) followCustomKinds() {
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	cache := control.NewCacheAtOnce[control.Object](c.env, definitions)

@@ -21,7 +21,7 @@
 //   - Orphan: the owner has the finalizer orphan. It stays until no dependent names it any more; the dependents
 //     stay.
 //
-// Upstream: pkg/controller/garbagecollector, v1.36.
+// Upstream: pkg/controller/garbagecollector, v1.37.
 //
 // # Deviations from upstream
 //

@@ -71,7 +71,7 @@ func (u *conditions) contentTotals(left *remaining) {
 }
 
 // say writes the conditions if they have changed. It ignores an error: the next attempt writes them again.
-// Upstream: deletion/namespaced_resources_deleter.go deleteAllContent, v1.36.
+// Upstream: deletion/namespaced_resources_deleter.go deleteAllContent, v1.37.
 func (c *controller) say(ctx context.Context, ns *v1.Namespace, report conditions) {
 	if failures := report.failures; len(failures) > 0 {
 		slices.Sort(failures)

@@ -16,7 +16,7 @@ import (
 )
 
 // finalizerEstimateSeconds is the time that objects with finalizers are expected to need.
-// Upstream: deletion/namespaced_resources_deleter.go, v1.36.
+// Upstream: deletion/namespaced_resources_deleter.go, v1.37.
 const finalizerEstimateSeconds = 15
 
 // remaining counts the objects that could not be deleted yet.
@@ -38,7 +38,7 @@ func (r *remaining) add(resource schema.GroupVersionResource, objects []control.
 
 // deleteAllContent deletes the namespace's pods and, when they are gone, everything else in it. It writes to the
 // namespace's conditions what is left, and returns the seconds that the rest is expected to need.
-// Upstream: deletion/namespaced_resources_deleter.go deleteAllContent, v1.36.
+// Upstream: deletion/namespaced_resources_deleter.go deleteAllContent, v1.37.
 func (c *controller) deleteAllContent(ctx context.Context, ns *v1.Namespace) (estimate int64, err error) {
 	left := &remaining{objects: map[schema.GroupVersionResource]int{}, finalizers: map[string]int{}}
 	var report conditions
@@ -74,7 +74,7 @@ func gvr(resource metav1.APIResource) schema.GroupVersionResource {
 }
 
 // deleteAllContentForGroupVersionResource deletes the objects of one kind, and counts those that remain.
-// Upstream: deletion/namespaced_resources_deleter.go, v1.36.
+// Upstream: deletion/namespaced_resources_deleter.go, v1.37.
 func (c *controller) deleteAllContentForGroupVersionResource(ctx context.Context, r metav1.APIResource, ns *v1.Namespace, left *remaining) error {
 	estimate, err := c.estimateGracefulTermination(ctx, gvr(r), ns)
 	if err != nil {

@@ -8,7 +8,7 @@
 // removed those. The conditions of the namespace say what is left, and what failed. When nothing is left, the
 // controller removes the finalizer "kubernetes" from spec.finalizers, and the API server removes the namespace.
 //
-// Upstream: pkg/controller/namespace, v1.36.
+// Upstream: pkg/controller/namespace, v1.37.
 //
 // # Deviations from upstream
 //

@@ -17,8 +17,8 @@ import (
 // ActorName is the name of this controller in upstream's controller manager.
 const ActorName = "node-controller"
 
-// Upstream: pkg/controller/nodelifecycle/config/v1alpha1 defaults, and
-// cmd/kube-controller-manager NodeMonitorPeriod, v1.36.
+// Upstream: pkg/controller/nodelifecycle/config/v1alpha1
+// RecommendedDefaultNodeLifecycleControllerConfiguration, v1.37.
 const (
 	// nodeMonitorPeriod is the interval at which all nodes are checked.
 	nodeMonitorPeriod = 5 * time.Second
@@ -29,7 +29,7 @@ const (
 )
 
 // New returns the factory of the controller.
-// Upstream: node_lifecycle_controller.go NewNodeLifecycleController, v1.36.
+// Upstream: node_lifecycle_controller.go NewNodeLifecycleController, v1.37.
 func New() control.Factory {
 	return func(env control.Env) error {
 		c := &controller{

@@ -317,7 +317,7 @@ func TestAPodThatTerminatesOnNoNodeIsCollected(t *testing.T) {
 }
 
 // Upstream: kubelet.go Run starts the lease and the node's status beside the pods' sources,
-// v1.36. Only what ends and unmounts waits for those.
+// v1.37. Only what ends and unmounts waits for those.
 func TestAKubeletThatReceivesNoPodsForAnHourKeepsItsNodeReady(t *testing.T) {
 	c := failing(t, 0)
 	c.Hold(kubelet1, "pods")

@@ -47,7 +47,7 @@ func conditionOf(node *v1.Node, kind v1.NodeConditionType) *v1.NodeCondition {
 
 // probe looks for signs of life of a node since the last round. It returns them and the time for which the node may
 // be silent.
-// Upstream: node_lifecycle_controller.go tryUpdateNodeHealth, v1.36, its first half.
+// Upstream: node_lifecycle_controller.go tryUpdateNodeHealth, v1.37, its first half.
 func (c *controller) probe(node *v1.Node) (*nodeHealth, time.Duration) {
 	now, grace := c.env.Now(), nodeMonitorGracePeriod
 	known, ready := c.health[node.Name], readyCondition(node)
@@ -148,7 +148,7 @@ func (c *controller) tryUpdateNodeHealth(ctx context.Context, node *v1.Node) (ob
 }
 
 // setUnknown sets a node's conditions to Unknown, except NetworkUnavailable, which the kubelet does not report.
-// Upstream: node_lifecycle_controller.go tryUpdateNodeHealth, v1.36.
+// Upstream: node_lifecycle_controller.go tryUpdateNodeHealth, v1.37.
 func (c *controller) setUnknown(node *v1.Node) {
 	now := metav1.NewTime(c.env.Now().Truncate(time.Second))
 	for _, kind := range []v1.NodeConditionType{v1.NodeReady, v1.NodeMemoryPressure, v1.NodeDiskPressure, v1.NodePIDPressure} {

@@ -13,7 +13,7 @@ import (
 
 // monitorNodeHealth checks all nodes: those that have been silent for too long become Unknown, those that are not
 // ready are queued for a taint that evicts their pods, and those that are ready lose it.
-// Upstream: node_lifecycle_controller.go monitorNodeHealth, v1.36.
+// Upstream: node_lifecycle_controller.go monitorNodeHealth, v1.37.
 func (c *controller) monitorNodeHealth(ctx context.Context) {
 	nodes := c.nodes.List()
 	c.classifyNodes(ctx, nodes)
@@ -36,7 +36,7 @@ func (c *controller) monitorNodeHealth(ctx context.Context) {
 }
 
 // classifyNodes adds new nodes to those known, and removes those that are gone.
-// Upstream: node_lifecycle_controller.go classifyNodes and monitorNodeHealth, v1.36.
+// Upstream: node_lifecycle_controller.go classifyNodes and monitorNodeHealth, v1.37.
 func (c *controller) classifyNodes(ctx context.Context, nodes []*v1.Node) {
 	for _, node := range nodes {
 		c.addZone(node)
@@ -61,7 +61,7 @@ func (c *controller) classifyNodes(ctx context.Context, nodes []*v1.Node) {
 
 // actOnHealth taints a node or removes taints, depending on its condition Ready, and marks pods of a lost node as
 // not ready.
-// Upstream: node_lifecycle_controller.go monitorNodeHealth, v1.36.
+// Upstream: node_lifecycle_controller.go monitorNodeHealth, v1.37.
 func (c *controller) actOnHealth(ctx context.Context, node *v1.Node, observed v1.NodeCondition, current *v1.NodeCondition) {
 	c.processTaintBaseEviction(ctx, node, current)
 	lost := current.Status != v1.ConditionTrue && observed.Status == v1.ConditionTrue

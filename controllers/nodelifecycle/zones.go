@@ -11,13 +11,13 @@ import (
 )
 
 // labelNodeDisruptionExclusion excludes a node when the health of its zone is computed.
-// Upstream: node_lifecycle_controller.go, v1.36.
+// Upstream: node_lifecycle_controller.go, v1.37.
 const labelNodeDisruptionExclusion = "node.kubernetes.io/exclude-disruption"
 
 // Rates in nodes a second at which nodes are tainted in a healthy zone and in a large unhealthy one, the size from
 // which a zone is large, and the part of unhealthy nodes from which a zone is unhealthy.
-// Upstream: cmd/kube-controller-manager NodeEvictionRate, SecondaryNodeEvictionRate,
-// LargeClusterSizeThreshold and UnhealthyZoneThreshold, v1.36.
+// Upstream: cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go
+// NodeLifecycleControllerOptions.AddFlags, v1.37.
 const (
 	evictionLimiterQPS          = 0.1
 	secondaryEvictionLimiterQPS = 0.01

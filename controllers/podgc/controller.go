@@ -19,7 +19,7 @@ import (
 // ActorName is the name of this controller in upstream's controller manager.
 const ActorName = "pod-garbage-collector"
 
-// Upstream: gc_controller.go, v1.36.
+// Upstream: gc_controller.go, v1.37.
 const (
 	// gcCheckPeriod is the interval at which all pods are checked.
 	gcCheckPeriod = 20 * time.Second

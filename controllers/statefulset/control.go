@@ -103,7 +103,7 @@ func firstUnhealthy(condemned []*v1.Pod) *v1.Pod {
 
 // processReplica creates a replica's pod, or deletes one that has ended so that it can be created again. It reports
 // whether the next replica has to wait.
-// Upstream: stateful_set_control.go processReplica, v1.36.
+// Upstream: stateful_set_control.go processReplica, v1.37.
 func (c *controller) processReplica(ctx context.Context, set *appsv1.StatefulSet, versions *versions, ordinal int64, pod *v1.Pod) (wait bool, err error) {
 	switch {
 	case pod == nil:

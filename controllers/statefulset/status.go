@@ -14,7 +14,7 @@ import (
 // newStatus counts the set's pods. When all replicas come from the newest template, its revision becomes the current
 // one.
 // Upstream: stateful_set_control.go updateStatus and stateful_set_utils.go
-// completeRollingUpdate, v1.36.
+// completeUpdate, v1.37.
 func newStatus(set *appsv1.StatefulSet, pods []*v1.Pod, versions *versions, now time.Time) *appsv1.StatefulSetStatus {
 	status := set.Status.DeepCopy()
 	status.ObservedGeneration = set.Generation

@@ -148,7 +148,7 @@ func (c *controller) processPodOnNode(pod *v1.Pod, taints []v1.Taint) {
 }
 
 // matchingTolerations returns the tolerations of all of the taints, and whether each taint is tolerated.
-// Upstream: component-helpers scheduling/corev1 GetMatchingTolerations, v0.36.
+// Upstream: pkg/apis/core/v1/helper GetMatchingTolerations, v1.37.
 func matchingTolerations(taints []v1.Taint, tolerations []v1.Toleration) (bool, []v1.Toleration) {
 	var used []v1.Toleration
 	for i := range taints {

@@ -1,7 +1,7 @@
 // Package livenessprobe answers /healthz by calling a CSI driver's Probe. It also plays the kubelet that asks for it
 // and restarts the driver's container. Begin with probe.
 //
-// Upstream: livenessprobe cmd/livenessprobe, v2.19; pkg/kubelet/prober, v1.36.
+// Upstream: livenessprobe cmd/livenessprobe, v2.19; pkg/kubelet/prober, v1.37.
 //
 // Deviations: HTTP is not used, only its status codes and bodies. The container is restarted at once, and readiness
 // of pods is not changed.
@@ -77,7 +77,7 @@ type prober struct {
 
 // probe does one round of the kubelet.
 //
-// Upstream: pkg/kubelet/prober/worker.go doProbe, v1.36.
+// Upstream: pkg/kubelet/prober/worker.go doProbe, v1.37.
 func (p *prober) probe(ctx context.Context) {
 	code, body := healthz(control.WithTimeout(ctx, p.env, p.cfg.ProbeTimeout), p.driver)
 	if code == http.StatusOK {

@@ -43,7 +43,7 @@ type Done struct {
 }
 
 // RetryDelay is the time after which kubectl asks again to evict a pod that a budget keeps.
-// Upstream: kubectl pkg/drain drain.go evictPods, v0.36.
+// Upstream: kubectl pkg/drain drain.go evictPods, v0.37.
 const RetryDelay = 5 * time.Second
 
 // Refused is a pod that a PodDisruptionBudget keeps for now, and the API server's answer.

@@ -16,7 +16,7 @@ import (
 )
 
 // coreTables returns those of the kinds around pods and nodes.
-// Upstream: pkg/printers/internalversion/printers.go, v1.36.
+// Upstream: pkg/printers/internalversion/printers.go, v1.37.
 func coreTables() map[schema.GroupKind]table {
 	core := func(kind string) schema.GroupKind { return schema.GroupKind{Kind: kind} }
 	events := listing(columns("Last Seen", "Type", "Reason", "Object", "*Subobject", "*Source", "Message", "*First Seen", "*#Count", "*Name"), event)

@@ -26,7 +26,7 @@ type gridColumn struct {
 	isName, keep bool
 }
 
-// The layout of kubectl's tables, in columns of the terminal. Upstream: cli-runtime tabwriter.go, v1.36.
+// The layout of kubectl's tables, in columns of the terminal. Upstream: cli-runtime tabwriter.go, v1.37.
 const (
 	cellMin     = 6
 	cellPadding = 3

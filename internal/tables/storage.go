@@ -11,7 +11,7 @@ import (
 )
 
 // storageTables returns those of the storage plane.
-// Upstream: pkg/printers/internalversion/printers.go, v1.36.
+// Upstream: pkg/printers/internalversion/printers.go, v1.37.
 func storageTables() map[schema.GroupKind]table {
 	core := func(kind string) schema.GroupKind { return schema.GroupKind{Kind: kind} }
 	storage := func(kind string) schema.GroupKind { return schema.GroupKind{Group: storagev1.GroupName, Kind: kind} }

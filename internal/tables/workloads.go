@@ -16,7 +16,7 @@ import (
 )
 
 // workloadTables returns those of the kinds that make pods.
-// Upstream: pkg/printers/internalversion/printers.go, v1.36.
+// Upstream: pkg/printers/internalversion/printers.go, v1.37.
 func workloadTables() map[schema.GroupKind]table {
 	apps := func(kind string) schema.GroupKind { return schema.GroupKind{Group: appsv1.GroupName, Kind: kind} }
 	return map[schema.GroupKind]table{

@@ -1,7 +1,7 @@
 // Package volumetest runs a volume plugin without a kubelet: for the tests of
 // plugins, and for looking at one.
 //
-// Upstream: pkg/volume/testing, v1.36.
+// Upstream: pkg/volume/testing, v1.37.
 package volumetest
 
 import (

@@ -23,7 +23,7 @@ const csiTimeout = 2 * time.Minute
 // fsTypeBlockName stands for a file system type where there is none, since the volume is a
 // raw device.
 //
-// Upstream: csi_client.go fsTypeBlockName, v1.36.
+// Upstream: csi_plugin.go fsTypeBlockName, v1.37.
 const fsTypeBlockName = "block"
 
 // client calls the node server of one driver.

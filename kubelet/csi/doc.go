@@ -39,5 +39,5 @@
 //   - A pod that is rejected since the node is full keeps the statuses of its containers and its
 //     conditions; upstream removes them and writes them again.
 //
-// Upstream: pkg/volume/csi and pkg/kubelet/pluginmanager, v1.36.
+// Upstream: pkg/volume/csi and pkg/kubelet/pluginmanager, v1.37.
 package csi

@@ -17,7 +17,7 @@ import (
 
 // How long a plugin may take to say who it is, and to hear what became of it.
 //
-// Upstream: pluginmanager/operationexecutor/operation_generator.go, v1.36.
+// Upstream: pluginmanager/operationexecutor/operation_generator.go, v1.37.
 const (
 	getInfoTimeout        = time.Second
 	notifyTimeoutDuration = 5 * time.Second
@@ -26,7 +26,7 @@ const (
 // register asks the plugin at a socket who it is, registers it, and tells it what came of
 // that.
 //
-// Upstream: operation_generator.go GenerateRegisterPluginFunc, v1.36.
+// Upstream: operation_generator.go GenerateRegisterPluginFunc, v1.37.
 func (plugin *csiPlugin) register(ctx context.Context, where string, id int) error {
 	conn := plugin.node.Transport().Registrar(plugin.env, socket.At(plugin.node.Machine, where))
 	info, err := conn.GetInfo(control.WithTimeout(ctx, plugin.env, getInfoTimeout))
@@ -92,7 +92,7 @@ func (plugin *csiPlugin) validateVersions(caller, name string, versions []string
 
 // registerDriver notes where the driver is, asks it about the node, and tells the API.
 //
-// Upstream: csi_plugin.go RegisterPlugin, v1.36.
+// Upstream: csi_plugin.go RegisterPlugin, v1.37.
 func (plugin *csiPlugin) registerDriver(ctx context.Context, name, endpoint string, versions []string) error {
 	highest, err := plugin.validateVersions("RegisterPlugin", name, versions)
 	if err != nil {
@@ -135,7 +135,7 @@ func (plugin *csiPlugin) nodeInfo(ctx context.Context, name string) (volume.CSIN
 
 // deregister forgets a driver whose socket is gone.
 //
-// Upstream: csi_plugin.go DeRegisterPlugin, v1.36.
+// Upstream: csi_plugin.go DeRegisterPlugin, v1.37.
 func (plugin *csiPlugin) deregister(ctx context.Context, was registered) {
 	plugin.note(fmt.Sprintf("CSI driver %s at %s is not registered any more", was.name, was.endpoint))
 	plugin.unregisterDriver(ctx, was.name)

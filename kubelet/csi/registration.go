@@ -40,7 +40,7 @@ type driver struct {
 
 // registered is a socket whose plugin was registered.
 //
-// Upstream: pluginmanager/cache/types.go PluginInfo, v1.36.
+// Upstream: pluginmanager/cache/actual_state_of_world.go PluginInfo, v1.37.
 type registered struct {
 	id             int
 	name, endpoint string
@@ -48,7 +48,7 @@ type registered struct {
 
 // registry is the sockets that there are, and those that are registered.
 //
-// Upstream: pkg/kubelet/pluginmanager, v1.36.
+// Upstream: pkg/kubelet/pluginmanager, v1.37.
 type registry struct {
 	nodes volume.NodeInfoManager
 	queue control.Queue

@@ -13,7 +13,7 @@ import (
 
 // GetMetrics asks the driver how full the pod's volume is, if it can tell.
 //
-// Upstream: csi_metrics.go GetMetrics and csi_client.go NodeGetVolumeStats, v1.36.
+// Upstream: csi_metrics.go GetMetrics and csi_client.go NodeGetVolumeStats, v1.37.
 func (v *podVolume) GetMetrics(ctx context.Context) (*volume.Metrics, error) {
 	c, err := v.plugin.client(v.driver)
 	if err != nil {

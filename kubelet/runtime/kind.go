@@ -29,7 +29,7 @@ func (kind Kind) Check(field string) error {
 
 // containerID returns the runtime's id for a container.
 //
-// Upstream: k8s.io/cri-api/pkg/apis/testing BuildContainerName, v0.36, for FakeRuntime.
+// Upstream: k8s.io/cri-api/pkg/apis/testing BuildContainerName, v1.37, for FakeRuntime.
 func (kind Kind) containerID(pod *PodSandboxConfig, name string, attempt int32) string {
 	if kind == FakeRuntime {
 		return fmt.Sprintf("%s_%s_%s_0_%s_%d", pod.Name, pod.Namespace, pod.UID, name, attempt)

@@ -57,7 +57,7 @@ type mountedDevice struct {
 
 // actualStateOfWorld holds the volumes that are attached and mounted.
 //
-// Upstream: actual_state_of_world.go, v1.36.
+// Upstream: actual_state_of_world.go, v1.37.
 type actualStateOfWorld struct {
 	volumes podVolumes[*mountedVolume]
 	devices map[v1.UniqueVolumeName]*mountedDevice

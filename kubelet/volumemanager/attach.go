@@ -34,7 +34,7 @@ type attachments struct {
 
 // isAttachable reports whether the volume must be attached before it is mounted.
 //
-// Upstream: desired_state_of_world.go isAttachableVolume, v1.36.
+// Upstream: pkg/volume/util/util.go IsAttachableVolume, v1.37.
 func isAttachable(plugin volume.VolumePlugin, spec *volume.Spec) (bool, error) {
 	attachable, ok := plugin.(volume.AttachableVolumePlugin)
 	if !ok {
@@ -53,7 +53,7 @@ func (a *attachments) add(name v1.UniqueVolumeName) {
 // followNode starts to follow the Node object, whose status lists the attached volumes. A
 // kubelet without attachable volumes does not need it.
 //
-// Upstream: kubelet_getters.go GetAttachedVolumesFromNodeStatus, v1.36.
+// Upstream: pkg/kubelet/volume_host.go GetAttachedVolumesFromNodeStatus, v1.37.
 func (a *attachments) followNode() {
 	if a.ownNode != nil {
 		return
@@ -155,8 +155,8 @@ func (a *attachments) markVolumesAsReportedInUse(names []v1.UniqueVolumeName) {
 // Nothing has failed then, and no backoff grows.
 //
 // Upstream: reconciler_common.go waitForVolumeAttach, and operation_generator.go
-// GenerateVerifyControllerAttachedVolumeFunc, whose NewMountPreConditionFailedError has no
-// backoff, v1.36.
+// GenerateVerifyControllerAttachedVolumeFunc, whose error for that has no
+// backoff, v1.37.
 func (a *attachments) waitsForAttach(v *volumeToMount) bool {
 	return v.attachable && !a.actual.attached[v.volume] && (!a.mayMount[v.volume] || !a.isListed(v.volume))
 }

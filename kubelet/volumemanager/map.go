@@ -17,7 +17,7 @@ import (
 // mapOperations maps volumes of mode Block, that is, makes their raw devices available in pods,
 // and unmaps them.
 //
-// Upstream: operation_generator.go, v1.36.
+// Upstream: operation_generator.go, v1.37.
 type mapOperations struct {
 	*shared
 	expansion *expandOperations
@@ -26,7 +26,7 @@ type mapOperations struct {
 // mapVolume carries out the steps from a volume of mode Block to its device in the pod. It
 // refuses a device that the plugin does not map itself: that takes privilege.
 //
-// Upstream: operation_generator.go GenerateMapVolumeFunc, v1.36, which only logs that
+// Upstream: operation_generator.go GenerateMapVolumeFunc, v1.37, which only logs that
 // a plugin has no raw devices.
 func (m *mapOperations) mapVolume(ctx context.Context, v *volumeToMount) error {
 	fail := func(what string, err error) error {

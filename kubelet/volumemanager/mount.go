@@ -16,7 +16,7 @@ import (
 
 // mountOperations mounts and unmounts volumes, for pods and for the node.
 //
-// Upstream: operation_generator.go, v1.36.
+// Upstream: operation_generator.go, v1.37.
 type mountOperations struct {
 	*shared
 	host        *host
@@ -29,7 +29,7 @@ type mountOperations struct {
 
 // mountVolume mounts a volume for a pod. A failure is an event of the pod.
 //
-// Upstream: operation_generator.go GenerateMountVolumeFunc, v1.36.
+// Upstream: operation_generator.go GenerateMountVolumeFunc, v1.37.
 func (m *mountOperations) mountVolume(ctx context.Context, key podVolume) error {
 	v := m.desired.get(key)
 	if v == nil || m.actual.isUpToDate(key) {

@@ -49,7 +49,7 @@ func (e *nodeExpander) runPreCheck() bool {
 
 // expandOnPlugin expands the volume and writes the progress to the claim.
 //
-// Upstream: node_expander.go expandOnPlugin, v1.36.
+// Upstream: node_expander.go expandOnPlugin, v1.37.
 func (e *nodeExpander) expandOnPlugin(ctx context.Context) (bool, resource.Quantity, error) {
 	switch {
 	case e.runPreCheck():
@@ -144,7 +144,7 @@ func (e *nodeExpander) patch(ctx context.Context, sameVersion bool, change func(
 
 // expandForOlderResizer expands a volume whose resizer does not write the progress to the claim.
 //
-// Upstream: operation_generator.go legacyCallNodeExpandOnPlugin, v1.36.
+// Upstream: operation_generator.go legacyCallNodeExpandOnPlugin, v1.37.
 func (e *nodeExpander) expandForOlderResizer(ctx context.Context) (bool, resource.Quantity, error) {
 	if _, err := expander(e.volume).NodeExpand(ctx, e.options); err != nil {
 		_, inUse := errors.AsType[*volume.InUseError](err)

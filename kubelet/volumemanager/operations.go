@@ -43,7 +43,7 @@ type pendingOperation struct {
 // operationExecutor carries out operations. Those of different volumes overlap if they take time; each has
 // a backoff of its own.
 //
-// Upstream: operation_executor.go and nestedpendingoperations.go, v1.36.
+// Upstream: operation_executor.go and nestedpendingoperations.go, v1.37.
 type operationExecutor struct {
 	*shared
 	mounts    *mountOperations

@@ -14,7 +14,7 @@ import (
 // RemovePodDir removes a pod's directory and the empty directories in it. It deletes no file
 // of a pod, follows no link and enters no mount: whatever else is there is data of a user.
 //
-// Upstream: kubelet_volumes.go cleanupOrphanedPodDirs, v1.36.
+// Upstream: kubelet_volumes.go cleanupOrphanedPodDirs, v1.37.
 func (vm *VolumeManager) RemovePodDir(uid types.UID) error {
 	if vm.decisions.CleanSubPaths {
 		if err := vm.subPaths.cleanAll(uid); err != nil {

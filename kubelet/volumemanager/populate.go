@@ -36,7 +36,7 @@ const podAttachAndMountRetryInterval = 300 * time.Millisecond
 
 // syncFrequency is the interval at which volumes made of API objects are brought up to date.
 //
-// Upstream: pkg/kubelet/apis/config SyncFrequency, v1.36; every pod is synced as
+// Upstream: pkg/kubelet/apis/config SyncFrequency, v1.37; every pod is synced as
 // often, and remounts such volumes then.
 const syncFrequency = time.Minute
 
@@ -82,7 +82,7 @@ func (p *populator) cannotProcess(uid types.UID) bool {
 // first waits until the other volumes had time to be mounted, and then tells the pod which
 // volumes failed, after each round. Settling waits for the task as long as the world changes.
 //
-// Upstream: kubelet.go SyncPod and pod_workers.go completeWork, v1.36.
+// Upstream: kubelet.go SyncPod and pod_workers.go completeWork, v1.37.
 func (p *populator) processAgain(uid types.UID) {
 	state := p.desired.pods[uid]
 	if state.retrying {
@@ -110,7 +110,7 @@ func (p *populator) processAgain(uid types.UID) {
 
 // failedMount tells the pod which of its volumes could not be processed, and why.
 //
-// Upstream: volume_manager.go WaitForAttachAndMount and kubelet.go SyncPod, v1.36.
+// Upstream: volume_manager.go WaitForAttachAndMount and kubelet.go SyncPod, v1.37.
 func (p *populator) failedMount(uid types.UID) {
 	pod := p.pods.GetPodByUID(uid)
 	p.recorder.Eventf(pod, v1.EventTypeWarning, "FailedMount",

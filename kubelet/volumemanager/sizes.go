@@ -8,7 +8,7 @@ import (
 // volumeSizes holds the sizes of the volumes that can grow on the node, by unique name.
 //
 // Upstream: desired_state_of_world.go and actual_state_of_world.go persistentVolumeSize,
-// volumeInUseErrorForExpansion and volumesWithFinalExpansionErrors, v1.36.
+// volumeInUseErrorForExpansion and volumesWithFinalExpansionErrors, v1.37.
 type volumeSizes struct {
 	// desired is the PersistentVolume's size, actual the volume's size on this node.
 	desired, actual map[v1.UniqueVolumeName]resource.Quantity

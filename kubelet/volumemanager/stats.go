@@ -11,7 +11,7 @@ import (
 
 // VolumeStats says how full one volume of a pod is.
 //
-// Upstream: k8s.io/kubelet/pkg/apis/stats/v1alpha1 VolumeStats, v0.36.
+// Upstream: k8s.io/kubelet/pkg/apis/stats/v1alpha1 VolumeStats, v0.37.
 type VolumeStats struct {
 	// Name is the volume's name in the pod, Claim its claim's name, if it has one.
 	Name, Claim string
@@ -21,7 +21,7 @@ type VolumeStats struct {
 // VolumeStats asks the plugin of each mounted volume how full the volume is. Volumes whose
 // plugin cannot tell are left out.
 //
-// Upstream: volume_stat_calculator.go calcAndStoreStats, v1.36.
+// Upstream: volume_stat_calculator.go calcAndStoreStats, v1.37.
 func (vm *VolumeManager) VolumeStats(ctx context.Context, pod *v1.Pod) (list []VolumeStats) {
 	claims := map[string]string{}
 	for i := range pod.Spec.Volumes {

@@ -32,14 +32,14 @@ type SubPath struct {
 
 // subPaths mounts the parts of volumes that containers ask for, and unmounts them.
 //
-// Upstream: pkg/volume/util/subpath, v1.36.
+// Upstream: pkg/volume/util/subpath, v1.37.
 type subPaths struct{ *shared }
 
 // prepare makes the part of the volume, if it is missing, and mounts it below the pod's
 // directory. The error for the pod is in general terms, and the details are in the trace: the
 // pod need not know what the node's disk looks like.
 //
-// Upstream: kubelet_pods.go makeMounts, v1.36.
+// Upstream: kubelet_pods.go makeMounts, v1.37.
 func (p *subPaths) prepare(pod *v1.Pod, s SubPath) error {
 	fail := func(what string, err error) error {
 		p.note(trace.RefOf("Pod", pod), fmt.Sprintf("subPath %q of volume %s: %v", s.Path, s.Volume.Name, err))

@@ -60,7 +60,7 @@ type Config struct {
 
 // VolumeManager mounts and unmounts the volumes of one node's pods.
 //
-// Upstream: pkg/kubelet/volumemanager/volume_manager.go, v1.36.
+// Upstream: pkg/kubelet/volumemanager/volume_manager.go, v1.37.
 type VolumeManager struct {
 	*shared
 	attachments    *attachments

@@ -16,14 +16,14 @@ import (
 const (
 	headerTimeout  = 10 * time.Second
 	bodyTimeout    = 30 * time.Second
-	requestTimeout = time.Minute // Upstream: apiserver server.Config RequestTimeout, v1.36.
+	requestTimeout = time.Minute // Upstream: apiserver server.Config RequestTimeout, v1.37.
 	longestRequest = time.Hour
 	idleTimeout    = 2 * time.Minute
 	maxHeader      = 64 << 10
 )
 
 // admit lets requests with the token pass. All others are answered with 401.
-// Upstream: apiserver endpoints/filters failedAuth.ServeHTTP, v1.36.
+// Upstream: apiserver endpoints/filters withAuthentication, v1.37.
 func admit(token string, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

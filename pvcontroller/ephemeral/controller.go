@@ -28,7 +28,7 @@ const failedBinding = "FailedBinding"
 const podsByClaim = "claim"
 
 // New makes the controller.
-// Upstream: pkg/controller/volume/ephemeral/controller.go NewController, v1.36.
+// Upstream: pkg/controller/volume/ephemeral/controller.go NewController, v1.37.
 func New() control.Factory {
 	return func(env control.Env) error {
 		c := &controller{

@@ -7,7 +7,7 @@
 // the pod the data of another. The pod is told so in an event and waits until the
 // claim is gone.
 //
-// Upstream: pkg/controller/volume/ephemeral, v1.36.
+// Upstream: pkg/controller/volume/ephemeral, v1.37.
 //
 // # Deviations from upstream
 //

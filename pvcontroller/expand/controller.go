@@ -31,7 +31,7 @@ const externalExpanding = "ExternalExpanding"
 const annStorageResizer = "volume.kubernetes.io/storage-resizer"
 
 // New makes the controller.
-// Upstream: pkg/controller/volume/expand/expand_controller.go NewExpandController, v1.36.
+// Upstream: pkg/controller/volume/expand/expand_controller.go NewExpandController, v1.37.
 func New() control.Factory {
 	return func(env control.Env) error {
 		c := &controller{

@@ -3,7 +3,7 @@
 // gone. It says, in the event ExternalExpanding, that another program must: a CSI driver's
 // resizer.
 //
-// Upstream: pkg/controller/volume/expand, v1.36.
+// Upstream: pkg/controller/volume/expand, v1.37.
 //
 // # Deviations from upstream
 //

@@ -7,7 +7,7 @@
 // creation.
 //
 // Upstream: pkg/controller/volume/pvcprotection, pvprotection and
-// vacprotection, v1.36.
+// vacprotection, v1.37.
 //
 // # Deviations from upstream
 //

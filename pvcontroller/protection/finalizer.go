@@ -8,13 +8,13 @@ import (
 )
 
 // isDeletionCandidate: the object is being deleted and waits for the finalizer.
-// Upstream: pkg/controller/volume/protectionutil IsDeletionCandidate, v1.36.
+// Upstream: pkg/controller/util/protectionutil IsDeletionCandidate, v1.37.
 func isDeletionCandidate(obj metav1.Object, finalizer string) bool {
 	return obj.GetDeletionTimestamp() != nil && slices.Contains(obj.GetFinalizers(), finalizer)
 }
 
 // needToAddFinalizer: the object is not being deleted and is not protected.
-// Upstream: pkg/controller/volume/protectionutil NeedToAddFinalizer, v1.36.
+// Upstream: pkg/controller/util/protectionutil NeedToAddFinalizer, v1.37.
 func needToAddFinalizer(obj metav1.Object, finalizer string) bool {
 	return obj.GetDeletionTimestamp() == nil && !slices.Contains(obj.GetFinalizers(), finalizer)
 }

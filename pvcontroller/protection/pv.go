@@ -15,7 +15,7 @@ import (
 const PVActorName = "pv-protection-controller"
 
 // NewPV makes the controller that protects bound volumes.
-// Upstream: pkg/controller/volume/pvprotection NewPVProtectionController, v1.36.
+// Upstream: pkg/controller/volume/pvprotection NewPVProtectionController, v1.37.
 func NewPV() control.Factory {
 	return func(env control.Env) error {
 		c := &pvController{

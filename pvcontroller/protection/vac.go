@@ -29,7 +29,7 @@ const syncedPollPeriod = 100 * time.Millisecond
 // NewVAC makes the controller that protects VolumeAttributesClasses that are in use. It follows
 // claims and volumes from the first class on.
 //
-// Upstream: pkg/controller/volume/vacprotection NewVACProtectionController, v1.36.
+// Upstream: pkg/controller/volume/vacprotection NewVACProtectionController, v1.37.
 func NewVAC() control.Factory {
 	return func(env control.Env) error {
 		c := &vacController{

@@ -44,7 +44,7 @@ func canonicalPodCIDRs(spec *v1.NodeSpec) {
 }
 
 // canonicalPodIPs: podIP is the first of podIPs. If both are there and differ,
-// podIP counts. Upstream: core/v1 Convert_v1_PodStatus_To_core_PodStatus, v1.36.
+// podIP counts. Upstream: core/v1 defaults.go SetDefaults_PodStatus, v1.37.
 func canonicalPodIPs(status *v1.PodStatus) {
 	if one := status.PodIP; one != "" && (len(status.PodIPs) == 0 || status.PodIPs[0].IP != one) {
 		status.PodIPs = []v1.PodIP{{IP: one}}

@@ -17,7 +17,7 @@ const (
 )
 
 // defaultPod sets what only pods get, and not the templates of pods.
-// Upstream: core/v1 SetDefaults_Pod, v1.36.
+// Upstream: core/v1 SetDefaults_Pod, v1.37.
 func defaultPod(pod *v1.Pod) {
 	defaultPodSpec(&pod.Spec)
 	for _, group := range containers.Groups(&pod.Spec) {
@@ -32,7 +32,6 @@ func defaultPod(pod *v1.Pod) {
 		}
 	}
 	roundUpStatus(&pod.Status)
-	defaultPodResources(pod)
 	setDefaultPtr(&pod.Spec.EnableServiceLinks, v1.DefaultEnableServiceLinks)
 }
 
@@ -53,25 +52,23 @@ func roundUpStatus(s *v1.PodStatus) {
 	resources(s.Resources)
 }
 
-// defaultPodResources completes the resources of a pod as a whole: limits of huge
-// pages and requests become the sum over its containers, and a request that is
-// still missing becomes the limit.
-// Upstream: core/v1 defaultHugePagePodLimits and defaultPodRequests, v1.37.
-func defaultPodResources(pod *v1.Pod) {
+// DefaultPodResources completes the resources of a pod as a whole when it is created or resized. Limits of huge pages, and
+// requests of CPU and memory, become the sum over its containers; a request that is still missing becomes the limit. A limit
+// that is still missing becomes the sum over the containers if all have one, or the request if that is more.
+// Upstream: pkg/api/pod DefaultPodLevelResources, v1.37.
+func DefaultPodResources(pod *v1.Pod) {
 	r := pod.Spec.Resources
 	if r == nil || len(r.Limits)+len(r.Requests) == 0 {
 		return
 	}
+	sums := resource.AggregateContainerLimits(pod, resource.PodResourcesOptions{})
 	limits := v1.ResourceList{}
-	for name, q := range resource.AggregateContainerLimits(pod, resource.PodResourcesOptions{}) {
+	for name, q := range sums {
 		if _, asked := r.Requests[name]; strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) && !asked {
 			limits[name] = q
 		}
 	}
 	r.Limits = withMissing(r.Limits, limits)
-	if len(r.Limits) == 0 {
-		return
-	}
 	requests := v1.ResourceList{}
 	for name, q := range resource.AggregateContainerRequests(pod, resource.PodResourcesOptions{}) {
 		if name == v1.ResourceCPU || name == v1.ResourceMemory {
@@ -86,6 +83,29 @@ func defaultPodResources(pod *v1.Pod) {
 		}
 	}
 	r.Requests = withMissing(r.Requests, ofLimits)
+	limits = v1.ResourceList{}
+	for name, request := range r.Requests {
+		if !resource.IsSupportedPodLevelResource(name) || !limitedInAll(&pod.Spec, name) {
+			continue
+		}
+		if limits[name] = sums[name]; request.Cmp(sums[name]) > 0 {
+			limits[name] = request
+		}
+	}
+	r.Limits = withMissing(r.Limits, limits)
+}
+
+// limitedInAll reports whether all containers of the pod have a limit of the resource.
+// Upstream: pkg/api/pod aggregateContainerLimits, v1.37.
+func limitedInAll(spec *v1.PodSpec, name v1.ResourceName) bool {
+	for _, group := range containers.Groups(spec) {
+		for i := range group.Containers {
+			if _, ok := group.Containers[i].Resources.Limits[name]; !ok {
+				return false
+			}
+		}
+	}
+	return len(spec.EphemeralContainers) == 0 // which have no resources
 }
 
 // withMissing returns the list with copies of what it does not have.
@@ -103,7 +123,7 @@ func withMissing(list, more v1.ResourceList) v1.ResourceList {
 }
 
 // defaultPodSpec sets the defaults of pods and of templates of pods.
-// Upstream: core/v1 SetDefaults_PodSpec, v1.36.
+// Upstream: core/v1 SetDefaults_PodSpec, v1.37.
 func defaultPodSpec(spec *v1.PodSpec) {
 	setDefault(&spec.DNSPolicy, v1.DNSClusterFirst)
 	setDefault(&spec.RestartPolicy, v1.RestartPolicyAlways)

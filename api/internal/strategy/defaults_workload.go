@@ -9,7 +9,7 @@ import (
 )
 
 // Defaults of the kinds that make pods. Upstream: apps/v1 and batch/v1
-// defaults.go, v1.36.
+// defaults.go, v1.37.
 
 func defaultStatefulSet(spec *appsv1.StatefulSetSpec) {
 	setDefault(&spec.PodManagementPolicy, appsv1.OrderedReadyPodManagement)

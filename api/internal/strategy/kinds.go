@@ -14,7 +14,7 @@ import (
 )
 
 // The kinds of Kubernetes that are not stored as they come.
-// Upstream: the defaults and strategies of each kind, v1.36.
+// Upstream: the defaults and strategies of each kind, v1.37.
 
 // Claims returns the defaults and preparation of persistentvolumeclaims.
 func Claims() Kind { return claims(false) }
@@ -56,11 +56,13 @@ func Pods() Kind {
 			canonicalPod(pod)
 		},
 		Create: func(pod *v1.Pod, now metav1.Time) {
+			DefaultPodResources(pod)
 			pod.Status = newPodStatus(&pod.Spec, pod.Status.QOSClass, now)
 			dropDisabledPodFields(&pod.Spec)
 			mergeLabelKeys(pod)
 		},
 		Update: func(pod, old *v1.Pod) {
+			KeepPodResources(&pod.Spec, &old.Spec)
 			keepAdmitted(&pod.Spec, &old.Spec)
 			dropDisabledPodFields(&pod.Spec)
 		},

@@ -8,7 +8,7 @@ import v1 "k8s.io/api/core/v1"
 // data source that is neither a claim nor a snapshot is dropped, unless the
 // reference, which knows more kinds, says what is meant.
 // Upstream: api/persistentvolumeclaim DropDisabledFields and
-// EnforceDataSourceBackwardsCompatibility, v1.36.
+// EnforceDataSourceBackwardsCompatibility, v1.37.
 func prepareDataSources(spec, old *v1.PersistentVolumeClaimSpec, across bool) {
 	hadRef := old != nil && old.DataSourceRef != nil
 	if ref := spec.DataSourceRef; ref != nil && ref.Namespace != nil && *ref.Namespace != "" && !hadRef && !across {
@@ -33,7 +33,7 @@ func isClaimOrSnapshot(src *v1.TypedLocalObjectReference) bool {
 }
 
 // mirrorDataSources makes the old and the new way of naming a data source say
-// the same. Upstream: api/persistentvolumeclaim NormalizeDataSources, v1.36.
+// the same. Upstream: api/persistentvolumeclaim NormalizeDataSources, v1.37.
 func mirrorDataSources(spec *v1.PersistentVolumeClaimSpec) {
 	src, ref := spec.DataSource, spec.DataSourceRef
 	switch {

@@ -3,6 +3,7 @@ package strategy
 import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/resource"
 
 	"github.com/storagesim/storagesim/api/internal/containers"
 )
@@ -26,9 +27,9 @@ func newPodStatus(spec *v1.PodSpec, said v1.PodQOSClass, now metav1.Time) v1.Pod
 // PodQOS says how well the pod is treated when its node runs short: best
 // effort if it asks for nothing, guaranteed if every container asks for exactly
 // its limits, burstable otherwise. Only CPU and memory count.
-// Upstream: core/helper/qos ComputePodQOS, v1.36.
+// Upstream: core/helper/qos ComputePodQOS, v1.37.
 func PodQOS(spec *v1.PodSpec) v1.PodQOSClass {
-	if spec.Resources != nil {
+	if resource.IsPodLevelResourcesSet(&v1.Pod{Spec: *spec}) {
 		return qosOf(spec.Resources)
 	}
 	class, first := v1.PodQOSBestEffort, true
@@ -60,5 +61,13 @@ func qosOf(r *v1.ResourceRequirements) v1.PodQOSClass {
 		return v1.PodQOSGuaranteed
 	default:
 		return v1.PodQOSBurstable
+	}
+}
+
+// KeepPodResources keeps the resources of a pod as a whole in an update that does not have them: the client may not know them.
+// Upstream: registry/core/pod podStrategy.PrepareForUpdate, v1.37.
+func KeepPodResources(spec, old *v1.PodSpec) {
+	if spec.Resources == nil {
+		spec.Resources = old.Resources.DeepCopy()
 	}
 }

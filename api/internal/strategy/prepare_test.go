@@ -1,6 +1,7 @@
 package strategy_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,29 @@ func TestAPodsQualityOfServiceFollowsItsResources(t *testing.T) {
 	} {
 		pod := apitest.Created(t, apitest.GoodPod, "spec: {containers: ["+containers+"]}").(*v1.Pod)
 		require.Equal(t, want, pod.Status.QOSClass, containers)
+	}
+	pod := apitest.Created(t, apitest.GoodPod, "spec: {resources: {}, containers: [{name: a, image: i, "+full+"}]}").(*v1.Pod)
+	require.Equal(t, v1.PodQOSGuaranteed, pod.Status.QOSClass, "the pod as a whole asks for nothing, so its containers count")
+}
+
+func TestTheResourcesOfAPodAsAWholeAreCompletedWhenItIsMade(t *testing.T) {
+	const asked, box = "resources: {requests: {cpu: 2}}, ", "image: i, resources: {limits: {cpu: 1, memory: 1Gi}}}"
+	for spec, want := range map[string]string{
+		asked + "containers: [{name: a, " + box + "]":                                               "cpu 2 of 2, memory 1Gi of 1Gi",
+		asked + "containers: [{name: a, " + box + ", {name: b, image: i}]":                          "cpu 2 of 0, memory 1Gi of 0",
+		"resources: {limits: {cpu: 3}}, containers: [{name: a, " + box + "]":                        "cpu 1 of 3, memory 1Gi of 1Gi",
+		"resources: {limits: {memory: 3Gi}}, containers: [{name: a, image: i}]":                     "cpu 0 of 0, memory 3Gi of 3Gi",
+		asked + "containers: [{name: a, " + box + ", {name: b, " + box + ", {name: c, " + box + "]": "cpu 2 of 3, memory 3Gi of 3Gi",
+	} {
+		pod := apitest.Created(t, apitest.GoodPod, "spec: {"+spec+"}").(*v1.Pod)
+		r := pod.Spec.Resources
+		got := fmt.Sprintf("cpu %v of %v, memory %v of %v", r.Requests.Cpu(), r.Limits.Cpu(), r.Requests.Memory(), r.Limits.Memory())
+		require.Equal(t, want, got, spec)
+
+		silent := pod.DeepCopy()
+		silent.Spec.Resources = nil
+		apitest.Strategy(pod).Update(silent, pod)
+		require.Equal(t, r, silent.Spec.Resources, "a client that does not know the field does not remove it")
 	}
 }
 

@@ -191,7 +191,7 @@ func withoutStorage(list v1.ResourceList) v1.ResourceList {
 }
 
 // claimStatus validates a status update.
-// Upstream: core/validation ValidatePersistentVolumeClaimStatusUpdate, v1.36.
+// Upstream: core/validation ValidatePersistentVolumeClaimStatusUpdate, v1.37.
 func (p *problems) claimStatus(claim *v1.PersistentVolumeClaim) {
 	for _, name := range resourceNames(claim.Status.Capacity) {
 		p.basicResource(claim.Status.Capacity[name], statusPath.Child("capacity"), string(name))

@@ -21,7 +21,7 @@ var (
 )
 
 // containers validates the containers that run for as long as the pod does.
-// Upstream: core/validation validateContainers, v1.36.
+// Upstream: core/validation validateContainers, v1.37.
 func (p *podRules) containers(path *field.Path) {
 	if len(p.spec.Containers) == 0 {
 		p.required(path, "")
@@ -42,7 +42,7 @@ func (p *podRules) containers(path *field.Path) {
 // initContainers validates the containers that run before the others: those that
 // restart always (sidecars) may have what the others have, those that run to
 // their end have no lifecycle and no probes.
-// Upstream: core/validation validateInitContainers, v1.36.
+// Upstream: core/validation validateInitContainers, v1.37.
 func (p *podRules) initContainers(path *field.Path) {
 	for i := range p.spec.InitContainers {
 		c, at := &p.spec.InitContainers[i], path.Index(i)
@@ -84,7 +84,7 @@ func (p *podRules) noLifecycle(c *v1.Container, at *field.Path) {
 }
 
 // container validates what all containers have.
-// Upstream: core/validation validateContainerCommon, v1.36.
+// Upstream: core/validation validateContainerCommon, v1.37.
 func (p *podRules) container(c *v1.Container, at *field.Path) {
 	if c.Name == "" {
 		p.required(at.Child("name"), "")

@@ -19,7 +19,7 @@ var urlSchemes = []v1.URIScheme{v1.URISchemeHTTP, v1.URISchemeHTTPS}
 
 // lifecycle validates what is run in a container, or asked of it, beside its
 // command. A stop signal is dropped before (see dropDisabledPodFields).
-// Upstream: core/validation validateLifecycle and the probes', v1.36.
+// Upstream: core/validation validateLifecycle and the probes', v1.37.
 func (p *podRules) lifecycle(c *v1.Container, at *field.Path) {
 	if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
 		p.hook(c.Lifecycle.PostStart, at.Child("lifecycle", "postStart"))
@@ -51,7 +51,7 @@ func (p *podRules) hook(h *v1.LifecycleHandler, at *field.Path) {
 	}
 }
 
-// probe validates a probe. Upstream: core/validation validateProbe, v1.36.
+// probe validates a probe. Upstream: core/validation validateProbe, v1.37.
 func (p *podRules) probe(probe containers.Probe, at *field.Path) {
 	n := p.action(probe.Exec, probe.HTTPGet, probe.TCPSocket, at)
 	if probe.GRPC != nil {
@@ -85,7 +85,7 @@ func (p *podRules) probe(probe containers.Probe, at *field.Path) {
 
 // action validates what probes and hooks may do alike, and returns how many of
 // these things are to be done. One is allowed; more are refused here.
-// Upstream: core/validation validateHandler, v1.36.
+// Upstream: core/validation validateHandler, v1.37.
 func (p *problems) action(exec *v1.ExecAction, get *v1.HTTPGetAction, tcp *v1.TCPSocketAction, at *field.Path) int {
 	n := 0
 	if exec != nil {

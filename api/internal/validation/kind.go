@@ -55,7 +55,7 @@ func (k *Kind) ValidateCreate(obj runtime.Object, namespaced bool) field.ErrorLi
 
 // ValidateUpdate says what is wrong with obj as the successor of old. Status, unset
 // metadata and defaults are expected to be filled in already.
-// Upstream: rest.BeforeUpdate, and ValidateUpdate of the strategies, v1.36.
+// Upstream: rest.BeforeUpdate, and ValidateUpdate of the strategies, v1.37.
 func (k *Kind) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	p := &problems{anyFinalizer: k.AnyFinalizer}
 	p.updatedMeta(obj, old)

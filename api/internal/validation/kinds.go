@@ -8,7 +8,7 @@ import (
 )
 
 // The kinds of Kubernetes of which more than the metadata is validated.
-// Upstream: Validate and ValidateUpdate of each kind's strategies, v1.36.
+// Upstream: Validate and ValidateUpdate of each kind's strategies, v1.37.
 
 // Claims returns the validation of persistentvolumeclaims.
 func Claims() Kind {

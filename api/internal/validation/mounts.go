@@ -10,7 +10,7 @@ import (
 // mounts validates where a container mounts the pod's volumes. Upstream puts
 // subPath, mountPropagation and recursiveReadOnly on the list, not on its
 // element; so do we.
-// Upstream: core/validation ValidateVolumeMounts, v1.36.
+// Upstream: core/validation ValidateVolumeMounts, v1.37.
 func (p *problems) mounts(c *v1.Container, volumes []*v1.Volume, list *field.Path) {
 	for i := range c.VolumeMounts {
 		m, at := &c.VolumeMounts[i], list.Index(i)

@@ -116,7 +116,7 @@ func (p *problems) declaredFeatures(features []string, at *field.Path) {
 }
 
 // nodeUpdate validates an update of a node or of its status.
-// Upstream: core/validation ValidateNodeUpdate, v1.36.
+// Upstream: core/validation ValidateNodeUpdate, v1.37.
 func (p *problems) nodeUpdate(n, old *v1.Node) {
 	p.nodeAnnotations(n.Annotations)
 	p.nodeResources(n)

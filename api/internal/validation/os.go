@@ -14,7 +14,7 @@ var systems = []v1.OSName{v1.Linux, v1.Windows}
 
 // os validates the operating system that a pod is for, and refuses what makes no
 // sense on it. Upstream: core/validation validateOS, validateLinux and
-// validateWindows, v1.36.
+// validateWindows, v1.37.
 func (p *podRules) os(at *field.Path) {
 	switch {
 	case p.spec.OS == nil:
@@ -109,7 +109,7 @@ func hostProcess(sc *v1.PodSecurityContext) *bool {
 }
 
 // hostProcessRules: all containers of a pod are processes of the node, or none is.
-// Upstream: core/validation validateWindowsHostProcessPod, v1.36.
+// Upstream: core/validation validateWindowsHostProcessPod, v1.37.
 func (p *podRules) hostProcessRules(at *field.Path) {
 	pod := hostProcess(p.spec.SecurityContext)
 	p.eachContainer(at, func(c *v1.Container, at *field.Path) {

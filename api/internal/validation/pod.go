@@ -42,7 +42,7 @@ func (p *problems) newPod(pod *v1.Pod) {
 }
 
 // pod validates what holds for new pods and for updated ones.
-// Upstream: core/validation validatePodMetadataAndSpec, v1.36. Without a service
+// Upstream: core/validation validatePodMetadataAndSpec, v1.37. Without a service
 // account it refuses tokens; there is no admission plugin here that would name one,
 // so that this is not done.
 func (p *problems) pod(pod *v1.Pod) {
@@ -90,7 +90,7 @@ func (p *problems) imageSpaces(spec *v1.PodSpec) {
 
 // podSpec validates a pod's spec. meta is the pod's own metadata, or nil where
 // the spec is that of a template.
-// Upstream: core/validation ValidatePodSpec, v1.36.
+// Upstream: core/validation ValidatePodSpec, v1.37.
 func (p *problems) podSpec(spec *v1.PodSpec, meta *metav1.ObjectMeta, at *field.Path) {
 	r := &podRules{problems: p, spec: spec, meta: meta}
 	if spec.TerminationGracePeriodSeconds == nil {
@@ -109,6 +109,9 @@ func (p *problems) podSpec(spec *v1.PodSpec, meta *metav1.ObjectMeta, at *field.
 	oneOf(p, spec.DNSPolicy, dnsPolicies, at, "dnsPolicy")
 	p.labels(spec.NodeSelector, at.Child("nodeSelector"))
 	r.podSecurity(spec.SecurityContext, at.Child("securityContext"))
+	if share := spec.ShareProcessNamespace; share != nil && *share && spec.HostPID {
+		p.invalid(at.Child("shareProcessNamespace"), *share, "ShareProcessNamespace and HostPID cannot both be enabled")
+	}
 	if spec.Affinity != nil {
 		p.affinity(spec.Affinity, at.Child("affinity"))
 	}
@@ -174,7 +177,7 @@ func (p *podRules) names(at *field.Path) {
 }
 
 // hostnameOverride validates a host name that is not made from the pod's.
-// Upstream: core/validation validatePodHostName, v1.36.
+// Upstream: core/validation validatePodHostName, v1.37.
 func (p *podRules) hostnameOverride(at *field.Path) {
 	name := p.spec.HostnameOverride
 	if name == nil {
@@ -194,7 +197,7 @@ func (p *podRules) hostnameOverride(at *field.Path) {
 }
 
 // hostNetworkPorts: a container on the node's network gets the port that it
-// listens on. Upstream: core/validation validatePodHostNetworkDeps, v1.36.
+// listens on. Upstream: core/validation validatePodHostNetworkDeps, v1.37.
 func (p *podRules) hostNetworkPorts(at *field.Path) {
 	if !p.spec.HostNetwork {
 		return
@@ -216,7 +219,7 @@ const (
 )
 
 // dnsConfig validates how a pod resolves names.
-// Upstream: core/validation validatePodDNSConfig, v1.36.
+// Upstream: core/validation validatePodDNSConfig, v1.37.
 func (p *podRules) dnsConfig(at *field.Path) {
 	config := p.spec.DNSConfig
 	if p.spec.DNSPolicy == v1.DNSNone {

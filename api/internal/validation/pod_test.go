@@ -25,6 +25,8 @@ func TestNewPodsAreRefusedInTheWordsOfTheRealServer(t *testing.T) {
 			[]string{`spec.containers[0].imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"`}},
 		{"an unknown restart policy", "spec: {restartPolicy: Sometimes}",
 			[]string{`spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"`}},
+		{"processes shared in the pod and with the node", "spec: {hostPID: true, shareProcessNamespace: true}",
+			[]string{"spec.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled"}},
 		{"a bad node selector", "spec: {nodeSelector: {a: 'b c'}}", []string{`spec.nodeSelector: Invalid value: "b c": a valid label must be an empty ` +
 			`string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character ` +
 			`(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`}},

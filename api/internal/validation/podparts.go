@@ -43,7 +43,7 @@ func podAgain(pod, old *v1.Pod) *problems {
 // PodResize says what is wrong with pod as the successor of old, of which only the resources of
 // the pod and of its containers differ, and their resize policies. class is the quality of
 // service that the resources make.
-// Upstream: core/validation ValidatePodResize, v1.36.
+// Upstream: core/validation ValidatePodResize, v1.37.
 func PodResize(pod, old *v1.Pod, class v1.PodQOSClass) field.ErrorList {
 	if _, mirror := old.Annotations[v1.MirrorPodAnnotationKey]; mirror {
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods cannot be resized")}
@@ -80,7 +80,7 @@ func resizeSupported(pod *v1.Pod) bool {
 
 // podLevelResize checks the resources of the whole pod, and gives munged those of old as far as
 // they may change.
-// Upstream: core/validation validatePodLevelResourcesResize, v1.36.
+// Upstream: core/validation validatePodLevelResourcesResize, v1.37.
 func (p *problems) podLevelResize(is, was, munged *v1.PodSpec) {
 	at := specPath.Child("resources")
 	switch {

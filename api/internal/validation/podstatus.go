@@ -13,7 +13,7 @@ import (
 )
 
 // podStatus validates a status update.
-// Upstream: core/validation ValidatePodStatusUpdate, v1.36, without the health of
+// Upstream: core/validation ValidatePodStatusUpdate, v1.37, without the health of
 // allocated resources.
 func (p *problems) podStatus(pod, old *v1.Pod) {
 	p.mirrorAnnotation(pod.Annotations, old.Annotations)
@@ -123,7 +123,7 @@ func restartsAll(spec *v1.PodSpec) bool {
 }
 
 // podIPs validates a pod's addresses: one, or one of each family. What was there
-// before may stay. Upstream: core/validation validatePodIPs, v1.36.
+// before may stay. Upstream: core/validation validatePodIPs, v1.37.
 func (p *problems) podIPs(ips, old []v1.PodIP, at *field.Path) {
 	list, known := make([]string, len(ips)), make([]string, len(old))
 	for i := range ips {
@@ -171,7 +171,7 @@ func (p *problems) addresses(list, known []string, value any, at *field.Path) {
 }
 
 // containerUsers validates as whom the containers run.
-// Upstream: core/validation validateContainerStatusUsers, v1.36.
+// Upstream: core/validation validateContainerStatusUsers, v1.37.
 func (p *problems) containerUsers(statuses []v1.ContainerStatus, windows bool, at *field.Path) {
 	for i := range statuses {
 		if statuses[i].User == nil || statuses[i].User.Linux == nil {

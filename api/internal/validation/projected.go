@@ -49,7 +49,7 @@ func (p *problems) downwardFiles(files []v1.DownwardAPIVolumeFile, at *field.Pat
 }
 
 // projected validates a volume made of several sources of files.
-// Upstream: core/validation validateProjectionSources, v1.36.
+// Upstream: core/validation validateProjectionSources, v1.37.
 func (p *problems) projected(v *v1.ProjectedVolumeSource, at *field.Path) {
 	p.fileMode(v.DefaultMode, at, "defaultMode")
 	var paths []string

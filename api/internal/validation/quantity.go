@@ -158,7 +158,7 @@ func (p *problems) resourceName(name v1.ResourceName, path *field.Path) bool {
 }
 
 // containerResource checks the name of a resource a container may ask for.
-// Upstream: core/validation validateContainerResourceName, v1.36.
+// Upstream: core/validation validateContainerResourceName, v1.37.
 func containerResource(p *problems, name v1.ResourceName, path *field.Path) {
 	p.resourceName(name, path)
 	switch {

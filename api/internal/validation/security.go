@@ -30,7 +30,7 @@ const (
 
 // podSecurity validates what holds for all containers of a pod: the groups and
 // users that own files, how ownership is changed, and what the kernel allows.
-// Upstream: core/validation validatePodSpecSecurityContext, v1.36.
+// Upstream: core/validation validatePodSpecSecurityContext, v1.37.
 func (p *podRules) podSecurity(sc *v1.PodSecurityContext, at *field.Path) {
 	if sc == nil {
 		return
@@ -44,9 +44,6 @@ func (p *podRules) podSecurity(sc *v1.PodSecurityContext, at *field.Path) {
 			p.invalid(at.Child("supplementalGroups").Index(i), gid, msg)
 		}
 	}
-	if share := p.spec.ShareProcessNamespace; share != nil && *share && p.spec.HostPID {
-		p.invalid(at.Child("shareProcessNamespace"), *share, "ShareProcessNamespace and HostPID cannot both be enabled")
-	}
 	p.sysctls(sc.Sysctls, at.Child("sysctls"))
 	ifSetOneOf(p.problems, sc.FSGroupChangePolicy, fsGroupPolicies, at, "fsGroupChangePolicy")
 	p.seccomp(sc.SeccompProfile, at.Child("seccompProfile"))
@@ -57,7 +54,7 @@ func (p *podRules) podSecurity(sc *v1.PodSecurityContext, at *field.Path) {
 }
 
 // securityContext validates what holds for one container.
-// Upstream: core/validation ValidateSecurityContext, v1.36. Whether containers may
+// Upstream: core/validation ValidateSecurityContext, v1.37. Whether containers may
 // be privileged is the server's to say: see Server.DenyPrivileged.
 func (p *podRules) securityContext(sc *v1.SecurityContext, at *field.Path) {
 	p.runAs(sc.RunAsUser, sc.RunAsGroup, at)
@@ -111,7 +108,7 @@ func ifSetOneOf[T ~string](p *problems, value *T, known []T, at *field.Path, nam
 
 // sysctls validates settings of the kernel. Those of a namespace that the pod
 // shares with its node are refused.
-// Upstream: core/validation validateSysctls, v1.36.
+// Upstream: core/validation validateSysctls, v1.37.
 func (p *podRules) sysctls(list []v1.Sysctl, at *field.Path) {
 	for i, s := range list {
 		path := at.Index(i).Child("name")
@@ -185,7 +182,7 @@ func (p *problems) appArmor(profile *v1.AppArmorProfile, at *field.Path) {
 
 // hostUsersRules: a pod with users of its own shares no more namespaces with the
 // node, and has no block devices.
-// Upstream: core/validation validateHostUsers, v1.36. "HostPID" is its spelling.
+// Upstream: core/validation validateHostUsers, v1.37. "HostPID" is its spelling.
 func (p *podRules) hostUsersRules(at *field.Path) {
 	const msg = "when `hostUsers` is false"
 	if p.hostUsers() {

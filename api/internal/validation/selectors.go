@@ -228,7 +228,7 @@ func (p *problems) taintEffect(effect v1.TaintEffect, at *field.Path) {
 }
 
 // tolerations validates a pod's tolerations.
-// Upstream: core/validation ValidateTolerations, v1.36.
+// Upstream: core/validation ValidateTolerations, v1.37.
 func (p *problems) tolerations(tolerations []v1.Toleration, path *field.Path) {
 	for i := range tolerations {
 		t, at := &tolerations[i], path.Index(i)

@@ -14,7 +14,7 @@ var retentionPolicies = []appsv1.PersistentVolumeClaimRetentionPolicyType{
 
 // statefulSet validates a StatefulSet. old is the stored one on an update: what
 // cannot change is not looked at again.
-// Upstream: apps/validation ValidateStatefulSetSpec, v1.36.
+// Upstream: apps/validation ValidateStatefulSetSpec, v1.37.
 func (p *problems) statefulSet(s, old *appsv1.StatefulSet) {
 	spec := &s.Spec
 	switch spec.PodManagementPolicy {

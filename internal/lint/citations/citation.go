@@ -52,7 +52,7 @@ func citationsIn(name, source, release string) (found []*citation) {
 var (
 	word       = regexp.MustCompile(`[\w./-]*\w`)
 	identifier = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)?$`)
-	camel      = regexp.MustCompile(`[a-z0-9][A-Z]|\.`)
+	camel      = regexp.MustCompile(`[a-z0-9][A-Z]|[._]`)
 )
 
 // judge compares what the citation names. Words that no file declares are prose, unless they look like identifiers.
@@ -76,7 +76,7 @@ func (c *citation) judge(before, after tree) {
 		if len(places) == 0 && !camel.MatchString(name) {
 			continue // a word
 		}
-		declaring := before.declaring(paths, name)
+		whole, declaring := name, before.declaring(paths, name)
 		if folder, inner, ok := strings.Cut(name, "."); ok && len(declaring) == 0 { // package and function
 			name = inner
 			declaring = before.declaring(before.in([]string{folder}), name)
@@ -88,8 +88,8 @@ func (c *citation) judge(before, after tree) {
 				return
 			}
 		}
-		if len(declaring) == 0 && camel.MatchString(name) {
-			c.verdict, c.why = missing, fmt.Sprintf("nothing is called %s in %s", name, describe(places))
+		if len(declaring) == 0 && camel.MatchString(whole) {
+			c.verdict, c.why = missing, fmt.Sprintf("nothing is called %s in %s", whole, describe(places))
 			return
 		}
 	}

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// release returns a release of two files.
+// release returns a release of two files and a test.
 func release(t *testing.T, find, config string) tree {
 	t.Helper()
 	all := tree{}
-	for path, source := range map[string]string{"kubernetes/pkg/binding/find.go": find, "kubernetes/pkg/config/types.go": config} {
+	for path, source := range map[string]string{"kubernetes/pkg/binding/find.go": find, "kubernetes/pkg/config/types.go": config, "kubernetes/pkg/binding/find_test.go": "package binding\n\nfunc Test_Find() {}"} {
 		declared, err := declarations([]byte(source))
 		if err != nil {
 			t.Fatal(err)
@@ -21,16 +21,22 @@ func release(t *testing.T, find, config string) tree {
 
 func TestACitationIsRaisedOnlyWhereWhatItNamesIsTheSame(t *testing.T) {
 	before := release(t,
-		"package binding\n\nfunc Find() int { return 1 }\nfunc (c *Cache) Get() int { return 1 }\nconst (\n\tA = iota\n\tB\n)\nconst (\n\tPeriod = 1\n\tLimit = 1\n)",
+		"package binding\n\nfunc Find() int { return 1 }\ntype Cache struct {\n\tSyncPeriod, size int\n\tkeep int\n}\nfunc (c *Cache) Get() int { return 1 }\nconst (\n\tA = iota\n\tB\n)\nconst (\n\tPeriod = 1\n\tLimit = 1\n)",
 		"package config\n\nvar Usual = 1")
 	after := release(t,
-		"package binding\n\n// Find is documented now.\nfunc Find() int {\n\treturn 1\n}\nfunc (c *Cache) Get() int { return 2 }\nconst (\n\tNew = iota\n\tA\n\tB\n)\nconst (\n\tPeriod = 1\n\tLimit = 2\n)",
+		"package binding\n\n// Find is documented now.\nfunc Find() int {\n\treturn 1\n}\ntype Cache struct {\n\tSyncPeriod, size int\n\tkeep int64\n}\nfunc (c *Cache) Get() int { return 2 }\nconst (\n\tNew = iota\n\tA\n\tB\n)\nconst (\n\tPeriod = 1\n\tLimit = 2\n)",
 		"package config\n\nvar Usual = 1")
 	for comment, want := range map[string][]verdict{
 		"// Upstream: find.go Find, v1.36.":                                         {same},
 		"// Upstream: pkg/binding Find, v1.36.":                                     {same},
 		"// Upstream: binding.Find, v1.36.":                                         {same},
 		"// Upstream: find.go Cache.Get, v1.36.":                                    {changed},
+		"// Upstream: Cache.size, v1.36.":                                           {same},
+		"// Upstream: find.go Cache.keep, v1.36.":                                   {changed},
+		"// Upstream: pkg/binding SyncPeriod, v1.36.":                               {same},
+		"// Upstream: pkg/binding Cache.lost, v1.36.":                               {missing},
+		"// Upstream: find_test.go Test_Find, v1.36.":                               {same},
+		"// Upstream: Test_Find, v1.36.":                                            {missing},
 		"// Upstream: find.go\n// Find and Get, v1.36.":                             {changed},
 		"// Upstream: find.go Find, v1.36; find.go Get, v1.36.3.":                   {same, changed},
 		"// Upstream: find.go Period, v1.36.":                                       {same},

@@ -23,8 +23,8 @@ import (
 // modules returns the modules of Kubernetes that are cited. Those besides the first have the minor and patch number with v0.
 func modules() []string {
 	return []string{
-		"kubernetes", "api", "apiextensions-apiserver", "apimachinery", "apiserver", "client-go", "component-base", "component-helpers", "controller-manager",
-		"csi-translation-lib", "kube-scheduler", "kubectl", "kubelet", "mount-utils",
+		"kubernetes", "api", "apiextensions-apiserver", "apimachinery", "apiserver", "cli-runtime", "client-go", "cloud-provider", "component-base",
+		"component-helpers", "controller-manager", "cri-api", "cri-streaming", "csi-translation-lib", "kube-scheduler", "kubectl", "kubelet", "mount-utils",
 	}
 }
 

@@ -15,10 +15,11 @@ import (
 )
 
 // tree holds the declarations of a release: by the path of the file, "kubernetes/pkg/volume/util.go", and by name, the
-// source without comments. A method has two names, "Cache.Get" and "Get".
+// source without comments. A method has two names, "Cache.Get" and "Get", and so has the field of a struct, unless something
+// else in the file has the second; of a field the type counts.
 type tree map[string]map[string]string
 
-// add adds the files of a module, but for tests and what is generated.
+// add adds the files of a module, but for what is generated.
 func (t tree) add(module, dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		name := entry.Name()
@@ -27,7 +28,7 @@ func (t tree) add(module, dir string) error {
 			return err
 		case entry.IsDir() && (name == "testdata" || name == "vendor" || name == "test"):
 			return filepath.SkipDir
-		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "zz_generated") || name == "generated.pb.go":
+		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasPrefix(name, "zz_generated") || name == "generated.pb.go":
 			return nil
 		}
 		source, err := os.ReadFile(path)
@@ -61,6 +62,7 @@ func declarations(source []byte) (map[string]string, error) {
 			all[name] += strings.Join(strings.Fields(b.String()), " ") + "\n"
 		}
 	}
+	fields := map[string]ast.Node{}
 	for _, decl := range file.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
@@ -77,12 +79,24 @@ func declarations(source []byte) (map[string]string, error) {
 				switch s := spec.(type) {
 				case *ast.TypeSpec:
 					add(s.Name.Name, node)
+					if t, ok := s.Type.(*ast.StructType); ok {
+						for _, field := range t.Fields.List {
+							for _, name := range field.Names {
+								fields[name.Name], fields[s.Name.Name+"."+name.Name] = field.Type, field.Type
+							}
+						}
+					}
 				case *ast.ValueSpec:
 					for _, name := range s.Names {
 						add(name.Name, node)
 					}
 				}
 			}
+		}
+	}
+	for name, field := range fields { // in any order: each has a name of its own
+		if _, taken := all[name]; !taken {
+			add(name, field)
 		}
 	}
 	return all, nil
@@ -114,10 +128,11 @@ func receiver(expr ast.Expr) string {
 }
 
 // in returns the paths of the files that a citation names: by the end of the path for "pv_controller.go", by the folder for
-// "core/validation", and all without either.
+// "core/validation", and all without either. A test is found by the name of its file only.
 func (t tree) in(places []string) (paths []string) {
 	for path := range t {
-		if len(places) == 0 || matches(path, places) {
+		test := strings.HasSuffix(path, "_test.go")
+		if !test && len(places) == 0 || matches(path, places) {
 			paths = append(paths, path)
 		}
 	}
@@ -141,7 +156,7 @@ func matches(path string, places []string) bool {
 			if strings.HasSuffix("/"+path, "/"+place) {
 				return true
 			}
-		} else if folder, _, _ := cut(path); strings.Contains("/"+folder+"/", "/"+place+"/") {
+		} else if folder, name, _ := cut(path); !strings.HasSuffix(name, "_test.go") && strings.Contains("/"+folder+"/", "/"+place+"/") {
 			return true
 		}
 	}

@@ -49,7 +49,7 @@ type AtomicWriter struct {
 // before a reader can see them. What an interrupted Write left is finished or
 // removed.
 //
-// Upstream: atomic_writer.go Write, v1.36. The steps are its own.
+// Upstream: atomic_writer.go Write, v1.37. The steps are its own.
 func (w *AtomicWriter) Write(payload map[string]FileProjection, setPerms func(dir string) error) (changed bool, err error) {
 	payload, err = validatePayload(payload)
 	if err != nil {

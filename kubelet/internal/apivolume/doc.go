@@ -12,7 +12,7 @@
 // once a minute, so that a change in the API reaches a running pod.
 //
 // Upstream: pkg/volume/configmap, secret, downwardapi, projected, and
-// pkg/volume/util/atomic_writer.go, v1.36.
+// pkg/volume/util/atomic_writer.go, v1.37.
 //
 // Deviations:
 //

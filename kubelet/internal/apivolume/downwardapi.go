@@ -17,7 +17,7 @@ import (
 
 // downwardAPI returns fields of the pod as files.
 //
-// Upstream: downwardapi.go CollectData, v1.36.
+// Upstream: downwardapi.go CollectData, v1.37.
 func downwardAPI(items []v1.DownwardAPIVolumeFile, mode int32) source {
 	return source{collect: func(host volume.VolumeHost, pod *v1.Pod) (map[string]FileProjection, error) {
 		payload := map[string]FileProjection{}

@@ -133,7 +133,7 @@ func (v *apiVolume) SetUp(ctx context.Context, args volume.MounterArgs) error {
 // SetUpAt brings the files in dir up to date. It looks at the sources first, so
 // that nothing is made, or changed, if one of them cannot be had.
 //
-// Upstream: configmap.go SetUpAt and its like, v1.36.
+// Upstream: configmap.go SetUpAt and its like, v1.37.
 func (v *apiVolume) SetUpAt(ctx context.Context, dir string, args volume.MounterArgs) error {
 	wrapped, err := v.plugin.host.NewWrapperMounter(v.volName, v.plugin.wrappedVolumeSpec(), v.pod)
 	if err != nil {

@@ -44,7 +44,7 @@ func downwardAPISource(vs *v1.VolumeSource) []source {
 
 // projectedSources returns those of all its parts, in order.
 //
-// Upstream: projected.go collectData, v1.36.
+// Upstream: projected.go collectData, v1.37.
 func projectedSources(vs *v1.VolumeSource) []source {
 	if vs.Projected == nil {
 		return nil
@@ -73,7 +73,7 @@ func projectedSources(vs *v1.VolumeSource) []source {
 
 // configMap returns the keys of a ConfigMap as files.
 //
-// Upstream: configmap.go MakePayload, v1.36.
+// Upstream: configmap.go MakePayload, v1.37.
 func configMap(name string, items []v1.KeyToPath, mode int32, optional bool) source {
 	ref := volume.ObjectRef{Kind: "ConfigMap", Name: name}
 	return source{&ref, func(host volume.VolumeHost, _ *v1.Pod) (map[string]FileProjection, error) {
@@ -96,7 +96,7 @@ func configMap(name string, items []v1.KeyToPath, mode int32, optional bool) sou
 
 // secret returns the keys of a Secret as files.
 //
-// Upstream: secret.go MakePayload, v1.36.
+// Upstream: secret.go MakePayload, v1.37.
 func secret(name string, items []v1.KeyToPath, mode int32, optional bool) source {
 	ref := volume.ObjectRef{Kind: "Secret", Name: name}
 	return source{&ref, func(host volume.VolumeHost, _ *v1.Pod) (map[string]FileProjection, error) {

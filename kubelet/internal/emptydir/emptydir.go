@@ -1,7 +1,7 @@
 // Package emptydir is the volume plugin "kubernetes.io/empty-dir": a directory
 // that lives as long as its pod.
 //
-// Upstream: pkg/volume/emptydir/empty_dir.go, v1.36.
+// Upstream: pkg/volume/emptydir/empty_dir.go, v1.37.
 //
 // A volume that was set up is noted in pods/<uid>/plugins/kubernetes.io~empty-dir/
 // <volume>/ready: it is not set up again after a restart of the kubelet, since what is
@@ -141,7 +141,7 @@ func (ed *emptyDir) getMetaDir() string {
 
 // setupDir makes the directory, with its mode whatever the umask.
 //
-// Upstream: empty_dir.go setupDir and setupTmpfs, v1.36.
+// Upstream: empty_dir.go setupDir and setupTmpfs, v1.37.
 func (ed *emptyDir) setupDir(dir string) error {
 	node := ed.plugin.host.GetFS()
 	if err := node.MkdirAll(dir, perm); err != nil {
@@ -187,7 +187,7 @@ func (ed *emptyDir) TearDown(ctx context.Context) error { return ed.TearDownAt(c
 // TearDownAt removes the directory and what is in it. If there is a link in
 // its place, the link goes and nothing else.
 //
-// Upstream: empty_dir.go TearDownAt, v1.36.
+// Upstream: empty_dir.go TearDownAt, v1.37.
 func (ed *emptyDir) TearDownAt(_ context.Context, dir string) error {
 	if err := ed.plugin.host.GetFS().RemoveAll(ed.getMetaDir()); err != nil {
 		return fmt.Errorf("failed to remove ready dir [%s]: %w", ed.getMetaDir(), err)

@@ -5,7 +5,7 @@
 // the container runtime gives that very path to the containers. So there is
 // nothing below the pod's directory either, and nothing to reconstruct.
 //
-// Upstream: pkg/volume/hostpath/host_path.go, v1.36.
+// Upstream: pkg/volume/hostpath/host_path.go, v1.37.
 //
 // Deviations: the recycler, and provisioning and deleting of hostPath PVs, which
 // upstream has for tests only, are left out. The path is one of the node's own

@@ -79,7 +79,7 @@ func TestWhatAHostPathMakesHasTheModeOfUpstreams(t *testing.T) {
 	}
 }
 
-// Upstream: host_path.go checkTypeInternal, v1.36, where what cannot be looked at does
+// Upstream: host_path.go checkTypeInternal, v1.37, where what cannot be looked at does
 // not exist.
 func TestAHostPathThatCannotBeLookedAtIsNotWhatItsTypeSays(t *testing.T) {
 	h := volumetest.NewNode(t)

@@ -14,7 +14,7 @@ import (
 // not exist, and checks that it has the type. The empty type checks
 // nothing.
 //
-// Upstream: host_path.go checkTypeInternal, v1.36.
+// Upstream: host_path.go checkTypeInternal, v1.37.
 func checkType(node *disk.Disk, name string, pathType v1.HostPathType) error {
 	switch pathType {
 	case v1.HostPathUnset:

@@ -1,7 +1,7 @@
 // Package layout names the directories that a kubelet has on its node. They are the same as
 // upstream's.
 //
-// Upstream: pkg/kubelet/config/defaults.go and pkg/kubelet/kubelet_getters.go, v1.36.
+// Upstream: pkg/kubelet/config/defaults.go and pkg/kubelet/kubelet_getters.go, v1.37.
 package layout
 
 import (

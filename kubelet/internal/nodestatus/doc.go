@@ -13,5 +13,5 @@
 // from the kubelet's start; without news, every 5 minutes.
 //
 // Upstream: pkg/kubelet/kubelet_node_status.go, nodestatus, nodelease, and
-// pkg/volume/csi/nodeinfomanager, v1.36.
+// pkg/volume/csi/nodeinfomanager, v1.37.
 package nodestatus

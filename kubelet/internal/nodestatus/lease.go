@@ -16,7 +16,7 @@ import (
 // The time for which a node's lease holds, and the interval at which the kubelet renews it.
 //
 // Upstream: pkg/kubelet/apis/config NodeLeaseDurationSeconds, and kubelet.go
-// NewMainKubelet, which renews it after a quarter of that, v1.36.
+// NewMainKubelet, which renews it after a quarter of that, v1.37.
 const (
 	nodeLeaseDurationSeconds = 40
 	nodeLeaseRenewInterval   = 10 * time.Second
@@ -42,7 +42,7 @@ func (l *nodeLease) leases() typedcoordinationv1.LeaseInterface {
 // renewNodeLease renews the lease. After a round that failed it also schedules a write of the
 // node's status: the node may have been declared lost meanwhile.
 //
-// Upstream: component-helpers apimachinery/lease controller.go sync, v0.36.
+// Upstream: component-helpers apimachinery/lease controller.go sync, v0.37.
 func (n *Node) renewNodeLease(ctx context.Context) {
 	if n.lease.sync(ctx) && n.registered {
 		n.ReportLater()

@@ -15,19 +15,19 @@ import (
 
 // nodeStatusUpdateFrequency is the time between two turns of the node's status.
 //
-// Upstream: pkg/kubelet/apis/config NodeStatusUpdateFrequency, v1.36.
+// Upstream: pkg/kubelet/apis/config NodeStatusUpdateFrequency, v1.37.
 const nodeStatusUpdateFrequency = 10 * time.Second
 
 // nodeStatusReportFrequency is the interval at which a status is written in which nothing has
 // changed.
 //
-// Upstream: pkg/kubelet/apis/config NodeStatusReportFrequency, v1.36.
+// Upstream: pkg/kubelet/apis/config NodeStatusReportFrequency, v1.37.
 const nodeStatusReportFrequency = 5 * time.Minute
 
 // ReportLater schedules a write of the node's status, at its next turn counted from the kubelet's
 // start. Without it there is no turn.
 //
-// Upstream: kubelet.go Run, v1.36.
+// Upstream: kubelet.go Run, v1.37.
 func (n *Node) ReportLater() {
 	if n.reporting {
 		return
@@ -94,7 +94,7 @@ func (n *Node) syncNodeStatus(ctx context.Context) error {
 
 // beat sets the heartbeats of the kubelet's conditions to now.
 //
-// Upstream: nodestatus/setters.go, v1.36: each condition gets the time whenever the status
+// Upstream: nodestatus/setters.go, v1.37: each condition gets the time whenever the status
 // is computed.
 func beat(node *v1.Node, now metav1.Time) {
 	for i := range node.Status.Conditions {
