@@ -114,12 +114,37 @@ func (x *explainer) containers(pod *v1.Pod) {
 			}
 		}
 		for _, ended := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
-			if ended != nil && ended.ExitCode != 0 {
+			if ended == nil || ended.ExitCode == 0 {
+				continue
+			}
+			if probe, why := x.stoppedBy(pod, c.Name, ended); probe != "" {
+				x.blame(Verdict{
+					Class: Ill, Code: ProbeFailed, Field: fmt.Sprintf("spec.containers[%s].%sProbe", c.Name, probe), Do: "mend the probe, or what it asks the container for",
+					Cause: fmt.Sprintf("the kubelet stopped container %s, since its %s probe failed%s", c.Name, probe, because(why)),
+				})
+			} else {
 				x.ill(ContainerFailed, "", "mend its script or its program", "container %s exited with %d: %s", c.Name, ended.ExitCode, reasonAnd(ended.Reason, ended.Message))
-				break
+			}
+			break
+		}
+	}
+}
+
+// stoppedBy returns which probe, liveness or startup, had the kubelet stop the container as it ended, and what came of it last; "" if none did.
+func (x *explainer) stoppedBy(pod *v1.Pod, container string, ended *v1.ContainerStateTerminated) (probe, why string) {
+	for _, e := range x.eventsOf("Pod", pod.UID) {
+		for _, kind := range []string{"liveness", "startup"} {
+			switch failed := strings.ToUpper(kind[:1]) + kind[1:] + " probe failed: "; {
+			case e.Reason == "Killing" && strings.HasPrefix(e.Message, fmt.Sprintf("Container %s failed %s probe", container, kind)):
+				if !e.Last.Before(ended.StartedAt.Time) && !e.Last.After(ended.FinishedAt.Time) {
+					probe = kind
+				}
+			case e.Reason == "Unhealthy" && strings.HasPrefix(e.Message, failed):
+				why = strings.TrimPrefix(e.Message, failed)
 			}
 		}
 	}
+	return probe, why
 }
 
 // because returns a message as the end of a sentence, if there is one.

@@ -129,8 +129,10 @@ const (
 	NoPlugin         Code = "NoPlugin"
 	MountFailed      Code = "MountFailed"
 	UnmountFailed    Code = "UnmountFailed"
-	// ContainerFailed: a container waits or has ended with an error. PodFailed: the pod has failed.
+	// ContainerFailed: a container waits or has ended with an error. ProbeFailed: the kubelet stopped one, since its liveness or startup
+	// probe failed. PodFailed: the pod has failed.
 	ContainerFailed Code = "ContainerFailed"
+	ProbeFailed     Code = "ProbeFailed"
 	PodFailed       Code = "PodFailed"
 
 	// FailedCreate: a workload cannot make a pod. Paused: a rollout is paused. PodNotReady: one of its pods is not ready.
@@ -195,7 +197,7 @@ func weight(c Code) int {
 		return 2
 	case FailedCreate, DriverMissing:
 		return 1
-	case NoNodeFits, VolumesNotBound, CacheHeld, MountFailed, ContainerFailed, PodNotReady, Finalizer, NotAttached:
+	case NoNodeFits, VolumesNotBound, CacheHeld, MountFailed, ContainerFailed, ProbeFailed, PodNotReady, Finalizer, NotAttached:
 		return -1
 	case HelperPodFailed, PodFailed, ProvisioningFailed:
 		return -2

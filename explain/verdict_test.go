@@ -304,6 +304,15 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 		"a pod has failed": {empty, func(c *storagesimtest.Cluster) {
 			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {restartPolicy: Never, containers: [{name: c, image: busybox, command: [mkdir, /no/such]}]}\n")
 		}, "pod/web", want{explain.Ill, explain.ContainerFailed, "pod/default/web", ""}},
+		"a liveness probe fails": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: [sleep, '3600'], livenessProbe: {periodSeconds: 1, exec: {command: ['false']}}}]}\n")
+		}, "pod/web", want{explain.Ill, explain.ProbeFailed, "pod/default/web", "spec.containers[c].livenessProbe"}},
+		"a startup probe fails": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: [sleep, '3600'], startupProbe: {periodSeconds: 1, exec: {command: ['false']}}}]}\n")
+		}, "pod/web", want{explain.Ill, explain.ProbeFailed, "pod/default/web", "spec.containers[c].startupProbe"}},
+		"a container ends by itself beside a probe that succeeds": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: ['false'], livenessProbe: {exec: {command: ['true']}}}]}\n")
+		}, "pod/web", want{explain.Ill, explain.ContainerFailed, "pod/default/web", ""}},
 		"a rollout is paused": {empty, func(c *storagesimtest.Cluster) { c.Apply(strings.Replace(usingDeployment, "PAUSED", "true", 1)) }, "deployment/shop",
 			want{explain.Waits, explain.Paused, "deployment/default/shop", ""}},
 		"a class without its provisioner": {empty, func(c *storagesimtest.Cluster) { c.Apply(csiClass) }, "sc/csi",
