@@ -33,45 +33,87 @@ func TestStoriesOfTheDocumentsPrintWhatTheyDid(t *testing.T) {
 	}
 }
 
-// trouble finds lines of stories that make trouble, in exercises.
-var trouble = regexp.MustCompile("`((?:crash|fail|fail-csi|fail-point|break|hold|lag|stop) [^`]+)`")
+// storyLine finds lines of stories, in exercises.
+var storyLine = regexp.MustCompile("`((?:crash|delete|drain|fail|fail-csi|fail-point|break|hold|lag|start|stop|taint) [^`]+)`")
 
 // exercises returns the part of a chapter in which the reader is to try something.
 func exercises(chapter string) string {
-	_, after, _ := strings.Cut(chapter, "\n## Try\n")
-	try, _, _ := strings.Cut(after, "\nNext: ")
-	return try
+	for _, heading := range []string{"\n## Try\n", "\n## 试一试\n"} {
+		if _, after, found := strings.Cut(chapter, heading); found {
+			for _, next := range []string{"\nNext: ", "\n下一章："} {
+				after, _, _ = strings.Cut(after, next)
+			}
+			return after
+		}
+	}
+	return ""
 }
 
-// unplayed returns the lines of stories in a chapter's exercises that are in none of the stories which the chapter links.
-func unplayed(t *testing.T, chapter string) (lines []string) {
+// entries returns the items of the exercises, each with what stands below it.
+func entries(chapter string) (all []string) {
+	for i, part := range strings.Split("\n"+exercises(chapter), "\n- ") {
+		if i > 0 {
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+// answered matches an answer below a fold that quotes what a test runs.
+var answered = regexp.MustCompile("(?s)^[^\n]+\n\n<details><summary>(?:Answer|答案)</summary>\n\n[^<]+\n<!-- from (?:docs/stories|story/testdata|examples)/[^\n]+ -->\n```.+</details>\n")
+
+// amiss says what is wrong with an item of the exercises.
+func amiss(t *testing.T, entry string) string {
 	t.Helper()
+	if strings.Contains(entry, "](../learn/exercises/") || strings.Contains(entry, "](../../learn/exercises/") {
+		return ""
+	}
+	if !answered.MatchString(entry) {
+		return "give it an answer below a fold that quotes a story, an exercise of learn, or take it out"
+	}
 	var played []string
-	for _, m := range link.FindAllStringSubmatch(chapter, -1) {
-		if strings.HasPrefix(m[1], "stories/") {
-			played = append(played, strings.Split(read(t, m[1]), "\n")...)
-		}
+	for _, m := range quote.FindAllStringSubmatch(entry, -1) {
+		played = append(played, source(t, "an exercise", m[1])...)
 	}
-	for _, m := range trouble.FindAllStringSubmatch(exercises(chapter), -1) {
+	question, _, _ := strings.Cut(entry, "\n")
+	for _, m := range storyLine.FindAllStringSubmatch(question, -1) {
 		if !slices.Contains(played, m[1]) {
-			lines = append(lines, m[1])
+			return m[1] + ": the story that its answer quotes does not play this line"
 		}
 	}
-	return lines
+	return ""
 }
 
 // A line of an exercise that strikes nothing teaches nothing: the story that answers it is played, and a fault that struck nothing is an error.
-func TestEachLineOfTroubleInAnExerciseIsPlayedByTheStoryThatAnswersIt(t *testing.T) {
+func TestEachExerciseHasAnAnswerThatIsPlayedOrChecksItself(t *testing.T) {
 	chapters, err := filepath.Glob("[0-9]*.md")
 	require.NoError(t, err)
-	found := 0
-	for _, file := range chapters {
+	chinese, err := filepath.Glob("zh/[0-9]*.md")
+	require.NoError(t, err)
+	lines, found := 0, 0
+	for _, file := range append(chapters, chinese...) {
 		text := read(t, file)
-		found += len(trouble.FindAllString(exercises(text), -1))
-		require.Empty(t, unplayed(t, text), "%s: link the story in docs/stories that plays the line", file)
+		lines += len(storyLine.FindAllString(exercises(text), -1))
+		for _, entry := range entries(text) {
+			found++
+			require.Empty(t, amiss(t, entry), "%s: %s", file, entry)
+		}
 	}
-	require.Greater(t, found, 5)
-	require.Equal(t, []string{"crash kube-scheduler"}, unplayed(t, "x\n## Try\n- `crash kube-scheduler`?\n\nNext: y `crash it`"))
+	require.Greater(t, lines, 10)
+	require.Greater(t, found, 70)
+
+	fold := func(question, answer string) []string {
+		return entries("x\n## Try\n\n- " + question + "\n\n<details><summary>Answer</summary>\n\n" + answer + "\n</details>\n\nNext: y")
+	}
+	const quoted = "No.\n\n<!-- from docs/stories/try_23_crash.txt -->\n```text\nget pod\n```\n"
+	for _, entry := range fold("`crash attachdetach-controller after create volumeattachment`?", quoted) {
+		require.Empty(t, amiss(t, entry))
+	}
+	for question, answer := range map[string]string{"`crash kube-scheduler`?": quoted, "What if?": "No.\n"} {
+		wrong := fold(question, answer)
+		require.Len(t, wrong, 1)
+		require.NotEmpty(t, amiss(t, wrong[0]))
+	}
 }
 
 var erratum = regexp.MustCompile(`(?m)^### (E(\d+))$`)
