@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -182,8 +183,8 @@ func TestABrokenExerciseIsToldWithFileLineAndField(t *testing.T) {
 		`01-a/text.md: ## Goal has 2 lines, and check.story has 1 expectations; each line is checked by one`: func(f map[string]string) {
 			f["01-a/text.md"] = strings.Replace(f["01-a/text.md"], "- it is Bound\n", "- it is Bound\n- twice\n", 1)
 		},
-		`01-a/text.zh.md: expected ## Hint`: func(f map[string]string) {
-			f["01-a/text.zh.md"] = "# A\n\nx\n\n## Goal\n\n- it is Bound\n\n## Take away\n\nc\n"
+		`01-a/text.zh.md: expected ## 提示`: func(f map[string]string) {
+			f["01-a/text.zh.md"] = "# A\n\nx\n\n## 目标\n\n- it is Bound\n\n## 要点\n\nc\n"
 		},
 		`01-a/text.md: the file is missing`:                                               func(f map[string]string) { delete(f, "01-a/text.md") },
 		`01-a/check.story: expected at least one command expect`:                          func(f map[string]string) { f["01-a/check.story"] = "settle\n" },
@@ -277,7 +278,7 @@ func TestPlayingEndsWithItsContext(t *testing.T) {
 
 func TestATextIsInTheLanguageAskedForWhereThereIsOne(t *testing.T) {
 	files := tiny()
-	files["01-a/text.zh.md"] = "# 甲\n\n等待\n\n## Goal\n\n- 已绑定\n\n## Hint\n\n提示\n\n## Take away\n\n结论\n"
+	files["01-a/text.zh.md"] = "# 甲\n\n等待\n\n## 目标\n\n- 已绑定\n\n## 提示\n\n看一看\n\n## 要点\n\n结论\n"
 	translated, err := Load(tree(files))
 	require.NoError(t, err)
 	e := translated[0]
@@ -285,6 +286,23 @@ func TestATextIsInTheLanguageAskedForWhereThereIsOne(t *testing.T) {
 	require.Equal(t, "甲", e.Text("zh").Title)
 	require.Equal(t, "A", e.Text("fr").Title)
 	require.Contains(t, e.Report(Outcome{Goals: []Goal{{Met: true}}}, "zh"), "[x] 已绑定")
+	require.Contains(t, e.Task("zh"), "\n## 目标\n")
+	require.Contains(t, e.Task("fr"), "\n## Goal\n")
+	require.Equal(t, WordsOf("zh"), e.Words("zh"))
+	require.Equal(t, WordsOf(Default), all(t)[len(all(t))-1].Words("zh"), "it is told in English, and so are the words around it")
+}
+
+// TestTheWordsOfEachLanguageTakeTheSame: each is there, with the same verbs.
+func TestTheWordsOfEachLanguageTakeTheSame(t *testing.T) {
+	verb := regexp.MustCompile(`%\d*[sd]`)
+	english := reflect.ValueOf(words[Default])
+	for language, w := range words {
+		for i := range english.NumField() {
+			said := reflect.ValueOf(w).Field(i).String()
+			require.NotEmpty(t, said, "%s: %s", language, english.Type().Field(i).Name)
+			require.Equal(t, verb.FindAllString(english.Field(i).String(), -1), verb.FindAllString(said, -1), "%s: %s", language, said)
+		}
+	}
 }
 
 func TestWithoutACheckoutTheExercisesInGoSayWhatTheyLackAndAreLeftOut(t *testing.T) {

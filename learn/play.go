@@ -304,12 +304,12 @@ func (e *Exercise) look(sh *story.Shell) (string, error) {
 // Report says what came of it, with the lines of the goal in a language.
 func (e *Exercise) Report(o Outcome, language string) string {
 	var b strings.Builder
-	t := e.Text(language)
+	t, w := e.Text(language), e.Words(language)
 	for _, p := range o.Problems {
-		fmt.Fprintf(&b, "mistake: %s\n", indented(p))
+		fmt.Fprintf(&b, "%s%s\n", w.Mistake, indented(p))
 	}
 	for _, r := range o.Refused {
-		fmt.Fprintf(&b, "refused: %s\n", indented(r))
+		fmt.Fprintf(&b, "%s%s\n", w.Refused, indented(r))
 	}
 	for i, g := range o.Goals {
 		mark := "[ ]"
@@ -322,7 +322,7 @@ func (e *Exercise) Report(o Outcome, language string) string {
 		}
 	}
 	if o.Transcript != "" {
-		fmt.Fprintf(&b, "\n%s, played:\n\n%s\n", MendStory, indent(o.Transcript))
+		fmt.Fprintf(&b, "\n%s\n\n%s\n", fmt.Sprintf(w.Played, MendStory), indent(o.Transcript))
 	}
 	if !o.Passed() && o.Look != "" {
 		fmt.Fprintf(&b, "\n%s\n", indent(o.Look))

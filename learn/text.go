@@ -24,13 +24,6 @@ type Text struct {
 // Default is the language of the texts that each exercise has.
 const Default = "en"
 
-// The headings of a text. They are the same in each language, as the lines below them are found by them.
-const (
-	goalHeading     = "## Goal"
-	hintHeading     = "## Hint"
-	takeAwayHeading = "## Take away"
-)
-
 // readTexts reads text.md and each text.LANGUAGE.md.
 func (e *Exercise) readTexts(root fs.FS) error {
 	files, err := fs.Glob(root, path.Join(e.Name, "text*.md"))
@@ -46,12 +39,12 @@ func (e *Exercise) readTexts(root fs.FS) error {
 		if language == "" {
 			language = Default
 		}
-		text, err := parseText(file, string(normal(data)))
+		text, err := parseText(file, string(normal(data)), WordsOf(language))
 		if err != nil {
 			return err
 		}
 		if len(text.Goal) != len(e.expects) {
-			return fmt.Errorf("%s: %s has %d lines, and %s has %d expectations; each line is checked by one", file, goalHeading, len(text.Goal), checkStory, len(e.expects))
+			return fmt.Errorf("%s: %s has %d lines, and %s has %d expectations; each line is checked by one", file, WordsOf(language).Goal, len(text.Goal), checkStory, len(e.expects))
 		}
 		e.texts[language] = text
 		e.language = append(e.language, language)
@@ -63,8 +56,8 @@ func (e *Exercise) readTexts(root fs.FS) error {
 	return nil
 }
 
-// parseText reads a text. Its first line is the title, and each heading begins a part.
-func parseText(file, text string) (Text, error) {
+// parseText reads a text. Its first line is the title, and each heading of its language begins a part.
+func parseText(file, text string, w Words) (Text, error) {
 	lines := strings.Split(text, "\n")
 	title, ok := strings.CutPrefix(lines[0], "# ")
 	if !ok {
@@ -74,15 +67,15 @@ func parseText(file, text string) (Text, error) {
 	part := &t.Situation
 	for i, line := range lines[1:] {
 		switch {
-		case line == goalHeading:
+		case line == w.Goal:
 			part = nil
-		case line == hintHeading:
+		case line == w.Hint:
 			t.Hints = append(t.Hints, "")
 			part = &t.Hints[len(t.Hints)-1]
-		case line == takeAwayHeading:
+		case line == w.TakeAway:
 			part = &t.TakeAway
 		case strings.HasPrefix(line, "## "):
-			return t, fmt.Errorf("%s:%d: unknown heading %q; expected %s, %s or %s", file, i+2, line, goalHeading, hintHeading, takeAwayHeading)
+			return t, fmt.Errorf("%s:%d: unknown heading %q; expected %s, %s or %s", file, i+2, line, w.Goal, w.Hint, w.TakeAway)
 		case part != nil:
 			*part += line + "\n"
 		case strings.HasPrefix(line, "- "):
@@ -95,7 +88,7 @@ func parseText(file, text string) (Text, error) {
 	for i := range t.Hints {
 		t.Hints[i] = strings.TrimSpace(t.Hints[i])
 	}
-	for what, lacks := range map[string]bool{"a situation below the title": t.Situation == "", goalHeading: len(t.Goal) == 0, hintHeading: len(t.Hints) == 0, takeAwayHeading: t.TakeAway == ""} {
+	for what, lacks := range map[string]bool{"a situation below the title": t.Situation == "", w.Goal: len(t.Goal) == 0, w.Hint: len(t.Hints) == 0, w.TakeAway: t.TakeAway == ""} {
 		if lacks {
 			return t, fmt.Errorf("%s: expected %s", file, what)
 		}
@@ -118,7 +111,7 @@ func (e *Exercise) Languages() []string { return slices.Clone(e.language) }
 func (e *Exercise) Task(language string) string {
 	t := e.Text(language)
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n\n%s\n\n", t.Title, t.Situation, goalHeading)
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n%s\n\n", t.Title, t.Situation, e.Words(language).Goal)
 	for _, g := range t.Goal {
 		fmt.Fprintf(&b, "- %s\n", g)
 	}

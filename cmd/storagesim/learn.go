@@ -189,7 +189,7 @@ func (l *learner) checkFolders(ctx context.Context, dir string, all []*learn.Exe
 		if !o.Passed() {
 			failed++
 		}
-		if err := errors.Join(l.show(folder+": "+verdict(o)), l.show(e.Report(o, l.language))); err != nil {
+		if err := errors.Join(l.show(folder+": "+verdict(o, e.Words(l.language))), l.show(e.Report(o, l.language))); err != nil {
 			return err
 		}
 	}
@@ -219,11 +219,11 @@ func exerciseFolders(dir string, all []*learn.Exercise) ([]string, error) {
 }
 
 // verdict says what came of it in a few words.
-func verdict(o learn.Outcome) string {
+func verdict(o learn.Outcome, w learn.Words) string {
 	if o.Passed() {
-		return "passed"
+		return w.Passed
 	}
-	return fmt.Sprintf("not yet, %d of %d", o.Met(), len(o.Goals))
+	return fmt.Sprintf(w.NotYet, o.Met(), len(o.Goals))
 }
 
 // learn begins with an exercise, and on a terminal goes on as long as the learner likes.
@@ -344,7 +344,7 @@ func (l *learner) stamp() string {
 func (l *learner) key(ctx context.Context, key byte) (quit bool, err error) {
 	switch key {
 	case 'q', 4: // Ctrl-D
-		return true, l.show("Until the next time: storagesim learn " + l.course.Dir)
+		return true, l.show(fmt.Sprintf(learn.WordsOf(l.language).Bye, l.course.Dir))
 	case 'l':
 		return false, l.list()
 	case 'n':
@@ -355,10 +355,8 @@ func (l *learner) key(ctx context.Context, key byte) (quit bool, err error) {
 	case '\r', '\n':
 		return false, l.check(ctx)
 	}
-	return false, l.say("%s", keysHelp)
+	return false, l.say("%s", learn.WordsOf(l.language).Keys)
 }
-
-const keysHelp = "h hint, n next, l list, enter play it once more, q quit"
 
 // findExercise finds an exercise by its number or name.
 func findExercise(word string, all []*learn.Exercise) (*learn.Exercise, error) {
@@ -376,7 +374,7 @@ func findExercise(word string, all []*learn.Exercise) (*learn.Exercise, error) {
 // list prints all exercises.
 func (l *learner) list() error {
 	var b strings.Builder
-	passed := 0
+	w, passed := learn.WordsOf(l.language), 0
 	for _, e := range l.course.Exercises {
 		mark := " "
 		if l.course.Passed(e) {
@@ -384,13 +382,12 @@ func (l *learner) list() error {
 			passed++
 		}
 		number, _, _ := strings.Cut(e.Name, "-")
-		fmt.Fprintf(&b, "[%s] %s  %s (chapter %d)\n", mark, number, e.Text(l.language).Title, e.Chapter)
+		fmt.Fprintf(&b, "[%s] %s\n", mark, fmt.Sprintf(w.Line, number, e.Text(l.language).Title, e.Chapter))
 		if lacking := e.Lacking(); lacking != nil {
 			fmt.Fprintf(&b, "        %v\n", lacking)
 		}
 	}
-	fmt.Fprintf(&b, "%d of %d passed\n", passed, len(l.course.Exercises))
-	return l.show(b.String())
+	return l.show(b.String() + fmt.Sprintf(w.PassedOf, passed, len(l.course.Exercises)))
 }
 
 // begin writes the files of the exercise that the folder lacks, tells the task and plays it.
@@ -408,11 +405,12 @@ func (l *learner) begin(ctx context.Context) error {
 	if err := l.say("\n%s", l.now.Task(l.language)); err != nil {
 		return err
 	}
-	said := "as you left them"
+	w := l.now.Words(l.language)
+	said := w.AsLeft
 	if len(written) > 0 {
 		said = strings.Join(l.now.Files(), ", ")
 	}
-	err = l.show(fmt.Sprintf("\nYour files are in %s: %s.\nThe chapter is docs/%02d-*.md.", l.course.Folder(l.now), said, l.now.Chapter))
+	err = l.show("\n" + fmt.Sprintf(w.Files, l.course.Folder(l.now), said, l.now.Chapter))
 	for _, note := range notes {
 		err = errors.Join(err, l.say("note: %s", note))
 	}
@@ -429,14 +427,14 @@ func (l *learner) check(ctx context.Context) error {
 		return err
 	}
 	number, _, _ := strings.Cut(l.now.Name, "-")
-	if err := errors.Join(l.show("\n== "+number+": "+verdict(o)), l.show(l.now.Report(o, l.language))); err != nil {
+	if err := errors.Join(l.show("\n== "+number+": "+verdict(o, l.now.Words(l.language))), l.show(l.now.Report(o, l.language))); err != nil {
 		return err
 	}
 	if o.Passed() {
 		err = l.answer()
 	}
 	if l.keys {
-		err = errors.Join(err, l.say("\n%s", keysHelp))
+		err = errors.Join(err, l.say("\n%s", learn.WordsOf(l.language).Keys))
 	}
 	return err
 }
@@ -446,7 +444,7 @@ func (l *learner) answer() error {
 	var b strings.Builder
 	answer := l.now.Answer()
 	for _, name := range slices.Sorted(maps.Keys(answer)) {
-		fmt.Fprintf(&b, "\nThe official answer, %s:\n\n    %s\n", name, strings.ReplaceAll(strings.TrimRight(answer[name], "\n"), "\n", "\n    "))
+		fmt.Fprintf(&b, "\n%s\n\n    %s\n", fmt.Sprintf(l.now.Words(l.language).Answer, name), strings.ReplaceAll(strings.TrimRight(answer[name], "\n"), "\n", "\n    "))
 	}
 	return errors.Join(l.show(b.String()), l.say("\n%s", l.now.Text(l.language).TakeAway))
 }
@@ -460,5 +458,5 @@ func (l *learner) hint() error {
 	if err != nil {
 		return err
 	}
-	return l.say("\nHint %d of %d: %s", number, of, hint)
+	return l.say("\n%s", fmt.Sprintf(l.now.Words(l.language).HintOf, number, of, hint))
 }

@@ -52,7 +52,7 @@ func TestAnExerciseIsPlayedAtEachSaveAndNeverGoesOnByItself(t *testing.T) {
 	keys <- 'h'
 	require.Contains(t, tick(), "Hint 2 of 2: ")
 	keys <- 'x'
-	require.Equal(t, keysHelp+"\n", tick())
+	require.Equal(t, learn.WordsOf(learn.Default).Keys+"\n", tick())
 
 	require.NoError(t, os.WriteFile(claim, []byte(first.Answer()["claim.yaml"]), 0o644))
 	said := tick()
@@ -110,7 +110,7 @@ func TestWithoutATerminalLearnPrintsAndEnds(t *testing.T) {
 	require.Contains(t, out, "[ ] 01  A class that is not there (chapter 2)\n")
 	require.Contains(t, out, "Your files are in "+filepath.Join(dir, "01-a-class-that-is-not-there")+": claim.yaml, class.yaml, mend.story, pod.yaml.")
 	require.Contains(t, out, "== 01: not yet, 0 of 2")
-	require.NotContains(t, out, keysHelp)
+	require.NotContains(t, out, learn.WordsOf(learn.Default).Keys)
 
 	out, errOut, code = playLearn(t, dir, "--exercise", "5")
 	require.Equal(t, 0, code, errOut)
@@ -150,6 +150,23 @@ func TestWrongUsesOfLearnAreTold(t *testing.T) {
 		_, errOut, code := playLearn(t, tt.args...)
 		require.Equal(t, tt.code, code, tt.args)
 		require.Contains(t, errOut, tt.want)
+	}
+}
+
+func TestATranslatedExerciseIsToldInItsLanguageOnly(t *testing.T) {
+	l, seen := newLearner(t)
+	l.language = "zh"
+	seen.Reset()
+	require.NoError(t, l.begin(t.Context()))
+	require.NoError(t, l.hint())
+	claim := filepath.Join(l.course.Folder(l.now), "claim.yaml")
+	require.NoError(t, os.WriteFile(claim, []byte(l.now.Answer()["claim.yaml"]), 0o644))
+	require.NoError(t, l.check(t.Context()))
+	for _, want := range []string{"## 目标\n", "== 01: 还没有，0/2", "提示 1/2：", "你的文件在 ", "== 01: 通过", "官方答案，claim.yaml：", learn.WordsOf("zh").Keys} {
+		require.Contains(t, seen.String(), want)
+	}
+	for _, english := range []string{"Goal", "Hint", "passed", "official", "not yet", "chapter"} {
+		require.NotContains(t, seen.String(), english)
 	}
 }
 
