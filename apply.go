@@ -27,7 +27,7 @@ import (
 // anything is wrong with the text, nothing of it is applied, and the error says
 // file, line, object, field and what was expected. Objects that the API server
 // refuses do not keep the others from being applied. A manifest may have snapshots without
-// their definitions: see InstallSnapshots.
+// their definitions: see Lab.InstallSnapshots.
 func (c *Cluster) Apply(manifests ...string) error {
 	sources := make([]manifest.Source, len(manifests))
 	for i, text := range manifests {
@@ -65,7 +65,7 @@ func (c *Cluster) applyAll(objects []manifest.Object, err error) error {
 // manifest now, and the object.
 func (c *Cluster) apply(obj manifest.Object) error {
 	if group := obj.Resource.Group; group == snapshots.Group || group == snapshots.GroupsGroup {
-		if err := c.InstallSnapshots(); err != nil {
+		if err := c.installSnapshots(); err != nil {
 			return err
 		}
 	}
@@ -73,10 +73,10 @@ func (c *Cluster) apply(obj manifest.Object) error {
 	key := strings.Join([]string{gvr.String(), meta.GetNamespace(), meta.GetName()}, "/")
 	req := api.Request{Resource: gvr, Namespace: meta.GetNamespace(), Name: meta.GetName()}
 	req.Verb = "get"
-	current, err := c.Do(req)
+	current, err := c.do(req)
 	if meta.GetName() == "" || apierrors.IsNotFound(err) {
 		req.Verb, req.Object = "create", obj.Object.DeepCopyObject()
-		_, err := c.Do(req)
+		_, err := c.do(req)
 		if err == nil {
 			c.applied[key] = obj.JSON
 		}
@@ -95,7 +95,7 @@ func (c *Cluster) apply(obj manifest.Object) error {
 	}
 	if string(req.Patch) != "{}" {
 		req.Verb = "patch"
-		_, err = c.Do(req)
+		_, err = c.do(req)
 	}
 	if err == nil {
 		c.applied[key] = obj.JSON
@@ -128,7 +128,7 @@ func (c *Cluster) Delete(refs ...string) error {
 		at, err := manifest.ParseRef(c.Server().Registry(), "", ref)
 		if err == nil && c.acts("delete", at) {
 			background := metav1.DeletePropagationBackground
-			_, err = c.Do(api.Request{
+			_, err = c.do(api.Request{
 				Verb: "delete", Resource: at.Resource.GroupVersionResource(), Namespace: at.Namespace, Name: at.Name,
 				Delete: metav1.DeleteOptions{PropagationPolicy: &background},
 			})
@@ -140,11 +140,6 @@ func (c *Cluster) Delete(refs ...string) error {
 	return errors.Join(errs...)
 }
 
-// OnAct sets a function that is called before Apply applies an object and before Delete deletes
-// one, with the verb and the object: "apply", "pods/default/web". If f returns false the act is
-// left out without an error. Package explore uses it to find which acts a failure needs.
-func (c *Cluster) OnAct(f func(verb, ref string) bool) { c.onAct = f }
-
 // acts reports whether the user's act is to be carried out.
 func (c *Cluster) acts(verb string, at manifest.Ref) bool {
 	if c.onAct == nil {
@@ -154,8 +149,7 @@ func (c *Cluster) acts(verb string, at manifest.Ref) bool {
 	return c.onAct(verb, strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "/"))
 }
 
-// Do carries out any API request as the user, through the clientset of Client. The server keeps
-// the request's object: do not use it afterwards.
-func (c *Cluster) Do(req api.Request) (runtime.Object, error) {
+// do carries out a request as the user, through the clientset of Client.
+func (c *Cluster) do(req api.Request) (runtime.Object, error) {
 	return c.client.Do(context.Background(), req)
 }

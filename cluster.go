@@ -11,12 +11,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 
-	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/crd"
 	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/api/rest"
@@ -169,6 +167,12 @@ func (c *Cluster) start() error {
 			err = errors.Join(c.engine.Add(actor.Name, actor.Factory), c.engine.Settle())
 		}
 	}
+	for _, more := range c.cfg.Schedulers {
+		if err == nil {
+			err = c.addActor(more.Name(), scheduler.New(more))
+		}
+		c.schedulers, c.schedulerActors = append(c.schedulers, more), append(c.schedulerActors, more.Name())
+	}
 	c.began = c.engine.Trace().Len()
 	return err
 }
@@ -253,27 +257,11 @@ func (c *Cluster) RESTConfig(actor string) *restclient.Config {
 	return rest.New(c.Server(), c.Server().Registry(), c.Now).Config(actor)
 }
 
-// Server returns the API server.
-func (c *Cluster) Server() *api.Server { return c.engine.Server() }
-
 // Engine returns the engine that drives the actors.
 func (c *Cluster) Engine() *engine.Engine { return c.engine }
 
 // Now returns the virtual time.
 func (c *Cluster) Now() time.Time { return c.engine.Now() }
-
-// Seed returns Config.Seed.
-func (c *Cluster) Seed() uint64 { return c.cfg.Seed }
-
-// Actors returns the names of all actors.
-func (c *Cluster) Actors() []string { return c.engine.Actors() }
-
-// Dir returns the directory that has those of the nodes, and in _nfs those of NFS servers. It is
-// "" if there is no machine yet, and with MemoryDisks.
-func (c *Cluster) Dir() string { return c.dir }
-
-// Step takes one step and reports whether there was one to take.
-func (c *Cluster) Step() (bool, error) { return c.engine.Step() }
 
 // RunFor lets d of virtual time pass.
 func (c *Cluster) RunFor(d time.Duration) error { return c.rested(c.engine.RunFor(d)) }
@@ -283,19 +271,8 @@ func (c *Cluster) RunUntil(cond func() bool) error {
 	return c.rested(c.engine.RunUntil(time.Hour, cond))
 }
 
-// Interrupt ends the call of Settle, Step, RunFor or RunUntil that is under way,
-// and every later one, with engine.ErrInterrupted. It may be called from any
-// goroutine.
-func (c *Cluster) Interrupt() { c.engine.Interrupt() }
-
-// Crash ends an actor's process: it forgets everything and starts again.
+// Crash ends an actor's process: it forgets everything and starts again at once. Engine.CrashFor keeps it down for a while.
 func (c *Cluster) Crash(actor string) error { return c.engine.Crash(actor) }
-
-// CrashFor ends an actor's process, which starts again after a downtime. Settle does not
-// wait for that; RunFor does.
-func (c *Cluster) CrashFor(actor string, downtime time.Duration) error {
-	return c.engine.CrashFor(actor, downtime)
-}
 
 // Stop ends an actor's process until Start. Its files on the node's disk stay, and a
 // kubelet's containers go on running, unreported. "node/node-1" instead of an actor switches
@@ -317,36 +294,9 @@ func (c *Cluster) Start(actor string) error {
 	return c.engine.Start(actor)
 }
 
-// Inject adds a fault. Its Resource can have any name that kubectl knows ("pv",
-// "pods/binding"), and its Name can be a reference, "namespace/name" or, where Resource is
-// not set, "pvc/namespace/name".
-func (c *Cluster) Inject(f engine.Fault) (err error) {
-	if f.Resource == "" && strings.Contains(f.Name, "/") {
-		f.Resource, _, _ = strings.Cut(f.Name, "/")
-	}
-	if f.Resource != "" {
-		if f.Resource, err = manifest.Plural(c.Server().Registry(), f.Resource); err != nil {
-			return fmt.Errorf("fault: %w", err)
-		}
-	}
-	if strings.Contains(f.Name, "/") {
-		plural, _, _ := strings.Cut(f.Resource, "/")
-		at, err := manifest.ParseRefOf(c.Server().Registry(), plural, f.Name)
-		if err != nil {
-			return fmt.Errorf("fault: %w", err)
-		}
-		f.Namespace, f.Name = at.Namespace, at.Name
-	}
-	return c.engine.Inject(f)
-}
-
 // Hold delivers no more changes to an actor's cache of a resource until Release. The resource may
 // have any name that kubectl knows ("persistentvolumes", "pv").
 func (c *Cluster) Hold(actor, resource string) error { return c.cache(c.engine.Hold, actor, resource) }
-
-// Lag holds the cache as Hold does. In addition, if the actor restarts, it lists the objects as
-// they were when Lag was called, as from an API server that is behind.
-func (c *Cluster) Lag(actor, resource string) error { return c.cache(c.engine.Lag, actor, resource) }
 
 // Release lets a held cache catch up.
 func (c *Cluster) Release(actor, resource string) error {
@@ -361,79 +311,9 @@ func (c *Cluster) cache(do func(actor, resource string) error, actor, resource s
 	return do(actor, resource)
 }
 
-// Records returns the records that the story is told from, oldest first. They are shared: do not
-// change them. trace.JSON writes them as JSON.
-func (c *Cluster) Records() []trace.Entry { return c.engine.Trace().Since(c.began) }
-
 // Story returns the transcript so far: who did what, when and why, one line a record. It leaves
 // out how the cluster started. A very long story has lost its beginning, and says so.
-func (c *Cluster) Story() string { return c.Tell(trace.Telling{}) }
-
-// Transcript returns the story with short identifiers (ShortIDs), and with lines wrapped at width
-// characters; 0 wraps nothing.
-func (c *Cluster) Transcript(width int) string {
-	return c.Tell(trace.Telling{Width: width, Shorten: c.ShortIDs})
-}
-
-// ShortIDs shortens the UIDs in a text to their first eight digits, or to more where
-// two of this cluster's would look alike: "pvc-56a9ebfe" for
-// "pvc-56a9ebfe-9c0b-4d98-8d97-ddaeff0e466a".
-func (c *Cluster) ShortIDs(text string) string { return c.ids.Shorten(text) }
-
-// FullIDs replaces shortened identifiers by the full ones again, so that a name copied from a
-// transcript names its object.
-func (c *Cluster) FullIDs(text string) string {
-	if !prose.HasID(text) {
-		return text
-	}
-	for _, obj := range c.Server().Objects() { // also those that were not printed yet
-		if m, err := meta.Accessor(obj); err == nil {
-			c.ids.Shorten(m.GetName() + " " + string(m.GetUID()))
-		}
-	}
-	return c.ids.Expand(text)
-}
-
-// Tell returns the story told as how says, for example with details. If how has no Start, times
-// count from the start of the cluster.
-func (c *Cluster) Tell(how trace.Telling) string {
-	if how.Start.IsZero() {
-		how.Start = c.started()
-	}
-	log := c.engine.Trace()
-	story := trace.Tell(log.Since(c.began), how)
-	if lost := log.Dropped() - c.began; lost > 0 {
-		story = fmt.Sprintf("(the first %d records are not kept)\n", lost) + story
-	}
-	return story
-}
-
-// TellRecords tells some of the Records as Tell does.
-func (c *Cluster) TellRecords(records []trace.Entry, how trace.Telling) string {
-	if how.Start.IsZero() {
-		how.Start = c.started()
-	}
-	return trace.Tell(records, how)
-}
-
-// StoryPage returns the part of the story that at most limit records tell, from number from on; the
-// first record has number 0. next is the number of the record after them. Lines are wrapped at width columns; 0 wraps
-// nothing. It may be called while the cluster takes steps.
-func (c *Cluster) StoryPage(from, limit, width int) (text string, next int) {
-	first, entries := c.engine.Trace().Page(c.began+max(0, from), limit)
-	first -= c.began
-	if lost := first - max(0, from); lost > 0 && len(entries) > 0 {
-		text = fmt.Sprintf("(%d records before number %d are not kept)\n", lost, first)
-	}
-	return text + trace.Tell(entries, trace.Telling{Start: c.started(), Width: width}), first + len(entries)
-}
-
-func (c *Cluster) started() time.Time {
-	if c.cfg.Start.IsZero() {
-		return engine.Start()
-	}
-	return c.cfg.Start
-}
+func (c *Cluster) Story() string { return c.Trace().Tell(trace.Telling{}) }
 
 // Claim returns a claim: "data" in the namespace default, or "namespace/data", with or without
 // "pvc/" before it.

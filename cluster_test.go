@@ -290,14 +290,13 @@ func TestATraceKeepsTheLatestRecordsUpToItsLimit(t *testing.T) {
 
 func TestWrapIsGivenEachActor(t *testing.T) {
 	var names []string
-	cfg := storagesim.Config{Disks: storagesim.MemoryDisks, Wrap: func(actor string, f control.Factory) control.Factory {
+	cfg := storagesim.Config{Disks: storagesim.MemoryDisks, Schedulers: []scheduler.Config{{SchedulerName: "other"}}, Wrap: func(actor string, f control.Factory) control.Factory {
 		names = append(names, actor)
 		return f
 	}}
 	c := storagesimtest.New(t, cfg)
 	c.InstallSnapshots()
 	c.InstallOpenEBS()
-	c.AddScheduler("other-scheduler", scheduler.Config{SchedulerName: "other"})
 	d, err := driver.New(driver.Config{})
 	require.NoError(t, err)
 	c.InstallCSIDriver(d)

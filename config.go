@@ -80,7 +80,7 @@ const (
 	// Jobs runs the pods of Jobs, and TTLAfterFinished deletes Jobs that have been finished for as long as they say. Neither makes a step in a cluster without a Job.
 	Jobs             = job.ActorName
 	TTLAfterFinished = job.TTLActorName
-	// SnapshotController binds VolumeSnapshots and their contents. Cluster.InstallSnapshots starts it.
+	// SnapshotController binds VolumeSnapshots and their contents. It starts with the first manifest of a snapshot.
 	SnapshotController = snapshotcontroller.ActorName
 )
 
@@ -177,6 +177,9 @@ type Config struct {
 	// that is the machine the controller manager is thought to run on.
 	PVController pvcontroller.Config
 	Scheduler    scheduler.Config
+	// Schedulers run beside the one that Scheduler configures, each as the actor of its SchedulerName, and schedule only pods that name
+	// them.
+	Schedulers []scheduler.Config
 	// AttachDetach configures the attach/detach controller.
 	AttachDetach attachdetach.Config
 	// Kubelet, if set, changes the configuration of each node's kubelet before it starts.
@@ -196,7 +199,7 @@ const (
 	// DirectoryDisks gives each machine a directory below Config.Dir.
 	DirectoryDisks Disks = iota
 	// MemoryDisks keeps files in memory: nothing is written on the machine that runs the
-	// simulation. Cluster.Dir returns ""; ReadFile, WriteFile and ListDir reach the files. All
+	// simulation. Lab.Dir returns ""; Cluster.Machine reaches the files. All
 	// files belong to root, with umask 022, for any user who runs the simulation.
 	MemoryDisks
 )
@@ -259,6 +262,12 @@ func (cfg Config) check() error {
 	for i, name := range cfg.Only {
 		if known := append(actorNames(), SnapshotController); !slices.Contains(known, name) {
 			return fmt.Errorf("Config.Only[%d]: no actor is called %q%s", i, name, prose.OneOf(name, known))
+		}
+	}
+	for i, more := range cfg.Schedulers {
+		same := func(other scheduler.Config) bool { return other.Name() == more.Name() }
+		if cfg.runs(Scheduler) && same(cfg.Scheduler) || slices.ContainsFunc(cfg.Schedulers[:i], same) {
+			return fmt.Errorf("Config.Schedulers[%d].SchedulerName: there are two schedulers called %q", i, more.Name())
 		}
 	}
 	switch { // in order, so that the same Config gets the same error

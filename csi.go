@@ -18,9 +18,6 @@ import (
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/controllers/snapshotcontroller"
 	"github.com/storagesim/storagesim/csi/deploy"
-	"github.com/storagesim/storagesim/csi/socket"
-	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/machine/disk"
 )
@@ -123,26 +120,6 @@ func (c *Cluster) csiWorld() deploy.World {
 	}
 }
 
-// InjectCSI adds a fault (a call.Fault) of calls to CSI drivers. The error names the field that
-// is wrong. Of several faults that match, the one added first strikes.
-func (c *Cluster) InjectCSI(f socket.Fault) error {
-	if c.closed {
-		return engine.ErrClosed
-	}
-	if f.Machine != "" {
-		if _, err := c.machines.Find(f.Machine); err != nil {
-			return fmt.Errorf("call.Fault.Machine: %w", err)
-		}
-	}
-	if known := c.csiNames(); f.Driver != "" && !slices.Contains(known, f.Driver) {
-		return fmt.Errorf("call.Fault.Driver: there is no CSI driver %q%s", f.Driver, prose.OneOf(f.Driver, known))
-	}
-	if known := c.engine.Actors(); f.Caller != "" && !slices.Contains(known, f.Caller) {
-		return fmt.Errorf("call.Fault.Caller: there is no actor %q%s", f.Caller, prose.OneOf(f.Caller, known))
-	}
-	return c.sockets.Inject(f)
-}
-
 // csiNames returns the names of the installed CSI drivers.
 func (c *Cluster) csiNames() []string {
 	var names []string
@@ -151,10 +128,6 @@ func (c *Cluster) csiNames() []string {
 	}
 	return names
 }
-
-// Sockets returns the sockets of all machines, on which CSI drivers and their registrars listen.
-// Package csi/call listens on them and dials them.
-func (c *Cluster) Sockets() *socket.Table { return &c.sockets }
 
 // diskOf returns the disk of a machine, for its sockets.
 func (c *Cluster) diskOf(name string) *disk.Disk {
@@ -183,7 +156,9 @@ func (c *Cluster) remote(fstype, source string) (*disk.Disk, error) {
 // when a manifest has an object of these kinds, and package live/serve when a client has created
 // the definitions. A second call does nothing. Group snapshots work as soon as their definitions
 // are applied, too: see snapshots.GroupDefinitions.
-func (c *Cluster) InstallSnapshots() error {
+func (l Lab) InstallSnapshots() error { return l.c.installSnapshots() }
+
+func (c *Cluster) installSnapshots() error {
 	if c.snapshots {
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/storagesim/storagesim/api/rest"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/bounded"
+	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/runtime"
@@ -37,22 +38,23 @@ const maxOutput = 16 << 20
 // maxExec is the virtual time that a command run in a container may take.
 const maxExec = 24 * time.Hour
 
-// Exec runs a command in a container of a pod ("web", or "namespace/web"), to its end, as
+// Exec runs a command in a container of a pod, to its end, as
 // kubectl exec does. Virtual time passes for the whole cluster while the command sleeps, for at
 // most a day. An empty container name means the pod's first one, or the one that the
 // annotation kubectl.kubernetes.io/default-container names. The error says why the command
 // did not start or did not end. A command that fails is no error: it has an exit code, 127
 // if there is no such program. Of each output the first 16 MiB are kept, and then "... n bytes more".
-func (c *Cluster) Exec(pod, container string, command ...string) (ExecResult, error) {
+func (m Machine) Exec(container string, command ...string) (ExecResult, error) {
 	stdout, stderr := bounded.Buffer{Most: maxOutput}, bounded.Buffer{Most: maxOutput}
-	code, err := c.ExecStreams(pod, container, runtime.ExecConfig{Command: command, Stdout: &stdout, Stderr: &stderr})
+	code, err := m.ExecStreams(container, runtime.ExecConfig{Command: command, Stdout: &stdout, Stderr: &stderr})
 	return ExecResult{stdout.String(), stderr.String(), code}, err
 }
 
 // ExecStreams runs a command as Exec does, with streams: its output is written as it comes, and
 // Stdin is read to its end when the command first reads.
-func (c *Cluster) ExecStreams(pod, container string, config runtime.ExecConfig) (exitCode int32, err error) {
-	x, err := c.BeginExec(pod, container, config)
+func (m Machine) ExecStreams(container string, config runtime.ExecConfig) (exitCode int32, err error) {
+	c := m.c
+	x, err := m.BeginExec(container, config)
 	if err != nil {
 		return 0, err
 	}
@@ -80,8 +82,9 @@ type Execution struct {
 
 // BeginExec prepares a command for a caller that lets time pass itself, as a server in real time
 // does. Execution.Run runs it.
-func (c *Cluster) BeginExec(pod, container string, config runtime.ExecConfig) (*Execution, error) {
-	p, node, err := c.podOnNode(pod)
+func (m Machine) BeginExec(container string, config runtime.ExecConfig) (*Execution, error) {
+	c := m.c
+	p, node, err := m.podOnNode()
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +125,10 @@ func (x *Execution) ExitCode() int32 { return x.process.ExitCode() }
 func (x *Execution) Stop() { x.process.Stop() }
 
 // Logs returns the last 64 KiB that a container of a pod has printed to standard output and error,
-// or with previous those of its previous instance. Pod and container are named as in Exec.
-func (c *Cluster) Logs(pod, container string, previous bool) (string, error) {
-	p, node, err := c.podOnNode(pod)
+// or with previous those of its previous instance. The container is named as in Exec.
+func (m Machine) Logs(container string, previous bool) (string, error) {
+	c := m.c
+	p, node, err := m.podOnNode()
 	if err != nil {
 		return "", err
 	}
@@ -141,14 +145,19 @@ func (c *Cluster) Logs(pod, container string, previous bool) (string, error) {
 	return out.String(), nil
 }
 
-// podOnNode returns a pod and its node; the pod must have one, and the node a kubelet.
+// podOnNode returns the pod that the machine stands for, and its node; the pod must have one, and the node a kubelet.
 //
 // Upstream: pkg/registry/core/pod/strategy.go streamLocation, v1.37.
-func (c *Cluster) podOnNode(name string) (*v1.Pod, string, error) {
+func (m Machine) podOnNode() (*v1.Pod, string, error) {
+	c := m.c
 	if c.closed {
 		return nil, "", engine.ErrClosed
 	}
-	pod, err := c.Pod(strings.TrimPrefix(name, "pod/"))
+	kind, _, _ := strings.Cut(m.name, "/")
+	if resource, _ := manifest.FindResource(c.Server().Registry(), kind); resource.Kind != "Pod" || kind == m.name {
+		return nil, "", fmt.Errorf("%q names no pod, and containers are in pods; expected pod/name or pod/namespace/name", m.name)
+	}
+	pod, err := c.Pod(m.name)
 	if err != nil {
 		return nil, "", err
 	}
@@ -284,27 +293,27 @@ func (c *Cluster) programsGone() error {
 	return nil
 }
 
-// HostDir returns the path, on this machine, of a directory of a simulated one ("node/node-1",
-// "nfs/server"). It is for a program that makes system calls of its own, such as an
+// HostDir returns the path, on the machine that runs the simulation, of a directory of the simulated one. It is for a program that makes system calls of its own, such as an
 // NFS provisioner that is told where the export is mounted. Links on the way are
 // followed. The directory must exist (MakeDir), and the cluster must have DirectoryDisks.
 //
-// Nothing confines a program to the directory, and the faults of InjectMachine do not
+// Nothing confines a program to the directory, and machine faults do not
 // strike its system calls: give it only to code that you would run on your machine.
-func (c *Cluster) HostDir(name, dir string) (string, error) {
-	m, err := c.machine(name)
+func (m Machine) HostDir(dir string) (string, error) {
+	c := m.c
+	at, err := c.machine(m.name)
 	if err != nil {
 		return "", err
 	}
 	if c.cfg.Disks == MemoryDisks {
 		return "", errors.New("HostDir: with MemoryDisks the files of machines are on no disk; set Config.Disks to DirectoryDisks")
 	}
-	real, info, err := m.Disk().Resolve(dir)
+	real, info, err := at.Disk().Resolve(dir)
 	switch {
 	case err != nil:
 		return "", err
 	case !info.IsDir():
-		return "", fmt.Errorf("HostDir: %s on %s is not a directory", dir, name)
+		return "", fmt.Errorf("HostDir: %s on %s is not a directory", dir, m.name)
 	}
-	return filepath.Join(c.dir, dirOf(m.Kind(), m.Name()), filepath.FromSlash(real)), nil
+	return filepath.Join(c.dir, dirOf(at.Kind(), at.Name()), filepath.FromSlash(real)), nil
 }

@@ -1,9 +1,9 @@
 package storagesim
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,13 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/explain/leaks"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
-	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -30,31 +28,8 @@ type Explanation = explain.Explanation
 // StatefulSets, Deployments, ReplicaSets, DaemonSets, Jobs, VolumeAttachments and snapshots have explanations. An object that is
 // not there is an error that names the one that was probably meant.
 func (c *Cluster) Explain(ref string) (string, error) {
-	why, err := c.Explanation(ref)
+	why, err := c.Lab().Explanation(ref)
 	return why.Text, err
-}
-
-// Explanation explains an object as Explain does, and returns values beside the words.
-func (c *Cluster) Explanation(ref string) (Explanation, error) {
-	at, err := manifest.ParseRef(c.Server().Registry(), "", ref)
-	if err != nil {
-		return Explanation{}, err
-	}
-	c.machines.PauseFaults(true) // a look at a disk is not an operation of the simulation
-	defer c.machines.PauseFaults(false)
-	why, err := explain.Object(context.Background(), c.world(), at.Resource.Kind, at.Namespace, at.Name)
-	switch {
-	case errors.Is(err, explain.ErrKind):
-		err = fmt.Errorf("explain %s: %w", ref, err)
-	case apierrors.IsNotFound(err):
-		err = c.near(at, err)
-	case err == nil:
-		for _, d := range c.Deviations() {
-			why.Deviations = append(why.Deviations, d.String())
-			why.Text += "this run " + d.String() + "\n"
-		}
-	}
-	return why, err
 }
 
 // near adds to the server's message about an object that is not there which name was probably meant.
@@ -189,18 +164,19 @@ func (c *Cluster) each(kind string, keys []string, check func(ref, name string) 
 }
 
 // Get returns the output of `kubectl get ARGS`: Get("pvc"), Get("pv,pvc"),
-// Get("pod", "web"), Get("pvc/data"). Objects are looked up in the
+// Get("pod", "web"), Get("pvc/data"), Get("pvc/data", "-o", "yaml"). Objects are looked up in the
 // namespace default unless the argument names another ("pod/kube-system/web").
 func (c *Cluster) Get(args ...string) (string, error) {
+	var o tables.Options
+	if i := slices.Index(args, "-o"); i >= 0 {
+		if i+1 == len(args) {
+			return "", errors.New("get: -o needs a format, for example yaml")
+		}
+		o.Output = args[i+1]
+		args = slices.Delete(slices.Clone(args), i, i+2)
+	}
 	var b strings.Builder
-	err := c.view().Get(&b, tables.Options{}, args...)
-	return b.String(), err
-}
-
-// GetYAML returns the output of `kubectl get ARGS -o yaml`.
-func (c *Cluster) GetYAML(args ...string) (string, error) {
-	var b strings.Builder
-	err := c.view().Get(&b, tables.Options{Output: "yaml"}, args...)
+	err := c.view().Get(&b, o, args...)
 	return b.String(), err
 }
 
@@ -219,39 +195,13 @@ type (
 // it: it compares what the backends hold, the API's objects, the nodes' directories and the
 // mounts. Package explain/leaks lists what is a leak. Settle first: an operation under way looks
 // like a leak. Where Settle has rounds, up to 20 minutes of virtual time pass before there is an
-// error. The faults of InjectMachine do not strike the search.
+// error. Machine faults do not strike the search.
 func (c *Cluster) RequireNoLeaks() error {
 	return c.eventually(func() error {
-		found, err := c.Leaks()
+		found, err := c.Lab().Leaks()
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		return &leaks.Error{Leaks: found, Deviations: c.Deviations()}
+		return &leaks.Error{Leaks: found, Deviations: c.Trace().Deviations()}
 	})
-}
-
-// Leaks returns what RequireNoLeaks looks for, as it is now: no time passes.
-func (c *Cluster) Leaks() ([]Leak, error) {
-	if c.closed {
-		return nil, engine.ErrClosed
-	}
-	c.machines.PauseFaults(true)
-	defer c.machines.PauseFaults(false)
-	view := leaks.View{
-		Client: c.client, Objects: c.Server().Objects, Log: c.engine.Trace(), Machines: &c.machines,
-		Exports: map[string][]string{}, Containers: c.containers, CSIDrivers: c.csiDrivers,
-	}
-	for _, server := range c.nfs.Servers() {
-		view.Exports[string(machine.NFSServer)+"/"+server.Name()] = server.Exports()
-	}
-	for _, p := range c.provisioners {
-		view.Provisioners = append(view.Provisioners, leaks.Provisioner{Name: p.name, Also: p.also, Inventory: p.inventory})
-	}
-	found, err := leaks.Find(context.Background(), view)
-	for i := range found {
-		if object := found[i].Object(); object != "" {
-			found[i].Why, _ = c.Explain(object) // a leak that cannot be explained is reported all the same
-		}
-	}
-	return found, err
 }

@@ -8,19 +8,31 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// ReadFile reads a file of a node ("node/node-1", path on the node) or of a pod
-// ("pod/default/web" or "pod/web", path in the first container that mounts
-// something there), or of an NFS server ("nfs/192.168.203.110", path on the server).
-func (c *Cluster) ReadFile(where, path string) ([]byte, error) {
-	root, pod, err := c.locate(where)
+// Machine is a machine of a cluster, or a pod on it: its files, its commands, its logs. A method returns an error
+// if it does not exist when the method is called, which lists what there is.
+type Machine struct {
+	c    *Cluster
+	name string
+}
+
+// Machine returns the machine of that name, "node/node-1", "nfs/192.168.203.110" or "host/csi.example.com", or a pod on
+// its node, "pod/default/web" or "pod/web". It need not exist yet.
+//
+// A path is one on the machine, or in a pod that of the first container that mounts something there.
+func (c *Cluster) Machine(name string) Machine { return Machine{c, name} }
+
+// ReadFile reads a file.
+func (m Machine) ReadFile(path string) ([]byte, error) {
+	c := m.c
+	root, pod, err := c.locate(m.name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -30,11 +42,11 @@ func (c *Cluster) ReadFile(where, path string) ([]byte, error) {
 	return root.ReadFile(path)
 }
 
-// WriteFile writes a file of a node, pod or NFS server, as ReadFile names them. The
-// directory must exist. A pod cannot write to a volume that it mounts read-only
+// WriteFile writes a file. The directory must exist. A pod cannot write to a volume that it mounts read-only
 // (kubelet.ErrReadOnly).
-func (c *Cluster) WriteFile(where, path string, data []byte) error {
-	root, pod, err := c.locate(where)
+func (m Machine) WriteFile(path string, data []byte) error {
+	c := m.c
+	root, pod, err := c.locate(m.name)
 	switch {
 	case err != nil:
 		return err
@@ -44,14 +56,14 @@ func (c *Cluster) WriteFile(where, path string, data []byte) error {
 	return root.WriteFile(path, data, 0o644)
 }
 
-// MakeDir makes a directory of a node or of a pod, as ReadFile names them, with
-// the parents it lacks, as an administrator does before there can be a local
+// MakeDir makes a directory with the parents it lacks, as an administrator does before there can be a local
 // volume. A new directory gets exactly this mode, for example 0o755, without regard to the
 // umask; an existing one is not changed. mode may have permission, setuid,
 // setgid and sticky bits. A pod cannot make directories in a volume that it
 // mounts read-only (kubelet.ErrReadOnly).
-func (c *Cluster) MakeDir(where, path string, mode fs.FileMode) error {
-	root, pod, err := c.locate(where)
+func (m Machine) MakeDir(path string, mode fs.FileMode) error {
+	c := m.c
+	root, pod, err := c.locate(m.name)
 	switch {
 	case err != nil:
 		return err
@@ -61,10 +73,10 @@ func (c *Cluster) MakeDir(where, path string, mode fs.FileMode) error {
 	return root.MakeDir(path, mode)
 }
 
-// ListDir lists the names in a directory of a node or of a pod, sorted; those
-// of directories end in a slash.
-func (c *Cluster) ListDir(where, path string) ([]string, error) {
-	root, pod, err := c.locate(where)
+// ListDir lists the names in a directory, sorted; those of directories end in a slash.
+func (m Machine) ListDir(path string) ([]string, error) {
+	c := m.c
+	root, pod, err := c.locate(m.name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -74,13 +86,12 @@ func (c *Cluster) ListDir(where, path string) ([]string, error) {
 	return root.List(path)
 }
 
-// Disk returns the disk of a machine, "node/node-1" or "nfs/server". Its paths are the machine's
+// Disk returns the machine's disk. Its paths are the machine's
 // own, and it reaches no file outside of the machine. Close closes it: do not close it yourself.
-// An error lists the machines.
-func (c *Cluster) Disk(name string) (*disk.Disk, error) {
-	root, pod, err := c.locate(name)
+func (m Machine) Disk() (*disk.Disk, error) {
+	root, pod, err := m.c.locate(m.name)
 	if err == nil && pod != nil {
-		err = fmt.Errorf("%s is not a machine and has no disk of its own", name)
+		err = fmt.Errorf("%s is not a machine and has no disk of its own", m.name)
 	}
 	if err != nil {
 		return nil, err
@@ -103,7 +114,7 @@ func (c *Cluster) locate(where string) (on *disk.Disk, pod *v1.Pod, err error) {
 		}
 		where = "node/" + pod.Spec.NodeName
 	default:
-		return nil, nil, fmt.Errorf("%q is not a place for files%s; expected node/name, nfs/server, pod/name or pod/namespace/name", where, prose.DidYouMean(where, c.Machines()))
+		return nil, nil, fmt.Errorf("%q is not a place for files%s; expected node/name, nfs/server, pod/name or pod/namespace/name", where, prose.DidYouMean(where, c.machines.Names()))
 	}
 	m, err := c.machine(where)
 	if err != nil {
@@ -115,15 +126,13 @@ func (c *Cluster) locate(where string) (on *disk.Disk, pod *v1.Pod, err error) {
 // maxStats is the virtual time that a kubelet may take to answer VolumeStats.
 const maxStats = 5 * time.Minute
 
-// VolumeStats asks the kubelet of a pod ("web" or "NAMESPACE/web") how full the pod's volumes are, as
+// VolumeStats asks the kubelet of a pod how full the pod's volumes are, as
 // `kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary` does on a cluster. The answer has the
 // volumes whose plugin can tell: those of CSI drivers with GET_VOLUME_STATS, by NodeGetVolumeStats.
 // Virtual time passes if the driver's answer takes some.
-func (c *Cluster) VolumeStats(pod string) (stats []kubelet.VolumeStats, err error) {
-	if c.closed {
-		return nil, engine.ErrClosed
-	}
-	p, node, err := c.podOnNode(pod)
+func (m Machine) VolumeStats() (stats []kubelet.VolumeStats, err error) {
+	c := m.c
+	p, node, err := m.podOnNode()
 	if err != nil {
 		return nil, err
 	}
@@ -136,4 +145,13 @@ func (c *Cluster) VolumeStats(pod string) (stats []kubelet.VolumeStats, err erro
 		err = fmt.Errorf("the kubelet of node %s has not answered after %s of virtual time", node, maxStats)
 	}
 	return stats, err
+}
+
+// NFSServer returns the NFS server that the machine is, nil if it is none.
+func (m Machine) NFSServer() *nfs.Server {
+	name, ok := strings.CutPrefix(m.name, string(machine.NFSServer)+"/")
+	if !ok {
+		return nil
+	}
+	return m.c.nfs.Server(name)
 }

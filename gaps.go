@@ -15,19 +15,6 @@ import (
 // simulation itself.
 const Simulation = "storagesim"
 
-// Gaps returns what objects of this run asked for that a cluster does and the simulation does not,
-// in the order in which it came up: each entry of the register once, about the first object that
-// asked. README has the register under "Not there".
-func (c *Cluster) Gaps() []trace.Gap {
-	c.gapsMu.Lock()
-	defer c.gapsMu.Unlock()
-	return slices.Clone(c.gaps)
-}
-
-// Deviations returns the situations of this run in which the simulation does otherwise than the modelled release of
-// Kubernetes, each once, in the order in which they arose. docs/41-what-v1.37-loses.md has the register.
-func (c *Cluster) Deviations() []trace.Deviates { return c.engine.Trace().Deviations() }
-
 // noteGaps records what of a written object is not modelled: of a new object all, of a changed one
 // only what it asks for since. What is made with the template of another object is left out, since it
 // was said of that.

@@ -1,7 +1,6 @@
 package storagesim
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -48,10 +47,6 @@ func (c *Cluster) makeDir() error {
 	return err
 }
 
-// Machines returns the names of all machines: "node/NAME" for each node and
-// "nfs/NAME" for each NFS server.
-func (c *Cluster) Machines() []string { return c.machines.Names() }
-
 // machine returns the machine of that name, "node/node-1". The address or
 // DNS name of an NFS server may be written in any form.
 func (c *Cluster) machine(name string) (*machine.Machine, error) {
@@ -69,58 +64,13 @@ func (c *Cluster) canonical(name string) string {
 	return name
 }
 
-// InjectMachine adds a fault of mounts and files. The error names the field that is wrong. Of
-// several faults that match, the one added first strikes.
-func (c *Cluster) InjectMachine(f machine.Fault) error {
-	if c.closed {
-		return engine.ErrClosed
-	}
-	f.Machine = c.canonical(f.Machine)
-	return c.machines.Inject(f)
-}
-
-// InjectPoint adds a fault at a point of an author's code (package mayfail). The error names the field that is wrong. Of
-// several faults that match, the one added first strikes.
-func (c *Cluster) InjectPoint(f engine.PointFault) error {
-	if c.closed {
-		return engine.ErrClosed
-	}
-	return c.engine.InjectPoint(f)
-}
-
-// ClearFaults removes all faults, those of Inject, of InjectMachine, of InjectCSI and of InjectPoint.
-func (c *Cluster) ClearFaults() {
-	c.engine.ClearFaults()
-	c.machines.ClearFaults()
-	c.sockets.ClearFaults()
-}
-
-// MissedFaults returns, in a few words each, the injected faults that have struck nothing so far, those that ClearFaults
-// removed included: a test whose fault strikes nothing shows nothing.
-func (c *Cluster) MissedFaults() []string {
-	var list []string
-	for _, f := range c.engine.MissedFaults() {
-		list = append(list, f.String())
-	}
-	for _, f := range c.engine.MissedPoints() {
-		list = append(list, f.String()+c.engine.NearestPoint(f))
-	}
-	for _, f := range c.sockets.MissedFaults() {
-		list = append(list, f.String())
-	}
-	for _, f := range c.machines.MissedFaults() {
-		list = append(list, fmt.Sprintf("fault of %s of %s on %s", cmp.Or(f.Op, "any operation"), cmp.Or(f.Path, "any path"), cmp.Or(f.Machine, "any machine")))
-	}
-	return list
-}
-
 // AddNFSServer adds an NFS server that all nodes can reach: a machine with a
 // directory of its own, below "_nfs" in Dir. name is the name that volumes have in
 // nfs.server, an IP address or a DNS name; each export is an absolute path, whose directory is
 // made if it is missing. Nothing else can be mounted: with an unknown server, or a path that is
 // not exported, a mount fails as mount.nfs(8) fails, and the kubelet tries again.
 //
-// ReadFile, WriteFile, MakeDir and ListDir reach the server's files as "nfs/NAME".
+// Machine("nfs/NAME") reaches the server's files.
 func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, error) {
 	if err := nfs.CheckName(name); err != nil {
 		return nil, fmt.Errorf("NFS server: %w", err)
@@ -144,6 +94,3 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, err
 	}
 	return server, nil
 }
-
-// NFSServer returns the NFS server of that name, nil if it does not exist.
-func (c *Cluster) NFSServer(name string) *nfs.Server { return c.nfs.Server(name) }

@@ -56,11 +56,7 @@ func (c *Cluster) settle() error {
 	return nil
 }
 
-// OnRest sets a function that is called when Settle, RunFor or RunUntil has returned no error, and when a
-// Require function has waited. Package explore compares what there is then with another run's.
-func (c *Cluster) OnRest(f func()) { c.onRest = f }
-
-// rested calls the function of OnRest, unless there is an error, which it returns.
+// rested calls the function of Lab.OnRest, unless there is an error, which it returns.
 func (c *Cluster) rested(err error) error {
 	if err == nil && c.onRest != nil {
 		c.onRest()

@@ -18,7 +18,7 @@
 //	csi-provisioner/NAME         package csi/provisioner, if there is a controller
 //	csi-attacher/NAME            package csi/attacher, if the driver's volumes are attached
 //	csi-resizer/NAME             package csi/resizer, at work if the driver can make volumes larger
-//	csi-snapshotter/NAME         package csi/snapshotter, after Cluster.InstallSnapshots; at work if the
+//	csi-snapshotter/NAME         package csi/snapshotter, with the first manifest of a snapshot; at work if the
 //	                             driver can take snapshots
 //	csi-driver/NAME/node-1       the identity and node servers, for each node
 //	csi-registrar/NAME/node-1    package csi/internal/registrar, for each node

@@ -38,9 +38,12 @@ func TestAPodIsExplainedByTheSchedulerThatItIsFor(t *testing.T) {
 }
 
 func TestEachOfTwoSchedulersExplainsItsOwnPods(t *testing.T) {
-	c := storagesimtest.New(t, storagesim.Config{})
-	require.NoError(t, c.AddScheduler("second-scheduler", scheduler.Config{SchedulerName: "second"}))
-	require.ErrorContains(t, c.AddScheduler("third-scheduler", scheduler.Config{SchedulerName: "second"}), `a scheduler called "second" runs already`)
+	second := scheduler.Config{SchedulerName: "second"}
+	c := storagesimtest.New(t, storagesim.Config{Schedulers: []scheduler.Config{second}})
+	_, err := storagesim.New(storagesim.Config{Schedulers: []scheduler.Config{second, second}})
+	require.EqualError(t, err, `Config.Schedulers[1].SchedulerName: there are two schedulers called "second"`)
+	_, err = storagesim.New(storagesim.Config{Scheduler: second, Schedulers: []scheduler.Config{second}})
+	require.EqualError(t, err, `Config.Schedulers[0].SchedulerName: there are two schedulers called "second"`)
 	c.Apply(podFor("a", "default-scheduler"), podFor("b", "second"), podFor("c", "third"))
 	c.Settle()
 	require.Contains(t, c.Explain("pod/a"), noNode)

@@ -120,7 +120,7 @@ func TestExplainFollowsAReleasedVolumeToTheHelperPodThatCannotDeleteIt(t *testin
 // The NFS provisioner makes its directories itself.
 func TestExplainSaysThatTheDiskOfTheNFSServerIsFull(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.InstallNFSSubdir(nfsprovisioner.Config{Server: "nas", Path: "/srv"})
+	c.AddProvisionController(nfsprovisioner.Controller(c.AddNFSServer("nas", "/srv"), nfsprovisioner.Config{Server: "nas", Path: "/srv"}))
 	c.InjectMachine(machine.Fault{Machine: "nfs/nas", Op: "create", Times: -1, Err: syscall.ENOSPC})
 	c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\nprovisioner: k8s-sigs.io/nfs-subdir-external-provisioner\n",
 		explainClaim("data", "5Gi", ", storageClassName: made"))

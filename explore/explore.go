@@ -154,7 +154,7 @@ type Failure struct { // it is more than an error
 	Plan Plan
 	// Err is the error of the scenario, a *Broken rule, the error of Close, or the panic.
 	Err error
-	// Story is the transcript, with short identifiers (Cluster.Transcript).
+	// Story is the transcript, with short identifiers (storagesim.Trace.Transcript).
 	Story string
 	// From is the size of the plan that failed first (Plan.Size, with its order written as
 	// choices), and ShrinkRuns how many runs it took to make it smaller.

@@ -13,7 +13,7 @@ import (
 // wrong. The same plan gives the same run, to the byte, with the same version of this library.
 type Plan struct {
 	// Seed makes the UIDs and generated names, and the order if that is by chance. A scenario
-	// that draws lots takes it from Cluster.Seed.
+	// that draws lots takes it from the cluster (storagesim.Lab.Seed).
 	Seed uint64
 	// Order says how the next step is chosen: "" as a reader expects (engine.InOrder),
 	// "random" (engine.Seeded), or "pct" with the depth, for example "pct3".

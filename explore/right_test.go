@@ -94,7 +94,7 @@ func rightPrograms() []program {
 			c.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: local-path-config, namespace: local-path-storage}, data: {config.json: '{"sharedFileSystemPath": "/mnt/shared"}'}}`)
 		}},
 		{name: "NFS", class: nfsprovisioner.SubdirName, actor: nfsprovisioner.SubdirName, install: func(c *explore.Cluster) {
-			c.InstallNFSSubdir(nfsprovisioner.Config{Server: "nas", Path: "/srv"})
+			c.AddProvisionController(nfsprovisioner.Controller(c.AddNFSServer("nas", "/srv"), nfsprovisioner.Config{Server: "nas", Path: "/srv"}))
 		}},
 		{name: "reference CSI driver", class: csidriver.Name, actor: csi.ProvisionerActor(csidriver.Name), resizer: csi.ResizerActor(csidriver.Name), more: grows, install: reference},
 		{name: "StatefulSet", class: csidriver.Name, actor: csi.ProvisionerActor(csidriver.Name), resizer: csi.ResizerActor(csidriver.Name), more: grows, install: reference, set: true},

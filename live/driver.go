@@ -27,7 +27,7 @@ func Start(e *engine.Engine) *Driver { return StartAt(e, 1) }
 
 // StartAt starts a driver with virtual time that goes speed times as fast as the machine's. With
 // speed 0 time passes and actors run only in calls of Do,
-// such as Cluster.Step, Settle and RunFor. A negative speed counts as 0.
+// such as Settle, RunFor and Engine.Step. A negative speed counts as 0.
 func StartAt(e *engine.Engine, speed float64) *Driver {
 	d := &Driver{
 		engine: e, clock: newClock(e.Now(), speed), woken: make(chan struct{}, 1),

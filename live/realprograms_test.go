@@ -110,7 +110,8 @@ func requireVersion(t *testing.T, client kubernetes.Interface) {
 // The class, the claim and the pod that nfs-subdir-external-provisioner is shipped with.
 func TestTheManifestsOfNFSSubdirWorkAndItsEventsNameTheirSource(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	require.NoError(t, c.Cluster.InstallNFSSubdir(nfsprovisioner.Config{Server: "10.3.243.101", Path: "/ifs/kubernetes"}))
+	nas := c.AddNFSServer("10.3.243.101", "/ifs/kubernetes")
+	c.AddProvisionController(nfsprovisioner.Controller(nas, nfsprovisioner.Config{Server: nas.Name(), Path: "/ifs/kubernetes"}))
 	c.Apply(`
 apiVersion: storage.k8s.io/v1
 kind: StorageClass

@@ -47,6 +47,11 @@ type Fault struct {
 	Err error
 }
 
+// String says what the fault strikes.
+func (f Fault) String() string {
+	return fmt.Sprintf("fault of %s of %s on %s", cmp.Or(f.Op, "any operation"), cmp.Or(f.Path, "any path"), cmp.Or(f.Machine, "any machine"))
+}
+
 // ops returns the values of Op.
 func ops() []string {
 	return []string{

@@ -17,7 +17,7 @@
 // that it gets: nothing can go wrong between Provision and what your storage does.
 //
 // The points of the plain run are places of an exploration (package explore), which tries each with each kind of fault.
-// storagesim.Cluster.InjectPoint and the command fail-point of a story strike one on purpose.
+// An engine.PointFault, injected into a cluster, and the command fail-point of a story strike one on purpose.
 //
 // # Where it works
 //

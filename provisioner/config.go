@@ -1,6 +1,7 @@
 package provisioner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -31,6 +33,9 @@ type Config struct {
 	// Provisioner is a ready one instead. It survives crashes: it stands for a
 	// backend that does.
 	Provisioner Provisioner
+	// Setup, if set, makes what must be in a cluster before the provisioner starts, such as its namespace. A cluster calls it
+	// once, when it installs the provisioner; New does not.
+	Setup func(ctx context.Context, client kubernetes.Interface) error
 	// Identity tells this instance from others of its name: events come from
 	// "<name>_<identity>". Upstream's is the host name and a random UUID; the
 	// default is IdentityOf(Name, 0), which looks the same and is always the same.

@@ -9,7 +9,6 @@ package storagesimtest
 
 import (
 	"errors"
-	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -18,17 +17,10 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi/deploy"
-	"github.com/storagesim/storagesim/csi/socket"
-	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/drain"
 	"github.com/storagesim/storagesim/internal/terminal"
 	nfsserver "github.com/storagesim/storagesim/kubelet/nfs"
-	"github.com/storagesim/storagesim/machine"
-	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/provisioner"
-	"github.com/storagesim/storagesim/provisioner/localpath"
-	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
-	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -52,21 +44,21 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 		t.Fatalf("storagesim.New: %v", err)
 	}
 	t.Cleanup(func() {
-		if gaps := c.Gaps(); len(gaps) > 0 {
+		if gaps := c.Trace().Gaps(); len(gaps) > 0 {
 			texts := make([]string, len(gaps))
 			for i, gap := range gaps {
 				texts[i] = gap.String()
 			}
 			t.Logf("storagesim %s", strings.Join(texts, "; and "))
 		}
-		for _, d := range c.Deviations() {
+		for _, d := range c.Trace().Deviations() {
 			t.Logf("storagesim: this run %s", d)
 		}
-		for _, fault := range c.MissedFaults() {
+		for _, fault := range c.Lab().MissedFaults() {
 			t.Logf("storagesim: an injected fault struck nothing: %s", fault)
 		}
 		if t.Failed() {
-			t.Logf("storagesim: seed %d; the story so far:\n%s", cfg.Seed, c.Tell(trace.Telling{Width: terminal.TestWidth, Shorten: c.ShortIDs, Calls: true}))
+			t.Logf("storagesim: seed %d; the story so far:\n%s", cfg.Seed, c.Trace().Tell(trace.Telling{Width: terminal.TestWidth, Shorten: c.Trace().ShortIDs, Calls: true}))
 		}
 		if err := c.Close(); err != nil {
 			t.Errorf("storagesim: Close: %v", err)
@@ -146,51 +138,10 @@ func (c *Cluster) AddProvisionController(cfg provisioner.Config) {
 	c.Must(c.Cluster.AddProvisionController(cfg))
 }
 
-// Counters returns a provisioner's metrics, as Cluster.Counters says.
-func (c *Cluster) Counters(name string) *provisioner.Counters {
-	c.T.Helper()
-	counters, err := c.Cluster.Counters(name)
-	c.Must(err)
-	return counters
-}
-
-// InstallOpenEBS installs OpenEBS, as Cluster.InstallOpenEBS does.
-func (c *Cluster) InstallOpenEBS(cfg ...openebs.Config) {
-	c.T.Helper()
-	c.Must(c.Cluster.InstallOpenEBS(cfg...))
-}
-
-// InstallLocalPath installs Rancher's local-path provisioner, as
-// Cluster.InstallLocalPath does.
-func (c *Cluster) InstallLocalPath(cfg ...localpath.Config) {
-	c.T.Helper()
-	c.Must(c.Cluster.InstallLocalPath(cfg...))
-}
-
-// InstallNFS installs the NFS provisioner that makes nothing, as Cluster.InstallNFS
-// does.
-func (c *Cluster) InstallNFS() {
-	c.T.Helper()
-	c.Must(c.Cluster.InstallNFS())
-}
-
-// InstallNFSSubdir installs the provisioner of subdirectories, as
-// Cluster.InstallNFSSubdir does.
-func (c *Cluster) InstallNFSSubdir(cfg nfsprovisioner.Config) {
-	c.T.Helper()
-	c.Must(c.Cluster.InstallNFSSubdir(cfg))
-}
-
 // InstallCSIDriver installs a CSI driver and its sidecars, as Cluster.InstallCSIDriver does.
 func (c *Cluster) InstallCSIDriver(d deploy.Driver) {
 	c.T.Helper()
 	c.Must(c.Cluster.InstallCSIDriver(d))
-}
-
-// InstallSnapshots installs the snapshot controller, as Cluster.InstallSnapshots does.
-func (c *Cluster) InstallSnapshots() {
-	c.T.Helper()
-	c.Must(c.Cluster.InstallSnapshots())
 }
 
 // Settle runs until the cluster is at rest.
@@ -202,7 +153,7 @@ func (c *Cluster) Settle() {
 // Step takes one step and reports whether there was one to take.
 func (c *Cluster) Step() bool {
 	c.T.Helper()
-	more, err := c.Cluster.Step()
+	more, err := c.Engine().Step()
 	c.Must(err)
 	return more
 }
@@ -225,12 +176,6 @@ func (c *Cluster) Crash(actor string) {
 	c.Must(c.Cluster.Crash(actor))
 }
 
-// CrashFor ends an actor's process and starts it again after downtime.
-func (c *Cluster) CrashFor(actor string, downtime time.Duration) {
-	c.T.Helper()
-	c.Must(c.Cluster.CrashFor(actor, downtime))
-}
-
 // Stop stops an actor or switches a machine off, as Cluster.Stop does.
 func (c *Cluster) Stop(actor string) {
 	c.T.Helper()
@@ -243,28 +188,10 @@ func (c *Cluster) Start(actor string) {
 	c.Must(c.Cluster.Start(actor))
 }
 
-// Inject adds a fault.
-func (c *Cluster) Inject(f engine.Fault) {
+// Inject adds a fault, as Cluster.Inject does.
+func (c *Cluster) Inject(f storagesim.Fault) {
 	c.T.Helper()
 	c.Must(c.Cluster.Inject(f))
-}
-
-// InjectMachine adds a fault of a machine, as Cluster.InjectMachine does.
-func (c *Cluster) InjectMachine(f machine.Fault) {
-	c.T.Helper()
-	c.Must(c.Cluster.InjectMachine(f))
-}
-
-// InjectCSI adds a fault of calls to CSI drivers, as Cluster.InjectCSI does.
-func (c *Cluster) InjectCSI(f socket.Fault) {
-	c.T.Helper()
-	c.Must(c.Cluster.InjectCSI(f))
-}
-
-// InjectPoint adds a fault at a point of an author's code (package mayfail), as Cluster.InjectPoint does.
-func (c *Cluster) InjectPoint(f engine.PointFault) {
-	c.T.Helper()
-	c.Must(c.Cluster.InjectPoint(f))
 }
 
 // Hold keeps an actor's cache of a resource stale until Release.
@@ -303,42 +230,6 @@ func (c *Cluster) Pod(key string) *v1.Pod {
 	return pod
 }
 
-// ReadFile reads a file of a node or a pod, as Cluster.ReadFile does.
-func (c *Cluster) ReadFile(where, path string) string {
-	c.T.Helper()
-	data, err := c.Cluster.ReadFile(where, path)
-	c.Must(err)
-	return string(data)
-}
-
-// ListDir lists a directory of a node or a pod, as Cluster.ListDir does.
-func (c *Cluster) ListDir(where, path string) []string {
-	c.T.Helper()
-	names, err := c.Cluster.ListDir(where, path)
-	c.Must(err)
-	return names
-}
-
-// Disk returns the disk of a machine, as Cluster.Disk does.
-func (c *Cluster) Disk(name string) *disk.Disk {
-	c.T.Helper()
-	d, err := c.Cluster.Disk(name)
-	c.Must(err)
-	return d
-}
-
-// MakeDir makes a directory of a node or a pod, as Cluster.MakeDir does.
-func (c *Cluster) MakeDir(where, path string, mode fs.FileMode) {
-	c.T.Helper()
-	c.Must(c.Cluster.MakeDir(where, path, mode))
-}
-
-// WriteFile writes a file of a node or a pod, as Cluster.WriteFile does.
-func (c *Cluster) WriteFile(where, path, data string) {
-	c.T.Helper()
-	c.Must(c.Cluster.WriteFile(where, path, []byte(data)))
-}
-
 // Explain answers why an object is as it is, as Cluster.Explain does.
 func (c *Cluster) Explain(ref string) string {
 	c.T.Helper()
@@ -370,14 +261,6 @@ func (c *Cluster) RequireNoLeaks() {
 func (c *Cluster) Get(args ...string) string {
 	c.T.Helper()
 	text, err := c.Cluster.Get(args...)
-	c.Must(err)
-	return text
-}
-
-// GetYAML prints what `kubectl get ARGS -o yaml` prints.
-func (c *Cluster) GetYAML(args ...string) string {
-	c.T.Helper()
-	text, err := c.Cluster.GetYAML(args...)
 	c.Must(err)
 	return text
 }

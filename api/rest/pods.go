@@ -137,7 +137,7 @@ func (c *call) reachNodes() error {
 			return err
 		}
 		return statusError(http.StatusNotImplemented, metav1.StatusReasonMethodNotAllowed,
-			fmt.Sprintf("pods/%s is served by storagesim serve; in the same process use Cluster.Logs and Cluster.Exec", c.t.sub))
+			fmt.Sprintf("pods/%s is served by storagesim serve; in the same process use Logs and Exec of Cluster.Machine", c.t.sub))
 	}
 	return nil
 }

@@ -412,7 +412,7 @@ func TestAServerWithoutNodesFindsThePodFirst(t *testing.T) {
 		{"GET", "/a/log", 404, `pods "gone" not found`},
 		{"GET", "/a/log?container=x", 400, "container x is not valid for pod a"},
 		{"GET", "/two/log", 400, "a container name must be specified for pod two, choose one of: [c d]"},
-		{"GET", "/two/log?container=d", 501, "pods/log is served by storagesim serve; in the same process use Cluster.Logs and Cluster.Exec"},
+		{"GET", "/two/log?container=d", 501, "pods/log is served by storagesim serve; in the same process use Logs and Exec of Cluster.Machine"},
 		{"POST", "/a/exec?command=ls", 404, `pods "gone" not found`},
 		{"POST", "/b/exec?command=ls", 400, "pod b does not have a host assigned"},
 		{"POST", "/a/portforward?ports=80", 404, `pods "gone" not found`},

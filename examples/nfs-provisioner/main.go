@@ -62,7 +62,7 @@ func document(out io.Writer) error {
 		return err
 	}
 	defer c.Close()
-	if err := c.InstallNFS(); err != nil {
+	if err := c.AddProvisioner(nfs.StaticName, nfs.Static{}); err != nil {
 		return err
 	}
 	s := show.New(c, manifests, out)
@@ -95,7 +95,7 @@ func subdir(out io.Writer) error {
 		return err
 	}
 	defer c.Close()
-	if err := c.InstallNFSSubdir(nfs.Config{Server: server, Path: export}); err != nil {
+	if err := c.AddProvisionController(nfs.Controller(c.Machine("nfs/"+server).NFSServer(), nfs.Config{Server: server, Path: export})); err != nil {
 		return err
 	}
 	s := show.New(c, manifests, out)

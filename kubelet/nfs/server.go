@@ -83,6 +83,15 @@ func (s *Server) Unexport(dir string) {
 // Close closes the server's disk.
 func (s *Server) Close() error { return s.disk.Close() }
 
+// Mount opens an exported directory, or one below it, as mount.nfs(8) would, whose errors its own read as.
+func (s *Server) Mount(dir string) (*disk.Disk, error) {
+	host := s.name
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return s.mount(host+":"+dir, dir)
+}
+
 // mount returns the directory at an exported path as a file system of its own.
 func (s *Server) mount(source, dir string) (*disk.Disk, error) {
 	if !s.Offers(dir) {

@@ -1,6 +1,8 @@
 package localpath
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -8,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/helperpod"
 	"github.com/storagesim/storagesim/provisioner"
 )
 
@@ -83,6 +86,24 @@ type localPathProvisioner struct {
 }
 
 var _ provisioner.Provisioner = (*localPathProvisioner)(nil)
+
+// Controller returns Rancher's local-path provisioner, "rancher.io/local-path", for Cluster.AddProvisionController. Its namespace
+// and the ConfigMap with its configuration (DefaultConfigMap) are created if they are missing. Its storage classes are yours to
+// apply.
+func Controller(cfg Config) provisioner.Config {
+	m := DefaultConfigMap()
+	m.Namespace, m.Name = cmp.Or(cfg.Namespace, m.Namespace), cmp.Or(cfg.ConfigMapName, m.Name)
+	return provisioner.Config{
+		Name: ProvisionerName,
+		New:  New(cfg),
+		Setup: func(ctx context.Context, client kubernetes.Interface) error {
+			if err := helperpod.CreateNamespace(ctx, client, m.Namespace); err != nil {
+				return err
+			}
+			return helperpod.CreateConfigMap(ctx, client, m)
+		},
+	}
+}
 
 // New returns a function for provisioner.Config.New, which makes the provisioner each time its
 // actor starts. The error of that function says what is wrong with cfg.

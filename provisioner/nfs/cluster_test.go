@@ -77,7 +77,7 @@ func newCluster(t *testing.T) *cluster {
 		NFSServers: []storagesim.NFSServer{{Name: server, Exports: []string{export}}},
 	})
 	c.InstallNFS()
-	c.InstallNFSSubdir(nfs.Config{Server: server, Path: export})
+	c.AddProvisionController(nfs.Controller(c.Machine("nfs/"+server).NFSServer(), nfs.Config{Server: server, Path: export}))
 	return &cluster{c, t}
 }
 
@@ -340,9 +340,9 @@ func TestAServerThatDoesNotExportTheDirectoryIsTriedAgain(t *testing.T) {
 	assert.Equal(t, v1.ClaimBound, c.Claim("data").Status.Phase)
 }
 
-func TestInstallingAddsTheServerIfThereIsNone(t *testing.T) {
+func TestTheServerMayHaveAnIPv6Address(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.InstallNFSSubdir(nfs.Config{Name: "team/nfs", Server: "fd00::1", Path: "/srv"})
+	c.AddProvisionController(nfs.Controller(c.AddNFSServer("fd00::1", "/srv"), nfs.Config{Name: "team/nfs", Server: "fd00::1", Path: "/srv"}))
 	c.Apply(classYAML("team/nfs", "parameters: {onDelete: delete}"), claimYAML("data", "", ""), podYAML("web", "data", "node-1"))
 	c.Settle()
 	assert.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)

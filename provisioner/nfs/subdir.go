@@ -1,6 +1,7 @@
 package nfs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -51,7 +53,7 @@ type Config struct {
 	// Server and Path are the server and its export, NFS_SERVER and NFS_PATH.
 	Server, Path string
 	// Mount opens the export. It is called for each volume to be made or
-	// deleted.
+	// deleted. Default, with Controller: the server mounts Path.
 	Mount func() (Directory, error)
 }
 
@@ -79,6 +81,28 @@ type subdir struct {
 }
 
 var _ provisioner.Provisioner = (*subdir)(nil)
+
+// Export is a directory of an NFS server that can be mounted; nfs.Server of package kubelet/nfs makes them.
+type Export interface {
+	// Mount opens a directory of the server. Its errors read as those of mount.nfs(8).
+	Mount(dir string) (*disk.Disk, error)
+}
+
+// Controller returns the provisioner that makes a directory of an export for each claim,
+// "k8s-sigs.io/nfs-subdir-external-provisioner" unless cfg.Name says otherwise, for Cluster.AddProvisionController. It mounts cfg.Path
+// of the server unless cfg.Mount says otherwise. Its storage classes are yours to apply.
+func Controller(server Export, cfg Config) provisioner.Config {
+	if cfg.Mount == nil {
+		cfg.Mount = func() (Directory, error) {
+			export, err := server.Mount(cfg.Path)
+			if err != nil {
+				return nil, err
+			}
+			return export, nil
+		}
+	}
+	return provisioner.Config{Name: cmp.Or(cfg.Name, SubdirName), New: NewSubdir(cfg)}
+}
 
 // NewSubdir returns a function for provisioner.Config.New, which makes the provisioner each time
 // its actor starts. The error of that function says what is wrong with cfg.

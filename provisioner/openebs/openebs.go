@@ -1,6 +1,7 @@
 package openebs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/helperpod"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -87,6 +89,18 @@ var (
 	_ provisioner.Provisioner      = (*hostpathProvisioner)(nil)
 	_ provisioner.BlockProvisioner = (*hostpathProvisioner)(nil)
 )
+
+// Controller returns OpenEBS' provisioner of local hostpath volumes, "openebs.io/local", for Cluster.AddProvisionController. The
+// namespace of its helper pods is created if it is missing. Its storage classes are yours to apply.
+func Controller(cfg Config) provisioner.Config {
+	return provisioner.Config{
+		Name: ProvisionerName,
+		New:  New(cfg),
+		Setup: func(ctx context.Context, client kubernetes.Interface) error {
+			return helperpod.CreateNamespace(ctx, client, cmp.Or(cfg.Namespace, DefaultNamespace))
+		},
+	}
+}
 
 // New returns a function for provisioner.Config.New, which makes the provisioner each time its
 // actor starts. The error of that function says what is wrong with cfg.

@@ -21,8 +21,10 @@ func installers() map[string]func(*storagesim.Cluster) error {
 	return map[string]func(*storagesim.Cluster) error{
 		"openebs":    func(c *storagesim.Cluster) error { return c.InstallOpenEBS() },
 		"local-path": func(c *storagesim.Cluster) error { return c.InstallLocalPath() },
-		"nfs":        (*storagesim.Cluster).InstallNFS,
-		"csi":        func(c *storagesim.Cluster) error { return c.InstallCSIDriver(csidriver.Config{}) },
+		"nfs": func(c *storagesim.Cluster) error {
+			return c.AddProvisioner(nfsprovisioner.StaticName, nfsprovisioner.Static{})
+		},
+		"csi": func(c *storagesim.Cluster) error { return c.InstallCSIDriver(csidriver.Config{}) },
 	}
 }
 
@@ -38,8 +40,7 @@ func NameOf(provisioner string) (name string, ok bool) {
 }
 
 // Install runs a provisioner of this library by its short name, with its defaults:
-// "openebs" is Cluster.InstallOpenEBS, "local-path" InstallLocalPath, "nfs" InstallNFS, "csi"
-// InstallCSIDriver with the reference driver.
+// "openebs" is openebs.Controller, "local-path" localpath.Controller, "nfs" nfs.Static, "csi" the reference driver.
 func Install(c *storagesim.Cluster, name string) error {
 	install, ok := installers()[name]
 	if !ok {

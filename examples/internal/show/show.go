@@ -202,7 +202,7 @@ func (s *Show) JSONPath(template string, args ...string) {
 
 // YAML prints objects in full.
 func (s *Show) YAML(args ...string) {
-	text, err := s.cluster.GetYAML(args...)
+	text, err := s.cluster.Get(append(slices.Clone(args), "-o", "yaml")...)
 	s.Try(err)
 	s.command("$ kubectl get %s -o yaml\n", strings.Join(args, " "))
 	s.print(text + "\n")

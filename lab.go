@@ -1,0 +1,176 @@
+package storagesim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/csi/socket"
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explain"
+	"github.com/storagesim/storagesim/explain/leaks"
+	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/provisioner"
+)
+
+// Lab is the side of a cluster for tools, such as the commands and package explore: what it is made of, what was found in it,
+// and hooks. A test of a provisioner, a driver or an operator seldom needs it.
+type Lab struct{ c *Cluster }
+
+// Lab returns the side of the cluster for tools.
+func (c *Cluster) Lab() Lab { return Lab{c} }
+
+// Seed returns Config.Seed.
+func (l Lab) Seed() uint64 { return l.c.cfg.Seed }
+
+// Dir returns the directory that has those of the nodes, and in _nfs those of NFS servers. It is
+// "" if there is no machine yet, and with MemoryDisks.
+func (l Lab) Dir() string { return l.c.dir }
+
+// Machines returns the names of all machines: "node/NAME" for each node, "nfs/NAME" for each NFS server and "host/NAME" for
+// the machine of each CSI driver's controller.
+func (l Lab) Machines() []string { return l.c.machines.Names() }
+
+// Sockets returns the sockets of all machines, on which CSI drivers and their registrars listen.
+// Package csi/call listens on them and dials them.
+func (l Lab) Sockets() *socket.Table { return &l.c.sockets }
+
+// Do carries out any API request as the user, through the clientset of Client. The server keeps
+// the request's object: do not use it afterwards.
+func (l Lab) Do(req api.Request) (runtime.Object, error) { return l.c.do(req) }
+
+// Serves reports whether a provisioner of that name, or a CSI driver, is installed.
+func (l Lab) Serves(name string) bool {
+	c := l.c
+	return slices.Contains(c.csiNames(), name) ||
+		slices.ContainsFunc(c.provisioners, func(p *installed) bool { return p.name == name || slices.Contains(p.also, name) })
+}
+
+// Counters returns the metrics of the provisioner of that name, under upstream's
+// names. A restart of its actor does not reset them.
+func (l Lab) Counters(name string) (*provisioner.Counters, error) {
+	var names []string
+	for _, p := range l.c.provisioners {
+		if p.counters == nil {
+			continue // a Program has its own metrics
+		}
+		if p.name == name {
+			return p.counters, nil
+		}
+		names = append(names, p.name)
+	}
+	return nil, fmt.Errorf("no provisioner is called %q%s", name, prose.OneOf(name, names))
+}
+
+// Explanation explains an object as Explain does, and returns values beside the words.
+func (l Lab) Explanation(ref string) (Explanation, error) {
+	c := l.c
+	at, err := manifest.ParseRef(c.Server().Registry(), "", ref)
+	if err != nil {
+		return Explanation{}, err
+	}
+	c.machines.PauseFaults(true) // a look at a disk is not an operation of the simulation
+	defer c.machines.PauseFaults(false)
+	why, err := explain.Object(context.Background(), c.world(), at.Resource.Kind, at.Namespace, at.Name)
+	switch {
+	case errors.Is(err, explain.ErrKind):
+		err = fmt.Errorf("explain %s: %w", ref, err)
+	case apierrors.IsNotFound(err):
+		err = c.near(at, err)
+	case err == nil:
+		for _, d := range c.Trace().Deviations() {
+			why.Deviations = append(why.Deviations, d.String())
+			why.Text += "this run " + d.String() + "\n"
+		}
+	}
+	return why, err
+}
+
+// Leaks returns what RequireNoLeaks looks for, as it is now: no time passes.
+func (l Lab) Leaks() ([]Leak, error) {
+	c := l.c
+	if c.closed {
+		return nil, engine.ErrClosed
+	}
+	c.machines.PauseFaults(true)
+	defer c.machines.PauseFaults(false)
+	view := leaks.View{
+		Client: c.client, Objects: c.Server().Objects, Log: c.engine.Trace(), Machines: &c.machines,
+		Exports: map[string][]string{}, Containers: c.containers, CSIDrivers: c.csiDrivers,
+	}
+	for _, server := range c.nfs.Servers() {
+		view.Exports[string(machine.NFSServer)+"/"+server.Name()] = server.Exports()
+	}
+	for _, p := range c.provisioners {
+		view.Provisioners = append(view.Provisioners, leaks.Provisioner{Name: p.name, Also: p.also, Inventory: p.inventory})
+	}
+	found, err := leaks.Find(context.Background(), view)
+	for i := range found {
+		if object := found[i].Object(); object != "" {
+			found[i].Why, _ = c.Explain(object) // a leak that cannot be explained is reported all the same
+		}
+	}
+	return found, err
+}
+
+// WithoutInventory returns the names of the provisioners and CSI drivers that do not say what their backends hold
+// (provisioner.Inventory, csi.Driver.Inventory), so that RequireNoLeaks cannot find what is left there. The library's
+// own provisioners need none: their directories are looked at.
+func (l Lab) WithoutInventory() (names []string) {
+	for _, p := range l.c.provisioners {
+		if p.inventory == nil && !isOurs(p.cfg.Provisioner) {
+			names = append(names, p.name)
+		}
+	}
+	for _, d := range l.c.csiDrivers {
+		if d.Inventory == nil {
+			names = append(names, d.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ClearFaults removes all faults of Cluster.Inject.
+func (l Lab) ClearFaults() {
+	c := l.c
+	c.engine.ClearFaults()
+	c.machines.ClearFaults()
+	c.sockets.ClearFaults()
+}
+
+// MissedFaults returns, in a few words each, the injected faults that have struck nothing so far, those that ClearFaults
+// removed included: a test whose fault strikes nothing shows nothing.
+func (l Lab) MissedFaults() []string {
+	c := l.c
+	var list []string
+	for _, f := range c.engine.MissedFaults() {
+		list = append(list, f.String())
+	}
+	for _, f := range c.engine.MissedPoints() {
+		list = append(list, f.String()+c.engine.NearestPoint(f))
+	}
+	for _, f := range c.sockets.MissedFaults() {
+		list = append(list, f.String())
+	}
+	for _, f := range c.machines.MissedFaults() {
+		list = append(list, f.String())
+	}
+	return list
+}
+
+// OnRest sets a function that is called when Settle, RunFor or RunUntil has returned no error, and when a
+// Require function has waited. Package explore compares what there is then with another run's.
+func (l Lab) OnRest(f func()) { l.c.onRest = f }
+
+// OnAct sets a function that is called before Apply applies an object and before Delete deletes
+// one, with the verb and the object: "apply", "pods/default/web". If f returns false the act is
+// left out without an error. Package explore uses it to find which acts a failure needs.
+func (l Lab) OnAct(f func(verb, ref string) bool) { l.c.onAct = f }
