@@ -19,7 +19,7 @@
 //	                   backoff.go has the backoff of those that keep ending
 //	containers.go      the container runtime's state of a pod, as the kubelet sees it
 //	start.go           starts containers; images.go pulls their images; environment.go makes
-//	                   their environment
+//	                   their environment, envsources.go reads what it comes from
 //	status.go          writes a pod's status; podstatus.go makes it, phase.go and
 //	                   conditions.go make parts of it
 //	files.go           reads and writes a container's files, from outside
@@ -82,6 +82,5 @@
 //   - A container in CrashLoopBackOff is looked at when its backoff is over; upstream
 //     also looks every minute, and says BackOff again each time.
 //     Containers with restart policies of their own, sidecars too, have their pod's.
-//   - A container's environment has no values from ConfigMaps, Secrets and resources;
-//     only a subPathExpr and the commands read it.
+//   - A container's environment has no variables for Services and none from files.
 package kubelet

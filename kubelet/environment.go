@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,24 +12,60 @@ import (
 	"github.com/storagesim/storagesim/kubelet/internal/apivolume"
 )
 
-// environment returns the part of a container's environment that is known from the pod:
-// what is written there, with $(NAME) for a variable before it, and fields of the
-// pod. What comes of ConfigMaps, Secrets and resources is left out.
+// environment returns a container's environment: all of the ConfigMaps and Secrets that it names, and then its variables in
+// their order, with $(NAME) for one before it. The variables of Services and those of files are left out.
 //
 // Upstream: kubelet_pods.go makeEnvironmentVariables, v1.37.
-func (k *kubelet) environment(pod *v1.Pod, ip string, c *v1.Container) map[string]string {
+func (k *kubelet) environment(w *podWorker, ip string, c *v1.Container) (map[string]string, error) {
 	env := map[string]string{}
-	for _, e := range c.Env {
+	for _, e := range c.EnvFrom {
+		from, optional := envSource{}, (*bool)(nil)
 		switch {
-		case e.ValueFrom == nil:
-			env[e.Name] = expandVariables(e.Value, orUnchanged(env))
-		case e.ValueFrom.FieldRef != nil:
-			if value, err := k.podField(pod, ip, e.ValueFrom.FieldRef.FieldPath); err == nil {
-				env[e.Name] = value
-			}
+		case e.ConfigMapRef != nil:
+			from, optional = envSource{"ConfigMap", e.ConfigMapRef.Name}, e.ConfigMapRef.Optional
+		case e.SecretRef != nil:
+			from, optional = envSource{"Secret", e.SecretRef.Name}, e.SecretRef.Optional
+		}
+		read := w.envSources[from]
+		if err := read.missing(optional); err != nil {
+			return nil, err
+		}
+		for key, value := range read.values {
+			env[e.Prefix+key] = value
 		}
 	}
-	return env
+	for _, e := range c.Env {
+		value, found, err := k.variable(w, ip, c, e, env)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			env[e.Name] = value
+		}
+	}
+	return env, nil
+}
+
+// variable returns the value of one variable of a container's environment, if it has one.
+//
+// Upstream: kubelet_pods.go makeEnvironmentVariables, v1.37.
+func (k *kubelet) variable(w *podWorker, ip string, c *v1.Container, e v1.EnvVar, env map[string]string) (value string, found bool, err error) {
+	if e.ValueFrom == nil || e.Value != "" {
+		return expandVariables(e.Value, orUnchanged(env)), true, nil
+	}
+	switch from, key, optional := keyOf(e.ValueFrom); {
+	case from.name != "":
+		return w.envSources[from].get(key, w.pod.Namespace, from, optional)
+	case e.ValueFrom.FieldRef != nil:
+		value, err = k.podField(w.pod, ip, e.ValueFrom.FieldRef.FieldPath)
+	case e.ValueFrom.ResourceFieldRef != nil:
+		ref := *e.ValueFrom.ResourceFieldRef
+		ref.ContainerName = cmp.Or(ref.ContainerName, c.Name)
+		value, err = apivolume.ResourceValue(w.pod, &ref, k.node.Template().Status.Allocatable)
+	default: // a key of a file
+		return "", false, nil
+	}
+	return value, err == nil, err
 }
 
 // orUnchanged returns a variable's value; a reference to an unknown variable stays as it is written.

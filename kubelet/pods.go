@@ -45,6 +45,8 @@ type podWorker struct {
 	backOffs   backOffs
 	// waits is why containers are not created yet, by name.
 	waits map[string]*containerWaiting
+	// envSources holds what was last read of the ConfigMaps and Secrets that environments come from; nil before the first time.
+	envSources map[envSource]envValues
 	// status is the status last written to the API.
 	status *v1.PodStatus
 }
@@ -171,6 +173,10 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 		return nil
 	}
 	status, err := k.podStatus(w)
+	if err == nil && !w.terminating() && !w.ended() && k.readsEnvSources(w, status) {
+		k.fetchEnvSources(ctx, w)
+		status, err = k.podStatus(w)
+	}
 	if err != nil {
 		return err
 	}

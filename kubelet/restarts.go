@@ -118,8 +118,11 @@ func (k *kubelet) restartLater(w *podWorker, s *podStatus) {
 // restartPod starts those of a pod's containers again that have ended, or could not be
 // created; the restarts queue's backoff keeps the pace of these. A pod of which the
 // runtime knows nothing by then starts from the beginning.
-func (k *kubelet) restartPod(_ context.Context, key string) error {
+func (k *kubelet) restartPod(ctx context.Context, key string) error {
 	w := k.workers[types.UID(key)]
+	if w != nil && !w.terminating() && w.failure == nil {
+		k.fetchEnvSources(ctx, w)
+	}
 	if w == nil || w.terminating() || w.failure != nil {
 		return nil
 	}

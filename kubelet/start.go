@@ -69,7 +69,7 @@ func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, vo
 		c.waiting = k.ensureImageExists(pod, spec)
 	}
 	if c.waiting == nil {
-		if reason, err := k.runContainer(pod, ip, spec, volumes, c, init); err != nil {
+		if reason, err := k.runContainer(w, ip, spec, volumes, c, init); err != nil {
 			k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %v", err)
 			c.waiting = &containerWaiting{reason, err.Error()}
 		}
@@ -94,8 +94,12 @@ func (k *kubelet) absent(pod *v1.Pod, init bool) shell.Absent {
 }
 
 // runContainer creates and starts a container whose image is there. An error has a reason.
-func (k *kubelet) runContainer(pod *v1.Pod, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume, c *containerState, init bool) (reason string, err error) {
-	env := k.environment(pod, ip, spec)
+func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume, c *containerState, init bool) (reason string, err error) {
+	pod := w.pod
+	env, err := k.environment(w, ip, spec)
+	if err != nil {
+		return createContainerConfigError, err
+	}
 	mounts, err := k.makeMounts(pod, spec, volumes, env)
 	if err != nil {
 		return createContainerConfigError, err

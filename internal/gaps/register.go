@@ -100,14 +100,10 @@ var containers = []*Gap{
 		Here:    "hooks are not run",
 	},
 	{
-		Kinds: pods,
-		Fields: slices.Concat(
-			ofContainers("envFrom", "env.valueFrom.configMapKeyRef", "env.valueFrom.secretKeyRef", "env.valueFrom.resourceFieldRef", "env.valueFrom.fileKeyRef"),
-			[]string{"spec.ephemeralContainers.envFrom", "spec.ephemeralContainers.env.valueFrom.configMapKeyRef", "spec.ephemeralContainers.env.valueFrom.secretKeyRef",
-				"spec.ephemeralContainers.env.valueFrom.resourceFieldRef", "spec.ephemeralContainers.env.valueFrom.fileKeyRef"},
-		),
-		Cluster: "sets these variables, and does not start the container while a source that is not optional is missing",
-		Here:    "the variables are not set, and the container starts without them",
+		Kinds:   pods,
+		Fields:  append(ofContainers("env.valueFrom.fileKeyRef"), "spec.ephemeralContainers.env.valueFrom.fileKeyRef"),
+		Cluster: "sets the variable to what a file of an emptyDir says",
+		Here:    "the variable is not set",
 	},
 	{
 		Kinds:   pods,

@@ -43,7 +43,7 @@ func downwardValue(item v1.DownwardAPIVolumeFile, host volume.VolumeHost, pod *v
 	case item.FieldRef != nil:
 		return ExtractFieldPathAsString(pod, item.FieldRef.FieldPath)
 	case item.ResourceFieldRef != nil:
-		return resourceValue(pod, item.ResourceFieldRef, host.GetNodeAllocatable())
+		return ResourceValue(pod, item.ResourceFieldRef, host.GetNodeAllocatable())
 	}
 	return "", fmt.Errorf("downwardAPI item %s has neither fieldRef nor resourceFieldRef", item.Path)
 }
@@ -97,12 +97,12 @@ func formatMap(m map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// resourceValue returns a container's limit or request, in units of the divisor and
+// ResourceValue returns a container's limit or request, in units of the divisor and
 // rounded up. A limit that is not set is the node's.
 //
 // Upstream: pkg/api/v1/resource ExtractResourceValueByContainerNameAndNodeAllocatable,
 // v1.37.
-func resourceValue(pod *v1.Pod, ref *v1.ResourceFieldSelector, allocatable v1.ResourceList) (string, error) {
+func ResourceValue(pod *v1.Pod, ref *v1.ResourceFieldSelector, allocatable v1.ResourceList) (string, error) {
 	containers := slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers)
 	i := slices.IndexFunc(containers, func(c v1.Container) bool { return c.Name == ref.ContainerName })
 	if i < 0 {
