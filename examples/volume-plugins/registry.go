@@ -67,7 +67,19 @@ func specs() []*volume.Spec {
 		{Secret: &v1.SecretVolumeSource{}},
 		{DownwardAPI: &v1.DownwardAPIVolumeSource{}},
 		{Projected: &v1.ProjectedVolumeSource{}},
+		// The others of the document's 21.
 		{ISCSI: &v1.ISCSIVolumeSource{}},
+		{FC: &v1.FCVolumeSource{}},
+		{FlexVolume: &v1.FlexVolumeSource{}},
+		{GitRepo: &v1.GitRepoVolumeSource{}},
+		{AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{}},
+		{AzureDisk: &v1.AzureDiskVolumeSource{}},
+		{AzureFile: &v1.AzureFileVolumeSource{}},
+		{CephFS: &v1.CephFSVolumeSource{}},
+		{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{}},
+		{PortworxVolume: &v1.PortworxVolumeSource{}},
+		{RBD: &v1.RBDVolumeSource{}},
+		{VsphereVolume: &v1.VsphereVirtualDiskVolumeSource{}},
 	} {
 		list = append(list, volume.NewSpecFromVolume(&v1.Volume{Name: "v", VolumeSource: source}))
 	}

@@ -158,7 +158,7 @@ func judge(kinds map[string]reflect.Type, register []*gaps.Gap, lines []line, ex
 		for _, path := range g.Fields {
 			found := false
 			for _, kind := range g.Kinds {
-				v.gaps[kind+" "+path] = true
+				v.gaps[kind+" "+path] = v.gaps[kind+" "+path] || len(g.Images) == 0 // of other images the field is acted on
 				found = found || known[kind+" "+path] || known[kind+" "+path[:strings.LastIndex(path, ".")]] && isMapKey(path)
 			}
 			if !found {

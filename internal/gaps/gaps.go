@@ -19,6 +19,8 @@ type Gap struct {
 	Fields []string
 	// Unless lists values of the fields that ask for nothing, such as the defaults.
 	Unless []string
+	// Images narrows an entry about images to these: the last part of a name, without tag and digest.
+	Images []string
 	// Quiet leaves the entry to an event that says it where it matters: no object uses it.
 	Quiet bool
 	// Cluster says what a cluster does, as the rest of a sentence that begins with "a cluster".
@@ -135,7 +137,7 @@ func (f *finder) find(v reflect.Value, n *node, path string) {
 		return
 	}
 	for _, g := range n.gaps {
-		if len(g.Unless) == 0 || !slices.Contains(g.Unless, fmt.Sprint(v.Interface())) {
+		if g.asks(v) {
 			f.note(g, path)
 		}
 	}
@@ -160,6 +162,21 @@ func (f *finder) find(v reflect.Value, n *node, path string) {
 			}
 		}
 	}
+}
+
+// asks reports whether a value of one of the entry's fields asks for something.
+func (g *Gap) asks(v reflect.Value) bool {
+	if len(g.Images) > 0 {
+		return slices.Contains(g.Images, imageOf(v.String()))
+	}
+	return len(g.Unless) == 0 || !slices.Contains(g.Unless, fmt.Sprint(v.Interface()))
+}
+
+// imageOf returns the last part of an image's name: "node-disk-manager" of "docker.io/openebs/node-disk-manager:1.8.0".
+func imageOf(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	name, _, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+	return name
 }
 
 func isZero(v reflect.Value) bool {

@@ -33,5 +33,8 @@ func (g *Gap) subject() string {
 	if len(fields) > 0 {
 		subject += ": " + strings.Join(fields, ", ")
 	}
+	if len(g.Images) > 0 {
+		subject += " of " + strings.Join(g.Images, ", ")
+	}
 	return subject
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/internal/gaps"
@@ -48,4 +49,24 @@ func TestAQuietEntryIsUsedByNoObject(t *testing.T) {
 	uses := gaps.Of("Pod", pod)
 	require.Len(t, uses, 1)
 	require.Equal(t, []string{"spec.hostPID"}, uses[0].Paths)
+}
+
+func TestAnEntryAboutImagesIsUsedByTheseImagesOnly(t *testing.T) {
+	of := func(image string) (images []string) {
+		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: image}}}}
+		for _, use := range gaps.Of("Pod", pod) {
+			images = append(images, use.Images...)
+		}
+		return images
+	}
+	for _, image := range []string{"openebs/node-disk-manager:1.8.0", "node-disk-operator", "localhost:5000/openebs/node-disk-exporter@sha256:0"} {
+		require.Contains(t, of(image), "node-disk-manager", image)
+	}
+	for _, image := range []string{"", "busybox", "node-disk-manager/other:node-disk-manager", "localhost:5000/web"} {
+		require.Empty(t, of(image), image)
+	}
+	set := &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "ndm", Image: "openebs/node-disk-manager:1.8.0"}}}}}}
+	uses := gaps.Of("DaemonSet", set)
+	require.Len(t, uses, 1)
+	require.Equal(t, []string{"spec.template.spec.containers[ndm].image"}, uses[0].Paths)
 }
