@@ -73,8 +73,8 @@ func TestAReadinessProbeDecidesWhetherAPodIsReady(t *testing.T) {
 // The example of Kubernetes' own documentation. Upstream: kuberuntime_manager.go computePodActions, v1.37.
 func TestALivenessProbeThatFailsRestartsTheContainer(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.Apply(probedPod("live", "touch /tmp/healthy || touch /v/healthy; sleep 30; rm -f /v/healthy; sleep 600",
-		"livenessProbe: {exec: {command: [cat, /v/healthy]}, initialDelaySeconds: 5, periodSeconds: 5}", ""))
+	c.Apply(probedPod("live", "touch /tmp/healthy; sleep 30; rm -f /tmp/healthy; sleep 600",
+		"livenessProbe: {exec: {command: [cat, /tmp/healthy]}, initialDelaySeconds: 5, periodSeconds: 5}", ""))
 	c.Settle()
 	c.RequireRunning("live")
 	c.RunFor(35 * time.Second)
@@ -85,7 +85,7 @@ func TestALivenessProbeThatFailsRestartsTheContainer(t *testing.T) {
 	require.NotNil(t, status.State.Running, "the first time it starts again at once")
 	require.EqualValues(t, 137, status.LastTerminationState.Terminated.ExitCode)
 	said, count := eventsOf(t, c, "live", "Unhealthy")
-	require.Equal(t, []string{"Liveness probe failed: cat: /v/healthy: no such file or directory\n"}, said)
+	require.Equal(t, []string{"Liveness probe failed: cat: /tmp/healthy: no such file or directory\n"}, said)
 	require.EqualValues(t, 3, count)
 	said, _ = eventsOf(t, c, "live", "Killing")
 	require.Equal(t, []string{"Container c failed liveness probe, will be restarted"}, said)

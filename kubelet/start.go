@@ -107,6 +107,10 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 	config := runtime.ContainerConfig{
 		Name: spec.Name, Image: runtime.WithDefaultTag(spec.Image), Command: expandWords(spec.Command, env), Args: expandWords(spec.Args, env),
 		WorkingDir: spec.WorkingDir, Env: env, Mounts: mounts, Init: init, Awaited: init || meantToEnd(pod), Absent: k.absent(pod, init),
+		TerminationLog: spec.TerminationMessagePath, Files: func() map[string]string { return k.managedFiles(pod, ip) },
+	}
+	if sc := spec.SecurityContext; sc != nil && sc.ReadOnlyRootFilesystem != nil {
+		config.ReadOnlyRoot = *sc.ReadOnlyRootFilesystem
 	}
 	if pod.Spec.RestartPolicy != v1.RestartPolicyAlways || len(spec.Command) > 0 && (spec.LivenessProbe != nil || spec.StartupProbe != nil) {
 		config.StopCode = killedExitCode

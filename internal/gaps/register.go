@@ -127,18 +127,11 @@ var containers = []*Gap{
 	},
 	{
 		Kinds:   pods,
-		Fields:  ofContainers("terminationMessagePath"),
-		Unless:  []string{"/dev/termination-log"},
-		Cluster: "copies what the container wrote to this file into its status",
-		Here:    "the file is not read, and the default /dev/termination-log neither",
-	},
-	{
-		Kinds:   pods,
 		Fields:  ofContainers("terminationMessagePolicy"),
 		Unless:  []string{"FallbackToLogsOnError"},
 		Quiet:   true, // File is the default of every container
 		Cluster: "leaves the status of a failed container without a message unless the program wrote one to its file",
-		Here:    "the end of the log of a failed container is its message, as with FallbackToLogsOnError",
+		Here:    "without such a file the end of the log of a failed container is its message, as with FallbackToLogsOnError",
 	},
 	{
 		Kinds:   pods,

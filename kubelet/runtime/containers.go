@@ -55,6 +55,7 @@ type container struct {
 	status  ContainerStatus
 	config  ContainerConfig
 	sandbox *sandbox
+	root    *shell.Root    // nil when it has ended
 	program *shell.Program // nil unless it runs one
 	until   time.Time      // when the program goes on
 	log     string         // of a program that has ended
@@ -190,6 +191,7 @@ func (s *Containers) CreateContainer(pod types.UID, config ContainerConfig) (str
 	c := &container{config: config, sandbox: b, status: ContainerStatus{
 		ID: id, Pod: pod, Name: config.Name, Attempt: config.Attempt, Image: config.Image, State: ContainerCreated, Mounts: config.Mounts,
 	}}
+	c.root = s.rootOf(c)
 	s.containers[id] = c
 	b.containers = append(b.containers, c)
 	return id, nil
@@ -252,6 +254,10 @@ func (s *Containers) end(c *container, exitCode int32, message string) {
 		p.program.Stop()
 	}
 	c.execs = nil
+	if text := c.root.TerminationMessage(); text != "" {
+		message = text
+	}
+	c.root = nil
 	c.status.State, c.status.FinishedAt = ContainerExited, s.now()
 	c.status.ExitCode, c.status.Reason, c.status.Message = exitCode, s.cfg.Kind.exitReason(exitCode), message
 }

@@ -26,6 +26,11 @@ func (s *Containers) StartContainer(id string) error {
 	case c.status.State != ContainerCreated:
 		return fmt.Errorf("container %s is in state %s; it must be %s to be started", id, c.status.State, ContainerCreated)
 	}
+	if s.cfg.Kind != FakeRuntime {
+		if err := c.root.MakeDir(s.cfg.Root); err != nil {
+			return fmt.Errorf("failed to create containerd task: failed to create shim task: OCI runtime create failed: mkdir %s: %w", c.config.WorkingDir, err)
+		}
+	}
 	c.status.State, c.status.StartedAt = ContainerRunning, s.now()
 	s.client.Started(c.status.Pod, id)
 	program, ok := s.commandOf(c)
@@ -69,7 +74,21 @@ func (s *Containers) programOf(c *container, endsAtOnce bool) shell.Config {
 	maps.Copy(env, c.config.Env)
 	return shell.Config{
 		Dir: c.config.WorkingDir, Env: env, Hostname: c.sandbox.config.Hostname,
-		Node: s.cfg.Root, Mounts: c.config.Mounts, Commands: commands,
+		Node: s.cfg.Root, Mounts: c.config.Mounts, Root: c.root, Commands: commands,
+	}
+}
+
+// rootOf returns a container's root file system, which takes no memory until the container uses it.
+func (s *Containers) rootOf(c *container) *shell.Root {
+	return &shell.Root{
+		Now: s.now, Volumes: c.config.Mounts, ReadOnly: c.config.ReadOnlyRoot, TerminationLog: c.config.TerminationLog, Dir: c.config.WorkingDir,
+		Files: func() map[string]string {
+			files := map[string]string{"/etc/hostname": c.sandbox.config.Hostname + "\n"}
+			if c.config.Files != nil {
+				maps.Copy(files, c.config.Files())
+			}
+			return files
+		},
 	}
 }
 

@@ -111,11 +111,18 @@ type ContainerConfig struct {
 	// Command and Args come from the container's specification, with its variables
 	// replaced.
 	Command, Args []string
-	// WorkingDir is the command's directory; "" means "/".
+	// WorkingDir is the command's directory, which is made; "" means "/".
 	WorkingDir string
 	Env        map[string]string
 	// Mounts are the container's volumes.
 	Mounts []shell.Mount
+	// ReadOnlyRoot refuses writes outside of the volumes.
+	ReadOnlyRoot bool
+	// TerminationLog is the path of the file whose contents become the container's message; default shell.DefaultTerminationLog.
+	TerminationLog string
+	// Files returns the contents of files of the root file system that the kubelet writes, by path; it is called if the container
+	// uses that file system. Default none.
+	Files func() map[string]string
 	// Init says that others wait until it has ended: a program of the image ends at once.
 	Init bool
 	// Absent says what becomes of a program that the image may have and the simulation does not, where its 127 would end the command.
@@ -147,7 +154,7 @@ type ContainerStatus struct {
 	State   ContainerState
 	// StartedAt and FinishedAt are zero before it was.
 	StartedAt, FinishedAt time.Time
-	// ExitCode, Reason and Message describe the end of a container. Message is
+	// ExitCode, Reason and Message describe the end of a container. Message is what it wrote to its TerminationLog; if that is empty,
 	// the end of what it printed, if it failed.
 	ExitCode        int32
 	Reason, Message string

@@ -42,8 +42,8 @@ func (p *Program) isInVolume(proc *Process) bool {
 	if path.Base(proc.Argv[0]) == proc.Argv[0] {
 		return false
 	}
-	_, _, ok := FindMount(p.files.mounts, proc.Path(proc.Argv[0]))
-	return ok
+	m, _, ok := FindMount(p.files.mounts, proc.Path(proc.Argv[0]))
+	return ok && m.root == nil
 }
 
 // decides reports whether the exit code of the command at hand, if it is 127, would end the script of the container.

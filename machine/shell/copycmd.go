@@ -105,7 +105,7 @@ func (p *Process) copy(from, to string, links bool) error {
 
 func (p *Process) copyFile(from, to string, info fs.FileInfo) error {
 	data, err := p.program.read(from)
-	if err != nil {
+	if err != nil || isDevice(to) {
 		return err
 	}
 	p.program.step(1 + len(data)/10_000)
@@ -175,7 +175,7 @@ func mv(p *Process) error {
 func (p *Process) move(from, to string) error {
 	source, inside, ok := FindMount(p.program.files.mounts, from)
 	target, _, _ := FindMount(p.program.files.mounts, to)
-	if ok && inside == "/" || p.program.files.isAbove(from) {
+	if ok && inside == "/" || len(p.program.files.children(from)) > 0 {
 		return errBusy
 	}
 	if !ok || source != target {

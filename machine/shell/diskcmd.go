@@ -20,9 +20,11 @@ func df(p *Process) error {
 		return err
 	}
 	if len(names) == 0 {
-		for _, m := range p.program.files.mounts {
-			names = append(names, m.ContainerPath)
-		}
+		p.program.files.root.list(func(m Mount, _, fsType, _ string) {
+			if m.root == nil || fsType == "overlay" || fsType == "tmpfs" {
+				names = append(names, m.ContainerPath)
+			}
+		})
 	}
 	errs := []error{p.printf("Filesystem     1K-blocks  Used Available Use%% Mounted on\n")}
 	for _, name := range names {

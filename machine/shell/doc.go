@@ -13,7 +13,7 @@
 //	background.go background commands, and how time passes
 //	limits.go     how much a program may do and hold
 //	process.go    Process: what one command gets; options
-//	files.go      a container's paths: volumes (mounts.go), and the directories above them
+//	files.go      a container's paths: volumes (mounts.go), and all others (root.go)
 //	streams.go    input and output
 //	script.go     reads a script; refuse.go names the syntax that is not supported
 //	shell.go      runs statements; compound.go those with a body;
@@ -36,10 +36,11 @@
 //
 // # Boundary
 //
-// A container has no files but its volumes (Mount). Every path is looked up in one of them,
-// through package disk, and links cannot lead out of it. Directories above a volume can be
-// listed and entered, but no file can be made in them. /dev/null, /dev/stdin, /dev/stdout
-// and /dev/stderr exist.
+// A container has its volumes (Mount) and a root file system (Root), which is in memory and holds
+// 64 MiB. Every path is looked up in one of them, through package disk, and links cannot
+// lead out of it: one from the root file system into a volume cannot be made. Nothing that is
+// written outside of the volumes reaches the node. Of an image there are the usual
+// directories, without the programs, and the files that a runtime and a kubelet make.
 //
 // # Limits
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/storagesim/storagesim/machine/disk"
 )
@@ -25,7 +26,7 @@ func mkdir(p *Process) error {
 	}
 	parents := has(flags, "p")
 	if parents && len(paths) > 0 {
-		if paths = p.withoutAbove(paths); len(paths) == 0 {
+		if paths = p.toMake(paths); len(paths) == 0 {
 			return nil
 		}
 	}
@@ -46,15 +47,12 @@ func mkdir(p *Process) error {
 	})
 }
 
-// withoutAbove returns the paths without directories above volumes, which exist.
-func (p *Process) withoutAbove(paths []string) []string {
-	var rest []string
-	for _, name := range paths {
-		if name == "" || !p.program.files.isAbove(p.Path(name)) {
-			rest = append(rest, name)
-		}
-	}
-	return rest
+// toMake returns the paths without directories of the root file system that exist: it may be read-only.
+func (p *Process) toMake(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(name string) bool {
+		m, _, ok := FindMount(p.program.files.mounts, p.Path(name))
+		return name != "" && ok && m.root != nil && p.isDir(name)
+	})
 }
 
 // rm removes files; -r directories too; -f takes what does not exist.

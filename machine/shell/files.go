@@ -1,42 +1,37 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"time"
+	"syscall"
 
 	"github.com/storagesim/storagesim/machine/disk"
 	mounter "github.com/storagesim/storagesim/machine/mount"
 )
 
-// files are a container's files: its volumes, and the directories above them, which do not
-// exist on the node. Names are absolute paths of the container.
+// files are a container's files: its volumes, and its root file system. Names are absolute paths of the container.
 type files struct {
 	node   *disk.Disk
-	mounts []Mount
+	root   *Root
+	mounts []Mount // root.over()
 }
 
-// above describes a directory above a volume.
-type above struct{ name string }
+// device describes a device.
+type device struct{ fs.FileInfo }
 
-func (d above) Name() string     { return d.name }
-func (above) Size() int64        { return 4096 }
-func (above) Mode() fs.FileMode  { return fs.ModeDir | 0o755 }
-func (above) ModTime() time.Time { return time.Time{} }
-func (above) IsDir() bool        { return true }
-func (above) Sys() any           { return nil }
+func (device) Mode() fs.FileMode { return fs.ModeDevice | fs.ModeCharDevice | 0o666 }
 
-// children returns the names in a directory above volumes; none in any other.
+// children returns the names in a directory at which something is mounted, or below which something is.
 func (f *files) children(name string) []string {
 	var names []string
-	prefix := strings.TrimSuffix(path.Clean(name), "/") + "/"
 	for _, m := range f.mounts {
-		if below, ok := strings.CutPrefix(m.ContainerPath, prefix); ok && below != "" {
-			child, _, _ := strings.Cut(below, "/")
+		if below, ok := cutDir(m.ContainerPath, path.Clean(name)); ok && strings.Trim(below, "/") != "" {
+			child, _, _ := strings.Cut(strings.Trim(below, "/"), "/")
 			names = append(names, child)
 		}
 	}
@@ -44,19 +39,14 @@ func (f *files) children(name string) []string {
 	return slices.Compact(names)
 }
 
-// isAbove reports whether name is a directory above volumes, and not in one.
-func (f *files) isAbove(name string) bool {
-	if _, _, in := FindMount(f.mounts, name); in {
-		return false
-	}
-	return path.Clean(name) == "/" || len(f.children(name)) > 0
+// isFresh reports whether name is in the root file system, to which nothing was written yet.
+func (f *files) isFresh(name string) bool {
+	m, _, ok := FindMount(f.mounts, name)
+	return ok && m.root != nil && m.root.disk == nil
 }
 
-// in calls do with the volume that name is in, and the path in that volume.
+// in calls do with the mount that name is in, and the path in that.
 func (f *files) in(name string, write bool, do func(dir *disk.Disk, name string) error) error {
-	if f.isAbove(name) && write {
-		return ErrReadOnly
-	}
 	return InVolume(f.node, f.mounts, name, write, do)
 }
 
@@ -71,22 +61,19 @@ func (f *files) lstat(name string) (info fs.FileInfo, err error) {
 }
 
 func (f *files) describe(name string, how func(dir *disk.Disk, name string) (fs.FileInfo, error)) (info fs.FileInfo, err error) {
-	if f.isAbove(name) {
-		return above{path.Base(name)}, nil
-	}
 	err = f.in(name, false, func(dir *disk.Disk, name string) error {
 		info, err = how(dir, name)
 		return err
 	})
+	if err == nil && isDevice(name) {
+		info = device{info}
+	}
 	return info, err
 }
 
 // list returns the names in a directory, sorted.
 func (f *files) list(name string) (names []string, err error) {
 	names = f.children(name)
-	if f.isAbove(name) {
-		return names, nil
-	}
 	err = f.in(name, false, func(dir *disk.Disk, name string) error {
 		entries, err := dir.ReadDir(name)
 		for _, e := range entries {
@@ -101,8 +88,8 @@ func (f *files) list(name string) (names []string, err error) {
 // read reads a file, and charges the program for it.
 func (p *Program) read(name string) (data []byte, err error) {
 	p.step(1)
-	if p.files.isAbove(name) {
-		return nil, errIsDirectory
+	if isDevice(name) {
+		return nil, readDevice(name)
 	}
 	err = p.files.in(name, false, func(dir *disk.Disk, name string) error {
 		if info, err := dir.Stat(name); err == nil && info.IsDir() {
@@ -115,8 +102,20 @@ func (p *Program) read(name string) (data []byte, err error) {
 	return data, err
 }
 
+// readDevice returns an error for a device without an end. The others are empty.
+func readDevice(name string) error {
+	switch name {
+	case "/dev/full", "/dev/random", "/dev/urandom", "/dev/zero":
+		return errEndless
+	}
+	return nil
+}
+
 // create makes an empty file, or empties an existing one.
 func (f *files) create(name string) error {
+	if isDevice(name) {
+		return nil
+	}
 	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		if info, err := dir.Stat(name); err == nil && info.IsDir() {
 			return errIsDirectory
@@ -127,6 +126,9 @@ func (f *files) create(name string) error {
 
 // appendTo makes a file unless it exists.
 func (f *files) appendTo(name string) error {
+	if isDevice(name) {
+		return nil
+	}
 	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		switch info, err := dir.Stat(name); {
 		case err != nil:
@@ -140,6 +142,12 @@ func (f *files) appendTo(name string) error {
 
 // write appends to an open file. Data for a file that was removed meanwhile is lost.
 func (f *files) write(name string, data []byte) error {
+	if name == "/dev/full" {
+		return syscall.ENOSPC
+	}
+	if isDevice(name) {
+		return nil
+	}
 	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		if _, err := dir.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -148,19 +156,23 @@ func (f *files) write(name string, data []byte) error {
 	})
 }
 
-// removeAll removes a file or a tree. A volume itself is emptied and stays.
+// removeAll removes a file or a tree. What is mounted in it is emptied and stays.
 func (f *files) removeAll(name string) error {
-	return f.in(name, true, func(dir *disk.Disk, name string) error {
-		if name != "/" {
-			return removeTree(dir, name)
+	if _, rest, _ := FindMount(f.mounts, name); rest != "/" && len(f.children(name)) == 0 {
+		return f.in(name, true, removeTree)
+	}
+	info, err := f.lstat(name)
+	if err != nil || !info.IsDir() { // a file that is mounted
+		return cmp.Or(err, errBusy)
+	}
+	names, err := f.list(name)
+	errs := []error{err}
+	for _, child := range names {
+		if err := f.removeAll(path.Join(name, child)); !errors.Is(err, errBusy) {
+			errs = append(errs, err)
 		}
-		entries, err := dir.ReadDir(name)
-		errs := []error{err}
-		for _, e := range entries {
-			errs = append(errs, removeTree(dir, "/"+e.Name()))
-		}
-		return errors.Join(append(errs, errBusy)...)
-	})
+	}
+	return cmp.Or(errors.Join(errs...), errBusy)
 }
 
 // removeTree removes a file or a tree of a volume. A mount of the node's stays; which one it is, a container does not
@@ -179,6 +191,7 @@ var (
 	errBusy          = errors.New("device or resource busy")
 	errBadDescriptor = errors.New("bad file descriptor")
 	errNoFile        = errors.New("no such file or directory")
+	errEndless       = errors.New("it has no end: head -c N reads N bytes of it")
 )
 
 // reason returns the error without the node's path, which a container does not know.

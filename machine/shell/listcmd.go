@@ -125,8 +125,8 @@ func sizeOf(info fs.FileInfo) int64 {
 }
 
 func ownerOf(info fs.FileInfo) (uid, gid int) {
-	if _, ok := info.(above); ok {
-		return 0, 0
+	if d, ok := info.(device); ok {
+		info = d.FileInfo
 	}
 	uid, gid, _ = disk.Owner(info)
 	return uid, gid
@@ -147,6 +147,8 @@ func modeText(mode fs.FileMode) string {
 		kind = "d"
 	case mode&fs.ModeSymlink != 0:
 		kind = "l"
+	case mode&fs.ModeCharDevice != 0:
+		kind = "c"
 	}
 	text := []byte(kind + mode.Perm().String()[1:])
 	for _, special := range []struct {
@@ -246,6 +248,8 @@ func kindText(info fs.FileInfo) string {
 		return "directory"
 	case mode&fs.ModeSymlink != 0:
 		return "symbolic link"
+	case mode&fs.ModeCharDevice != 0:
+		return "character special file"
 	case info.Size() == 0:
 		return "regular empty file"
 	}

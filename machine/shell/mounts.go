@@ -11,8 +11,8 @@ import (
 // ErrReadOnly is returned for writes into a volume that is mounted read-only.
 var ErrReadOnly = errors.New("read-only file system")
 
-// errNoVolume is returned for a path outside of all volumes.
-var errNoVolume = errors.New("the path is in none of the container's volumes, and it has no other files")
+// errNoVolume is returned for a path outside of all volumes, where only a volume will do.
+var errNoVolume = errors.New("the path is in none of the container's volumes")
 
 // errNotDirectory is returned for a path below a file.
 var errNotDirectory = errors.New("not a directory")
@@ -30,6 +30,8 @@ type Mount struct {
 	// "192.168.203.110:/data/nfs" and "nfs". Empty for a directory of the node's own disk.
 	Source string `json:"source,omitempty"`
 	FSType string `json:"fsType,omitempty"`
+
+	root *Root // VolumePath is in it, and not on the node
 }
 
 // device returns the source and the file system type that mount and df print. A disk of the node has
@@ -49,17 +51,22 @@ func (m Mount) device() (source, fsType string) {
 func FindMount(mounts []Mount, name string) (best Mount, rest string, ok bool) {
 	name = path.Clean(name)
 	for _, m := range mounts {
-		below, isBelow := strings.CutPrefix(strings.TrimSuffix(name, "/")+"/", strings.TrimSuffix(m.ContainerPath, "/")+"/")
-		if isBelow && (!ok || len(m.ContainerPath) > len(best.ContainerPath)) {
+		if below, isBelow := cutDir(name, m.ContainerPath); isBelow && (!ok || len(m.ContainerPath) > len(best.ContainerPath)) {
 			best, rest, ok = m, path.Clean("/"+below), true
 		}
 	}
 	return best, rest, ok
 }
 
+// cutDir returns what follows dir in the path name; ok is false if name is not in dir.
+func cutDir(name, dir string) (below string, ok bool) {
+	below, ok = strings.CutPrefix(name, strings.TrimSuffix(dir, "/"))
+	return below, ok && (below == "" || below[0] == '/')
+}
+
 // InVolume calls f with the volume that a container path is in, as a file system of its
-// own, since a link must not lead out of it. A path outside of all volumes is an error, and
-// so is a path in a read-only volume if write is set.
+// own, since a link must not lead out of it. A path outside of all mounts is an error, and
+// so is a path in a read-only one if write is set.
 func InVolume(node *disk.Disk, mounts []Mount, name string, write bool, f func(dir *disk.Disk, name string) error) error {
 	m, rest, ok := FindMount(mounts, name)
 	switch {
@@ -67,6 +74,12 @@ func InVolume(node *disk.Disk, mounts []Mount, name string, write bool, f func(d
 		return errNoVolume
 	case m.ReadOnly && write:
 		return ErrReadOnly
+	}
+	if m.root != nil {
+		var err error
+		if node, err = m.root.files(); err != nil {
+			return err
+		}
 	}
 	dir, rest, err := openMount(node, m, rest)
 	if err != nil {

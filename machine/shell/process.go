@@ -34,6 +34,7 @@ type Process struct {
 	assets  []Asset  // directories that it made and removed
 	changes bool     // it may change files, so it is reported
 	top     bool     // it is the container's own command
+	upTo    int      // bytes that it reads of a device without an end
 	// decisive says that the container's command ends if this one is not found.
 	decisive bool
 }
@@ -86,9 +87,9 @@ func (p *Process) Path(name string) string {
 }
 
 // Do calls f with the volume that name, a path in the container, is in and its
-// path in there, "/" being the volume itself. Links cannot lead out of the
-// volume. A path outside of all volumes, and one in a read-only volume if write
-// is asked for, is an error.
+// path in there, "/" being the volume itself; outside of all volumes with the root file
+// system. Links cannot lead out of either. A path in a read-only one is an error if write
+// is asked for.
 func (p *Process) Do(name string, write bool, f func(dir *disk.Disk, name string) error) error {
 	p.program.step(1)
 	if name == "" {
@@ -104,7 +105,7 @@ func (p *Process) Do(name string, write bool, f func(dir *disk.Disk, name string
 // worksOn reports a path that is changed.
 func (p *Process) worksOn(name string) {
 	p.changes = true
-	if m, rest, ok := FindMount(p.program.files.mounts, name); ok && len(p.paths) < maxReported {
+	if m, rest, ok := FindMount(p.program.files.mounts, name); ok && m.root == nil && len(p.paths) < maxReported {
 		p.paths = append(p.paths, path.Join(m.VolumePath, m.SubPath, rest))
 	}
 }
@@ -117,7 +118,7 @@ func (p *Process) removed(name string) { p.asset(name, true) }
 
 func (p *Process) asset(name string, removed bool) {
 	m, rest, ok := FindMount(p.program.files.mounts, p.Path(name))
-	if ok && len(p.assets) < maxReported {
+	if ok && m.root == nil && len(p.assets) < maxReported {
 		p.assets = append(p.assets, Asset{path.Join(m.VolumePath, m.SubPath, rest), removed})
 	}
 }

@@ -35,6 +35,8 @@ type Config struct {
 	// Node is the node's file system, Mounts are the container's volumes in it.
 	Node   *disk.Disk
 	Mounts []Mount
+	// Root is the container's root file system, whose Volumes are Mounts; default one of the program's own.
+	Root *Root
 	// Commands are the programs by name; default Default.
 	Commands map[string]Command
 	// Stdin is the standard input. When the program first reads, it reads all of it, and
@@ -106,7 +108,7 @@ type Asset struct {
 }
 
 // CanRun reports whether a command can be run: a program of Commands, or a script in one of
-// the container's volumes.
+// the container's volumes or among the files that it has written.
 func CanRun(cfg Config) bool {
 	if len(cfg.Argv) == 0 {
 		return false
@@ -133,7 +135,13 @@ func newProgram(cfg Config) *Program {
 	if cfg.Commands == nil {
 		cfg.Commands = Default()
 	}
-	return &Program{cfg: cfg, random: cfg.Seed, builtins: builtins(), files: &files{node: cfg.Node, mounts: cfg.Mounts}}
+	p := &Program{cfg: cfg, random: cfg.Seed, builtins: builtins()}
+	root := cfg.Root
+	if root == nil {
+		root = &Root{Now: func() time.Time { return p.host.Now() }, Volumes: cfg.Mounts, Dir: cfg.Dir}
+	}
+	p.files = &files{node: cfg.Node, root: root, mounts: root.over()}
+	return p
 }
 
 // Run runs the program until it ends or waits. It returns for how long it waits: call Run

@@ -90,7 +90,7 @@ func (p *Process) setProject(text, dir string) error {
 	if err != nil {
 		return err
 	}
-	err = p.Do(dir, true, func(in *disk.Disk, name string) error {
+	err = p.inVolume(dir, true, func(in *disk.Disk, name string) error {
 		info, err := in.Stat(name)
 		if err == nil && !info.IsDir() {
 			err = errors.New("Not a directory")
@@ -107,6 +107,14 @@ func (p *Process) setProject(text, dir string) error {
 		return fmt.Errorf("%s: '%s': %w", p.Argv[0], dir, reason(err))
 	}
 	return p.changeQuota(project, func(q *ProjectQuota) { q.Path = p.paths[len(p.paths)-1] })
+}
+
+// inVolume works as Do, for a path in a volume: the root file system has no quotas.
+func (p *Process) inVolume(name string, write bool, f func(in *disk.Disk, name string) error) error {
+	if m, _, ok := FindMount(p.program.files.mounts, p.Path(name)); !ok || m.root != nil {
+		return errNoVolume
+	}
+	return p.Do(name, write, f)
 }
 
 // limits are the limits of a project on the disk that mount is on.
@@ -129,7 +137,7 @@ func (p *Process) setLimits(l limits) error {
 	if err := cmp.Or(err1, err2); err != nil {
 		return fmt.Errorf("%s: %w", p.Argv[0], err)
 	}
-	kept := p.Do(l.mount, false, func(in *disk.Disk, name string) error {
+	kept := p.inVolume(l.mount, false, func(in *disk.Disk, name string) error {
 		return in.LimitProject(name, project, disk.Limits{Bytes: hard, Soft: soft, Err: l.past})
 	})
 	if kept != nil && !errors.Is(kept, disk.ErrNoLimits) {

@@ -106,11 +106,8 @@ func inputSize(fds map[int]stream) (size int) {
 }
 
 func (s *shell) readInput(target string) ([]byte, error) {
-	switch target = s.path(target); {
-	case target == "/dev/stdin":
+	if target = s.path(target); target == "/dev/stdin" {
 		return s.in().all()
-	case isDevice(target):
-		return nil, nil
 	}
 	return s.program.read(target)
 }

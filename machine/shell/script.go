@@ -3,6 +3,7 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -89,8 +90,8 @@ func sh(p *Process) error {
 
 // script reads a script from a file of the container.
 func (p *Process) script(name string) (string, error) {
-	if p.program.files.node == nil {
-		return "", errNoVolume
+	if p.program.files.node == nil || p.program.files.isFresh(p.Path(name)) {
+		return "", errNoFile
 	}
 	data, err := p.program.read(p.Path(name))
 	return string(data), err
@@ -127,8 +128,11 @@ func (s *shell) options(args []string) (rest []string, inline bool, err error) {
 // runFile runs a file that is named as a command: a script, with or without "#!".
 func (p *Program) runFile(proc *Process) int32 {
 	name := proc.Argv[0]
-	info, err := p.files.stat(proc.Path(name))
-	text := ""
+	var info fs.FileInfo
+	text, err := "", error(errNoFile)
+	if !p.files.isFresh(proc.Path(name)) {
+		info, err = p.files.stat(proc.Path(name))
+	}
 	if err == nil && info.IsDir() {
 		err = errors.New("permission denied")
 	}

@@ -114,12 +114,3 @@ func (f *fileOutput) Write(data []byte) (int, error) {
 type closedOutput struct{}
 
 func (closedOutput) Write([]byte) (int, error) { return 0, errBadDescriptor }
-
-// isDevice reports whether a path is one of the devices that every container has.
-func isDevice(name string) bool {
-	switch name {
-	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty":
-		return true
-	}
-	return false
-}

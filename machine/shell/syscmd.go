@@ -253,19 +253,14 @@ func whoami(p *Process) error { return p.printf("root\n") }
 
 func pwd(p *Process) error { return p.printf("%s\n", p.Dir) }
 
-// mount lists the container's volumes.
+// mount lists what is mounted in the container.
 func mount(p *Process) error {
 	if len(p.Argv) > 1 {
 		return &ExitError{32, "mount: permission denied: a container mounts nothing here"}
 	}
 	var errs []error
-	for _, m := range p.program.files.mounts {
-		mode := "rw"
-		if m.ReadOnly {
-			mode = "ro"
-		}
-		source, fsType := m.device()
+	p.program.files.root.list(func(m Mount, source, fsType, mode string) {
 		errs = append(errs, p.printf("%s on %s type %s (%s,relatime)\n", source, path.Clean(m.ContainerPath), fsType, mode))
-	}
+	})
 	return errors.Join(errs...)
 }

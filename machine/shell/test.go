@@ -197,9 +197,6 @@ func (p *Process) fileIs(op, name string) bool {
 	if name == "" {
 		return false
 	}
-	if isDevice(full) {
-		return op == "-e" || op == "-c" || op == "-r" || op == "-w"
-	}
 	look := p.program.files.stat
 	if op == "-L" || op == "-h" {
 		look = p.program.files.lstat

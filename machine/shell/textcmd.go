@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // inputs calls f with each named file, or with the standard input.
@@ -37,10 +39,25 @@ func (p *Process) input(name string) ([]byte, error) {
 		return p.Stdin.all()
 	case name == "":
 		return nil, errNoFile
-	case isDevice(full):
-		return nil, nil
+	case readDevice(full) != nil && p.upTo > 0:
+		return p.program.endless(full, p.upTo)
 	}
 	return p.program.read(full)
+}
+
+// endless returns the first bytes of a device that has no end.
+func (p *Program) endless(name string, n int) ([]byte, error) {
+	if n > rootSize {
+		return nil, disk.ErrTooLarge
+	}
+	p.work(n)
+	data := make([]byte, n)
+	for i := range data {
+		if strings.HasSuffix(name, "random") {
+			data[i] = byte(p.nextRandom())
+		}
+	}
+	return data, nil
 }
 
 func (p *Process) write(data []byte) error {
@@ -70,9 +87,6 @@ func tee(p *Process) error {
 	errs := []error{err, p.write(data)}
 	for _, name := range names {
 		full := p.Path(name)
-		if isDevice(full) {
-			continue
-		}
 		open := p.program.files.create
 		if has(flags, "a") {
 			open = p.program.files.appendTo
@@ -145,6 +159,9 @@ func head(p *Process) error {
 	n, inBytes, _, flags, names, err := headCount(p, "q")
 	if err != nil {
 		return err
+	}
+	if inBytes {
+		p.upTo = n
 	}
 	return p.parts(names, has(flags, "q"), func(data []byte) []byte {
 		switch {
