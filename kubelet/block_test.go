@@ -3,6 +3,7 @@ package kubelet_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"testing"
 	"time"
 
@@ -85,8 +86,7 @@ func (m *mapper) GetGlobalMapPath(spec *volume.Spec) (string, error) {
 
 func (m *mapper) MapPodDevice(context.Context) (string, error) { return "/dev/sda", nil }
 
-// semantics 5.2: FailedMapVolume for block; and what is not mapped here is refused by
-// name.
+// semantics 5.2: FailedMapVolume for block.
 func TestABlockVolumesTroubleIsFailedMapVolume(t *testing.T) {
 	disk, ok := local.NewPlugin().(volume.BlockVolumePlugin)
 	require.True(t, ok)
@@ -108,8 +108,6 @@ func TestABlockVolumesTroubleIsFailedMapVolume(t *testing.T) {
 			"FailedMapVolume", `MapVolume.NewBlockVolumeMapper initialization failed for volume "pv-data" : no disk`},
 		"a plugin that fails later": {&mapper{BlockVolumePlugin: disk, noGlobalMap: errors.New("no map")}, nil,
 			"FailedMapVolume", `MapVolume.GetGlobalMapPath failed for volume "pv-data" : no map`},
-		"a device": {&mapper{BlockVolumePlugin: disk}, nil,
-			"FailedMapVolume", `MapVolume.MapBlockVolume failed for volume "pv-data" : this kubelet maps no devices, which takes privilege; /dev/sda would be mapped at /var/lib/kubelet/pods/`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plugins := func() []volume.VolumePlugin { return []volume.VolumePlugin{c.plugin} }
@@ -128,4 +126,32 @@ func TestABlockVolumesTroubleIsFailedMapVolume(t *testing.T) {
 			w.requireLeavesNothing(t)
 		})
 	}
+}
+
+// Upstream: kubelet_pods.go makeBlockVolumes, v1.37.
+func TestALocalDeviceIsMappedAndItsContainersReadAndWriteIt(t *testing.T) {
+	w := newWorld(t, engine.Config{}, kubelet.Config{Plugins: func() []volume.VolumePlugin { return []volume.VolumePlugin{local.NewPlugin()} }})
+	require.NoError(t, w.node.MkdirAll("/dev", 0o755))
+	require.NoError(t, w.node.MakeDevice("/dev/sdb"))
+	require.NoError(t, w.node.WriteFile("/dev/sdb", []byte("old\n"), 0o660))
+	block := v1.PersistentVolumeBlock
+	w.boundVolume("data", func(pv *v1.PersistentVolume) {
+		pv.Spec.VolumeMode = &block
+		pv.Spec.Local.Path = "/dev/sdb"
+	})
+	p := asDevice(pod("web", claim("data")))
+	p.Spec.Containers[0].Command = []string{"sh", "-c", "test -b /dev/xvda && cat /dev/xvda; echo new > /dev/xvda; sleep infinity"}
+	p.Spec.Containers[0].VolumeDevices[0].DevicePath = "/dev/xvda"
+	w.create(p)
+	w.settle()
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+	data, err := w.node.ReadFile("/dev/sdb")
+	require.NoError(t, err)
+	require.Equal(t, "new\n", string(data))
+	links, err := w.node.List("/var/lib/kubelet/plugins/kubernetes.io~local-volume/volumeDevices/pv-data")
+	require.NoError(t, err)
+	require.Len(t, links, 1)
+	w.requireLeavesNothing(t)
+	_, err = w.node.Lstat("/var/lib/kubelet/plugins/kubernetes.io~local-volume/volumeDevices/pv-data")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }

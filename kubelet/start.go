@@ -104,9 +104,13 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 	if err != nil {
 		return createContainerConfigError, err
 	}
+	devices, err := k.makeBlockVolumes(spec, volumes)
+	if err != nil {
+		return createContainerConfigError, err
+	}
 	config := runtime.ContainerConfig{
 		Name: spec.Name, Image: runtime.WithDefaultTag(spec.Image), Command: expandWords(spec.Command, env), Args: expandWords(spec.Args, env),
-		WorkingDir: spec.WorkingDir, Env: env, Mounts: mounts, Init: init, Awaited: init || meantToEnd(pod), Absent: k.absent(pod, init),
+		WorkingDir: spec.WorkingDir, Env: env, Mounts: append(mounts, devices...), Init: init, Awaited: init || meantToEnd(pod), Absent: k.absent(pod, init),
 		TerminationLog: spec.TerminationMessagePath, Files: func() map[string]string { return k.managedFiles(pod, ip) },
 	}
 	if sc := spec.SecurityContext; sc != nil && sc.ReadOnlyRootFilesystem != nil {
@@ -174,6 +178,24 @@ func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]vo
 		mounts = append(mounts, cm)
 	}
 	return mounts, k.addSources(mounts)
+}
+
+// makeBlockVolumes says what a container gets for its volumeDevices.
+//
+// Upstream: kubelet_pods.go makeBlockVolumes, v1.37.
+func (k *kubelet) makeBlockVolumes(c *v1.Container, volumes map[string]volumemanager.MountedVolume) (devices []shell.Mount, err error) {
+	for _, d := range c.VolumeDevices {
+		v, ok := volumes[d.Name]
+		if !ok {
+			return nil, fmt.Errorf("cannot find volume %q to pass into container %q", d.Name, c.Name)
+		}
+		device, err := k.fs.EvalSymlinks(v.Path)
+		if err != nil {
+			return nil, fmt.Errorf("failed to get device path %s of volume %q: %w", v.Path, d.Name, err)
+		}
+		devices = append(devices, shell.Mount{ContainerPath: path.Clean(d.DevicePath), VolumePath: device, ReadOnly: v.ReadOnly})
+	}
+	return devices, nil
 }
 
 // addSources adds to the mounts of a container what the node has mounted at their volumes' paths, if that is no directory

@@ -18,7 +18,7 @@ func timeCommands() []*command {
 	return []*command{
 		{
 			name: "cluster", run: cluster,
-			usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [csi=NAME[,topology=KEY,attach=false,limit=N]] [stand-ins=yes] " +
+			usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [csi=NAME[,topology=KEY,attach=false,limit=N]] [stand-ins=yes] [disk=NODE:PATH,NODE:PATH...] " +
 				"[only=ACTOR,ACTOR...] [phase=TIME] [choices=N:M,N:M...] [settle=round] [programs=strict]",
 			help: "make the cluster; it must be the first command. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
 				"nodes=      the nodes, none if empty\n" +
@@ -26,6 +26,7 @@ func timeCommands() []*command {
 				"provisioners=  " + strings.Join(bundled.Names(), ", ") + ", or empty for none\n" +
 				"csi=        run the reference CSI driver under this name; each volume belongs to a node with topology=\n" +
 				"stand-ins=  yes: run a stand-in for each provisioner or driver that applied objects name and that nothing serves\n" +
+				"disk=       directories that nodes have from the start; below /dev, block devices\n" +
 				"only=       run these actors of the control plane only\n" +
 				"phase=      how long ago periodic work had its last round\n" +
 				"choices=    what happens next where it is not what a reader expects, as storagesim explore --script writes it\n" +
@@ -58,7 +59,7 @@ func cluster(c *call) error {
 	if c.cluster != nil {
 		return c.misuse("there is a cluster already; this command comes first")
 	}
-	set, err := c.settings("nodes", "seed", "provisioners", "csi", "stand-ins", "only", "phase", "choices", "settle", "programs")
+	set, err := c.settings("nodes", "seed", "provisioners", "csi", "stand-ins", "disk", "only", "phase", "choices", "settle", "programs")
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,17 @@ func cluster(c *call) error {
 		return c.misuse("stand-ins: %q; expected yes", text)
 	}
 	c.standIns = set["stand-ins"] == "yes"
-	if err := c.start(cfg, provisioners, drivers...); err != nil {
+	var disks []bundled.Disk
+	if text, ok := set["disk"]; ok {
+		var nodes []string
+		for _, node := range cfg.Nodes {
+			nodes = append(nodes, node.Name)
+		}
+		if disks, err = bundled.ParseDisks("disk", list(text), nodes); err != nil {
+			return misuse{err}
+		}
+	}
+	if err := c.start(cfg, provisioners, disks, drivers...); err != nil {
 		return err
 	}
 	c.say("actors: %s", strings.Join(c.listedActors(), ", "))

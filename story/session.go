@@ -157,7 +157,7 @@ func (s *session) command(it item) (string, error) {
 		return "", fmt.Errorf("%s takes no input; expected an empty line or ---- below the command", cmd.name)
 	}
 	if s.cluster == nil && cmd.name != "cluster" && cmd.name != "help" {
-		if err := s.start(storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), TakePrograms: true}, []string{"openebs"}); err != nil {
+		if err := s.start(storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), TakePrograms: true}, []string{"openebs"}, nil); err != nil {
 			return "", err
 		}
 	}
@@ -206,7 +206,7 @@ func (s *session) scrub(text string) string {
 }
 
 // start makes the cluster and lets its nodes become ready.
-func (s *session) start(cfg storagesim.Config, provisioners []string, drivers ...bundled.StandIn) error {
+func (s *session) start(cfg storagesim.Config, provisioners []string, disks []bundled.Disk, drivers ...bundled.StandIn) error {
 	if cfg.Dir = s.options.Dir; cfg.Dir == "" {
 		cfg.Disks = storagesim.MemoryDisks
 	}
@@ -220,6 +220,11 @@ func (s *session) start(cfg storagesim.Config, provisioners []string, drivers ..
 	}
 	s.cluster = cluster
 	s.stop = context.AfterFunc(s.ctx, cluster.Interrupt)
+	for _, d := range disks {
+		if err := bundled.MakeDisk(cluster, d); err != nil {
+			return misuse{err}
+		}
+	}
 	for _, name := range provisioners {
 		if err := bundled.Install(cluster, name); err != nil {
 			return err

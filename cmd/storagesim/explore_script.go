@@ -35,8 +35,6 @@ func (o *exploreOptions) untold(f *explore.Failure) error {
 	switch {
 	case f.Untold != nil:
 		return fmt.Errorf("a script cannot say all that it takes: %w", f.Untold)
-	case len(o.disks) > 0:
-		return errors.New("a script cannot say --disk")
 	case len(o.nfs) > 0:
 		return errors.New("a script cannot say --nfs")
 	}
@@ -56,6 +54,9 @@ func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object)
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Found by storagesim explore: %s\n", reason)
 	words := []string{"cluster nodes=" + strings.Join(o.nodes, ","), "provisioners=" + strings.Join(names, ","), "programs=strict"}
+	if len(o.disks) > 0 {
+		words = append(words, "disk="+strings.Join(o.disks, ","))
+	}
 	if f.Cluster != "" {
 		words = append(words, f.Cluster)
 	}

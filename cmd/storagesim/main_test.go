@@ -491,6 +491,37 @@ func TestADiskGivesANodeADirectoryAndTheHintNamesTheFlag(t *testing.T) {
 	assert.Regexp(t, `pod/web +1/1 +Running`, out)
 }
 
+// Below /dev the flag gives a block device, for a volume of mode Block and for a hostPath of type BlockDevice.
+func TestADiskBelowDevIsABlockDevice(t *testing.T) {
+	text, err := os.ReadFile("testdata/local-volume.yaml")
+	require.NoError(t, err)
+	block := strings.NewReplacer("volumeMode: Filesystem", "volumeMode: Block", "/data/k8s/localpv", "/dev/disk/sdb",
+		"storageClassName: local-storage\n  accessModes: [ReadWriteOnce]", "storageClassName: local-storage\n  volumeMode: Block\n  accessModes: [ReadWriteOnce]",
+		"volumeMounts: [{name: data, mountPath: /data}]", "volumeDevices: [{name: data, devicePath: /dev/xvda}]").Replace(string(text))
+	path := file(t, "block.yaml", block+`
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: raw}
+spec:
+  nodeName: node-1
+  containers: [{name: c, image: nginx, volumeMounts: [{name: d, mountPath: /d}]}]
+  volumes: [{name: d, hostPath: {path: /dev/disk/sdb, type: BlockDevice}}]
+`)
+	code, out, errOut := command(t, "", "run", "-f", path, "--disk", "node-1:/dev/disk/sdb", "-o", "table")
+	assert.Zero(t, code)
+	assert.Empty(t, errOut)
+	assert.Regexp(t, `pod/web +1/1 +Running`, out)
+	assert.Regexp(t, `pod/raw +1/1 +Running`, out)
+	_, out, _ = command(t, "", "run", "-f", path, "--disk", "node-1:/data/sdb", "-o", "table")
+	assert.Regexp(t, `pod/web +0/1 +ContainerCreating`, out)
+	code, out, errOut = command(t, "cluster disk=node-1:/dev/disk/sdb,node-2:/data/x\n\nsettle quiet\n", "story", "-")
+	assert.Zero(t, code, out+errOut)
+	code, out, errOut = command(t, "cluster disk=node-9:/dev/sdb\n", "story", "-")
+	assert.Equal(t, 1, code)
+	assert.Contains(t, out+errOut, `disk node-9:/dev/sdb: there is no node "node-9" (did you mean "node-1"?)`)
+}
+
 func TestTheProvisionersThatClassesNameRunAndOthersAreHinted(t *testing.T) {
 	for name, config := range map[string][]string{"openebs.io/local": nil, "rancher.io/local-path": nil} {
 		path := file(t, "all.yaml", strings.ReplaceAll(manifests, "openebs.io/local", name))

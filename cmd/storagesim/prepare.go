@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strings"
 
@@ -16,39 +15,20 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/gaps"
 	"github.com/storagesim/storagesim/internal/manifest"
-	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/provisioner/localpath"
 	"github.com/storagesim/storagesim/story/bundled"
 )
 
-// disk is a directory that a node has before the start.
-type disk struct{ node, path string }
-
-// disks reads the values of --disk.
-func (o *runOptions) parseDisks() (disks []disk, err error) {
-	for _, text := range o.disks {
-		node, dir, ok := strings.Cut(text, ":")
-		switch {
-		case !ok || !path.IsAbs(dir) || slices.Contains(strings.Split(dir, "/"), ".."):
-			return nil, fmt.Errorf("--disk: %q is not NODE:PATH with an absolute path, such as node-1:/data/disk", text)
-		case !slices.Contains(o.nodes, node):
-			return nil, fmt.Errorf("--disk %s: there is no node %q%s", text, node, prose.OneOf(node, o.nodes))
-		}
-		disks = append(disks, disk{node, dir})
-	}
-	return disks, nil
-}
-
 // prepare gives the nodes their directories and runs the provisioners: those of
 // --provisioners, or else those that the manifests' classes name.
 func (o *runOptions) prepare(ctx context.Context, c *storagesim.Cluster, objects []manifest.Object) error {
-	disks, err := o.parseDisks()
+	disks, err := bundled.ParseDisks("--disk", o.disks, o.nodes)
 	if err != nil {
 		return err
 	}
 	for _, d := range disks {
-		if err := c.MakeDir("node/"+d.node, d.path, 0o777); err != nil {
-			return fmt.Errorf("--disk %s:%s: %w", d.node, d.path, err)
+		if err := bundled.MakeDisk(c, d); err != nil {
+			return fmt.Errorf("--disk %w", err)
 		}
 	}
 	names := o.provisioners

@@ -219,7 +219,7 @@ func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
 	flags.StringSliceVar(&o.nodes, "nodes", []string{"node-1", "node-2"}, "`NAMES` of the nodes, separated by commas")
 	flags.Lookup("nodes").Value = oneLine{flags.Lookup("nodes").Value}
 	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
-	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start; may be repeated")
+	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start, or below /dev of a block device; may be repeated")
 	flags.StringArrayVar(&o.csi, "csi-endpoint", nil, csiHelp)
 	flags.StringArrayVar(&o.commands, "csi-command", nil, commandHelp)
 	flags.StringVar(&o.defaultClass, "default-class", "", "make the StorageClass `NAME` the default; if there is none, it is made on local-path")
@@ -318,7 +318,7 @@ func (o *runOptions) checkCluster() error {
 	if o.realMounts && len(o.nfs) > 0 {
 		return errors.New("--real-mounts: nodes make bind mounts only, so that there can be no --nfs")
 	}
-	_, err := o.parseDisks()
+	_, err := bundled.ParseDisks("--disk", o.disks, o.nodes)
 	return err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
+	"strings"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -58,6 +60,9 @@ func (n *node) NodeStageVolume(_ context.Context, req *spec.NodeStageVolumeReque
 	if err == nil && v.Block {
 		err = n.connect(v.ID)
 	} else if err == nil {
+		err = n.format(v, req.GetVolumeCapability())
+	}
+	if err == nil && !v.Block {
 		err = n.mountVolume(v, "staging_target_path", staging, nil)
 	}
 	if err == nil {
@@ -68,6 +73,22 @@ func (n *node) NodeStageVolume(_ context.Context, req *spec.NodeStageVolumeReque
 	}
 	n.note(n.staged, csi.Place{Volume: v.ID, Node: n.name, Path: staging}, true)
 	return &spec.NodeStageVolumeResponse{}, nil
+}
+
+// format makes what mkfs makes in a new file system of that type: an ext4 has a directory for what fsck finds.
+func (n *node) format(v *volume, as *spec.VolumeCapability) error {
+	if v.Block || !strings.HasPrefix(as.GetMount().GetFsType(), "ext") {
+		return nil
+	}
+	data := path.Join(n.dir(v.ID), "data")
+	entries, err := n.Backend.disk.ReadDir(data)
+	if err == nil && len(entries) == 0 {
+		err = n.Backend.disk.MakeDir(path.Join(data, "lost+found"), 0o700)
+	}
+	if err != nil {
+		return status.Errorf(codes.Internal, "volume %s cannot be formatted as %s: %v", v.ID, as.GetMount().GetFsType(), err)
+	}
+	return nil
 }
 
 // isAttached refuses a volume that is not attached to the node.
@@ -122,7 +143,9 @@ func (n *node) NodePublishVolume(_ context.Context, req *spec.NodePublishVolumeR
 	case inline:
 		err = n.makeAndMount(v, target, n.source(v), fsTypeOf(n.cfg.Name), options)
 	case n.cfg.NoStage:
-		err = n.publishDirectly(v, target, options)
+		if err = n.format(v, req.GetVolumeCapability()); err == nil {
+			err = n.publishDirectly(v, target, options)
+		}
 	default:
 		err = n.publishStaged(v, req.GetStagingTargetPath(), target, options)
 	}

@@ -270,3 +270,39 @@ func TestAServerThatStartsAgainFindsWhatIsStagedAndPublishedOnItsNode(t *testing
 		require.Empty(t, held.Published)
 	}
 }
+
+func TestANewExt4FileSystemHasADirectoryForWhatIsFound(t *testing.T) {
+	for name, cfg := range map[string]Config{"staged": {}, "not staged": {NoStage: true}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, cfg)
+			as := func(fsType string) *spec.VolumeCapability {
+				c := capability()
+				c.AccessType = &spec.VolumeCapability_Mount{Mount: &spec.VolumeCapability_MountVolume{FsType: fsType}}
+				return c
+			}
+			use := func(id string, c *spec.VolumeCapability) {
+				if cfg.NoStage {
+					require.NoError(t, r.publish(id, "", target, false, c))
+					require.NoError(t, r.unpublish(id, target))
+					return
+				}
+				require.NoError(t, r.stage(id, staging, c))
+				require.NoError(t, r.unstage(id, staging))
+			}
+			for fsType, want := range map[string][]string{"ext4": {"lost+found/"}, "xfs": {}, "": {}} {
+				id := r.attached("data-"+fsType, as(fsType))
+				use(id, as(fsType))
+				use(id, as(fsType))
+				list, err := r.host.Disk().List("/volumes/" + id + "/data")
+				require.NoError(t, err)
+				require.Equal(t, want, list, fsType)
+			}
+			used := r.attached("used", as("ext4"))
+			require.NoError(t, r.host.Disk().WriteFile("/volumes/"+used+"/data/file", nil, 0o644))
+			use(used, as("ext4"))
+			list, err := r.host.Disk().List("/volumes/" + used + "/data")
+			require.NoError(t, err)
+			require.Equal(t, []string{"file"}, list, "it is not formatted again")
+		})
+	}
+}

@@ -57,8 +57,8 @@
 //     the mount leads nowhere then.
 //   - Operations of different volumes overlap as upstream's, but only if one waits for time or for
 //     an answer from outside; the steps of two that do not wait never mix.
-//   - Block volumes of plugins that map no devices themselves, as the local one, are
-//     refused: mapping a device takes privilege.
+//   - A block volume of a plugin that maps no devices itself, as the local one, has links to its device;
+//     upstream holds the device with a loop device.
 //   - Changing a volume's ownership takes no time, so there is no event that it is slow
 //     (VolumePermissionChangeInProgress).
 //   - Of the built-in plugins only that of package kubelet/csi is attachable. It is not among

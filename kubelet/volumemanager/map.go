@@ -23,8 +23,7 @@ type mapOperations struct {
 	expansion *expandOperations
 }
 
-// mapVolume carries out the steps from a volume of mode Block to its device in the pod. It
-// refuses a device that the plugin does not map itself: that takes privilege.
+// mapVolume carries out the steps from a volume of mode Block to its device in the pod.
 //
 // Upstream: operation_generator.go GenerateMapVolumeFunc, v1.37, which only logs that
 // a plugin has no raw devices.
@@ -63,11 +62,7 @@ func (m *mapOperations) mapVolume(ctx context.Context, v *volumeToMount) error {
 		m.markMapped(v, mapper, err)
 		return fail("MapPodDevice", err)
 	}
-	dir, link := mapper.GetPodDeviceMapPath()
-	if !ok {
-		return fail("MapBlockVolume", fmt.Errorf("this kubelet maps no devices, which takes privilege; %s would be mapped at %s/%s", device, dir, link))
-	}
-	if err := m.mapDevice(v, mapper, device, global); err != nil {
+	if err := m.mapDevice(v, mapper, device, global); err != nil || !ok {
 		return err
 	}
 	err = m.expansion.expandVolumeDuringMount(ctx, v, volume.NodeResizeOptions{DevicePath: device, DeviceStagePath: custom.GetStagingPath()})
@@ -147,7 +142,9 @@ func (m *mapOperations) unmapVolume(ctx context.Context, v *mountedVolume) error
 			return fmt.Errorf("UnmapVolume.UnmapBlockVolume failed for volume %q : %w", v.spec.Name(), err)
 		}
 	}
-	if err := unmapper.UnmapPodDevice(ctx); err != nil {
+	if custom, ok := unmapper.(volume.CustomBlockVolumeUnmapper); !ok {
+		_ = m.unlink(global) // the directory of the links, unless other pods have one
+	} else if err := custom.UnmapPodDevice(ctx); err != nil {
 		return fmt.Errorf("UnmapVolume.UnmapPodDevice failed for volume %q : %w", v.spec.Name(), err)
 	}
 	m.actual.volumes.remove(v.podVolume)
@@ -166,20 +163,20 @@ func (m *mapOperations) unmapDevice(ctx context.Context, d *mountedDevice) error
 		return errors.Join(err, fmt.Errorf("UnmapDevice failed for volume %q : the device %q is still referenced from other Pods %v", d.spec.Name(), d.path, refs))
 	}
 	d.state = stateUncertain
-	if err := unmapper.TearDownDevice(ctx); err != nil {
+	custom, ok := unmapper.(volume.CustomBlockVolumeUnmapper)
+	if !ok {
+		return nil
+	}
+	if err := custom.TearDownDevice(ctx); err != nil {
 		return fmt.Errorf("UnmapDevice.TearDownDevice failed for volume %q : %w", d.spec.Name(), err)
 	}
 	return nil
 }
 
-// unmapper returns the plugin's unmapper of a volume. Plugins that map no devices themselves
-// have none.
-func (m *mapOperations) unmapper(plugin volume.VolumePlugin, name string, pod types.UID) (volume.CustomBlockVolumeUnmapper, error) {
+// unmapper returns the plugin's unmapper of a volume.
+func (m *mapOperations) unmapper(plugin volume.VolumePlugin, name string, pod types.UID) (volume.BlockVolumeUnmapper, error) {
 	if block, ok := plugin.(volume.BlockVolumePlugin); ok {
-		unmapper, err := block.NewBlockVolumeUnmapper(name, pod)
-		if custom, ok := unmapper.(volume.CustomBlockVolumeUnmapper); ok || err != nil {
-			return custom, err
-		}
+		return block.NewBlockVolumeUnmapper(name, pod)
 	}
 	return nil, fmt.Errorf("volume plugin %q makes no devices", plugin.GetPluginName())
 }

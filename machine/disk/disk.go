@@ -116,7 +116,7 @@ func (d *Disk) RemoveAll(name string) error {
 // Stat describes what name leads to, following links.
 func (d *Disk) Stat(name string) (info fs.FileInfo, err error) {
 	err = d.do("stat", name, func(d *Disk, rel string) error {
-		info, err = d.store.Stat(rel)
+		info, err = described(d.store.Stat(rel))
 		return err
 	})
 	return info, err
@@ -125,7 +125,7 @@ func (d *Disk) Stat(name string) (info fs.FileInfo, err error) {
 // Lstat describes name itself, also if it is a link.
 func (d *Disk) Lstat(name string) (info fs.FileInfo, err error) {
 	err = d.do("lstat", name, func(d *Disk, rel string) error {
-		info, err = d.store.Lstat(rel)
+		info, err = described(d.store.Lstat(rel))
 		return err
 	})
 	return info, err

@@ -44,7 +44,7 @@ func (d *Disk) Chmod(name string, mode fs.FileMode) error {
 			err = checkLinks(info)
 		}
 		if err == nil {
-			err = d.store.Chmod(rel, mode)
+			err = d.store.Chmod(rel, fileBits(info, mode))
 		}
 		return err
 	})
@@ -68,6 +68,7 @@ func (d *Disk) Lchown(name string, uid, gid int) error {
 // Owner returns the numeric owner and group that info shows; ok is false where the
 // operating system has none.
 func Owner(info fs.FileInfo) (uid, gid int, ok bool) {
+	info = raw(info)
 	if info, ok := info.(*memoryInfo); ok {
 		return info.uid, info.gid, true
 	}
@@ -76,6 +77,7 @@ func Owner(info fs.FileInfo) (uid, gid int, ok bool) {
 
 // SameFile reports whether two answers of Stat and Lstat describe one file.
 func SameFile(a, b fs.FileInfo) bool {
+	a, b = raw(a), raw(b)
 	x, inMemory := a.(*memoryInfo)
 	y, both := b.(*memoryInfo)
 	if inMemory || both {

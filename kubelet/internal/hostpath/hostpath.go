@@ -112,6 +112,9 @@ func (m *hostPathMounter) SetUp(context.Context, volume.MounterArgs) error {
 	if err := volume.ValidatePathNoBacksteps(m.path); err != nil {
 		return fmt.Errorf("invalid HostPath `%s`: %w", m.path, err)
 	}
+	if isOfNode(m.path) {
+		makeNodeFiles(m.node)
+	}
 	return checkType(m.node, m.path, m.pathType)
 }
 

@@ -102,3 +102,26 @@ func TestAHostPathThatCannotBeLookedAtIsNotWhatItsTypeSays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "x", string(data))
 }
+
+func TestANodeHasDirectoriesOfLinuxAndOfItsKubeletForVolumesThatAskForThem(t *testing.T) {
+	h := volumetest.NewNode(t)
+	require.NoError(t, setUp(t, h, "/data", "DirectoryOrCreate"))
+	list, err := h.FS.List("/")
+	require.NoError(t, err)
+	require.NotContains(t, list, "proc/", "a node whose volumes do not ask for them is spared them")
+	for path, kind := range map[string]string{
+		"/var/lib/kubelet/plugins_registry": "Directory", "/var/lib/kubelet/pods": "Directory", "/var/lib/kubelet/pod-resources": "Directory", "/proc": "Directory",
+		"/": "Directory", "/var/lib/kubelet": "DirectoryOrCreate", "/etc/hosts": "File", "/etc/resolv.conf": "", "/run/containerd/containerd.sock": "Socket",
+		"/var/run/containerd/containerd.sock": "Socket", "/var/log/pods/": "Directory", "/dev": "",
+	} {
+		h := volumetest.NewNode(t)
+		require.NoError(t, setUp(t, h, path, kind), path)
+		_, err := h.FS.Stat(path)
+		require.NoError(t, err, path)
+	}
+	require.ErrorContains(t, setUp(t, volumetest.NewNode(t), "/var/lib/kubelet/none", "Directory"), "does not exist")
+	require.NoError(t, setUp(t, h, "/tmp", ""))
+	info, err := h.FS.Stat("/tmp")
+	require.NoError(t, err)
+	require.Equal(t, "dtrwxrwxrwx", info.Mode().String())
+}
