@@ -154,8 +154,8 @@ type ContainerStatus struct {
 	State   ContainerState
 	// StartedAt and FinishedAt are zero before it was.
 	StartedAt, FinishedAt time.Time
-	// ExitCode, Reason and Message describe the end of a container. Message is what it wrote to its TerminationLog; if that is empty,
-	// the end of what it printed, if it failed.
+	// ExitCode, Reason and Message describe the end of a container. Message has the contents of its TerminationLog; if that is
+	// empty, the end of what it printed, if it failed.
 	ExitCode        int32
 	Reason, Message string
 	Mounts          []shell.Mount

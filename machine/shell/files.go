@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/storagesim/storagesim/machine/disk"
 	mounter "github.com/storagesim/storagesim/machine/mount"
@@ -143,7 +142,7 @@ func (f *files) appendTo(name string) error {
 // write appends to an open file. Data for a file that was removed meanwhile is lost.
 func (f *files) write(name string, data []byte) error {
 	if name == "/dev/full" {
-		return syscall.ENOSPC
+		return errFull
 	}
 	if isDevice(name) {
 		return nil
@@ -191,6 +190,7 @@ var (
 	errBusy          = errors.New("device or resource busy")
 	errBadDescriptor = errors.New("bad file descriptor")
 	errNoFile        = errors.New("no such file or directory")
+	errFull          = errors.New("no space left on device")
 	errEndless       = errors.New("it has no end: head -c N reads N bytes of it")
 )
 

@@ -39,7 +39,7 @@ const rootSize = 64 << 20
 // DefaultTerminationLog is the default of Root.TerminationLog.
 const DefaultTerminationLog = "/dev/termination-log"
 
-// terminationLog is where the file of that name is in Root.disk, wherever the container sees it.
+// terminationLog is the path in Root.disk of the file that the container sees at TerminationLog.
 const terminationLog = "/dev/termination-log"
 
 // over returns the container's mounts: the volumes, and those of the root file system after them. What is mounted on "/" replaces the

@@ -10,7 +10,7 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
-// Disk is what a node has before the start: a directory, or below /dev a block device.
+// Disk names a directory that a node has before the start, or below /dev a block device.
 type Disk struct{ Node, Path string }
 
 // ParseDisks reads values of a flag, NODE:PATH.
