@@ -19,7 +19,7 @@ func execCommands() []*command {
 				"The container is the pod's first unless -c names another. Virtual time passes while the command sleeps.",
 		},
 		{
-			name: "logs", usage: "logs POD [-c CONTAINER] [--previous]", run: logs,
+			name: "logs", usage: "logs POD [-c CONTAINER] [--previous]", run: logs, reads: true,
 			flags: func(f *pflag.FlagSet) { container(f); f.BoolP("previous", "p", false, "") },
 			help:  "print what a container has printed, or with --previous the one before it",
 		},

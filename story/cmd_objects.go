@@ -112,7 +112,7 @@ func (c *call) eachManifest(f func(manifest.Object) error) error {
 	if len(objects) == 0 {
 		return unknown
 	}
-	if c.standIns {
+	if c.standIns || c.options.StandIns {
 		coming := make([]runtime.Object, len(objects))
 		for i, obj := range objects {
 			coming[i] = obj.Object

@@ -16,29 +16,29 @@ import (
 func showCommands() []*command {
 	return []*command{
 		{
-			name: "get", usage: "get TYPE[,TYPE...] | TYPE NAME... | TYPE/NAME... [-o wide|yaml|json|name|jsonpath=...] [-n NAMESPACE | -A] [-l SELECTOR] [-w]", run: get,
+			name: "get", usage: "get TYPE[,TYPE...] | TYPE NAME... | TYPE/NAME... [-o wide|yaml|json|name|jsonpath=...] [-n NAMESPACE | -A] [-l SELECTOR] [-w]", run: get, reads: true,
 			help:  "print objects as kubectl get does\n-w runs until the cluster is at rest, as settle does, and prints an object's row each time it changes.",
 			flags: func(f *pflag.FlagSet) { selecting(f); f.BoolP("watch", "w", false, "") },
 		},
 		{
-			name: "describe", usage: "describe TYPE NAME... | TYPE/NAME... | TYPE [-n NAMESPACE | -A] [-l SELECTOR]", run: describe, flags: selecting,
+			name: "describe", usage: "describe TYPE NAME... | TYPE/NAME... | TYPE [-n NAMESPACE | -A] [-l SELECTOR]", run: describe, reads: true, flags: selecting,
 			help: "print everything about objects, with their events, as kubectl describe does",
 		},
 		{
-			name: "events", usage: "events [--for TYPE/NAME] [-n NAMESPACE | -A]", run: events, help: "print events in order of time, as kubectl events does",
+			name: "events", usage: "events [--for TYPE/NAME] [-n NAMESPACE | -A]", run: events, reads: true, help: "print events in order of time, as kubectl events does",
 			flags: func(f *pflag.FlagSet) { selecting(f); f.String("for", "", "") },
 		},
 		{
-			name: "explain", usage: "explain TYPE/NAME | TYPE/NAMESPACE/NAME | TYPE NAME [-o json]", run: explain,
+			name: "explain", usage: "explain TYPE/NAME | TYPE/NAMESPACE/NAME | TYPE NAME [-o json]", run: explain, reads: true,
 			help:  "say why an object is as it is: a pod, pvc, pv, storageclass, node, statefulset, deployment, daemonset, job, volumeattachment or volumesnapshot",
 			flags: func(f *pflag.FlagSet) { f.StringP("output", "o", "", "") },
 		},
 		{
-			name: "trace", usage: "trace [ACTOR... TOPIC... TYPE/NAME...]", run: showTrace,
+			name: "trace", usage: "trace [ACTOR... TOPIC... TYPE/NAME...]", run: showTrace, reads: true,
 			help: "print everything that happened so far; words select actors, topics and objects, as with settle",
 		},
 		{
-			name: "leaks", usage: "leaks", help: "compare objects, backends, directories and mounts, and say what was left behind", run: leaks,
+			name: "leaks", usage: "leaks", help: "compare objects, backends, directories and mounts, and say what was left behind", run: leaks, reads: true,
 		},
 	}
 }

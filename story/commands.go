@@ -19,6 +19,7 @@ type command struct {
 	usage string
 	help  string
 	input bool // takes lines of input
+	reads bool // changes nothing
 	flags func(*pflag.FlagSet)
 	run   func(*call) error
 }
@@ -37,7 +38,7 @@ type call struct {
 // commands returns all commands, in the order that help lists them.
 func commands() []*command {
 	return slices.Concat(timeCommands(), objectCommands(), nodeCommands(), showCommands(), fileCommands(), execCommands(), troubleCommands(), expectCommands(), []*command{{
-		name: "help", usage: "help [COMMAND]", help: "list the commands, or explain one", run: help,
+		name: "help", usage: "help [COMMAND]", help: "list the commands, or explain one", run: help, reads: true,
 	}})
 }
 
@@ -70,6 +71,17 @@ func Commands() []string {
 	var names []string
 	for _, cmd := range commands() {
 		names = append(names, cmd.name)
+	}
+	return names
+}
+
+// Reading returns the names of the commands that change nothing.
+func Reading() []string {
+	var names []string
+	for _, cmd := range commands() {
+		if cmd.reads {
+			names = append(names, cmd.name)
+		}
 	}
 	return names
 }

@@ -49,6 +49,8 @@ type Options struct {
 	MostTime time.Duration
 	// RecordValues makes the trace keep what only views ask for: see storagesim.Config.
 	RecordValues bool
+	// StandIns has what nothing serves stood in for before objects are applied, as the setting stand-ins=yes of a script.
+	StandIns bool
 	// Watch, if set, is called with each comment and each command before it is played, and with the cluster as it is then, which is nil before
 	// the first command that needs one. In the end it is called with "" while the cluster is still open.
 	Watch func(c *storagesim.Cluster, line string)

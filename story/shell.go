@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type Shell struct {
 	session *session
 	// attached is set if the cluster is another's, who drives it.
 	attached bool
+	first    int // see First
 	played   []played
 }
 
@@ -32,6 +34,8 @@ type played struct {
 	output string
 	// before is the number of steps that the engine had taken before it, counted from the moment at which the cluster was ready.
 	before uint64
+	// records is the number of records that there were before it.
+	records int
 }
 
 // NewShell returns a shell whose first command makes the cluster. Options.Watch and Options.Missed are not used.
@@ -41,8 +45,8 @@ func NewShell(ctx context.Context, o Options) *Shell {
 	return s
 }
 
-// Attach returns a shell for a cluster that is there already, whose times are told from a moment on. It cannot go back, no command reads files, and Close leaves the cluster open. Call Do
-// where nothing else uses the engine.
+// Attach returns a shell for a cluster that is there already, whose times are told from a moment on. It cannot go back (but see Fork), no command reads files, and Close leaves the cluster
+// open. Call Do where nothing else uses the engine.
 func Attach(ctx context.Context, c *storagesim.Cluster, zero time.Time, o Options) *Shell {
 	s := NewShell(ctx, o)
 	s.attached = true
@@ -50,6 +54,7 @@ func Attach(ctx context.Context, c *storagesim.Cluster, zero time.Time, o Option
 	s.session.cluster = c
 	s.session.stop = func() bool { return true }
 	s.session.told = s.session.trace().Len()
+	s.first = s.session.told - 1
 	return s
 }
 
@@ -158,13 +163,13 @@ func (s *Shell) Play(w io.Writer, name, text string, allowed ...string) error {
 
 // do plays a command, or keeps a line outside of commands.
 func (s *Shell) do(it item) (output string, err error) {
-	before := s.steps()
+	before, records := s.steps(), s.records()
 	if it.words != nil {
 		if output, err = s.session.command(it); err != nil || s.ctx.Err() != nil {
 			return "", cmp.Or(s.ctx.Err(), err)
 		}
 	}
-	s.played = append(s.played, played{it, output, before})
+	s.played = append(s.played, played{it, output, before, records})
 	return output, nil
 }
 
@@ -174,6 +179,28 @@ func (s *Shell) steps() uint64 {
 		return 0
 	}
 	return s.session.cluster.Engine().Steps() - s.session.began
+}
+
+// records returns the number of records that there are, with those that the trace has dropped.
+func (s *Shell) records() int {
+	if s.session.cluster == nil {
+		return 0
+	}
+	return s.session.trace().Len()
+}
+
+// First returns the number of the first record to which Fork can go: the last that there was when the shell was attached.
+func (s *Shell) First() int { return s.first }
+
+// Lines returns the commands so far, without their input.
+func (s *Shell) Lines() []string {
+	lines := []string{}
+	for _, p := range s.played {
+		if p.words != nil {
+			lines = append(lines, p.text)
+		}
+	}
+	return lines
 }
 
 // Script returns the commands so far as a script, with what they printed. Played again, it has the same records.
@@ -244,39 +271,82 @@ func (s *Shell) Back(n uint64) (line string, err error) {
 	return s.played[len(s.played)-1].text, nil
 }
 
-// again plays commands in a new cluster, and then takes steps. If that is not what happened the first time, it says so.
-func (s *Shell) again(commands []played, steps uint64) (err error) {
-	old := *s.session
-	var records []trace.Entry
-	if old.cluster != nil {
-		records = old.trace().Since(0)
+// Fork returns a shell on another cluster, which was made as this shell's was and is as that was when the shell was attached. There it plays the commands again up to the first moment at
+// which the record of this number is there; a command other than settle, step and run-for is whole. This shell and its cluster stay as they are. If the run is another this time, the error
+// says so, and there is no shell.
+func (s *Shell) Fork(c *storagesim.Cluster, record int) (*Shell, error) {
+	f := Attach(s.ctx, c, s.session.zero, s.options)
+	if record < s.first || record >= s.records() {
+		return nil, fmt.Errorf("record %d: expected one from %d, the last before the first command, to %d, the last", record, s.first, s.records()-1)
 	}
-	played := slices.Clone(commands)
-	s.session, s.played = s.newSession(), nil
-	err = old.close()
-	for _, p := range played {
-		if _, wrong := s.Do(p.text, p.input...); wrong != nil {
-			return errors.Join(err, wrong)
-		}
+	keep := 0
+	for keep < len(s.played) && s.played[keep].records <= record {
+		keep++
 	}
-	if steps > 0 {
-		if wrong := s.stepTo(s.steps() + steps); wrong != nil {
-			return errors.Join(err, wrong)
-		}
+	part := s.inside(keep-1, record)
+	if part {
+		keep--
 	}
-	if s.session.cluster != nil && !begins(records, s.session.trace().Since(0)) {
-		err = errors.Join(err, errors.New("the run did not repeat itself: something in it has goroutines of its own, or reads the real clock"))
+	err := f.replay(s.played[:keep])
+	if err == nil && part {
+		err = f.stepUntil(func() bool { return f.records() > record })
 	}
-	return err
+	if err == nil && f.records() <= record {
+		err = errAnother
+	}
+	if err == nil {
+		err = f.repeats(s.session.trace())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
-// stepTo takes steps until the engine has taken so many, as one command.
-func (s *Shell) stepTo(target uint64) error {
+// inside reports whether a command takes steps, of which some come after the record of this number.
+func (s *Shell) inside(command, record int) bool {
+	if command < 0 || len(s.played[command].words) == 0 {
+		return false
+	}
+	end := s.records()
+	if command+1 < len(s.played) {
+		end = s.played[command+1].records
+	}
+	return end > record+1 && slices.Contains([]string{"settle", "step", "run-for"}, s.played[command].words[0])
+}
+
+// again plays commands in a new cluster, and then takes steps. If that is not what happened the first time, it says so.
+func (s *Shell) again(commands []played, steps uint64) (err error) {
+	old := s.session
+	s.session, s.played = s.newSession(), nil
+	err = errors.Join(old.close(), s.replay(commands))
+	if err == nil && steps > 0 {
+		target := s.steps() + steps
+		err = s.stepUntil(func() bool { return s.steps() >= target })
+	}
+	if err != nil || old.cluster == nil {
+		return err
+	}
+	return s.repeats(old.trace())
+}
+
+// replay plays commands anew.
+func (s *Shell) replay(commands []played) error {
+	for _, p := range commands {
+		if _, err := s.Do(p.text, p.input...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stepUntil takes steps until a moment has come, as one command.
+func (s *Shell) stepUntil(come func() bool) error {
 	n := 0
 	engine := s.session.cluster.Engine()
 	// Passing time is a step of the command, and none of the engine: so the number for the command is found by taking them.
-	before := s.steps()
-	for s.steps() < target {
+	before, records := s.steps(), s.records()
+	for !come() {
 		more, err := s.session.cluster.Step()
 		if n++; err != nil || !more {
 			return err
@@ -287,19 +357,27 @@ func (s *Shell) stepTo(target uint64) error {
 	c.tell(engine.Trace().Since(c.told), func(e trace.Entry) bool { return !trace.IsDetail(e.Record.Topic()) })
 	c.told = engine.Trace().Len()
 	words, err := split(line)
-	s.played = append(s.played, played{item{line: 1, text: line, words: words}, c.String(), before})
+	s.played = append(s.played, played{item{line: 1, text: line, words: words}, c.String(), before, records})
 	return err
 }
 
-// begins reports whether records begin a list of others, by time, actor and sentence.
-func begins(all, first []trace.Entry) bool {
-	if len(first) > len(all) {
-		return false
+// errAnother is the error of a run that is another the second time.
+var errAnother = errors.New("the run did not repeat itself: something in it has goroutines of its own, or reads the real clock")
+
+// repeats returns an error unless the shell's records begin those of another run, by time, actor and sentence, as far as both have them still.
+func (s *Shell) repeats(other *trace.Log) error {
+	if s.session.cluster == nil {
+		return nil
 	}
-	for i, e := range first {
-		if !e.Time.Equal(all[i].Time) || e.Actor != all[i].Actor || e.Record.String() != all[i].Record.String() {
-			return false
-		}
+	first, all := other.Page(0, math.MaxInt)
+	begin, again := s.session.trace().Page(0, math.MaxInt)
+	same := begin+len(again) <= first+len(all)
+	for n := max(first, begin); same && n < begin+len(again); n++ {
+		e, before := again[n-begin], all[n-first]
+		same = e.Time.Equal(before.Time) && e.Actor == before.Actor && e.Record.String() == before.Record.String()
 	}
-	return true
+	if !same {
+		return errAnother
+	}
+	return nil
 }

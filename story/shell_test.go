@@ -2,6 +2,8 @@ package story
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,6 +97,66 @@ func TestWhatIsNoCommandChangesNothing(t *testing.T) {
 	_, err := s.Do("apply", "a: b", "----")
 	require.ErrorContains(t, err, "no line of its input is ----")
 	require.Empty(t, s.Script())
+}
+
+// alike returns a cluster that is the same each time.
+func alike(t *testing.T) *storagesim.Cluster {
+	t.Helper()
+	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes("node-1"), Disks: storagesim.MemoryDisks, RecordValues: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	require.NoError(t, c.Settle())
+	return c
+}
+
+func TestAForkHasTheSameRecordsUpToTheChosenOne(t *testing.T) {
+	c := alike(t)
+	s := Attach(t.Context(), c, c.Now(), Options{})
+	first := s.First()
+	require.Equal(t, c.Engine().Trace().Len()-1, first)
+	done(t, s, "apply", oneClaim...)
+	done(t, s, "# the user waits")
+	done(t, s, "settle")
+	done(t, s, "fail persistent-volume-binder any persistentvolumeclaims")
+	done(t, s, "run-for 1m")
+	all, script := sentences(s), s.Script()
+	for record := first; record < len(all); record++ {
+		f, err := s.Fork(alike(t), record)
+		require.NoError(t, err, record)
+		got := sentences(f)
+		require.Equal(t, all[:len(got)], got)
+		require.Greater(t, len(got), record)
+		for _, line := range f.Lines() {
+			require.True(t, slices.Contains(s.Lines(), line) || strings.HasPrefix(line, "step "), line)
+		}
+	}
+	none, err := s.Fork(alike(t), first)
+	require.NoError(t, err)
+	require.Empty(t, none.Lines())
+	applied, err := s.Fork(alike(t), first+1)
+	require.NoError(t, err)
+	require.Equal(t, []string{"apply"}, applied.Lines())
+	require.NotContains(t, done(t, applied, "run-for 1m"), "fails", "what came later is not there")
+
+	require.Equal(t, script, s.Script(), "this one stays")
+	for _, record := range []int{-1, first - 1, len(all)} {
+		_, err := s.Fork(alike(t), record)
+		require.ErrorContains(t, err, "expected one from ")
+	}
+}
+
+func TestAForkOfARunThatIsAnotherTheSecondTimeIsRefused(t *testing.T) {
+	c := alike(t)
+	s := Attach(t.Context(), c, c.Now(), Options{})
+	done(t, s, "apply", oneClaim...)
+	done(t, s, "settle")
+	other := alike(t)
+	require.NoError(t, other.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: more}}"))
+	_, err := s.Fork(other, s.records()-1)
+	require.ErrorIs(t, err, errAnother)
+	c.Engine().Trace().Add(trace.Entry{Time: c.Now(), Actor: "a goroutine", Record: trace.Stopped{}})
+	_, err = s.Fork(alike(t), s.records()-1)
+	require.ErrorIs(t, err, errAnother)
 }
 
 func TestAShellOnAClusterOfOthersDoesNotGoBack(t *testing.T) {

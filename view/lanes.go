@@ -60,6 +60,7 @@ func known(actor string) (Lane, bool) {
 		"disruption-controller":                       {Name: "disruption", Kind: Controller},
 		"expand-controller":                           {Name: "volume expansion", Kind: Controller},
 		"volumeattributesclass-protection-controller": {Name: "VAC protection", Kind: Controller},
+		"root-ca-cert-publisher":                      {Name: "CA publisher", Kind: Controller},
 		apiServerActor:                                {ID: apiServerLane, Name: "API server", Kind: APIServer},
 		apiServerLane:                                 {Name: "API server", Kind: APIServer},
 	}

@@ -68,22 +68,34 @@ func (c *call) stream(ctx context.Context, w watch.Interface, table *metav1.Tabl
 }
 
 // send hands the events of a watch over as they come, until the watch or ctx ends or the
-// client has gone.
+// client has gone. If the cause of ctx is an answer of the API, it is the last event.
 func (c *call) send(ctx context.Context, w watch.Interface, table *metav1.TableOptions, write func(frame []byte) error) {
 	for {
-		select {
-		case <-ctx.Done():
+		event, ok := next(ctx, w)
+		if !ok {
 			return
-		case event, ok := <-w.ResultChan():
-			if !ok {
-				return
-			}
-			frame, err := c.encode(event.Type, event.Object, func() ([]byte, error) { return c.frame(event, table) })
-			if err != nil || write(frame) != nil {
-				return
-			}
+		}
+		frame, err := c.encode(event.Type, event.Object, func() ([]byte, error) { return c.frame(event, table) })
+		if err != nil || write(frame) != nil || event.Type == watch.Error {
+			return
 		}
 	}
+}
+
+// next returns the next event of a watch, false at its end.
+func next(ctx context.Context, w watch.Interface) (watch.Event, bool) {
+	select {
+	case event, ok := <-w.ResultChan():
+		if ok {
+			return event, true
+		}
+	case <-ctx.Done():
+	}
+	if why, ok := context.Cause(ctx).(apierrors.APIStatus); ok {
+		status := why.Status()
+		return watch.Event{Type: watch.Error, Object: &status}, true
+	}
+	return watch.Event{}, false
 }
 
 // streamToWebSocket sends each event as a message: a text if it is JSON, else binary. What

@@ -17,6 +17,7 @@ import (
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/live/serve"
 	"github.com/storagesim/storagesim/machine/workdir"
+	"github.com/storagesim/storagesim/story"
 	"github.com/storagesim/storagesim/story/bundled"
 )
 
@@ -130,12 +131,12 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 		return err
 	}
 	zero := time.Now().UTC().Truncate(time.Second)
-	c, end, err := o.cluster(ctx, storagesim.Config{Start: zero, TakePrograms: true, Only: only, RecordValues: o.page}, errOut)
-	defer func() { err = end(err) }()
-	if err != nil {
-		return endedBy(ctx, err)
+	another := func(errOut io.Writer) (*offered, error) {
+		return o.offered(ctx, storagesim.Config{Start: zero, TakePrograms: true, Only: only, RecordValues: o.page}, objects, errOut)
 	}
-	if err := o.begin(ctx, c, objects, errOut); err != nil {
+	c, err := another(errOut)
+	defer func() { err = c.end(err) }()
+	if err != nil {
 		return endedBy(ctx, err)
 	}
 	cfg := serve.Config{Listen: o.listen, Remote: o.remote, Kubeconfig: o.kubeconfig, Force: o.force, Speed: speed}
@@ -147,25 +148,24 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 		defer func() { err = errors.Join(err, dir.Remove()) }()
 		cfg.Kubeconfig = filepath.Join(dir.Path(), "kubeconfig")
 	}
-	if o.standIns {
-		follow := bundled.FollowStandIns(c)
-		cfg.AfterWrite = func() {
-			if err := follow(); err != nil {
-				fmt.Fprintln(errOut, "error:", err)
-			}
-		}
-	}
-	server, err := serve.Start(c, cfg)
+	cfg.AfterWrite = c.afterWrite
+	server, err := serve.Start(c.Cluster, cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
 	if o.page {
-		stop, err := o.offerPage(ctx, server, c, zero, objects, out)
+		p, err := o.offerPage(ctx, server, c, zero, objects, another)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, stop()) }()
+		defer func() {
+			err = errors.Join(err, p.Close())
+			c = p.now.offered
+		}()
+		if _, err := fmt.Fprintf(out, "# page: %s\n", p.URL()); err != nil {
+			return err
+		}
 	}
 	if err := tell(out, server, speed); err != nil {
 		return err
@@ -173,18 +173,51 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 	return endedBy(ctx, server.Wait(ctx))
 }
 
-// offerPage offers the page and says where.
-func (o *serveOptions) offerPage(ctx context.Context, server *serve.Server, c *storagesim.Cluster, zero time.Time, objects []manifest.Object, out io.Writer) (stop func() error, err error) {
+// offered is a cluster to offer.
+type offered struct {
+	*storagesim.Cluster
+	afterWrite func()                // see serve.Config
+	end        func(err error) error // closes it, and returns err or what went wrong
+}
+
+// offered makes a cluster and applies the manifests. It is to be ended in any case.
+func (o *serveOptions) offered(ctx context.Context, cfg storagesim.Config, objects []manifest.Object, errOut io.Writer) (*offered, error) {
+	c, end, err := o.cluster(ctx, cfg, errOut)
+	made := &offered{Cluster: c, end: end}
+	if err != nil {
+		return made, err
+	}
+	if o.standIns {
+		follow := bundled.FollowStandIns(c)
+		made.afterWrite = func() {
+			if err := follow(); err != nil {
+				fmt.Fprintln(errOut, "error:", err)
+			}
+		}
+	}
+	return made, o.begin(ctx, c, objects, errOut)
+}
+
+// offerPage offers the page of a served cluster. another makes one that begins as that did.
+func (o *serveOptions) offerPage(ctx context.Context, server *serve.Server, c *offered, zero time.Time, objects []manifest.Object, another func(io.Writer) (*offered, error)) (*livePage, error) {
 	first, err := o.beginOf(objects)
 	if err != nil {
 		return nil, err
 	}
-	p, err := startPage(ctx, server, c, zero, first)
-	if err != nil {
-		return nil, err
+	return startPage(ctx, &livePage{server: server, zero: zero, first: first, another: another, never: o.neverBack()}, c, story.Options{RecordValues: true, StandIns: o.standIns})
+}
+
+// neverBack says why a page of the cluster can never go back to an earlier step; "" if it can as long as no other client changes the cluster.
+func (o *serveOptions) neverBack() string {
+	switch {
+	case o.speed != "step":
+		return fmt.Sprintf("time goes by itself here (--speed %s), and such a run cannot be played again; with --speed step it can", o.speed)
+	case len(o.csi) > 0 || len(o.commands) > 0:
+		return "a CSI driver here runs in a process of its own, and cannot go back"
+	case o.realMounts:
+		return "with --real-mounts a run cannot be played again"
 	}
-	_, err = fmt.Fprintf(out, "# page: %s\n", p.URL())
-	return p.Close, err
+	return ""
 }
 
 // begin applies the manifests. Objects that the server refuses are told of, and serve goes

@@ -15,8 +15,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/bounded"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/live/serve"
 	"github.com/storagesim/storagesim/story"
 	"github.com/storagesim/storagesim/view"
@@ -33,32 +34,41 @@ const (
 type livePage struct {
 	server *serve.Server
 	zero   time.Time // t = 0 of the story
-	told   int       // number of the first record that is shown
 	token  string
 	host   string // 127.0.0.1:PORT
 	first  string // what a story of the page begins with
+	// another makes a cluster that begins as the first one did.
+	another func(io.Writer) (*offered, error)
+	never   string // why it cannot go back to an earlier step
 
-	mu    sync.Mutex // held while a command is played
-	shell *story.Shell
+	mu  sync.Mutex   // held while a command is played
+	run sync.RWMutex // guards now, which only the holder of mu changes
+	now liveRun
 
 	http  *http.Server
 	ended chan error // has the reason why it listens no longer
 }
 
-// startPage offers the page of a served cluster on a free port of this machine, until Close. A story of the page begins
-// with first.
-func startPage(ctx context.Context, server *serve.Server, c *storagesim.Cluster, zero time.Time, first string) (*livePage, error) {
+// liveRun is a cluster of a page. Going back to an earlier step makes another.
+type liveRun struct {
+	*offered
+	number int // from 1
+	told   int // number of the first record that is shown
+	shell  *story.Shell
+}
+
+// startPage offers the page of a served cluster on a free port of this machine, until Close. p says how.
+func startPage(ctx context.Context, p *livePage, c *offered, o story.Options) (*livePage, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("the page: %w", err)
 	}
-	p := &livePage{server: server, zero: zero, first: first, token: rand.Text(), host: listener.Addr().String(), ended: make(chan error, 1)}
-	server.Do(func() {
-		p.told = c.Engine().Trace().Len() - len(c.Records())
-		p.shell = story.Attach(ctx, c, zero, story.Options{RecordValues: true})
+	p.token, p.host, p.ended = rand.Text(), listener.Addr().String(), make(chan error, 1)
+	p.server.Do(func() {
+		p.now = liveRun{offered: c, number: 1, told: toldOf(c), shell: story.Attach(ctx, c.Cluster, p.zero, o)}
 	})
 	mux := http.NewServeMux()
-	if p.shell == nil {
+	if p.now.shell == nil {
 		return nil, errors.Join(errors.New("the page: the cluster has ended"), listener.Close())
 	}
 	mux.HandleFunc("GET /{$}", p.page)
@@ -73,11 +83,19 @@ func startPage(ctx context.Context, server *serve.Server, c *storagesim.Cluster,
 	return p, nil
 }
 
+// toldOf returns the number of the first record of a cluster's story.
+func toldOf(c *offered) int { return c.Engine().Trace().Len() - len(c.Records()) }
+
 // URL returns the address with the token in its fragment, which a browser sends to no server.
 func (p *livePage) URL() string { return "http://" + p.host + "/#token=" + p.token }
 
-// Close ends it.
-func (p *livePage) Close() error { return p.http.Close() }
+// Close ends it, after the command that is being played.
+func (p *livePage) Close() error {
+	err := p.http.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return err
+}
 
 // own refuses requests for another host, as those of a name that was made to lead here, and requests that pages of others make.
 func (p *livePage) own(next http.Handler) http.Handler {
@@ -120,42 +138,80 @@ func (p *livePage) page(w http.ResponseWriter, _ *http.Request) {
 
 // liveModel is the answer of GET /model.
 type liveModel struct {
-	// Records is the number of records that there are: a client that has so many gets no content.
-	Records int       `json:"records"`
-	Page    view.Page `json:"page"`
-	// Actors and Machines are the names that commands take.
+	// Version is what the client has in ?have= next time: if nothing is new it gets no content.
+	Version string   `json:"version"`
+	Run     int      `json:"run"`
+	Records int      `json:"records"`
+	Lines   []string `json:"lines"`
+
+	Page view.Page `json:"page"`
+	// Actors and Machines are the names that commands take, Reads the commands that change nothing.
 	Actors   []string `json:"actors"`
 	Machines []string `json:"machines"`
+	Reads    []string `json:"reads"`
+	Back     liveBack `json:"back"`
+}
+
+// liveBack says from which steps a command may fork.
+type liveBack struct {
+	// From is the number of the first record after which it may.
+	From int `json:"from"`
+	// Never says why it may not at all.
+	Never string `json:"never,omitempty"`
 }
 
 // model answers with what has happened, unless the client knows it.
 func (p *livePage) model(w http.ResponseWriter, r *http.Request) {
-	var m liveModel
-	have := r.URL.Query().Get("have")
-	if !p.server.Do(func() {
-		c := p.shell.Cluster()
+	m, there := p.look(r.URL.Query().Get("have"))
+	switch {
+	case !there:
+		http.Error(w, "the cluster has ended", http.StatusServiceUnavailable)
+	case m == nil:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(m) // the client has gone
+	}
+}
+
+// look returns what has happened, nil if that is what a client has already, and whether the cluster is still there.
+func (p *livePage) look(have string) (m *liveModel, there bool) {
+	p.run.RLock()
+	defer p.run.RUnlock()
+	back := liveBack{From: p.now.shell.First(), Never: p.notBack()}
+	there = p.server.Do(func() {
+		c, lines := p.now.Cluster, p.now.shell.Lines()
 		log := c.Engine().Trace()
-		if m.Records = log.Len(); fmt.Sprint(m.Records) == have {
+		version := fmt.Sprintf("%d.%d.%d.%t", p.now.number, log.Len(), len(lines), back.Never == "")
+		if version == have {
 			return
 		}
-		m.Page = view.OfLog(log, view.Options{Title: "A served cluster", Start: p.zero, Told: p.told, Steps: liveSteps, Shorten: c.ShortIDs})
-		m.Actors, m.Machines = c.Actors(), c.Machines()
-	}) {
-		http.Error(w, "the cluster has ended", http.StatusServiceUnavailable)
-		return
+		m = &liveModel{
+			Version: version, Run: p.now.number, Records: log.Len(), Lines: lines, Back: back,
+			Page:   view.OfLog(log, view.Options{Title: "A served cluster", Start: p.zero, Told: p.now.told, Steps: liveSteps, Shorten: c.ShortIDs}),
+			Actors: c.Actors(), Machines: c.Machines(), Reads: story.Reading(),
+		}
+	})
+	return m, there
+}
+
+// notBack says why the cluster cannot go back to an earlier step; "" if it can.
+func (p *livePage) notBack() string {
+	if p.never != "" {
+		return p.never
 	}
-	if fmt.Sprint(m.Records) == have {
-		w.WriteHeader(http.StatusNoContent)
-		return
+	if request := p.server.Changed(); request != "" {
+		return fmt.Sprintf("another client may have changed the cluster (%s), and the lines of this page do not have that", prose.Printable(bounded.Text(request, 200)))
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(m) // the client has gone
+	return ""
 }
 
 // liveCommand is the body of POST /command: a line of the story language with its input.
 type liveCommand struct {
 	Line  string `json:"line"`
 	Input string `json:"input,omitempty"`
+	// From, if set, is the number of a record: the cluster goes back to where that was the last, and the line forks from there.
+	From *int `json:"from,omitempty"`
 }
 
 // liveAnswer is the answer: what the command printed, or why it was not played.
@@ -194,19 +250,54 @@ func (p *livePage) play(c liveCommand) (answer liveAnswer, ok bool) {
 	if c.Input != "" {
 		input = strings.Split(strings.TrimRight(strings.ReplaceAll(c.Input, "\r\n", "\n"), "\n"), "\n")
 	}
-	ok = p.server.Do(func() {
-		var err error
-		switch {
-		case story.NeedsInput(c.Line) && input == nil:
-			err = errors.New("this command needs input: write it below the line")
-		default:
-			answer.Output, err = p.shell.Do(c.Line, input...)
-		}
-		if err != nil {
-			answer.Error = err.Error()
-		}
-	})
+	var err error
+	switch ok = true; {
+	case story.NeedsInput(c.Line) && input == nil:
+		err = errors.New("this command needs input: write it below the line")
+	case c.From != nil:
+		answer.Output, err = p.fork(*c.From, c.Line, input)
+	default:
+		ok = p.server.Do(func() { answer.Output, err = p.now.shell.Do(c.Line, input...) })
+	}
+	if err != nil {
+		answer.Error = err.Error()
+	}
 	return answer, ok
+}
+
+// fork plays the lines again in another cluster up to where a record was the last, and then a line. Only if all of that works the other cluster takes the place of the present one.
+func (p *livePage) fork(record int, line string, input []string) (output string, err error) {
+	if why := p.notBack(); why != "" {
+		return "", errors.New("cannot go back: " + why)
+	}
+	next, err := p.another(io.Discard)
+	defer func() {
+		if err != nil {
+			err = next.end(err)
+		}
+	}()
+	if err != nil {
+		return "", err
+	}
+	if err := p.server.Prepare(next.Cluster); err != nil {
+		return "", err
+	}
+	shell, err := p.now.shell.Fork(next.Cluster, record)
+	if err != nil {
+		return "", fmt.Errorf("cannot go back: %w", err)
+	}
+	if output, err = shell.Do(line, input...); err != nil {
+		return "", err
+	}
+	p.run.Lock()
+	defer p.run.Unlock()
+	if err := p.server.Replace(next.Cluster, next.afterWrite); err != nil {
+		return "", fmt.Errorf("cannot go back: %w", err)
+	}
+	old := p.now
+	p.now = liveRun{offered: next, number: old.number + 1, told: old.told, shell: shell}
+	_ = old.end(nil) // it tells of what went wrong
+	return output, nil
 }
 
 // story answers with the lines that were played, as a script.
@@ -214,7 +305,7 @@ func (p *livePage) story(w http.ResponseWriter, _ *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, p.first+p.shell.Script()) // the client has gone
+	_, _ = io.WriteString(w, p.first+p.now.shell.Script()) // the client has gone
 }
 
 // beginOf returns the lines of a story that make such a cluster and apply its manifests, as far as a story can say that.

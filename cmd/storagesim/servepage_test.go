@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"regexp"
@@ -8,6 +9,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // ask sends a request to a page and returns the answer's code and body.
@@ -59,9 +66,9 @@ func TestOnlyThePageOfAServedClusterMayAskItsServer(t *testing.T) {
 		require.Contains(t, text, "node-1")
 		code, text, _ = ask(t, "GET", url+"/model?have=-1", "", bearer)
 		require.Equal(t, 200, code)
-		records := regexp.MustCompile(`^\{"records":(\d+),"page":\{"schema":"storagesim.page/v1"`).FindStringSubmatch(text)
-		require.Len(t, records, 2, text[:min(200, len(text))])
-		code, _, _ = ask(t, "GET", url+"/model?have="+records[1], "", bearer)
+		known := regexp.MustCompile(`^\{"version":"([\w.]+)","run":1,"records":\d+,"lines":\["get nodes"\],"page":\{"schema":"storagesim.page/v1"`).FindStringSubmatch(text)
+		require.Len(t, known, 2, text[:min(200, len(text))])
+		code, _, _ = ask(t, "GET", url+"/model?have="+known[1], "", bearer)
 		require.Equal(t, 204, code)
 
 		for name, c := range map[string]struct {
@@ -107,4 +114,148 @@ func TestOnlyThePageOfAServedClusterMayAskItsServer(t *testing.T) {
 		require.True(t, strings.HasPrefix(text, "# Lines of the page of a served cluster. What other clients wrote is not in it.\ncluster nodes=node-1,node-2 provisioners=\n----\n\nget nodes\n----\nNAME"), text)
 	}, "--page", "--kubeconfig", t.TempDir()+"/kubeconfig")
 	require.NotContains(t, errOut, "error:")
+}
+
+// visited is the page of a served cluster, as its script sees it.
+type visited struct {
+	t          *testing.T
+	url        string
+	header     map[string]string
+	kubeconfig string
+}
+
+// visit runs serve --page while f visits the page.
+func visit(t *testing.T, f func(p visited), args ...string) {
+	t.Helper()
+	p := visited{t: t, kubeconfig: t.TempDir() + "/kubeconfig"}
+	_, errOut := served(t, func(out string) {
+		found := regexp.MustCompile(`# page: (http://127\.0\.0\.1:\d+)/#token=(\w{26})\n`).FindStringSubmatch(out)
+		require.Len(t, found, 3, out)
+		p.url, p.header = found[1], map[string]string{"Authorization": "Bearer " + found[2], "Content-Type": "application/json"}
+		f(p)
+	}, append([]string{"--page", "--kubeconfig", p.kubeconfig}, args...)...)
+	require.NotContains(t, errOut, "error:")
+}
+
+// model returns what the page shows.
+func (p visited) model() (m liveModel) {
+	code, text, _ := ask(p.t, "GET", p.url+"/model?have=", "", p.header)
+	require.Equal(p.t, 200, code, text)
+	require.NoError(p.t, json.Unmarshal([]byte(text), &m))
+	return m
+}
+
+// post plays a command.
+func (p visited) post(c liveCommand) (a liveAnswer) {
+	body, err := json.Marshal(c)
+	require.NoError(p.t, err)
+	code, text, _ := ask(p.t, "POST", p.url+"/command", string(body), p.header)
+	require.Equal(p.t, 200, code, text)
+	require.NoError(p.t, json.Unmarshal([]byte(text), &a))
+	return a
+}
+
+func (p visited) client() kubernetes.Interface {
+	config, err := clientcmd.BuildConfigFromFlags("", p.kubeconfig)
+	require.NoError(p.t, err)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(p.t, err)
+	return client
+}
+
+// recordOf returns the number of the first record whose sentence has a text.
+func recordOf(t *testing.T, m liveModel, text string) int {
+	t.Helper()
+	for _, s := range m.Page.Steps {
+		if strings.Contains(s.Text, text) {
+			return s.N
+		}
+	}
+	t.Fatalf("no record has %q", text)
+	return 0
+}
+
+const claimAndVolume = `apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /disk}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 1Gi}}}
+`
+
+// The PV controller crashes between its writes; then the page goes back and lets it live.
+func TestACommandAtAnEarlierStepForksTheServedCluster(t *testing.T) {
+	visit(t, func(p visited) {
+		require.Empty(t, p.post(liveCommand{Line: "apply", Input: claimAndVolume}).Error)
+		require.Empty(t, p.post(liveCommand{Line: "crash persistent-volume-binder before update persistentvolumeclaims data"}).Error)
+		require.Contains(t, p.post(liveCommand{Line: "settle"}).Output, "crashe")
+		before := p.model()
+		require.Equal(t, 1, before.Run)
+		require.Empty(t, before.Back.Never)
+		require.Contains(t, before.Reads, "explain")
+		client := p.client()
+		volume, err := client.CoreV1().PersistentVolumes().Get(t.Context(), "disk", metav1.GetOptions{})
+		require.NoError(t, err)
+		w, err := client.CoreV1().PersistentVolumeClaims("").Watch(t.Context(), metav1.ListOptions{ResourceVersion: volume.ResourceVersion})
+		require.NoError(t, err)
+
+		at := recordOf(t, before, "creates pvc default/data")
+		if at < before.Back.From {
+			t.Fatal("the page begins too late")
+		}
+		answer := p.post(liveCommand{Line: "settle", From: &at})
+		require.Empty(t, answer.Error)
+		require.NotContains(t, answer.Output, "crashe")
+		after := p.model()
+		require.Equal(t, 2, after.Run)
+		require.Equal(t, []string{"apply", "settle"}, after.Lines)
+		for i, s := range after.Page.Steps {
+			if s.N > at {
+				break
+			}
+			require.Equal(t, before.Page.Steps[i], s)
+		}
+		again, err := client.CoreV1().PersistentVolumes().Get(t.Context(), "disk", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, volume.UID, again.UID)
+		require.Equal(t, v1.VolumeBound, again.Status.Phase)
+		for event := range w.ResultChan() {
+			if event.Type == watch.Error {
+				require.True(t, apierrors.IsResourceExpired(apierrors.FromObject(event.Object)))
+				break
+			}
+		}
+
+		for from, want := range map[int]string{-1: "expected one from", after.Back.From - 1: "expected one from", after.Records: "expected one from"} {
+			require.Contains(t, p.post(liveCommand{Line: "settle", From: &from}).Error, want)
+		}
+		require.Contains(t, p.post(liveCommand{Line: "sett", From: &at}).Error, "unknown command")
+		require.Equal(t, after.Records, p.model().Records, "what cannot be played changes nothing")
+
+		_, err = client.CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "more"}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		const why = "another client may have changed the cluster (POST /api/v1/namespaces/default/configmaps), and the lines of this page do not have that"
+		require.Equal(t, why, p.model().Back.Never)
+		require.Equal(t, "cannot go back: "+why, p.post(liveCommand{Line: "settle", From: &at}).Error)
+		require.Empty(t, p.post(liveCommand{Line: "settle"}).Error)
+	}, "-f", "../../examples/static-binding/nfs-pv.yaml")
+}
+
+func TestAPageOfAClusterThatCannotBePlayedAgainSaysWhy(t *testing.T) {
+	visit(t, func(p visited) {
+		from := p.model().Records - 1
+		const why = "time goes by itself here (--speed 60x), and such a run cannot be played again; with --speed step it can"
+		require.Equal(t, why, p.model().Back.Never)
+		require.Equal(t, "cannot go back: "+why, p.post(liveCommand{Line: "step", From: &from}).Error)
+	}, "--speed", "60x")
+	o := serveOptions{speed: "step"}
+	require.Empty(t, o.neverBack())
+	o.csi = []string{"unix:///driver.sock"}
+	require.Contains(t, o.neverBack(), "a CSI driver here runs in a process of its own")
+	o = serveOptions{speed: "step"}
+	o.realMounts = true
+	require.Contains(t, o.neverBack(), "--real-mounts")
 }

@@ -18,7 +18,7 @@ const kubectlCommand = "Kubectl-Command"
 // nothing of virtual time: without this all ages are <invalid>, or years. Each time in the answer is moved by the
 // difference of the two clocks, so that what is twelve virtual minutes old is twelve minutes old. All other clients, and all
 // writes, see virtual time. Tables (kubectl get) have ages of the server's.
-func (s *Server) withAges(next http.Handler) http.Handler {
+func (s *run) withAges(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || r.Header.Get(kubectlCommand) != "kubectl describe" || r.URL.Query().Get("watch") != "" {
 			next.ServeHTTP(w, r)
@@ -39,7 +39,7 @@ func (s *Server) withAges(next http.Handler) http.Handler {
 }
 
 // clocksDiffer returns how far the real clock is ahead of the virtual one.
-func (s *Server) clocksDiffer() (by time.Duration, ok bool) {
+func (s *run) clocksDiffer() (by time.Duration, ok bool) {
 	ok = s.Do(func() { by = time.Since(s.cluster.Now()) })
 	return by, ok
 }

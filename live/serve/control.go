@@ -32,7 +32,7 @@ type Moved struct {
 }
 
 // withControl serves the paths about the run, and hands everything else on.
-func (s *Server) withControl(next http.Handler) http.Handler {
+func (s *run) withControl(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		command, ok := strings.CutPrefix(r.URL.Path, controlPath)
 		switch {
@@ -55,7 +55,7 @@ const maxStory = 10_000
 
 // story answers with what has happened: with from=N from record N on, and with limit=N at most so many
 // records. Its lines have width=N columns, 0 for any number, or else 120. It is told beside the steps of the cluster.
-func (s *Server) story(w http.ResponseWriter, r *http.Request) {
+func (s *run) story(w http.ResponseWriter, r *http.Request) {
 	from, err := number(r, "from", 0)
 	limit, wrong := number(r, "limit", maxStory)
 	width, narrow := number(r, "width", terminal.DefaultWidth)
@@ -75,7 +75,7 @@ func (s *Server) story(w http.ResponseWriter, r *http.Request) {
 }
 
 // explain answers why an object is as it is, between two steps: in words, or with output=json as explain.Explanation.
-func (s *Server) explain(w http.ResponseWriter, r *http.Request, ref string) {
+func (s *run) explain(w http.ResponseWriter, r *http.Request, ref string) {
 	output := r.URL.Query().Get("output")
 	if output != "" && output != "json" {
 		refuse(w, metav1.Status{
@@ -121,7 +121,7 @@ func number(r *http.Request, name string, usual int) (int, error) {
 }
 
 // move lets something happen: step, settle or run-for.
-func (s *Server) move(w http.ResponseWriter, r *http.Request, command string) {
+func (s *run) move(w http.ResponseWriter, r *http.Request, command string) {
 	var moved Moved
 	var err error
 	switch command {
@@ -158,7 +158,7 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, command string) {
 var errGone = errors.New("the cluster has ended")
 
 // moveBy calls move between two steps.
-func (s *Server) moveBy(move func() error) (moved Moved, err error) {
+func (s *run) moveBy(move func() error) (moved Moved, err error) {
 	if !s.Do(func() {
 		before := s.cluster.Engine().Steps()
 		err = move()
@@ -178,7 +178,7 @@ const (
 )
 
 // runFor lets d pass, in slices. It ends when ctx does.
-func (s *Server) runFor(ctx context.Context, d time.Duration) (all Moved, err error) {
+func (s *run) runFor(ctx context.Context, d time.Duration) (all Moved, err error) {
 	var end time.Time
 	if !s.Do(func() { all.Now = s.cluster.Now(); end = all.Now.Add(d) }) {
 		return all, errGone

@@ -26,7 +26,7 @@ const lookEvery = 100 * time.Millisecond
 var errEnded = apierrors.NewServiceUnavailable("the cluster has ended")
 
 // nodes implements rest.Nodes between the steps of the cluster.
-type nodes struct{ *Server }
+type nodes struct{ *run }
 
 var _ rest.Nodes = nodes{}
 

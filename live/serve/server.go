@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/api/rest"
-	"github.com/storagesim/storagesim/live"
 )
 
 // Config says how a cluster is offered.
@@ -31,14 +29,12 @@ type Config struct {
 	// Speed is the speed of virtual time: 60 means a minute in each second. With 0, the default,
 	// time passes only on command.
 	Speed float64
-	// AfterWrite, if set, is called between two steps after each request that is not a GET, before its client makes another one.
+	// AfterWrite, if set, is called between two steps after each request that is not a GET, before its client makes another one. Replace sets another.
 	AfterWrite func()
 }
 
 // Server is a cluster that is offered.
 type Server struct {
-	cluster *storagesim.Cluster
-	driver  *live.Driver
 	speed   float64
 	http    *http.Server
 	config  kubeconfig
@@ -46,6 +42,10 @@ type Server struct {
 	failed  error         // why, once ended is closed
 	close   sync.Once
 	closing error
+
+	mu     sync.Mutex
+	now    *run // see current
+	closed bool
 }
 
 // Start offers a cluster, which from then on is the server's until Close: call it through
@@ -60,22 +60,20 @@ func Start(cluster *storagesim.Cluster, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	s := &Server{cluster: cluster, speed: cfg.Speed, ended: make(chan struct{})}
+	s := &Server{speed: cfg.Speed, ended: make(chan struct{})}
 	s.config = newKubeconfig(cfg.Kubeconfig, listener.Addr(), certificate)
 	if err := s.config.write(cfg.Force); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	furnished := furnishing{cluster.Server(), s.config.certificate}
-	if err := errors.Join(publish(furnished), furnished.furnishAll(context.Background())); err != nil {
+	if err := s.Prepare(cluster); err != nil {
 		return nil, errors.Join(err, s.config.remove(), listener.Close())
 	}
-	handler := rest.New(furnished, cluster.Server().Registry(), cluster.Now).WithNodes(nodes{s})
 	s.http = &http.Server{
-		Handler: withStack(admit(s.config.token, limit(s.withControl(s.withSnapshots(s.withAfterWrite(cfg.AfterWrite, s.withAges(handler))))))), TLSConfig: certificate.tls(),
+		Handler: withStack(admit(s.config.token, limit(s))), TLSConfig: certificate.tls(),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(io.Discard, "", 0), // clients that go away, and those that do not trust the certificate
 	}
-	s.driver = live.StartAt(cluster.Engine(), cfg.Speed)
+	s.now = s.start(cluster, cfg.AfterWrite)
 	go func() {
 		defer close(s.ended)
 		s.failed = s.http.ServeTLS(listener, "", "")
@@ -91,17 +89,33 @@ func (s *Server) URL() string { return s.config.url }
 
 // Do calls f between two steps of the cluster, and waits for it. It says whether f was
 // called; it is not after Close, or when the cluster has failed.
-func (s *Server) Do(f func()) bool { return s.driver.Do(f) }
+func (s *Server) Do(f func()) bool {
+	for r := s.current(); ; {
+		if r.Do(f) {
+			return true
+		}
+		next := s.current()
+		if next == r {
+			return false
+		}
+		r = next // which has taken its place meanwhile
+	}
+}
 
 // Wait waits until ctx ends, or the cluster or the listener fails: the error says why.
 func (s *Server) Wait(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-s.driver.Done():
-		return s.driver.Stop()
-	case <-s.ended:
-		return fmt.Errorf("the server listens no longer: %w", s.failed)
+	for {
+		r := s.current()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.driver.Done():
+			if s.current() == r {
+				return r.driver.Stop()
+			}
+		case <-s.ended:
+			return fmt.Errorf("the server listens no longer: %w", s.failed)
+		}
 	}
 }
 
@@ -111,7 +125,10 @@ func (s *Server) Close() error {
 	s.close.Do(func() {
 		err := s.http.Close()
 		<-s.ended
-		s.closing = errors.Join(err, s.driver.Stop(), s.config.remove())
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.closed = true
+		s.closing = errors.Join(err, s.now.driver.Stop(), s.config.remove())
 	})
 	return s.closing
 }

@@ -13,7 +13,7 @@ const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions
 // withSnapshots hands everything on, and runs the snapshot controller and the snapshotters as soon as a client
 // has defined the kinds of snapshots, for example by kubectl. On a cluster the three come apart, and snapshots
 // wait for ever where only the definitions are installed.
-func (s *Server) withSnapshots(next http.Handler) http.Handler {
+func (s *run) withSnapshots(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r)
 		if r.Method != http.MethodGet && strings.HasPrefix(r.URL.Path, definitionsPath) {
@@ -23,7 +23,7 @@ func (s *Server) withSnapshots(next http.Handler) http.Handler {
 }
 
 // withAfterWrite hands everything on, and calls f after what may have written.
-func (s *Server) withAfterWrite(f func(), next http.Handler) http.Handler {
+func (s *run) withAfterWrite(f func(), next http.Handler) http.Handler {
 	if f == nil {
 		return next
 	}
@@ -36,7 +36,7 @@ func (s *Server) withAfterWrite(f func(), next http.Handler) http.Handler {
 }
 
 // installSnapshots does nothing as long as a kind is missing, and when they are installed already.
-func (s *Server) installSnapshots() {
+func (s *run) installSnapshots() {
 	for _, kind := range []string{"VolumeSnapshot", "VolumeSnapshotContent", "VolumeSnapshotClass"} {
 		if _, err := s.cluster.Server().Registry().New(snapshotv1.SchemeGroupVersion.WithKind(kind)); err != nil {
 			return

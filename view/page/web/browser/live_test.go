@@ -2,6 +2,8 @@ package browser
 
 import (
 	"bufio"
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -10,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -113,6 +116,115 @@ func TestALivePageStepsAppliesBreaksAndAsksWhy(t *testing.T) {
 	}
 	if out, err := exec.Command(program, "story", file).CombinedOutput(); err != nil || !strings.Contains(string(out), "persistent-volume-binder  starts again") {
 		t.Errorf("the story does not play: %v\n%s", err, out)
+	}
+}
+
+// pair is a volume and a claim that bind.
+const pair = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: disk}\nspec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /disk}}\n---\n" +
+	"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: {requests: {storage: 1Gi}}}"
+
+// A class crashes the controller between its two pointers, goes back, and lets it live.
+func TestALineAtAnEarlierStepForks(t *testing.T) {
+	url, _ := served(t, "--nodes", "node-1", "--provisioners", "")
+	b := openURL(t, url, look{calm: true})
+	b.until(`!!document.querySelector(".live-panel")`)
+	b.click(".live-more summary")
+	press := func(name string) {
+		eval[bool](b, fmt.Sprintf(`([...document.querySelectorAll(".live-panel button")].find((b) => b.textContent === %q).click(), true)`, name))
+	}
+	line := func(text string) {
+		eval[bool](b, fmt.Sprintf(`(document.querySelector(".live-line").value = %q, document.querySelector(".live-line").focus(), true)`, text))
+		b.press("\r")
+	}
+	lines := func(want ...string) {
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.until(fmt.Sprintf(`JSON.stringify([...document.querySelectorAll(".live-lines li")].map((li) => li.textContent)) === %q`, text))
+	}
+	const offered = `!document.querySelector(".live-offer").hidden`
+	eval[string](b, fmt.Sprintf(`document.querySelector(".live-yaml").value = %q`, pair))
+	press("Apply")
+	lines("apply")
+	b.is("!(" + offered + ")")
+	line("crash persistent-volume-binder before update persistentvolumeclaims data")
+	press("Settle")
+	lines("apply", "crash persistent-volume-binder before update persistentvolumeclaims data", "settle")
+	const pointed = `[...document.querySelectorAll(".row")].some((row) => row.textContent.includes("crashes before"))`
+	b.until(pointed)
+
+	const created = `document.querySelector(".sentence").textContent.includes("creates pvc default/data")`
+	eval[bool](b, `(document.activeElement.blur(), true)`)
+	for range 20 {
+		if eval[bool](b, created) {
+			break
+		}
+		b.press(kb.ArrowLeft)
+	}
+	b.is(created)
+	line("get pvc") // which only looks
+	b.until(`document.querySelector(".live-said").textContent.includes("disk")`)
+	b.is("!(" + offered + ")")
+	press("Settle")
+	b.until(offered)
+	b.is(`document.activeElement.textContent === "From here: forks" && /^settle at step \d+ of \d+:/.test(document.querySelector(".live-offer").textContent)`)
+	shot(b, "fork")
+	b.press(kb.Escape)
+	b.until("!(" + offered + ")")
+	press("Settle")
+	b.until(offered)
+	b.press("\r") // on the button, which has the focus
+	lines("apply", "settle")
+	b.until("!(" + pointed + ")")
+	b.until(place + " - 1 === " + last)
+	b.is(`[...document.querySelectorAll(".card.o-pvc")].some((card) => card.textContent.includes("Bound"))`)
+
+	eval[bool](b, `(document.activeElement.blur(), true)`)
+	b.press(kb.Home)
+	press("Step")
+	b.until(offered)
+	b.is(`document.querySelector(".live-never").textContent.includes("before this page's first line") && document.querySelector(".live-offer button").disabled`)
+	press("At the newest step")
+	lines("apply", "settle", "step")
+	b.until(place + " - 1 === " + last)
+}
+
+// What another client has done is in no line.
+func TestALineDoesNotForkWhenAnotherClientHasWritten(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config")
+	url, _ := served(t, "--nodes", "node-1", "--provisioners", "", "--kubeconfig", config)
+	b := openURL(t, url, look{calm: true})
+	b.until(`!!document.querySelector(".live-panel")`)
+	program, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if out, err := exec.Command(program, "run-for", "10m", "--kubeconfig", config).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	b.press(kb.Home)
+	b.until(place + " - 1 < " + last)
+	eval[bool](b, `([...document.querySelectorAll(".live-panel button")].find((b) => b.textContent === "Step").click(), true)`)
+	b.until(`!!document.querySelector(".live-never")?.textContent.includes("another client may have changed the cluster (POST /storagesim/run-for)")`)
+	shot(b, "no-fork")
+}
+
+// shot keeps a picture of the page, if a folder for them is given.
+func shot(b *tab, name string) {
+	b.t.Helper()
+	folder := os.Getenv("STORAGESIM_SHOTS")
+	if folder == "" {
+		return
+	}
+	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), small(b.t, picture), 0o644); err != nil {
+		b.t.Fatal(err)
 	}
 }
 

@@ -3,10 +3,21 @@ import { button, h, put } from "./dom.js";
 import { complete } from "./deliveries.js";
 import { kindOf } from "./labels.js";
 import type { Page } from "./model.js";
+import { Offer } from "./offer.js";
 import type { Store } from "./store.js";
 import { plain } from "./text.js";
 
-interface Model { records: number; page: Page; actors: string[]; machines: string[] }
+interface Model {
+  version: string; // what the next request has, to get an answer only if there is more
+  run: number; // from 1: each fork makes another
+  records: number;
+  lines: string[];
+  page: Page;
+  actors: string[];
+  machines: string[];
+  reads: string[]; // commands that change nothing
+  back: { from: number; never?: string }; // the first record from which a line may fork, or why none may
+}
 
 const pollEvery = 400; // ms
 const againAfter = 1000; // ms, when the server does not answer
@@ -14,7 +25,6 @@ const againAfter = 1000; // ms, when the server does not answer
 const resources = ["persistentvolumes", "persistentvolumeclaims", "pods", "nodes", "volumeattachments", "storageclasses"];
 
 export class Live {
-  private records = -1;
   private model?: Model;
   private store?: Store;
   private token = /^#token=(\w+)/.exec(location.hash)?.[1] ?? "";
@@ -30,6 +40,7 @@ export class Live {
   private speed = h("select", { "aria-label": "Speed of steps" }, ...["1", "5", "20"].map((v) => h("option", { value: v, selected: v === "5" }, `${v} steps/s`)));
   private run = button("Run", { class: "small", title: "Take steps until you stop it" });
   private running = false;
+  private offer = new Offer();
   private queue: Promise<unknown> = Promise.resolve();
 
   constructor(private app: HTMLElement, private show: (page: Page, name: string) => Store) {}
@@ -70,7 +81,7 @@ export class Live {
 
   /** Gets what is new; false if it makes no sense to ask again. */
   private async refresh(): Promise<boolean> {
-    const answer = await this.ask(`/model?have=${this.records}`);
+    const answer = await this.ask(`/model?have=${this.model?.version ?? ""}`);
     if (answer.status === 401) {
       this.warn("The token in this address is missing or not the server's. Open the address that storagesim serve --page printed.");
       return false;
@@ -79,12 +90,12 @@ export class Live {
     this.warn("");
     if (answer.status === 204) return true;
     const model = (await answer.json()) as Model;
-    if (model.records <= this.records) return true; // an answer that was overtaken
-    this.records = model.records;
+    if (this.model && older(model, this.model)) return true; // an answer that was overtaken
+    const forked = this.model !== undefined && model.run > this.model.run;
     this.model = model;
     complete(model.page);
     if (!this.store) this.build(model.page);
-    else this.store.extend(model.page);
+    else this.store.extend(model.page, forked);
     this.fill();
     return true;
   }
@@ -99,7 +110,7 @@ export class Live {
     const panel = h("section", { class: "live-panel", "aria-label": "Act" },
       h("div", { class: "live-row" }, act("Step", "Take one step: step", () => "step"), this.run, this.speed, act("Settle", "Run until the cluster is at rest: settle", () => "settle"), act("+1 min", "Let a minute pass: run-for 1m", () => "run-for 1m"), this.line,
         button("Save story", { class: "small", title: "The lines so far, as a story", onclick: () => void this.save() })),
-      h("details", { class: "live-more" }, h("summary", {}, "Apply, break, ask why"), h("div", { class: "live-grid" },
+      this.offer.element, h("details", { class: "live-more" }, h("summary", {}, "Apply, break, ask why"), h("div", { class: "live-grid" },
         set("Actor", actor, act("Crash", "crash ACTOR", () => `crash ${actor.value}`), act("Stop", "stop ACTOR", () => `stop ${actor.value}`), act("Start", "start ACTOR", () => `start ${actor.value}`), resource,
           act("Next call fails", "fail ACTOR any RESOURCE", () => `fail ${actor.value} any ${resource.value}`), act("Hold cache", "hold ACTOR RESOURCE", () => `hold ${actor.value} ${resource.value}`),
           act("Lag", "lag ACTOR RESOURCE", () => `lag ${actor.value} ${resource.value}`), act("Release", "release ACTOR RESOURCE", () => `release ${actor.value} ${resource.value}`)),
@@ -115,7 +126,9 @@ export class Live {
 
   /** Puts the names that there are now into the choices. */
   private fill(): void {
-    const { page, actors, machines } = this.model!;
+    const { page, actors, machines, lines } = this.model!;
+    put(this.lines, ...lines.map((line) => h("li", {}, h("code", {}, plain(line)))));
+    this.lines.scrollTop = this.lines.scrollHeight;
     const state = this.store!.replay.after(page.steps.length - 1);
     const objects = ["pod", "pvc", "pv", "node"].flatMap((kind) => page.objects.flatMap((o, i) =>
       state.objects[i] !== undefined && kindOf(page, i) === kind ? [[kind, ...(o.namespace && o.namespace !== "default" ? [o.namespace] : []), o.name].join("/")] : []));
@@ -127,21 +140,35 @@ export class Live {
     }
   }
 
-  /** Sends a line, after those that were sent before, and shows what it printed. */
+  /** Sends a line, after those that were sent before, and shows what it printed. At an earlier step it asks first whether to fork from there. */
   private do(line: string, input = ""): Promise<boolean> {
-    const sent = this.queue.then(() => this.send(line, input));
+    this.offer.close("nowhere");
+    const sent = this.queue.then(() => this.place(line, input));
     this.queue = sent;
     return sent;
   }
 
-  private async send(line: string, input: string): Promise<boolean> {
+  private async place(line: string, input: string): Promise<boolean> {
+    const store = this.store!;
+    const { reads, back } = this.model!;
+    const step = store.page.steps[store.step];
+    if (!step || store.place() >= store.steps.length - 1 || reads.includes(line.trim().split(/\s+/)[0]!)) return this.send(line, input);
+    const never = back.never ?? (step.n < back.from ? "what happened there was before this page's first line" : "");
+    const place = await this.offer.ask(plain(line), `step ${store.place() + 1} of ${store.steps.length}`, plain(never));
+    if (place === "nowhere") return false;
+    if (place === "here") return this.send(line, input, step.n);
+    store.go(store.steps[store.steps.length - 1]!);
+    return this.send(line, input);
+  }
+
+  /** Sends a line; from is the number of the record from which it is to fork, if it is. */
+  private async send(line: string, input: string, from?: number): Promise<boolean> {
     try {
-      const answer = await this.ask("/command", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ line, input }) });
+      const answer = await this.ask("/command", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ line, input, from }) });
       const { output, error } = answer.ok ? ((await answer.json()) as { output: string; error?: string }) : { output: "", error: await answer.text() };
       this.said.classList.toggle("bad", !!error);
       this.said.textContent = error ? plain(error).trim() : output.split("\n").map(plain).join("\n").replace(/^\n+|\s+$/g, "") || `${plain(line)}: done`;
       if (error) return false;
-      this.lines.append(h("li", {}, h("code", {}, plain(line))));
       await this.refresh();
       return true;
     } catch {
@@ -171,4 +198,9 @@ export class Live {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
+}
+
+/** Whether a model has less than another. */
+function older(model: Model, than: Model): boolean {
+  return (model.run - than.run || model.records - than.records || model.lines.length - than.lines.length) < 0;
 }

@@ -34,9 +34,9 @@ export class Store {
     this.layRows();
   }
 
-  /** Puts a longer story of the same run in place of the page's. The cursor follows if it is at the end. */
-  extend(page: Page): void {
-    const last = this.place() === this.steps.length - 1;
+  /** Puts another story in place of the page's, a longer one of the same run or one that forked from it. The cursor follows if it is at the end, or if it is to. */
+  extend(page: Page, follow: boolean): void {
+    const last = follow || this.place() === this.steps.length - 1;
     const n = this.page.steps[this.step]?.n ?? 0;
     this.keep(page);
     this.page = page;
