@@ -34,7 +34,7 @@ const style = `
 svg{--bg:#fff;--panel:#f4f6f9;--ink:#1c2128;--soft:#59636e;--line:#c3cad3;--pvc:#0067a8;--pv:#b35300;--pod:#00785a;--node:#5b6470;--va:#9a3d7c;--bad:#c1121f;--mark:#eaf3fb}
 @media (prefers-color-scheme:dark){svg{--bg:#14171b;--panel:#1e232a;--ink:#e6e9ed;--soft:#a5aeb9;--line:#444d59;--pvc:#6bb6f0;--pv:#f2a25c;--pod:#4fc3a0;--node:#a3adb9;--va:#e08dc4;--bad:#ff7b7b;--mark:#1c2d3d}}
 text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif;fill:var(--ink)}
-.bold{font-weight:650}.halo{stroke:var(--panel);stroke-width:6px;paint-order:stroke}.soft{fill:var(--soft)}.mono{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}
+.bold{font-weight:650}.soft{fill:var(--soft)}.mono{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 .box{fill:var(--bg);stroke:var(--line);stroke-width:1.5}.panel{fill:var(--panel)}.spine{fill:var(--soft)}.api{fill:var(--ink)}.onapi{fill:var(--bg)}
 .line{stroke:var(--line);stroke-width:1.5;fill:none}.arrow{stroke:var(--soft);stroke-width:2;fill:none}.tip{fill:var(--soft)}
 .pvc{--k:var(--pvc)}.pv{--k:var(--pv)}.pod{--k:var(--pod)}.node{--k:var(--node)}.attachment{--k:var(--va)}.bad{--k:var(--bad)}.call{--k:var(--soft)}

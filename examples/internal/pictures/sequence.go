@@ -34,7 +34,8 @@ func sequence(r run, heading string, bands []band) *canvas {
 	y, n := top-20, 0
 	for _, b := range bands {
 		c.add(`<rect x="12" y="%d" width="%d" height="%d" rx="8" class="panel"/>`, y-4, width-24, row*len(b.steps)+gap-8)
-		c.say(24, y+17, normal, width-48, "bold halo", b.name)
+		c.add(`<rect x="12" y="%d" width="%d" height="28" rx="8" class="panel cover"/>`, y-4, width-24) // so that no line crosses the name
+		c.say(24, y+17, normal, width-48, "bold", b.name)
 		y += gap - 16
 		for _, s := range b.steps {
 			n++
