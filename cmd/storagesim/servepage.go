@@ -138,7 +138,7 @@ func (p *livePage) page(w http.ResponseWriter, _ *http.Request) {
 
 // liveModel is the answer of GET /model.
 type liveModel struct {
-	// Version is what the client has in ?have= next time: if nothing is new it gets no content.
+	// Version is for ?have= of the client's next request: if nothing is new it gets no content.
 	Version string   `json:"version"`
 	Run     int      `json:"run"`
 	Records int      `json:"records"`
@@ -174,7 +174,7 @@ func (p *livePage) model(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look returns what has happened, nil if that is what a client has already, and whether the cluster is still there.
+// look returns the model, nil if a client has this version already, and whether the cluster is still there.
 func (p *livePage) look(have string) (m *liveModel, there bool) {
 	p.run.RLock()
 	defer p.run.RUnlock()

@@ -35,7 +35,7 @@ func (s *Server) start(cluster *storagesim.Cluster, afterWrite func()) *run {
 	return r
 }
 
-// Do is Server.Do for one cluster.
+// Do calls f between two steps of this cluster, as Server.Do.
 func (r *run) Do(f func()) bool { return r.driver.Do(f) }
 
 // current returns the cluster that is offered now.
