@@ -18,30 +18,30 @@ var (
 
 // admitCreate runs the admission plugins that change new objects: protection
 // finalizers and the default class on claims, default requests and limits, default tolerations, priority and
-// runtime class on pods, and the taint of new nodes. It runs before validation, with the lock held.
+// runtime class on pods, and the taint of new nodes. It runs before validation, without the lock.
 func admitCreate(s *Server, obj runtime.Object) error {
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:
 		addFinalizer(&o.ObjectMeta, pvcProtection)
 		if !claimHasClass(o) {
-			applyDefaultClass(o, s.peekList(storageClasses))
+			applyDefaultClass(o, s.lookupAll(storageClasses))
 		}
 	case *v1.PersistentVolume:
 		addFinalizer(&o.ObjectMeta, pvProtection)
 	case *storagev1.VolumeAttributesClass:
 		addFinalizer(&o.ObjectMeta, vacProtection)
 	case *v1.Node:
-		if s.taintsNodes {
+		if s.taintsNodes.Load() {
 			addNotReadyTaint(o)
 		}
 	case *v1.Pod:
 		applyLimits(o, s.limitsOf(o.Namespace))
 		strategy.AddDefaultTolerations(&o.Spec)
 		if err := admitPriority(o, func(name string) *schedulingv1.PriorityClass {
-			found, _ := s.peek(priorityClasses, name)
+			found, _ := s.lookup(priorityClasses, name)
 			class, _ := found.(*schedulingv1.PriorityClass)
 			return class
-		}, s.peekList(priorityClasses)); err != nil {
+		}, s.lookupAll(priorityClasses)); err != nil {
 			return err
 		}
 		return s.admitRuntimeClass(o)
@@ -50,28 +50,24 @@ func admitCreate(s *Server, obj runtime.Object) error {
 }
 
 // admitNew runs the admission plugins that refuse valid new objects. It runs after
-// validation, with the lock held.
-func admitNew(s *Server, r *request, obj object) error {
+// validation, without the lock: quotas are charged when the object is stored.
+func admitNew(s *Server, obj object) error {
 	if err := s.checkLimits(obj); err != nil {
 		return err
 	}
 	if pod, ok := obj.(*v1.Pod); ok {
-		if err := s.checkOverhead(pod); err != nil {
-			return err
-		}
+		return s.checkOverhead(pod)
 	}
-	return s.chargeQuotas(r, obj, nil)
+	return nil
 }
 
 // admitUpdate runs the admission plugins that refuse valid updates. It runs
-// after validation, with the lock held.
+// after validation, without the lock: quotas are charged when the object is stored.
 func admitUpdate(s *Server, r *request, obj, old object) error {
 	if claim, ok := obj.(*v1.PersistentVolumeClaim); ok && r.sub == "" {
-		if err := s.admitClaimUpdate(claim, old.(*v1.PersistentVolumeClaim)); err != nil {
-			return err
-		}
+		return s.admitClaimUpdate(claim, old.(*v1.PersistentVolumeClaim))
 	}
-	return s.chargeQuotas(r, obj, old)
+	return nil
 }
 
 // admitClaimUpdate refuses sizes that a claim may not grow to.
@@ -82,7 +78,7 @@ func (s *Server) admitClaimUpdate(claim, old *v1.PersistentVolumeClaim) error {
 		}
 	}
 	return admitResize(claim, old, func(name string) *storagev1.StorageClass {
-		found, _ := s.peek(storageClasses, name)
+		found, _ := s.lookup(storageClasses, name)
 		class, _ := found.(*storagev1.StorageClass)
 		return class
 	})

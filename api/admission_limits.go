@@ -22,6 +22,8 @@ const limitRangerAnnotation = "kubernetes.io/limit-ranger"
 
 // limitsOf returns the LimitRanges of a namespace, in order of name.
 func (s *Server) limitsOf(namespace string) []*v1.LimitRange {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	return inNamespace[*v1.LimitRange](s, limitRanges, namespace)
 }
 

@@ -20,7 +20,7 @@ func (s *Server) runtimeClass(pod *v1.Pod) (*nodev1.RuntimeClass, error) {
 		return nil, nil
 	}
 	name := *pod.Spec.RuntimeClassName
-	found, ok := s.peek(runtimeClasses, name)
+	found, ok := s.lookup(runtimeClasses, name)
 	if !ok {
 		return nil, rejectPod(pod, fmt.Sprintf("RuntimeClass %q not found", name))
 	}

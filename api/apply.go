@@ -86,7 +86,8 @@ func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runti
 		return nil, s.refuse(r, err)
 	}
 	r.tracked = true
-	return s.change(r, func(live object) (object, error) {
+	return s.change(r, func(r *request, old object) (object, error) {
+		live := r.asShown(old)
 		exists := live != nil
 		if uid := config.GetUID(); uid != "" && !exists {
 			return nil, r.invalid(field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -29,20 +30,25 @@ func (s *Server) create(r *request, in runtime.Object) (runtime.Object, error) {
 	if err != nil {
 		return nil, s.refuse(r, err)
 	}
-	return s.write(r, func(st *store) (outcome, error) {
-		out, err := s.insert(r, st, obj)
-		return out, r.orTooLarge(obj, err)
+	repeats := obj.GetName() == "" || knowsItsUID(obj)
+	return s.tries(r, func(*request) (object, object, error) {
+		if repeats {
+			return nil, obj.DeepCopyObject().(object), nil
+		}
+		return nil, obj, nil
 	})
 }
 
-func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
-	if err := s.admitNamespace(r); err != nil {
-		return outcome{}, err
+// prepareNew brings a new object into the form that is stored, and refuses one that is not valid.
+func (s *Server) prepareNew(r *request, d *draft) error {
+	obj := d.obj
+	if err := s.locked(func() error { return s.admitNamespace(r) }); err != nil {
+		return err
 	}
 	if r.kind.Sealed != "" {
 		err := apierrors.NewMethodNotSupported(r.kind.gvr.GroupResource(), "create")
 		err.ErrStatus.Message = r.kind.Sealed
-		return outcome{}, err
+		return err
 	}
 	now := s.now()
 	if r.kind.status >= 0 && !r.kind.Strategy.KeepStatus {
@@ -50,12 +56,14 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 	}
 	r.kind.setDefaults(obj)
 	if err := admitCreate(s, obj); err != nil {
-		return outcome{}, asStatus(err)
+		return asStatus(err)
 	}
-	s.fillSystemFields(r, st, obj, now)
+	if err := s.fillSystemFields(r, d, now); err != nil {
+		return err
+	}
 	if service, ok := obj.(*v1.Service); ok {
-		if err := s.allocate(r, st, service, nil); err != nil {
-			return outcome{}, err
+		if err := s.allocate(r, service, nil); err != nil {
+			return err
 		}
 	}
 	if prepare := r.kind.Strategy.Create; prepare != nil {
@@ -66,34 +74,20 @@ func (s *Server) insert(r *request, st *store, obj object) (outcome, error) {
 		}
 	}
 	if errs := append(r.validateNew(obj), s.privilegeErrors(obj)...); len(errs) > 0 {
-		return outcome{}, r.invalid(errs)
+		return r.invalid(errs)
 	}
 	r.warnOf(r.kind.Warnings.Write, obj, nil)
-	if err := admitNew(s, r, obj); err != nil {
-		return outcome{}, asStatus(err)
+	if err := admitNew(s, obj); err != nil {
+		return asStatus(err)
 	}
-	if err := versionOnCreate(obj); err != nil && r.verb == "create" {
-		return outcome{}, err
+	if err := r.receive(obj); err != nil {
+		return err
 	}
-	if err := r.fits(obj); err != nil {
-		return outcome{}, err
-	}
-	if there, taken := st.items[key(obj)]; taken {
-		err := apierrors.NewAlreadyExists(r.kind.gvr.GroupResource(), r.name)
-		if there.GetDeletionTimestamp() != nil {
-			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
-		}
-		return outcome{}, err
+	if d.late = r.fits(obj); r.verb == "create" {
+		d.late = cmp.Or(versionOnCreate(obj), d.late)
 	}
 	r.kind.storable(obj)
-	if !r.dryRun {
-		st.share(nil, obj)
-		s.put(st, nil, obj)
-		if ns, ok := obj.(*v1.Namespace); ok {
-			s.addAccount(ns)
-		}
-	}
-	return outcome{new: obj}, nil
+	return nil
 }
 
 // hasSourceAcross reports whether an object is a claim whose data source is in another namespace. Such a source is dropped without a word
@@ -117,12 +111,11 @@ func versionOnCreate(obj object) error {
 
 // fillSystemFields discards the fields of a new object that a client may not set, and sets
 // those that the server sets. Upstream: rest.BeforeCreate, v1.37.
-func (s *Server) fillSystemFields(r *request, st *store, obj object, now metav1.Time) {
-	if obj.GetName() == "" && obj.GetGenerateName() != "" {
-		obj.SetName(s.generateName(st, r.namespace, obj.GetGenerateName()))
+func (s *Server) fillSystemFields(r *request, d *draft, now metav1.Time) error {
+	obj := d.obj
+	if err := s.identify(r, d); err != nil {
+		return err
 	}
-	r.name = obj.GetName()
-	obj.SetUID(s.uid(st, key(obj)))
 	obj.SetCreationTimestamp(now)
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
@@ -134,6 +127,24 @@ func (s *Server) fillSystemFields(r *request, st *store, obj object, now metav1.
 	if r.kind.Generations && r.kind.gvk.Kind != "CSIDriver" {
 		obj.SetGeneration(1)
 	}
+	return nil
+}
+
+// identify gives a new object its name, if that is to be generated, and its UID.
+func (s *Server) identify(r *request, d *draft) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, err := s.store(r.kind.gvr)
+	if err != nil {
+		return err
+	}
+	if r.generated = d.obj.GetName() == "" && d.obj.GetGenerateName() != ""; r.generated {
+		d.obj.SetName(s.generateName(st, r.namespace, d.obj.GetGenerateName()))
+	}
+	r.name = d.obj.GetName()
+	d.obj.SetUID(s.uid(st, key(d.obj)))
+	d.deleted = st.deleted
+	return nil
 }
 
 // unknown returns the fields of obj that its kind does not have.
@@ -159,7 +170,7 @@ func (k *kind) setDefaults(obj object) {
 // privilegeErrors returns the errors for privileged containers, if the server does not
 // allow them.
 func (s *Server) privilegeErrors(obj object) field.ErrorList {
-	if !s.unprivileged {
+	if !s.unprivileged.Load() {
 		return nil
 	}
 	if pod, ok := obj.(*v1.Pod); ok {

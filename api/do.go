@@ -36,7 +36,7 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 		return nil, unknownResource(req.Resource)
 	}
 	r := &request{
-		actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.ObjectName(),
+		ended: ctx.Err, actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.ObjectName(),
 		created: req.Created, warn: req.Warn, warnFields: req.Warn, shared: req.Shared, manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
 	}
 	if !k.namespaced {

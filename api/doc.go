@@ -51,11 +51,14 @@
 //
 //   - create: namespace, status dropped, defaults, admission, system fields,
 //     validation, and only then whether the name is free;
-//   - patch: the outcome is computed from the stored object without the lock, and
-//     again if that was written meanwhile;
+//   - patch: the outcome is computed from the stored object;
 //   - update and patch: version and UID, defaults, what the subresource may not
 //     touch, validation, admission, whether anything changed;
 //   - delete: preconditions, finalizers, the grace period of pods.
+//
+// All that is done to an object before it is stored is done without the lock (draft.go), and
+// again if the stored object was written meanwhile. Only then, with the lock: whether the
+// namespace is still there, quotas, whether the name is free.
 //
 // Kinds of the storage plane have their defaults, validation and admission;
 // every other kind has what all kinds have: UID, versions,

@@ -100,10 +100,9 @@ func ignoresBudgets(pod *v1.Pod) bool {
 // askBudget counts the disruption of a pod in the budget that selects it, or refuses it.
 func (s *Server) askBudget(r *request, pod *v1.Pod) error {
 	var matching []*policyv1.PodDisruptionBudget
-	for _, obj := range s.peekList(budgets) {
-		budget := obj.(*policyv1.PodDisruptionBudget)
+	for _, budget := range inNamespace[*policyv1.PodDisruptionBudget](s, budgets, pod.Namespace) {
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-		if err == nil && budget.Namespace == pod.Namespace && selector.Matches(labels.Set(pod.Labels)) {
+		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
 			matching = append(matching, budget)
 		}
 	}

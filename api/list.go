@@ -84,18 +84,12 @@ func (s *Server) list(r *request, opts metav1.ListOptions) (runtime.Object, erro
 
 // page returns the objects for one list request, shared.
 func (s *Server) page(k *kind, sel Selector, opts metav1.ListOptions) ([]runtime.Object, metav1.ListMeta, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	st, ok := s.stores[k.home]
-	if !ok {
-		st = newStore(k, 1)
-	}
-	token, err := s.startOfPage(st, opts)
+	f := newFilter(k, sel)
+	items, token, err := s.snapshot(k, f.Namespace, opts)
 	if err != nil {
 		return nil, metav1.ListMeta{}, err
 	}
-	f := newFilter(k, sel)
-	items := st.listAt(&f, uint64(token.RV))
+	items = f.of(items)
 	start := strings.TrimPrefix(token.Start, "/")
 	if f.Namespace != "" {
 		start = keyOf(f.Namespace, start)
@@ -121,6 +115,22 @@ func (s *Server) page(k *kind, sel Selector, opts metav1.ListOptions) ([]runtime
 		}
 	}
 	return items, listMeta, nil
+}
+
+// snapshot returns all objects in a namespace in the version that the options ask for. What else is selected is looked for
+// without the lock: a selector may be long.
+func (s *Server) snapshot(k *kind, namespace string, opts metav1.ListOptions) ([]runtime.Object, continueToken, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	st, ok := s.stores[k.home]
+	if !ok {
+		st = newStore(k, 1)
+	}
+	token, err := s.startOfPage(st, opts)
+	if err != nil {
+		return nil, token, err
+	}
+	return st.listAt(&filter{Selector: Selector{Namespace: namespace}}, uint64(token.RV)), token, nil
 }
 
 // startOfPage reads the options that say which state to list, from where.

@@ -100,6 +100,7 @@ func (s *Server) finalizeNamespace(r *request, in runtime.Object) (runtime.Objec
 	if err != nil {
 		return nil, s.refuse(r, err)
 	}
+	errs := validation.FinalizersOfNamespace(obj.(*v1.Namespace).Spec.Finalizers) // without the lock
 	return s.write(r, func(st *store) (outcome, error) {
 		found, ok := st.items[r.name]
 		if !ok {
@@ -111,7 +112,7 @@ func (s *Server) finalizeNamespace(r *request, in runtime.Object) (runtime.Objec
 		old := found.(*v1.Namespace)
 		ns := old.DeepCopy()
 		ns.Spec.Finalizers = obj.(*v1.Namespace).Spec.Finalizers
-		if errs := validation.FinalizersOfNamespace(ns.Spec.Finalizers); len(errs) > 0 {
+		if len(errs) > 0 {
 			return outcome{}, r.invalid(errs)
 		}
 		return s.settleNamespace(r, st, old, ns)

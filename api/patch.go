@@ -41,56 +41,12 @@ func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.
 	if pt == types.ApplyPatchType {
 		return s.apply(r, data, opts)
 	}
-	return s.change(r, func(old object) (object, error) {
+	return s.change(r, func(r *request, old object) (object, error) {
 		if old == nil {
 			return nil, r.notFound()
 		}
-		return r.patched(old, pt, data)
+		return r.patched(r.asShown(old), pt, data)
 	})
-}
-
-// change stores the object that make returns for the stored one, which is nil if there is none.
-// make runs without the lock, so that no other request waits while a large patch is read. If
-// the object was written meanwhile, make runs again.
-// Upstream: apiserver storage/etcd3 store.GuaranteedUpdate, v1.37.
-func (s *Server) change(r *request, make func(old object) (object, error)) (runtime.Object, error) {
-	for {
-		old := s.stored(r)
-		before := old
-		if old != nil && r.kind.StoredAs != "" {
-			before = r.kind.shown(old).(object)
-		}
-		obj, err := make(before)
-		if err != nil {
-			return nil, s.refuse(r, err)
-		}
-		answer, err := s.write(r, func(st *store) (outcome, error) {
-			switch now := st.items[keyOf(r.namespace, r.name)]; {
-			case now != old:
-				return outcome{}, errStale
-			case old == nil:
-				return s.insert(r, st, obj)
-			}
-			return s.replace(r, st, old, obj)
-		})
-		if !errors.Is(err, errStale) {
-			return answer, err
-		}
-	}
-}
-
-// errStale reports inside the server that the object was written since it was read.
-var errStale = errors.New("the object was written meanwhile")
-
-// stored returns the object that the request names, nil if there is none. It is shared: do not
-// modify it.
-func (s *Server) stored(r *request) object {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if st, ok := s.stores[r.kind.home]; ok {
-		return st.items[keyOf(r.namespace, r.name)]
-	}
-	return nil
 }
 
 // patched returns old with the patch applied.

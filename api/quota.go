@@ -44,8 +44,12 @@ func (s *Server) chargeQuotas(r *request, obj, old object) error {
 // inNamespace returns the objects of a resource in a namespace, in order of name. They are shared: do not modify them. The
 // caller holds the lock.
 func inNamespace[T object](s *Server, gvr schema.GroupVersionResource, namespace string) (list []T) {
-	for _, obj := range s.peekList(gvr) {
-		if o, ok := obj.(T); ok && o.GetNamespace() == namespace {
+	st := s.stores[gvr]
+	if st == nil {
+		return nil
+	}
+	for k := range st.inNamespace(namespace) {
+		if o, ok := st.items[k].(T); ok {
 			list = append(list, o)
 		}
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -94,6 +95,14 @@ func (f *filter) matches(obj runtime.Object) bool {
 		return false
 	}
 	return f.Fields == nil || f.Fields.Matches(selectedFields{o, f.fields})
+}
+
+// of returns the selected objects of a list, which it takes over.
+func (f *filter) of(list []runtime.Object) []runtime.Object {
+	if f.Labels == nil && f.Fields == nil {
+		return list
+	}
+	return slices.DeleteFunc(list, func(obj runtime.Object) bool { return !f.matches(obj) })
 }
 
 // see returns a change as a watcher with this filter sees it: an object that leaves

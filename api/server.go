@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -37,19 +38,20 @@ const defaultLogLimit = 10000
 // for each resource. It is safe for concurrent use.
 type Server struct {
 	cfg    Config
-	mu     sync.RWMutex // guards everything below, and every cursor's position
+	mu     sync.RWMutex // guards everything below but the flags, and every cursor's position
 	rv     uint64       // of the latest write: one counter for all resources
 	stores map[schema.GroupVersionResource]*store
 	// count is the number of objects in all stores.
 	count  int
 	hooks  []func(trace.Write)
 	events eventIndex
-	// unprivileged: containers may not be privileged.
-	unprivileged bool
 	// makesAccounts: each namespace has a service account.
 	makesAccounts bool
-	// taintsNodes: new nodes have the taint not-ready.
-	taintsNodes bool
+	// taken holds what services have and what is reserved for them.
+	taken taken
+
+	// unprivileged: containers may not be privileged. taintsNodes: new nodes have the taint not-ready.
+	unprivileged, taintsNodes atomic.Bool
 }
 
 // NewServer makes a server that holds the namespaces default, kube-system,
@@ -64,7 +66,7 @@ func NewServer(cfg Config) *Server {
 	if cfg.Registry == nil {
 		cfg.Registry = NewRegistry()
 	}
-	s := &Server{cfg: cfg, stores: map[schema.GroupVersionResource]*store{}, events: newEventIndex()}
+	s := &Server{cfg: cfg, stores: map[schema.GroupVersionResource]*store{}, events: newEventIndex(), taken: newTaken()}
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, v1.NamespaceNodeLease} {
 		s.addNamespace(name)
 	}
@@ -108,21 +110,13 @@ func (s *Server) OnWrite(f func(trace.Write)) {
 // DenyPrivileged makes the server refuse privileged containers from now on, as
 // kube-apiserver does without its flag --allow-privileged. Clusters are usually set
 // up with that flag, so that this is not the default here.
-func (s *Server) DenyPrivileged() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unprivileged = true
-}
+func (s *Server) DenyPrivileged() { s.unprivileged.Store(true) }
 
 // TaintNewNodes makes the server give every new node the taint
 // node.kubernetes.io/not-ready, as kube-apiserver does with its admission plugin
 // TaintNodesByCondition, which is on by default there. Here it is off, since nothing
 // removes the taint in a cluster without a node lifecycle controller.
-func (s *Server) TaintNewNodes() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.taintsNodes = true
-}
+func (s *Server) TaintNewNodes() { s.taintsNodes.Store(true) }
 
 // Objects returns copies of all objects, ordered by resource and then by key, with their
 // apiVersion and kind.
@@ -182,4 +176,25 @@ func (s *Server) peekList(gvr schema.GroupVersionResource) []runtime.Object {
 		list = append(list, st.items[key])
 	}
 	return list
+}
+
+// locked calls f with the lock for reading.
+func (s *Server) locked(f func() error) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return f()
+}
+
+// lookup does what peek does, for a caller that does not hold the lock.
+func (s *Server) lookup(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.peek(gvr, key)
+}
+
+// lookupAll does what peekList does, for a caller that does not hold the lock.
+func (s *Server) lookupAll(gvr schema.GroupVersionResource) []runtime.Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.peekList(gvr)
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,7 +27,7 @@ const (
 
 // allocate gives a service the addresses and ports that it needs and does not have. old is the service that it replaces, nil if it is new.
 // Upstream: registry/core/service/storage REST.beginCreate, beginUpdate and Allocators.initIPFamilyFields, v1.37.
-func (s *Server) allocate(r *request, st *store, service, old *v1.Service) error {
+func (s *Server) allocate(r *request, service, old *v1.Service) error {
 	spec := &service.Spec
 	if old != nil {
 		keepAllocated(spec, &old.Spec)
@@ -40,27 +39,53 @@ func (s *Server) allocate(r *request, st *store, service, old *v1.Service) error
 	if errs := families(spec, old); len(errs) > 0 {
 		return r.invalid(errs)
 	}
-	taken := s.takenBy(st, old)
+	return s.reserve(r, service, old)
+}
+
+// reserve gives a service addresses and ports that no other has, and keeps them for it until release.
+// Upstream: registry/core/service/storage Allocators.allocateCreate and allocateUpdate, v1.37.
+func (s *Server) reserve(r *request, service, old *v1.Service) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spec, before := &service.Spec, []string(nil)
+	if old != nil {
+		before = old.Spec.ClusterIPs
+		s.taken.count(old, -1)
+		defer s.taken.count(old, 1)
+	}
 	if spec.ClusterIP == "" && len(spec.ClusterIPs) == 0 {
 		for range spec.IPFamilies {
-			spec.ClusterIPs = append(spec.ClusterIPs, s.address(key(service), taken.addresses))
+			spec.ClusterIPs = append(spec.ClusterIPs, s.address(key(service), spec.ClusterIPs))
 		}
 		if len(spec.ClusterIPs) > 0 {
 			spec.ClusterIP = spec.ClusterIPs[0]
 		}
-		return s.allocatePorts(r, service, taken.ports)
-	}
-	before := []string(nil)
-	if old != nil {
-		before = old.Spec.ClusterIPs
-	}
-	for _, ip := range spec.ClusterIPs {
-		if ip != v1.ClusterIPNone && taken.addresses[ip] && !slices.Contains(before, ip) {
-			return r.invalid(field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs"), spec.ClusterIPs,
-				fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", ip))})
+	} else {
+		for _, ip := range spec.ClusterIPs {
+			if s.taken.addresses[ip] > 0 && !slices.Contains(before, ip) {
+				return r.invalid(field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs"), spec.ClusterIPs,
+					fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", ip))})
+			}
 		}
 	}
-	return s.allocatePorts(r, service, taken.ports)
+	if err := s.allocatePorts(r, service); err != nil {
+		return err
+	}
+	r.reserved = &v1.Service{Spec: v1.ServiceSpec{
+		ClusterIPs: slices.Clone(spec.ClusterIPs), Ports: slices.Clone(spec.Ports), HealthCheckNodePort: spec.HealthCheckNodePort,
+	}}
+	s.taken.count(r.reserved, 1)
+	return nil
+}
+
+// release ends what reserve has kept: what a stored service has is counted with the service.
+func (s *Server) release(r *request) {
+	if r.reserved == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken.count(r.reserved, -1)
 }
 
 // keepAllocated fills in what the service has already, where the client left it out, and takes away what its type does not need any more.
@@ -202,61 +227,68 @@ func families(spec *v1.ServiceSpec, old *v1.Service) (errs field.ErrorList) {
 	return errs
 }
 
-// taken holds the addresses and ports that services have.
+// taken counts how often services have each address and each port of the nodes.
 type taken struct {
-	addresses map[string]bool
-	ports     map[int32]bool
+	addresses map[string]int
+	ports     map[int32]int
 }
 
-// takenBy returns what all services but one have.
-func (s *Server) takenBy(st *store, but *v1.Service) taken {
-	t := taken{map[string]bool{}, map[int32]bool{}}
-	for _, obj := range st.items {
-		service, ok := obj.(*v1.Service)
-		if !ok || service == but {
-			continue
-		}
-		for _, ip := range service.Spec.ClusterIPs {
-			t.addresses[ip] = true
-		}
-		for _, port := range service.Spec.Ports {
-			if port.NodePort != 0 {
-				t.ports[port.NodePort] = true
-			}
-		}
-		if port := service.Spec.HealthCheckNodePort; port != 0 {
-			t.ports[port] = true
+func newTaken() taken { return taken{map[string]int{}, map[int32]int{}} }
+
+// count adds what a service has as many times as by says; other objects, and nil, have nothing.
+func (t *taken) count(obj object, by int) {
+	service, ok := obj.(*v1.Service)
+	if !ok {
+		return
+	}
+	for _, ip := range service.Spec.ClusterIPs {
+		if ip != v1.ClusterIPNone {
+			add(t.addresses, ip, by)
 		}
 	}
-	return t
+	for _, port := range service.Spec.Ports {
+		add(t.ports, port.NodePort, by)
+	}
+	add(t.ports, service.Spec.HealthCheckNodePort, by)
 }
 
-// address returns an address that no service has. Its place in the range comes from the name; if that is taken, it is the next free one.
-func (s *Server) address(name string, used map[string]bool) string {
+// add counts in a map that holds what is there; the zero value, such as no port, does not count.
+func add[K comparable](counts map[K]int, k K, by int) {
+	var none K
+	if k == none {
+		return
+	}
+	if counts[k] += by; counts[k] == 0 {
+		delete(counts, k)
+	}
+}
+
+// address returns an address that no service has, and that is not among own. Its place in the range comes from the name; if that is taken, it is
+// the next free one.
+func (s *Server) address(name string, own []string) string {
 	sum := s.digest(0, "address", name)
 	for i := binary.BigEndian.Uint32(sum[:]); ; i++ {
 		n := firstAddress + i%addresses
-		if ip := fmt.Sprintf("%d.%d.%d.%d", n>>24, n>>16&255, n>>8&255, n&255); !used[ip] {
-			used[ip] = true
+		if ip := fmt.Sprintf("%d.%d.%d.%d", n>>24, n>>16&255, n>>8&255, n&255); s.taken.addresses[ip] == 0 && !slices.Contains(own, ip) {
 			return ip
 		}
 	}
 }
 
 // allocatePorts gives each port of a service that needs one a port of the nodes.
-func (s *Server) allocatePorts(r *request, service *v1.Service, used map[int32]bool) error {
+func (s *Server) allocatePorts(r *request, service *v1.Service) error {
 	spec := &service.Spec
 	if !needsNodePort(spec) && (spec.Type != v1.ServiceTypeLoadBalancer || spec.ExternalTrafficPolicy != v1.ServiceExternalTrafficPolicyLocal) {
 		return nil
 	}
-	own := maps.Clone(used)
+	own := map[int32]bool{}
 	for i := range spec.Ports {
 		if port := spec.Ports[i].NodePort; port != 0 {
 			at := field.NewPath("spec", "ports").Index(i).Child("nodePort")
 			switch {
 			case port < firstNodePort || port >= firstNodePort+nodePorts:
 				return r.invalid(field.ErrorList{field.Invalid(at, port, "provided port is not in the valid range. The range of valid ports is 30000-32767")})
-			case used[port]:
+			case s.taken.ports[port] > 0:
 				return r.invalid(field.ErrorList{field.Invalid(at, port, "provided port is already allocated")})
 			}
 			own[port] = true
@@ -266,7 +298,7 @@ func (s *Server) allocatePorts(r *request, service *v1.Service, used map[int32]b
 		sum := s.digest(0, "nodePort", key(service), name)
 		start := binary.BigEndian.Uint32(sum[:])
 		for i := range uint32(nodePorts) {
-			if port := int32(firstNodePort + (start+i)%nodePorts); !own[port] {
+			if port := int32(firstNodePort + (start+i)%nodePorts); s.taken.ports[port] == 0 && !own[port] {
 				own[port] = true
 				return port, nil
 			}

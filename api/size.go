@@ -80,15 +80,12 @@ func (r *request) orTooLarge(obj object, err error) error {
 	return err
 }
 
-// fits refuses an object that etcd would not take. If it is too large with its
+// fits refuses an object that etcd would not take; receive has measured it. If it is too large with its
 // managed fields, it is stored without them, except by an apply. The envelope of the object and
 // what a request to etcd has beside it, some hundred bytes, are not counted.
 // Upstream: apiserver endpoints/handlers isTooLargeError, createHandler and
 // patchResource, v1.37; etcd server processInternalRaftRequestOnce and client/v3, v3.6.
 func (r *request) fits(obj object) error {
-	if err := r.receive(obj); err != nil {
-		return err
-	}
 	if r.dryRun || r.size <= maxStored {
 		return nil
 	}

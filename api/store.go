@@ -155,6 +155,8 @@ func (s *Server) version(obj object) {
 // tells followers. old is the object it replaces, nil if it is new.
 func (s *Server) put(st *store, old, obj object) {
 	s.version(obj)
+	s.taken.count(old, -1)
+	s.taken.count(obj, 1)
 	k := key(obj)
 	if old == nil {
 		st.keys.Add(k)
@@ -172,6 +174,7 @@ func (s *Server) put(st *store, old, obj object) {
 // removal; old is the stored object.
 func (s *Server) remove(st *store, old, last object) {
 	s.version(last)
+	s.taken.count(old, -1)
 	k := key(last)
 	delete(st.items, k)
 	st.keys.Remove(k)

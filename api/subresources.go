@@ -120,8 +120,8 @@ func (k *kind) hasPart(sub string) bool {
 
 // writeView updates or patches the form of an object that a view is.
 func (s *Server) writeView(r *request, v *view, req Request) (runtime.Object, error) {
-	answer, err := s.change(r, func(old object) (object, error) {
-		if old == nil {
+	answer, err := s.change(r, func(r *request, old object) (object, error) {
+		if old = r.asShown(old); old == nil {
 			return nil, r.notFound()
 		}
 		form := req.Object

@@ -23,32 +23,27 @@ var errModified = errors.New("the object has been modified; please apply your ch
 
 // update replaces the object, or its status if that is the subresource. obj
 // must not be modified afterwards.
+// Upstream: registry/generic/registry Store.Update, v1.37.
 func (s *Server) update(r *request, in runtime.Object) (runtime.Object, error) {
 	obj, err := r.accept(in)
 	if err != nil {
 		return nil, s.refuse(r, err)
 	}
-	return s.write(r, func(st *store) (outcome, error) {
-		old, ok := st.items[keyOf(r.namespace, r.name)]
-		if !ok {
-			out, err := s.createByUpdate(r, st, obj)
-			return out, r.orTooLarge(obj, err)
+	version, prepared := obj.GetResourceVersion(), false
+	return s.change(r, func(r *request, old object) (object, error) {
+		switch {
+		case old == nil && (!r.kind.CreatesOnUpdate || r.sub != ""):
+			return nil, r.orTooLarge(obj, r.notFound())
+		case old == nil && obj.GetUID() != "":
+			return nil, r.orTooLarge(obj, r.wrongUID(obj.GetUID(), ""))
+		case old == nil || version == "" || version == "0": // it may be prepared once more
+			return obj.DeepCopyObject().(object), nil
+		case prepared: // the stored object had this version, and has it no longer
+			return nil, r.conflict(errModified)
 		}
-		out, err := s.replace(r, st, old, obj)
-		return out, r.orTooLarge(obj, err)
+		prepared = true
+		return obj, nil
 	})
-}
-
-// createByUpdate creates the object of an update that is not there, where the kind allows that.
-// Upstream: registry/generic/registry Store.Update, v1.37.
-func (s *Server) createByUpdate(r *request, st *store, obj object) (outcome, error) {
-	if !r.kind.CreatesOnUpdate || r.sub != "" {
-		return outcome{}, r.notFound()
-	}
-	if uid := obj.GetUID(); uid != "" {
-		return outcome{}, r.wrongUID(uid, "")
-	}
-	return s.insert(r, st, obj)
 }
 
 // wrongUID returns the conflict of an update for an object with another UID.
@@ -82,21 +77,22 @@ func (r *request) storageKey() string {
 	return "/registry/" + name + "/" + keyOf(r.namespace, r.name)
 }
 
-// replace does the second half of every update and patch: it defaults, admits, validates and stores
-// the object that the client wants, and returns what became of it.
-func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error) {
+// prepareChanged does the second half of every update and patch: it defaults, admits and validates
+// the object that the client wants.
+func (s *Server) prepareChanged(r *request, d *draft) error {
+	old, obj := d.old, d.obj
 	if err := r.checkVersion(old, obj); err != nil {
-		return outcome{}, err
+		return err
 	}
 	r.kind.setDefaults(obj)
 	r.keepSystemFields(old, obj)
 	if service, ok := obj.(*v1.Service); ok && r.sub == "" {
-		if err := s.allocate(r, st, service, old.(*v1.Service)); err != nil {
-			return outcome{}, err
+		if err := s.allocate(r, service, old.(*v1.Service)); err != nil {
+			return err
 		}
 	}
 	if errs := s.prepareUpdate(r, old, obj); len(errs) > 0 {
-		return outcome{}, r.invalid(errs)
+		return r.invalid(errs)
 	}
 	switch r.sub {
 	case "":
@@ -105,12 +101,24 @@ func (s *Server) replace(r *request, st *store, old, obj object) (outcome, error
 		r.warnOf(r.kind.Warnings.Status, obj, old)
 	}
 	if err := admitUpdate(s, r, obj, old); err != nil {
-		return outcome{}, asStatus(err)
+		return asStatus(err)
 	}
 	if err := s.trackFields(r, old, obj); err != nil {
-		return outcome{}, asStatus(err)
+		d.late = r.orTooLarge(obj, asStatus(err))
+		return nil
 	}
-	return s.commit(r, st, old, obj)
+	r.kind.storable(obj)
+	if d.ends = deletedByUpdate(old, obj); d.ends {
+		return nil
+	}
+	if d.same = r.same(old, obj); d.same {
+		return nil
+	}
+	if err := r.receive(obj); err != nil {
+		return err
+	}
+	d.late = r.fits(obj)
+	return nil
 }
 
 // prepareUpdate brings obj into the form that is stored, and returns what is wrong with it.
@@ -138,29 +146,6 @@ func (s *Server) prepareUpdate(r *request, old, obj object) field.ErrorList {
 	}
 	r.countGeneration(old, obj)
 	return append(r.kind.Validation.ValidateUpdate(obj, old), s.privilegeErrors(obj)...)
-}
-
-// commit stores the outcome of an update, unless nothing changed; an object
-// being deleted that has lost its last finalizer is removed.
-func (s *Server) commit(r *request, st *store, old, obj object) (outcome, error) {
-	r.kind.storable(obj)
-	if deletedByUpdate(old, obj) {
-		if !r.dryRun {
-			s.remove(st, old, obj)
-		}
-		return outcome{old: old, last: obj}, nil
-	}
-	if r.same(old, obj) {
-		return outcome{old: old, new: old}, nil
-	}
-	if err := r.fits(obj); err != nil {
-		return outcome{}, err
-	}
-	if !r.dryRun {
-		st.share(old, obj)
-		s.put(st, old, obj)
-	}
-	return outcome{old: old, new: obj}, nil
 }
 
 // share lets obj use the maps of old, which is nil for a new object, and the lists of quantities

@@ -18,7 +18,7 @@ import (
 type watcher struct {
 	kind      *kind
 	cursor    *Cursor
-	initial   []runtime.Object // to be shown as ADDED first
+	initial   []runtime.Object // to be shown as ADDED first; place leaves the selection to be made without the lock
 	listed    bool             // then say with a bookmark that this was all
 	bookmarks bool
 	shared    bool // Request.Shared
@@ -58,6 +58,7 @@ func (s *Server) watch(ctx context.Context, k *kind, req Request) (watch.Interfa
 	if err := s.place(w, k, sel, rv, initial); err != nil {
 		return nil, err
 	}
+	w.initial = w.cursor.filter.of(w.initial)
 	release := context.AfterFunc(ctx, w.Stop)
 	go func() {
 		defer release()
@@ -100,7 +101,7 @@ func (s *Server) place(w *watcher, k *kind, sel Selector, rv uint64, initial boo
 	}
 	switch {
 	case initial:
-		w.initial = st.list(&c.filter)
+		w.initial = st.list(&filter{Selector: Selector{Namespace: c.filter.Namespace}})
 	case rv > 0:
 		next, complete := st.log.after(rv)
 		if !complete {

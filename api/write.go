@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,15 +25,18 @@ type request struct {
 	actor, verb          string
 	kind                 *kind
 	sub, namespace, name string
+	ended                func() error // the error of the request's context
 	dryRun               bool
 	dropped              []string          // fields that the server left out, for the trace
 	manager              string            // field manager; the actor if empty
+	generated            bool              // the name is made by the server
 	tracked              bool              // obj comes with its managedFields: an apply
 	strict               bool              // unknown fields in a patch are refused
 	created              *bool             // Request.Created
 	warn                 func(text string) // Request.Warn; nil where nothing is to be warned of
 	warnFields           func(text string) // the same for fields that the kind does not have; nil if they are to be ignored
 	shared               bool              // Request.Shared
+	reserved             *v1.Service       // addresses and ports that allocate has reserved
 	size                 int               // of the object that is stored, in bytes; 0 if it was not measured
 }
 
@@ -85,7 +89,7 @@ func (s *Server) writeOnce(r *request, do func(st *store) (outcome, error)) (out
 	}
 	out, err := do(st)
 	switch {
-	case errors.Is(err, errStale): // it is tried again
+	case errors.Is(err, errStale): // it is prepared again
 		return outcome{}, err
 	case err != nil:
 		out = outcome{}

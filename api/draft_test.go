@@ -1,0 +1,291 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/fake"
+	"github.com/storagesim/storagesim/api/internal/strategy"
+	"github.com/storagesim/storagesim/api/internal/validation"
+)
+
+var slowThings = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "slows"}
+
+// slowServer serves a kind each of whose phases calls during, with its name, while an object is prepared.
+func slowServer(t *testing.T, during func(phase string)) (*api.Server, *fake.Clientset) {
+	s, c := newServer()
+	phase := func(name string) field.ErrorList { during(name); return nil }
+	require.NoError(t, s.Registry().Add(nil, api.Kind{
+		Group: "example.com", Version: "v1", Kind: "Slow", Generations: true,
+		Strategy: strategy.Kind{
+			Default: func(runtime.Object) { during("default") },
+			Create:  func(runtime.Object, metav1.Time) { during("prepare") },
+			Update:  func(_, _ runtime.Object) { during("prepare") },
+		},
+		Fields: map[string]func(runtime.Object) string{"spec.slow": func(runtime.Object) string { during("select"); return "yes" }},
+		Validation: validation.Kind{
+			Create:       func(runtime.Object) field.ErrorList { return phase("validate") },
+			Update:       func(_, _ runtime.Object) field.ErrorList { return phase("validate") },
+			UpdateStatus: func(_, _ runtime.Object) field.ErrorList { return phase("validate") },
+		},
+	}))
+	return s, c
+}
+
+// slow returns an object of that kind.
+func slow(name, version string, content any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"content": content}}}
+	u.SetGroupVersionKind(slowThings.GroupVersion().WithKind("Slow"))
+	u.SetName(name)
+	u.SetResourceVersion(version)
+	return u
+}
+
+func write(s *api.Server, verb, sub string, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	out, err := s.Do(ctx, api.Request{Actor: "slow", Verb: verb, Resource: slowThings, Subresource: sub, Namespace: "default", Name: obj.GetName(), Object: obj.DeepCopy()})
+	if err != nil {
+		return nil, err
+	}
+	return out.(*unstructured.Unstructured), nil
+}
+
+// In each phase of each write another client's writes and reads get through: the write below has returned before the phase
+// ends, or the test would not end.
+func TestOthersWriteWhileAnObjectIsPrepared(t *testing.T) {
+	var c *fake.Clientset
+	var n int
+	seen := map[string]int{}
+	others := func(phase string) {
+		seen[phase]++
+		n++
+		done := make(chan error)
+		go func() {
+			_, err := c.CoreV1().PersistentVolumeClaims("default").Create(ctx, claim(fmt.Sprint("other-", n)), metav1.CreateOptions{})
+			done <- err
+		}()
+		require.NoError(t, <-done)
+	}
+	s, client := slowServer(t, others)
+	c = client
+	made, err := write(s, "create", "", slow("one", "", "a"))
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"default": 1, "prepare": 1, "validate": 1}, seen)
+	changed, err := write(s, "update", "", slow("one", made.GetResourceVersion(), "b"))
+	require.NoError(t, err)
+	require.EqualValues(t, 2, changed.GetGeneration())
+	_, err = write(s, "update", "status", slow("one", "", "b"))
+	require.NoError(t, err)
+	_, err = s.Do(ctx, api.Request{Actor: "slow", Verb: "patch", Resource: slowThings, Namespace: "default", Name: "one", PatchType: types.MergePatchType, Patch: []byte(`{"spec":{"content":"c"}}`)})
+	require.NoError(t, err)
+	_, err = s.Do(ctx, api.Request{Actor: "slow", Verb: "patch", Resource: slowThings, Namespace: "default", Name: "one", PatchType: types.ApplyPatchType,
+		Patch: []byte(`{"apiVersion":"example.com/v1","kind":"Slow","metadata":{"name":"one"},"spec":{"content":"d"}}`),
+		Write: metav1.PatchOptions{FieldManager: "m", Force: new(true)}})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"default": 5, "prepare": 4, "validate": 5}, seen)
+
+	// The same holds for lists and watches, whose selectors may be long.
+	list := api.Request{Actor: "slow", Verb: "list", Resource: slowThings, Namespace: "default", List: metav1.ListOptions{FieldSelector: "spec.slow=yes"}}
+	out, err := s.Do(ctx, list)
+	require.NoError(t, err)
+	require.Len(t, out.(*unstructured.UnstructuredList).Items, 1)
+	list.Verb = "watch"
+	w, err := s.Watch(ctx, list)
+	require.NoError(t, err)
+	defer w.Stop()
+	require.Equal(t, watch.Added, (<-w.ResultChan()).Type)
+	require.Equal(t, 2, seen["select"])
+}
+
+// An object that another client wrote meanwhile is prepared again, until the client goes.
+func TestAnObjectThatChangesMeanwhileIsPreparedAgain(t *testing.T) {
+	var s *api.Server
+	stop := func() {}
+	writes, busy := 0, false // how often the object is still written meanwhile, and whether it is being
+	s, _ = slowServer(t, func(phase string) {
+		if phase != "validate" || writes == 0 || busy {
+			return
+		}
+		busy, writes = true, writes-1
+		_, err := write(s, "update", "", slow("one", "", fmt.Sprint("meanwhile ", writes)))
+		require.NoError(t, err)
+		busy = false
+		stop()
+	})
+	made, err := write(s, "create", "", slow("one", "", "a"))
+	require.NoError(t, err)
+
+	merge := func() (runtime.Object, error) {
+		return s.Do(ctx, api.Request{Actor: "slow", Verb: "patch", Resource: slowThings, Namespace: "default", Name: "one", PatchType: types.MergePatchType, Patch: []byte(`{"spec":{"more":"x"}}`)})
+	}
+	for name, again := range map[string]func() (runtime.Object, error){
+		"patch":  merge,
+		"update": func() (runtime.Object, error) { return write(s, "update", "", slow("one", "", "mine")) },
+	} {
+		writes = 12
+		_, err = again()
+		require.NoError(t, err, name)
+		require.Zero(t, writes, name)
+	}
+	writes = 1
+	out, err := merge()
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"content": "meanwhile 0", "more": "x"}, out.(*unstructured.Unstructured).Object["spec"], "the patch is applied to what is there now")
+
+	writes = 1
+	_, err = write(s, "update", "", slow("one", out.(*unstructured.Unstructured).GetResourceVersion(), "b"))
+	require.True(t, apierrors.IsConflict(err), "an update that names a version is tried once: %v", err)
+	require.Zero(t, writes)
+	_, err = write(s, "update", "", slow("one", made.GetResourceVersion(), "b"))
+	require.True(t, apierrors.IsConflict(err))
+
+	impatient, cancel := context.WithCancel(ctx)
+	stop = func() {
+		if writes == 100 {
+			cancel()
+		}
+	}
+	writes = 103
+	_, err = s.Do(impatient, api.Request{Actor: "slow", Verb: "update", Resource: slowThings, Namespace: "default", Name: "one", Object: slow("one", "", "late")})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 100, writes)
+}
+
+// A name that is free while an object is prepared may be taken when it is stored, and the other way round.
+func TestANewObjectIsCheckedAgainWhenItIsStored(t *testing.T) {
+	var s *api.Server
+	var during func()
+	s, c := slowServer(t, func(phase string) {
+		if then := during; phase == "validate" && then != nil {
+			during = nil
+			then()
+		}
+	})
+	create := func(name string) *unstructured.Unstructured {
+		made, err := write(s, "create", "", slow(name, "", "a"))
+		require.NoError(t, err)
+		return made
+	}
+	remove := func(name string) {
+		_, err := s.Do(ctx, api.Request{Actor: "slow", Verb: "delete", Resource: slowThings, Namespace: "default", Name: name})
+		require.NoError(t, err)
+	}
+	during = func() { create("one") }
+	_, err := write(s, "create", "", slow("one", "", "a"))
+	require.True(t, apierrors.IsAlreadyExists(err), "%v", err)
+
+	var uid types.UID
+	during = func() { uid = create("two").GetUID(); remove("two") }
+	require.NotEqual(t, uid, create("two").GetUID(), "a UID is never given twice")
+
+	during = func() {
+		require.NoError(t, c.CoreV1().Namespaces().Delete(ctx, "default-2", metav1.DeleteOptions{}))
+	}
+	_, err = c.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default-2"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = s.Do(ctx, api.Request{Actor: "slow", Verb: "create", Resource: slowThings, Namespace: "default-2", Object: slow("three", "", "a")})
+	require.True(t, apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause), "%v", err)
+}
+
+// Clients beside each other never get one name, address, port or UID twice, and no quota is overdrawn.
+func TestClientsBesideEachOtherShareNothingTwice(t *testing.T) {
+	s, c := newServer()
+	_, err := c.CoreV1().ResourceQuotas("default").Create(ctx, &v1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: v1.ResourceQuotaSpec{Hard: v1.ResourceList{"count/configmaps": resource.MustParse("20")}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	q, err := c.CoreV1().ResourceQuotas("default").Get(ctx, "q", metav1.GetOptions{})
+	require.NoError(t, err)
+	q.Status = v1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: v1.ResourceList{"count/configmaps": resource.MustParse("0")}}
+	_, err = c.CoreV1().ResourceQuotas("default").UpdateStatus(ctx, q, metav1.UpdateOptions{})
+	require.NoError(t, err)
+
+	const clients, each = 8, 20
+	var all sync.WaitGroup
+	for n := range clients {
+		all.Go(func() {
+			own := fake.New(s, fmt.Sprint("client-", n))
+			for i := range each {
+				service, err := own.CoreV1().Services("default").Create(ctx, &v1.Service{
+					ObjectMeta: metav1.ObjectMeta{GenerateName: "s-"}, Spec: v1.ServiceSpec{Type: v1.ServiceTypeNodePort, Ports: []v1.ServicePort{{Port: 80}}},
+				}, metav1.CreateOptions{})
+				if assert.NoError(t, err) && i%4 == 3 {
+					assert.NoError(t, own.CoreV1().Services("default").Delete(ctx, service.Name, metav1.DeleteOptions{}))
+				}
+				_, err = own.BatchV1().Jobs("default").Create(ctx, &batchv1.Job{
+					ObjectMeta: metav1.ObjectMeta{GenerateName: "j-"},
+					Spec:       batchv1.JobSpec{Template: v1.PodTemplateSpec{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "c", Image: "i"}}}}},
+				}, metav1.CreateOptions{})
+				assert.NoError(t, err)
+				_, err = own.CoreV1().ConfigMaps("default").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "m-"}}, metav1.CreateOptions{})
+				assert.True(t, err == nil || apierrors.IsForbidden(err), "%v", err)
+			}
+		})
+	}
+	all.Wait()
+	services, err := c.CoreV1().Services("default").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, services.Items, clients*each*3/4)
+	addresses, ports := map[string]bool{}, map[int32]bool{}
+	for i := range services.Items {
+		addresses[services.Items[i].Spec.ClusterIP], ports[services.Items[i].Spec.Ports[0].NodePort] = true, true
+	}
+	require.Len(t, addresses, len(services.Items))
+	require.Len(t, ports, len(services.Items))
+	jobs, err := c.BatchV1().Jobs("default").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, jobs.Items, clients*each)
+	for i := range jobs.Items {
+		require.Equal(t, string(jobs.Items[i].UID), jobs.Items[i].Spec.Selector.MatchLabels[batchv1.ControllerUidLabel])
+	}
+	maps, err := c.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, maps.Items, 20)
+}
+
+// What a service asked for and did not get is free again: after a refusal, a dry run, a change and the end of the service.
+func TestAddressesAndPortsAreFreeAgain(t *testing.T) {
+	_, c := newServer()
+	services := c.CoreV1().Services("default")
+	service := func(name, ip string, port int32) *v1.Service {
+		return &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.ServiceSpec{
+			Type: v1.ServiceTypeNodePort, ClusterIP: ip, Ports: []v1.ServicePort{{Port: 80, NodePort: port}},
+		}}
+	}
+	const ip, port = "10.96.0.77", 30077
+	bad := service("Bad_Name", ip, port)
+	_, err := services.Create(ctx, bad, metav1.CreateOptions{})
+	require.True(t, apierrors.IsInvalid(err))
+	_, err = services.Create(ctx, service("dry", ip, port), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	require.NoError(t, err)
+	one, err := services.Create(ctx, service("one", ip, port), metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = services.Create(ctx, service("two", ip, 0), metav1.CreateOptions{})
+	require.ErrorContains(t, err, "provided IP is already allocated")
+	_, err = services.Create(ctx, service("two", "", port), metav1.CreateOptions{})
+	require.ErrorContains(t, err, "provided port is already allocated")
+	one.Spec.Ports[0].NodePort++
+	_, err = services.Update(ctx, one, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	_, err = services.Create(ctx, service("two", "", port), metav1.CreateOptions{})
+	require.NoError(t, err, "one has another port now")
+	require.NoError(t, services.Delete(ctx, "one", metav1.DeleteOptions{}))
+	_, err = services.Create(ctx, service("three", ip, port+1), metav1.CreateOptions{})
+	require.NoError(t, err)
+}
