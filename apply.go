@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +18,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // Apply creates or changes the objects of YAML (or JSON) manifests as `kubectl
@@ -145,8 +145,7 @@ func (c *Cluster) acts(verb string, at manifest.Ref) bool {
 	if c.onAct == nil {
 		return true
 	}
-	parts := []string{at.Resource.Plural, at.Namespace, at.Name}
-	return c.onAct(verb, strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "/"))
+	return c.onAct(verb, trace.Ref{Kind: at.Resource.Kind, Namespace: at.Namespace, Name: at.Name}.Path())
 }
 
 // do carries out a request as the user, through the clientset of Client.

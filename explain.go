@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/storagesim/storagesim/explain"
@@ -24,21 +25,25 @@ type Explanation = explain.Explanation
 
 // Explain says in words why an object is as it is: in one line its state, the cause and what to do, then the
 // chain that leads to the cause, then the events with their ages. ref is "pvc/default/data", "pvc/data" (in
-// the namespace default), "pv/name", "pod/default/web"; pods, claims, volumes, storage classes, nodes,
+// the namespace default), "pv/name", "pod/default/web"; pods, claims, volumes, storage classes, nodes, namespaces,
 // StatefulSets, Deployments, ReplicaSets, DaemonSets, Jobs, VolumeAttachments and snapshots have explanations. An object that is
-// not there is an error that names the one that was probably meant.
+// not there is an error that names the one that was probably meant, or says when it went.
 func (c *Cluster) Explain(ref string) (string, error) {
 	why, err := c.Lab().Explanation(ref)
 	return why.Text, err
 }
 
-// near adds to the server's message about an object that is not there which name was probably meant.
+// near adds to the server's message about an object that is not there when it went, or which name was probably meant.
 func (c *Cluster) near(at manifest.Ref, err error) error {
 	missing, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
 		return err
 	}
 	said := *missing
+	if went := c.went(at); went != "" {
+		said.ErrStatus.Message += went
+		return &said
+	}
 	var names []string
 	for _, obj := range c.Server().Objects() {
 		kinds, _, unknown := scheme.Scheme.ObjectKinds(obj)
@@ -56,6 +61,17 @@ func (c *Cluster) near(at manifest.Ref, err error) error {
 	}
 	said.ErrStatus.Message += prose.DidYouMean(at.Name, names)
 	return &said
+}
+
+// went says when an object that was there went, "" if there was none as far as the trace goes back.
+func (c *Cluster) went(at manifest.Ref) string {
+	for _, entry := range slices.Backward(c.engine.Trace().Entries()) {
+		w, ok := entry.Record.(trace.Write)
+		if ok && w.Err == nil && w.New == nil && w.Old != nil && w.Kind == at.Resource.Kind && w.Namespace == at.Namespace && w.Name == at.Name {
+			return fmt.Sprintf(" (it went %s ago: %s %s)", duration.HumanDuration(c.Now().Sub(entry.Time)), entry.Actor, w)
+		}
+	}
+	return ""
 }
 
 // world returns the cluster as package explain sees it.

@@ -171,6 +171,6 @@ func (l Lab) MissedFaults() []string {
 func (l Lab) OnRest(f func()) { l.c.onRest = f }
 
 // OnAct sets a function that is called before Apply applies an object and before Delete deletes
-// one, with the verb and the object: "apply", "pods/default/web". If f returns false the act is
+// one, with the verb and the object: "apply", "pod/default/web" (trace.Ref.Path). If f returns false the act is
 // left out without an error. Package explore uses it to find which acts a failure needs.
 func (l Lab) OnAct(f func(verb, ref string) bool) { l.c.onAct = f }

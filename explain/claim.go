@@ -97,28 +97,68 @@ func (x *explainer) users(claim *v1.PersistentVolumeClaim) error {
 
 const protectsClaims = "kubernetes.io/pvc-protection"
 
-// lost says what became of the volume of a claim that has lost it.
+// lost says what became of the volume of a claim that has lost it, and how the claim gets it back: the PV controller binds a Lost claim again
+// as soon as the volume of its spec.volumeName exists and has its claimRef.
+// Upstream: pkg/controller/volume/persistentvolume/pv_controller.go syncBoundClaim, v1.37.2.
 func (x *explainer) lost(claim *v1.PersistentVolumeClaim) error {
 	name := claim.Spec.VolumeName
+	const own = "spec.claimRef with this claim's namespace, name and uid"
+	const anew = ", and the claim is bound again; or give the data up, delete the claim and make it anew"
 	volume, err := x.Client.CoreV1().PersistentVolumes().Get(x.ctx, name, metav1.GetOptions{})
-	const anew = "delete the claim and make it anew; what the volume held is lost to it"
 	switch {
 	case apierrors.IsNotFound(err):
+		source, where := x.lastSource(name)
 		x.blame(Verdict{
-			Class: Ill, Code: VolumeLost, Object: "pv/" + name, Field: "spec.volumeName", Value: name, Do: anew,
-			Cause: fmt.Sprintf("it was bound to volume %s, which is gone", name),
+			Class: Ill, Code: VolumeLost, Object: "pv/" + name, Field: "spec.volumeName", Value: name,
+			Do:    fmt.Sprintf("create pv %s again with %sa %s%s", name, source, own, anew),
+			Cause: fmt.Sprintf("it was bound to volume %s, which is gone%s", name, where),
 		})
 	case err != nil:
 		return err
 	case volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID != claim.UID:
 		x.blame(Verdict{
-			Class: Ill, Code: VolumeLost, Object: "pv/" + name, Field: "spec.claimRef", Value: named(volume.Spec.ClaimRef), Do: anew,
-			Cause: fmt.Sprintf("it was bound to volume %s, which belongs to %s now", name, otherClaim(volume.Spec.ClaimRef, claim)),
+			Class: Ill, Code: VolumeLost, Object: "pv/" + name, Field: "spec.claimRef", Value: named(volume.Spec.ClaimRef), Want: claim.Namespace + "/" + claim.Name,
+			Do:    fmt.Sprintf("if no pod uses the volume for the other claim, give pv %s a %s%s", name, own, anew),
+			Cause: fmt.Sprintf("it was bound to volume %s, which belongs to %s now; what it holds is still there", name, otherClaim(volume.Spec.ClaimRef, claim)),
 		})
 	default:
 		x.underWay(VolumeLost, "pv/"+name, "it was bound to volume %s, which exists again", name)
 	}
 	return nil
+}
+
+// lastSource says what a volume that is gone was made of, as a field to restore and as the place where its data may still be; "" if the trace
+// does not tell.
+func (x *explainer) lastSource(name string) (field, where string) {
+	for _, entry := range slices.Backward(x.Log.Entries()) {
+		w, ok := entry.Record.(trace.Write)
+		if !ok || w.Kind != "PersistentVolume" || w.Name != name || w.Err != nil {
+			continue
+		}
+		for _, version := range []runtime.Object{w.Last, w.Old, w.New} {
+			if pv, ok := version.(*v1.PersistentVolume); ok && pv != nil {
+				if field, where = sourceOf(pv); field != "" {
+					return field, where
+				}
+			}
+		}
+	}
+	return "", ""
+}
+
+// sourceOf names where the data of a volume is.
+func sourceOf(pv *v1.PersistentVolume) (field, where string) {
+	switch s := pv.Spec.PersistentVolumeSource; {
+	case s.CSI != nil:
+		return fmt.Sprintf("its csi.volumeHandle %s and ", s.CSI.VolumeHandle), fmt.Sprintf("; driver %s may still have its data as volume %s", s.CSI.Driver, s.CSI.VolumeHandle)
+	case s.NFS != nil:
+		return fmt.Sprintf("its nfs.path %s and ", s.NFS.Path), fmt.Sprintf("; its data may still be in %s:%s", s.NFS.Server, s.NFS.Path)
+	case s.Local != nil:
+		return fmt.Sprintf("its local.path %s and ", s.Local.Path), fmt.Sprintf("; its data may still be in %s on %s", s.Local.Path, hostsOf(pv))
+	case s.HostPath != nil:
+		return fmt.Sprintf("its hostPath.path %s and ", s.HostPath.Path), fmt.Sprintf("; its data may still be in %s on a node", s.HostPath.Path)
+	}
+	return "", ""
 }
 
 // otherClaim names the claim in a claimRef that is not this one, and tells two of one name apart by their UIDs.
@@ -159,6 +199,9 @@ func (x *explainer) pending(claim *v1.PersistentVolumeClaim) error {
 	switch {
 	case claim.Spec.VolumeName != "" || chosen: // no provisioner acts
 	case class != nil && external(class):
+		if err := x.source(claim); err != nil {
+			return err
+		}
 		x.provisioner(claim, provisionerOf(class), delayed)
 		x.provisioning(claim, provisionerOf(class), volumes.Items)
 	}
@@ -264,6 +307,12 @@ func (x *explainer) unmade(claim *v1.PersistentVolumeClaim, class *storagev1.Sto
 	case found:
 		v.Object, v.Field = "pv/"+nearest.Volume, nearest.Filter.Field()
 		v.Cause = fmt.Sprintf("no volume fits: volume %s", nearest)
+	case claim.Spec.StorageClassName == nil && name == "":
+		v.Code, v.Field = NoDefaultClass, "spec.storageClassName"
+		v.Do = fmt.Sprintf("mark a class as the default (annotation %s: \"true\"), make the claim anew with a class, or %s", annDefaultClass, v.Do)
+		v.Cause = "it names no class, no class is the default, and there is no free volume without a class"
+		x.blame(v)
+		return
 	default:
 		v.Cause = fmt.Sprintf("there is no free volume %s", of)
 	}
@@ -276,6 +325,9 @@ func (x *explainer) unmade(claim *v1.PersistentVolumeClaim, class *storagev1.Sto
 	}
 	x.blame(v)
 }
+
+// annDefaultClass marks the class of claims that name none.
+const annDefaultClass = "storageclass.kubernetes.io/is-default-class"
 
 // otherClasses names the class that was probably meant.
 func (x *explainer) otherClasses(name string) string {
@@ -457,6 +509,14 @@ func (x *explainer) grows(claim *v1.PersistentVolumeClaim) error {
 		if failed {
 			v.Cause += ": " + warning.Message
 		}
+	case isTrue(claim, v1.PersistentVolumeClaimNodeResizeError):
+		v.Class, v.Code, v.Do = Ill, ResizeFailed, "mend what the driver on the node says"
+		v.Cause = fmt.Sprintf("it has %s and asks for %s: %s", has.String(), asked.String(), conditionOf(claim, v1.PersistentVolumeClaimNodeResizeError).Message)
+	case x.growsOn(claim) != "" && isTrue(claim, v1.PersistentVolumeClaimFileSystemResizePending):
+		node := x.growsOn(claim)
+		x.needs("kubelet/"+node, "expands volumes on "+node)
+		v.Class, v.Code, v.Object = UnderWay, ResizeWaits, "actor/kubelet/"+node
+		v.Cause = fmt.Sprintf("it has %s and asks for %s; the rest is done on node %s, where a pod uses it", has.String(), asked.String(), node)
 	case status == v1.PersistentVolumeClaimNodeResizePending || isTrue(claim, v1.PersistentVolumeClaimFileSystemResizePending):
 		v.Class, v.Code, v.Do = Waits, ResizeWaits, "run a pod that uses it"
 		v.Cause = fmt.Sprintf("it has %s and asks for %s; the rest is done on the node when a pod mounts it", has.String(), asked.String())
@@ -498,7 +558,26 @@ func (w World) expands(actor string) bool {
 }
 
 func isTrue(claim *v1.PersistentVolumeClaim, kind v1.PersistentVolumeClaimConditionType) bool {
-	return slices.ContainsFunc(claim.Status.Conditions, func(c v1.PersistentVolumeClaimCondition) bool { return c.Type == kind && c.Status == v1.ConditionTrue })
+	return conditionOf(claim, kind).Status == v1.ConditionTrue
+}
+
+func conditionOf(claim *v1.PersistentVolumeClaim, kind v1.PersistentVolumeClaimConditionType) v1.PersistentVolumeClaimCondition {
+	for _, c := range claim.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return v1.PersistentVolumeClaimCondition{}
+}
+
+// growsOn returns a node on which a pod uses a claim, "" if none does.
+func (x *explainer) growsOn(claim *v1.PersistentVolumeClaim) string {
+	for _, obj := range x.Objects() {
+		if pod, ok := obj.(*v1.Pod); ok && pod.Namespace == claim.Namespace && pod.Spec.NodeName != "" && !binding.IsPodTerminated(pod) && slices.Contains(claimNames(pod), claim.Name) {
+			return pod.Spec.NodeName
+		}
+	}
+	return ""
 }
 
 // dropped says that the API server left out the data source of a claim.

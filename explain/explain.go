@@ -123,8 +123,8 @@ type World struct {
 }
 
 // ErrKind is the error for objects of any other kind.
-var ErrKind = errors.New("what can be explained: pods, claims (pvc), volumes (pv), storage classes (sc), nodes, volumeattachments, StatefulSets, Deployments, ReplicaSets, DaemonSets, Jobs, " +
-	"volumesnapshots, their contents and volumegroupsnapshots")
+var ErrKind = errors.New("objects of this kind have no explanation; see what describe prints of it, or explain an object beside it: pods, claims (pvc), volumes (pv), storage classes (sc), nodes, namespaces, " +
+	"volumeattachments, StatefulSets, Deployments, ReplicaSets, DaemonSets, Jobs, volumesnapshots, their contents and volumegroupsnapshots")
 
 // Object says why an object is as it is. kind is the API's kind; namespace is "" for objects without one. It returns ErrKind for
 // kinds that have no verdict, and the API's NotFound for an object that is not there.
@@ -150,6 +150,8 @@ func (x *explainer) object(kind, namespace, name string) error {
 		return x.job(namespace, name)
 	case "Node":
 		return x.node(name)
+	case "Namespace":
+		return x.namespace(name)
 	case "VolumeAttachment":
 		return x.attachment(name)
 	case "VolumeSnapshot":

@@ -160,7 +160,7 @@ func TestExplainSaysOfABadPodWhatIsWrongWithIt(t *testing.T) {
 		}},
 		"a lost claim": {explainPod("web", "", "lost"), [][]string{
 			{`  no node is looked at: persistentvolumeclaim "lost" bound to non-existent persistentvolume "lost"`},
-			{"pvc default/lost is Lost", "  it was bound to volume lost, which is gone"},
+			{"pvc default/lost is Lost", "  it was bound to volume lost, which is gone; its data may still be in /data on node node-1"},
 		}},
 		"a class that vanished": {explainPod("web", "", "vanished"), [][]string{
 			{

@@ -1,9 +1,11 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -102,30 +104,116 @@ func (x *explainer) hasTrouble(pod *v1.Pod) bool {
 	return slices.ContainsFunc(x.eventsOf("Pod", pod.UID), func(e Event) bool { return e.Type == v1.EventTypeWarning })
 }
 
-// containers says what keeps a pod's containers from running, or how they failed.
+// containersFail reports whether the status of a container says that it fails.
+func (x *explainer) containersFail(pod *v1.Pod) bool {
+	y := &explainer{World: x.World, ctx: x.ctx}
+	y.containers(pod)
+	return len(y.findings) > 0
+}
+
+// steady is the time after which a container that runs again counts as well: the kubelet forgets its backoff then.
+// Upstream: pkg/kubelet/kubelet.go MaxCrashLoopBackOff, v1.37: backoffs are forgotten after twice as long.
+const steady = 10 * time.Minute
+
+// containers says what keeps a pod's containers from running or from being ready, or how they failed.
 func (x *explainer) containers(pod *v1.Pod) {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		field, _ := fieldOfContainer(pod, c.Name)
 		if waiting := c.State.Waiting; waiting != nil && waiting.Message != "" {
-			line := fmt.Sprintf("container %s waits: %s", c.Name, reasonAnd(waiting.Reason, waiting.Message))
-			if waiting.Reason == "CrashLoopBackOff" {
-				x.say("  %s", line) // how it ended is the cause
-			} else {
-				x.ill(ContainerFailed, "", "mend what it says", "%s", line)
+			x.waiting(pod, c.Name, waiting)
+		}
+		x.ended(pod, field, &c)
+		x.unready(pod, field, &c)
+	}
+}
+
+// fieldOfContainer returns the path of a container in a pod, and its word in a sentence.
+func fieldOfContainer(pod *v1.Pod, name string) (field, word string) {
+	if slices.ContainsFunc(pod.Spec.InitContainers, func(c v1.Container) bool { return c.Name == name }) {
+		return "spec.initContainers[" + name + "]", "init container " + name
+	}
+	return "spec.containers[" + name + "]", "container " + name
+}
+
+// waiting blames what a container waits for.
+func (x *explainer) waiting(pod *v1.Pod, name string, state *v1.ContainerStateWaiting) {
+	field, word := fieldOfContainer(pod, name)
+	line := fmt.Sprintf("%s waits: %s", word, reasonAnd(state.Reason, state.Message))
+	switch state.Reason {
+	case "CrashLoopBackOff":
+		x.say("  %s", line) // how it ended is the cause
+	case "InvalidImageName", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull":
+		image := ""
+		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			if c.Name == name {
+				image = c.Image
 			}
 		}
-		for _, ended := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
-			if ended == nil || ended.ExitCode == 0 {
-				continue
+		x.blame(Verdict{Class: Ill, Code: ContainerFailed, Field: field + ".image", Value: image, Do: "name an image that the node can have, or mend its pull policy and secrets", Cause: line})
+	default:
+		x.blame(Verdict{Class: Ill, Code: ContainerFailed, Field: field, Do: "mend what it says", Cause: line})
+	}
+}
+
+// ended blames how a container ended last, unless it has run for long since.
+func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus) {
+	ended := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated)
+	if ended == nil || c.Ready && c.State.Running != nil && x.Now.Sub(c.State.Running.StartedAt.Time) >= steady {
+		return
+	}
+	_, word := fieldOfContainer(pod, c.Name)
+	switch {
+	case ended.ExitCode == 0 && c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff":
+		x.blame(Verdict{
+			Class: Ill, Code: ContainerFailed, Field: "spec.restartPolicy", Value: string(pod.Spec.RestartPolicy), Do: "let its program go on running, or use a Job",
+			Cause: fmt.Sprintf("%s ends with 0, and is started again each time", word),
+		})
+		return
+	case ended.ExitCode == 0:
+		return
+	}
+	if probe, why := x.stoppedBy(pod, c.Name, ended); probe != "" {
+		x.blame(Verdict{
+			Class: Ill, Code: ProbeFailed, Field: fmt.Sprintf("%s.%sProbe", field, probe), Do: "mend the probe, or what it asks the container for",
+			Cause: fmt.Sprintf("the kubelet stopped %s, since its %s probe failed%s", word, probe, because(why)),
+		})
+		return
+	}
+	x.ill(ContainerFailed, "", "mend its script or its program", "%s exited with %d: %s", word, ended.ExitCode, reasonAnd(ended.Reason, ended.Message))
+}
+
+// unready says what a container that runs and is not ready waits for.
+func (x *explainer) unready(pod *v1.Pod, field string, c *v1.ContainerStatus) {
+	_, word := fieldOfContainer(pod, c.Name)
+	switch {
+	case c.State.Running == nil || c.Ready || pod.DeletionTimestamp != nil:
+	case strings.HasPrefix(field, "spec.initContainers"):
+		x.underWay(Unknown, "", "%s runs, and the next one starts when it has ended", word)
+	case c.Started != nil && !*c.Started:
+		x.underWay(Unknown, "", "%s runs, and its startup probe has not succeeded yet", word)
+	default:
+		v := Verdict{Class: UnderWay, Code: ProbeFailed, Field: field + ".readinessProbe", Cause: word + " runs, and its readiness probe has not succeeded yet"}
+		const failed = "Readiness probe failed:"
+		for _, e := range slices.Backward(x.eventsOf("Pod", pod.UID)) {
+			if e.Reason == "Unhealthy" && strings.HasPrefix(e.Message, failed) {
+				v.Class, v.Do = Ill, "mend the probe, or what it asks the container for"
+				v.Cause = fmt.Sprintf("%s runs, and its readiness probe fails%s", word, because(strings.TrimSpace(strings.TrimPrefix(e.Message, failed))))
+				break
 			}
-			if probe, why := x.stoppedBy(pod, c.Name, ended); probe != "" {
-				x.blame(Verdict{
-					Class: Ill, Code: ProbeFailed, Field: fmt.Sprintf("spec.containers[%s].%sProbe", c.Name, probe), Do: "mend the probe, or what it asks the container for",
-					Cause: fmt.Sprintf("the kubelet stopped container %s, since its %s probe failed%s", c.Name, probe, because(why)),
-				})
-			} else {
-				x.ill(ContainerFailed, "", "mend its script or its program", "container %s exited with %d: %s", c.Name, ended.ExitCode, reasonAnd(ended.Reason, ended.Message))
-			}
-			break
+		}
+		x.blame(v)
+	}
+}
+
+// readinessGates names the conditions that a pod's readiness waits for and that others set.
+func (x *explainer) readinessGates(pod *v1.Pod) {
+	for _, gate := range pod.Spec.ReadinessGates {
+		is := slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == gate.ConditionType && c.Status == v1.ConditionTrue })
+		if !is && pod.Status.Phase == v1.PodRunning {
+			x.blame(Verdict{
+				Class: Waits, Code: Gated, Field: "spec.readinessGates", Value: string(gate.ConditionType), Do: "run the program that sets the condition",
+				Cause: fmt.Sprintf("it is not ready before its condition %s is True, which another program sets", gate.ConditionType),
+			})
 		}
 	}
 }

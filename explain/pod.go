@@ -92,6 +92,7 @@ func (x *explainer) podAlone(pod *v1.Pod) error {
 		}
 		x.placed(pod)
 		x.containers(pod)
+		x.readinessGates(pod)
 		if pod.Status.Phase == v1.PodFailed {
 			x.ill(PodFailed, "", "see why, then delete it", "it has failed%s", because(reasonAnd(pod.Status.Reason, pod.Status.Message)))
 		}
@@ -156,13 +157,16 @@ func (x *explainer) mountTrouble(pod *v1.Pod) {
 		return
 	}
 	code := ContainerFailed
-	if e.Reason == "FailedMount" || e.Reason == "FailedMapVolume" {
+	switch {
+	case e.Reason == "FailedMount" || e.Reason == "FailedMapVolume":
 		code = MountFailed
+	case x.containersFail(pod):
+		return // their status says more
 	}
 	x.silently(func() { x.ill(code, "", "mend what it says", "%s", e.Message) }) // it stands among the events
 }
 
-// drivers blames the CSI drivers of a pod's volumes that have not registered with its node's kubelet.
+// drivers blames the CSI drivers of a pod's volumes that have not registered with its node's kubelet, or whose process there is down.
 func (x *explainer) drivers(pod *v1.Pod) {
 	node := pod.Spec.NodeName
 	registered, err := x.Client.StorageV1().CSINodes().Get(x.ctx, node, metav1.GetOptions{})
@@ -171,13 +175,17 @@ func (x *explainer) drivers(pod *v1.Pod) {
 	}
 	for i := range pod.Spec.Volumes {
 		name := x.driverOf(pod, &pod.Spec.Volumes[i])
-		if name == "" || slices.ContainsFunc(registered.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == name }) {
+		if name == "" {
 			continue
 		}
+		here := slices.ContainsFunc(registered.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == name })
 		if actor := "csi-driver/" + name + "/" + node; slices.Contains(x.Actors, actor) {
-			if x.needs(actor, "is the driver on its node") {
+			if x.needs(actor, "is the driver on its node") && !here {
 				x.underWay(DriverMissing, "csinode/"+node, "driver %s has not registered on node %s yet", name, node)
 			}
+			continue
+		}
+		if here {
 			continue
 		}
 		x.blame(Verdict{
@@ -351,6 +359,8 @@ func (x *explainer) refused(pod *v1.Pod, why string) {
 			return
 		case err != nil:
 			return
+		case x.takenByName(pod, claim):
+			return
 		case claim.DeletionTimestamp != nil:
 			x.ill(ClaimDeleted, claimRef(pod.Namespace, name), "wait until it is gone, and create it anew", "its claim pvc %s/%s is being deleted", pod.Namespace, name)
 			return
@@ -362,12 +372,27 @@ func (x *explainer) refused(pod *v1.Pod, why string) {
 	x.ill(NoNodeFits, "", "mend what it says", "no node is looked at: %s", why)
 }
 
+// takenByName blames a claim that has the name of a pod's ephemeral volume and was not made for the pod.
+func (x *explainer) takenByName(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bool {
+	ephemeral := slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.Ephemeral != nil && pod.Name+"-"+v.Name == claim.Name })
+	if !ephemeral || metav1.IsControlledBy(claim, pod) {
+		return false
+	}
+	ref := claimRef(claim.Namespace, claim.Name)
+	x.blame(Verdict{
+		Class: Ill, Code: VolumeTaken, Object: ref, Field: "metadata.ownerReferences", Want: podRef(pod), Do: "make the pod anew under another name, or delete that claim if its data is not needed",
+		Cause: fmt.Sprintf("the claim of its ephemeral volume would be %s, and that one was not made for it", shown(ref)),
+	})
+	return true
+}
+
 // turnedDown judges a pod that no node can take.
 func (x *explainer) turnedDown(pod *v1.Pod, why scheduler.Explanation) {
 	if len(why.Nodes) == 0 || why.PreFilter != "" {
 		return
 	}
 	var causes []string
+	on := map[string][]string{} // nodes by cause
 	for _, v := range why.Nodes {
 		if nominated := pod.Status.NominatedNodeName; v.Plugin == "" && nominated != "" {
 			if x.schedulerRuns(pod) {
@@ -381,19 +406,30 @@ func (x *explainer) turnedDown(pod *v1.Pod, why scheduler.Explanation) {
 			}
 			return
 		}
-		cause := v.String()
+		cause := strings.TrimPrefix(v.String(), v.Node+": ")
 		if near := nearestOf(v); near != "" {
 			cause += " (" + near + ")"
 		}
-		causes = append(causes, cause)
+		if on[cause] == nil {
+			causes = append(causes, cause)
+		}
+		on[cause] = append(on[cause], v.Node)
 	}
 	const shown = 2
 	more := ""
 	if len(causes) > shown {
-		more = fmt.Sprintf("; and %d more", len(causes)-shown)
+		left := 0
+		for _, cause := range causes[shown:] {
+			left += len(on[cause])
+		}
+		more = fmt.Sprintf("; and %d more", left)
 		causes = causes[:shown]
 	}
-	x.ill(NoNodeFits, "", "", "no node can take it: %s%s", strings.Join(causes, "; "), more)
+	for i, cause := range causes {
+		causes[i] = someOf(on[cause]) + ": " + cause
+	}
+	object, field := x.atFault(pod, why.Nodes)
+	x.blame(Verdict{Class: Ill, Code: NoNodeFits, Object: object, Field: field, Do: waysOut(why.Nodes), Cause: fmt.Sprintf("no node can take it: %s%s", strings.Join(causes, "; "), more)})
 	x.unreachableVolumes(pod)
 	for _, v := range why.Nodes {
 		if v.Plugin == "TaintToleration" && x.nodeIsDead(v.Node) {
@@ -401,6 +437,15 @@ func (x *explainer) turnedDown(pod *v1.Pod, why scheduler.Explanation) {
 			return
 		}
 	}
+}
+
+// someOf names nodes: of many the first.
+func someOf(nodes []string) string {
+	const shown = 3
+	if len(nodes) <= shown {
+		return strings.Join(nodes, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(nodes[:shown-1], ", "), len(nodes)-shown+1)
 }
 
 // nearestOf says of a node which volume came nearest to what a claim wants, if its claims keep the pod from it.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/controllers/snapshotcontroller"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // snapshot explains a VolumeSnapshot: what it is taken of, its class, its content and its events.
@@ -42,7 +43,7 @@ func (x *explainer) snapshotOf(ref string, s *snapshotv1.VolumeSnapshot) error {
 				return err
 			}
 			if !member { // which has no class
-				x.snapshotClass(s.Spec.VolumeSnapshotClassName)
+				x.snapshotClass(s.Spec.VolumeSnapshotClassName, ns+"/"+*source)
 			}
 		}
 		if s.Status != nil {
@@ -54,6 +55,13 @@ func (x *explainer) snapshotOf(ref string, s *snapshotv1.VolumeSnapshot) error {
 	} else if content := s.Spec.Source.VolumeSnapshotContentName; content != nil {
 		x.say("  it is to be bound to volumesnapshotcontent %s", *content)
 		x.content(*content)
+	}
+	if s.DeletionTimestamp != nil {
+		if ready {
+			x.snapshotController()
+		}
+		x.foreignFinalizers(s)
+		x.copies(s)
 	}
 	x.waitsForFinalizers(s)
 	x.events(ref, "VolumeSnapshot", s.UID, "")
@@ -75,8 +83,24 @@ func (x *explainer) snapshotContent(name string) error {
 		ref := c.Spec.VolumeSnapshotRef
 		x.say("  it belongs to volumesnapshot %s/%s; its deletion policy is %s", ref.Namespace, ref.Name, c.Spec.DeletionPolicy)
 		x.waitsForFinalizers(&c)
+		x.foreignFinalizers(&c)
 		return nil
 	})
+}
+
+// copies names the claims whose volumes are being made of a snapshot: it stays as long.
+// Upstream: external-snapshotter pkg/common-controller/snapshot_controller.go isVolumeBeingCreatedFromSnapshot, v8.7.
+func (x *explainer) copies(s *snapshotv1.VolumeSnapshot) {
+	for _, obj := range x.Objects() {
+		claim, ok := obj.(*v1.PersistentVolumeClaim)
+		if !ok || claim.Namespace != s.Namespace || claim.Status.Phase != v1.ClaimPending || claim.Spec.DataSource == nil {
+			continue
+		}
+		if source := claim.Spec.DataSource; source.Kind == snapshots.SnapshotKind && source.Name == s.Name {
+			ref := claimRef(claim.Namespace, claim.Name)
+			x.waits(InUse, ref, "wait until that claim is bound, or delete it", "the volume of %s is being made of it", shown(ref))
+		}
+	}
 }
 
 // custom reads an object of a custom kind, and says whether it is there.
@@ -115,10 +139,64 @@ func (x *explainer) sourceClaim(ns, name string) error {
 	return nil
 }
 
-// snapshotClass says what is wrong with the class that a snapshot names, nil if it names none.
-func (x *explainer) snapshotClass(name *string) {
+// defaultSnapshotClass says which class a snapshot of a claim gets that names none.
+// Upstream: external-snapshotter pkg/common-controller/snapshot_controller.go SetDefaultSnapshotClass, v8.7.
+func (x *explainer) defaultSnapshotClass(claim string) {
+	x.say("  it names no class, and gets the default class of the volume's driver")
+	driver := x.driverOfClaim(claim)
+	if driver == "" {
+		return
+	}
+	var defaults, others []string
+	for _, obj := range x.Objects() {
+		class, ok := obj.(*unstructured.Unstructured)
+		if !ok || class.GetKind() != "VolumeSnapshotClass" || class.GetNamespace() != "" {
+			continue
+		}
+		if of, _, _ := unstructured.NestedString(class.Object, "driver"); of != driver {
+			continue
+		}
+		if class.GetAnnotations()["snapshot.storage.kubernetes.io/is-default-class"] == "true" {
+			defaults = append(defaults, class.GetName())
+		} else {
+			others = append(others, class.GetName())
+		}
+	}
+	v := Verdict{Class: Ill, Code: ClassMissing, Field: "spec.volumeSnapshotClassName"}
+	switch {
+	case len(defaults) == 1:
+		return
+	case len(defaults) > 1:
+		v.Value, v.Do = strings.Join(defaults, ", "), "leave one of them the default, or make the snapshot anew with a class"
+		v.Cause = fmt.Sprintf("it names no class, and driver %s has %d default classes: %s", driver, len(defaults), v.Value)
+	case len(others) > 0:
+		v.Do = fmt.Sprintf("make the snapshot anew with class %s, or mark that as the default (annotation snapshot.storage.kubernetes.io/is-default-class: \"true\")", others[0])
+		v.Cause = fmt.Sprintf("it names no class, and no class of driver %s is the default", driver)
+	default:
+		v.Do = "create a VolumeSnapshotClass of driver " + driver
+		v.Cause = fmt.Sprintf("it names no class, and driver %s has none", driver)
+	}
+	x.blame(v)
+}
+
+// driverOfClaim returns the CSI driver of the volume of a claim ("namespace/name"), "" if it has none.
+func (x *explainer) driverOfClaim(claim string) string {
+	ns, name, _ := strings.Cut(claim, "/")
+	of, err := x.Client.CoreV1().PersistentVolumeClaims(ns).Get(x.ctx, name, metav1.GetOptions{})
+	if err != nil || of.Spec.VolumeName == "" {
+		return ""
+	}
+	pv, err := x.Client.CoreV1().PersistentVolumes().Get(x.ctx, of.Spec.VolumeName, metav1.GetOptions{})
+	if err != nil || pv.Spec.CSI == nil {
+		return ""
+	}
+	return pv.Spec.CSI.Driver
+}
+
+// snapshotClass says what is wrong with the class that a snapshot of a claim names, nil if it names none.
+func (x *explainer) snapshotClass(name *string, claim string) {
 	if name == nil {
-		x.say("  it names no class, and gets the default class of the volume's driver")
+		x.defaultSnapshotClass(claim)
 		return
 	}
 	var class snapshotv1.VolumeSnapshotClass
@@ -154,14 +232,33 @@ func (x *explainer) content(name string) {
 		handle = ", snapshot " + handle + " of the driver"
 	}
 	x.say("  volumesnapshotcontent %s is %s%s", name, readiness(ready), handle)
-	if ready {
+	if ready && c.DeletionTimestamp == nil {
 		return
 	}
 	x.snapshotter(c.Spec.Driver)
+	if why := x.notDeleted(&c); why != "" {
+		x.ill(SnapshotFailed, "volumesnapshotcontent/"+name, "mend what the driver says", "driver %s does not delete it: %s", c.Spec.Driver, why)
+	}
 	if c.Status != nil {
 		x.snapshotError(c.Status.Error)
 	}
 	x.events("volumesnapshotcontent/"+name, "VolumeSnapshotContent", c.UID, "")
+}
+
+// notDeleted returns the error of the last DeleteSnapshot of a content that is being deleted, "" if there is none.
+func (x *explainer) notDeleted(c *snapshotv1.VolumeSnapshotContent) string {
+	if c.DeletionTimestamp == nil || c.Status == nil || c.Status.SnapshotHandle == nil {
+		return ""
+	}
+	for _, entry := range slices.Backward(x.Log.Entries()) {
+		if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Method == "DeleteSnapshot" && rpc.Request["snapshot_id"] == *c.Status.SnapshotHandle {
+			if rpc.Code == "OK" {
+				return ""
+			}
+			return rpc.Code + ": " + oneLine(rpc.Err)
+		}
+	}
+	return ""
 }
 
 // snapshotter blames the csi-snapshotter of a driver that does not run.

@@ -71,6 +71,8 @@ const (
 	VolumeMissing  Code = "VolumeMissing"
 	VolumeTaken    Code = "VolumeTaken"
 	VolumeMismatch Code = "VolumeMismatch"
+	// NoDefaultClass: the claim names no class, and no class is the default.
+	NoDefaultClass Code = "NoDefaultClass"
 	// VolumeLost: the claim was bound to a volume that is gone or belongs to another claim.
 	VolumeLost Code = "VolumeLost"
 	// NoConsumer: the class waits for a pod, and there is none. ConsumerWithoutPods: a workload would be the first consumer, and has no pods.
@@ -85,6 +87,10 @@ const (
 	ProvisioningFailed Code = "ProvisioningFailed"
 	// HelperPodFailed: a pod that the provisioner started for the volume does not come to its end.
 	HelperPodFailed Code = "HelperPodFailed"
+	// SourceLarger: the claim asks for less than the snapshot or claim has that its volume is to be a copy of.
+	SourceLarger Code = "SourceLarger"
+	// NoPopulator: the volume is to be filled from an object that a provisioner leaves to a volume populator, and none runs.
+	NoPopulator Code = "NoPopulator"
 	// SourceDropped: the API server dropped a data source in another namespace, so the volume is empty.
 	SourceDropped Code = "SourceDropped"
 
@@ -130,7 +136,7 @@ const (
 	MountFailed      Code = "MountFailed"
 	UnmountFailed    Code = "UnmountFailed"
 	// ContainerFailed: a container waits or has ended with an error. ProbeFailed: the kubelet stopped one, since its liveness or startup
-	// probe failed. PodFailed: the pod has failed.
+	// probe failed, or its readiness probe fails. PodFailed: the pod has failed.
 	ContainerFailed Code = "ContainerFailed"
 	ProbeFailed     Code = "ProbeFailed"
 	PodFailed       Code = "PodFailed"
@@ -144,7 +150,8 @@ const (
 	JobRuns    Code = "JobRuns"
 	JobBackoff Code = "JobBackoff"
 
-	// SnapshotFailed: the driver or a controller failed. SourceMissing, SourceNotBound: the claim or content that the snapshot is of.
+	// SnapshotFailed: the driver or a controller failed. SourceMissing, SourceNotBound: the claim or content that the snapshot is of, or what the
+	// volume of a claim is to be a copy of, does not exist, or is not bound or ready.
 	SnapshotFailed Code = "SnapshotFailed"
 	SourceMissing  Code = "SourceMissing"
 	SourceNotBound Code = "SourceNotBound"
@@ -195,7 +202,7 @@ func weight(c Code) int {
 		return 3
 	case NodeUnreachable:
 		return 2
-	case FailedCreate, DriverMissing:
+	case FailedCreate, DriverMissing, Attached:
 		return 1
 	case NoNodeFits, VolumesNotBound, CacheHeld, MountFailed, ContainerFailed, ProbeFailed, PodNotReady, Finalizer, NotAttached:
 		return -1

@@ -46,6 +46,11 @@ func snapshotOf(name, claim string) string {
 	return "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: " + name + "}\nspec: {volumeSnapshotClassName: csi, source: {persistentVolumeClaimName: " + claim + "}}\n"
 }
 
+// initPod returns a pod with an init container that runs a command.
+func initPod(command string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {initContainers: [{name: i, image: busybox, command: [sh, -c, " + command + "]}], containers: [{name: c, image: nginx}]}\n"
+}
+
 // unheardClaim makes a claim, and a volume for it, of which the PV controller does not hear.
 func unheardClaim(c *storagesimtest.Cluster) {
 	c.Apply(explainVolume("disk", "1Gi", "node-1", ""))
@@ -70,6 +75,7 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		class  explain.Class
 		code   explain.Code
 		object string
+		field  string
 	}
 	for name, tt := range map[string]struct {
 		trouble func(c *storagesimtest.Cluster)
@@ -168,6 +174,103 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		"a snapshot is of a claim that is not bound": {func(c *storagesimtest.Cluster) {
 			c.Apply(snapshotClass, explainClaim("data", "1Gi", ", storageClassName: ''"), snapshotOf("snap", "data"))
 		}, "volumesnapshot/snap", want{class: explain.Ill, code: explain.SourceNotBound, object: "pvc/default/data"}},
+		"the claim asks for less than the snapshot has": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "2Gi", ofCSI))
+			c.RunFor(20 * time.Second)
+			c.Apply(snapshotClass, snapshotOf("snap", "data"), explainClaim("copy", "1Gi", ofCSI+", dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: snap}"))
+		}, "pvc/copy", want{class: explain.Ill, code: explain.SourceLarger, object: "volumesnapshot/default/snap"}},
+		"the claim asks for less than the claim that it copies has": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "2Gi", ofCSI))
+			c.RunFor(20 * time.Second)
+			c.Apply(explainClaim("copy", "1Gi", ofCSI+", dataSource: {kind: PersistentVolumeClaim, name: data}"))
+		}, "pvc/copy", want{class: explain.Ill, code: explain.SourceLarger, object: "pvc/default/data"}},
+		"a claim copies a snapshot that is not there": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("copy", "1Gi", ofCSI+", dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: ghost}"))
+		}, "pvc/copy", want{class: explain.Ill, code: explain.SourceMissing, object: "volumesnapshot/default/ghost"}},
+		"a claim copies a snapshot whose class is not there": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
+			c.RunFor(20 * time.Second)
+			c.Apply(snapshotOf("snap", "data"), explainClaim("copy", "1Gi", ofCSI+", dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: snap}"))
+		}, "pvc/copy", want{class: explain.Ill, code: explain.SourceNotBound, object: "volumesnapshot/default/snap"}},
+		"a claim is left to a populator": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("copy", "1Gi", ofCSI+", dataSourceRef: {apiGroup: example.com, kind: Disk, name: d}"))
+		}, "pvc/copy", want{class: explain.Ill, code: explain.NoPopulator, object: "pvc/default/copy"}},
+		"a snapshot names no class, and there is no default": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
+			c.RunFor(20 * time.Second)
+			c.Apply(snapshotClass, strings.Replace(snapshotOf("snap", "data"), "volumeSnapshotClassName: csi, ", "", 1))
+		}, "volumesnapshot/snap", want{class: explain.Ill, code: explain.ClassMissing, object: "volumesnapshot/default/snap"}},
+		"the driver does not delete a snapshot": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
+			c.RunFor(20 * time.Second)
+			c.Apply(snapshotClass, snapshotOf("snap", "data"))
+			c.RunFor(20 * time.Second)
+			c.InjectCSI(socket.Fault{Method: "DeleteSnapshot", Code: codes.Internal, Message: "busy", Times: -1})
+			c.Delete("volumesnapshot/snap")
+		}, "volumesnapshot/snap", want{class: explain.Ill, code: explain.SnapshotFailed}},
+		"the driver on the node is stopped and registered": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
+			c.RunFor(20 * time.Second)
+			c.Stop("csi-driver/csi.storagesim.io/node-1")
+			c.Stop("csi-driver/csi.storagesim.io/node-2")
+			c.Apply(mountingPod)
+		}, "pod/web", want{class: explain.Ill, code: explain.ActorDown, object: "actor/csi-driver/csi.storagesim.io/node-1"}},
+		"the driver on the node does not unmount a volume that no pod uses": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
+			c.RunFor(30 * time.Second)
+			c.InjectCSI(socket.Fault{Method: "NodeUnstageVolume", Code: codes.Internal, Message: "not staged", Times: -1})
+			c.Delete("pod/web")
+		}, "VA", want{class: explain.Ill, code: explain.UnmountFailed, object: "actor/csi-driver/csi.storagesim.io/node-1"}},
+		"a released volume stays attached, since it is not unmounted": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
+			c.RunFor(30 * time.Second)
+			c.InjectCSI(socket.Fault{Method: "NodeUnstageVolume", Code: codes.Internal, Message: "not staged", Times: -1})
+			c.Delete("pod/web", "pvc/data")
+		}, "PV", want{class: explain.Ill, code: explain.Attached}},
+		"growth fails on the node": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
+			c.RunFor(30 * time.Second)
+			c.InjectCSI(socket.Fault{Method: "NodeExpandVolume", Code: codes.Internal, Message: "no answer", Times: -1})
+			grow(c, "2Gi")
+		}, "pvc/data", want{class: explain.Ill, code: explain.ResizeFailed, object: "pvc/default/data"}},
+		"a claim names no class, and there is no default": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("data", "1Gi", ""))
+		}, "pvc/data", want{class: explain.Ill, code: explain.NoDefaultClass, object: "pvc/default/data"}},
+		"another pod has the only place of a claim": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, strings.Replace(explainClaim("data", "1Gi", ofCSI), "ReadWriteOnce", "ReadWriteOncePod", 1), explainPod("first", "", "data"))
+			c.RunFor(20 * time.Second)
+			c.Apply(explainPod("web", "", "data"))
+		}, "pod/web", want{class: explain.Ill, code: explain.NoNodeFits, object: "pod/default/first"}},
+		"a claim has the name of an ephemeral one": {func(c *storagesimtest.Cluster) {
+			c.Apply(csiClass, explainClaim("web-v", "1Gi", ofCSI), podOf("ephemeral: {volumeClaimTemplate: {spec: {storageClassName: csi, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}", "sleep 1000"))
+		}, "pod/web", want{class: explain.Ill, code: explain.VolumeTaken, object: "pvc/default/web-v"}},
+		"an init container fails": {func(c *storagesimtest.Cluster) {
+			c.Apply(initPod("exit 2"))
+		}, "pod/web", want{class: explain.Ill, code: explain.ContainerFailed, object: "pod/default/web"}},
+		"an init container runs": {func(c *storagesimtest.Cluster) {
+			c.Apply(initPod("sleep 10000"))
+		}, "pod/web", want{class: explain.UnderWay, code: explain.Unknown}},
+		"an image has no name that can be read": {func(c *storagesimtest.Cluster) {
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: 'a:b/c'}]}\n")
+		}, "pod/web", want{class: explain.Ill, code: explain.ContainerFailed, field: "spec.containers[c].image"}},
+		"a program ends with 0 again and again": {func(c *storagesimtest.Cluster) {
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: ['true']}]}\n")
+		}, "pod/web", want{class: explain.Ill, code: explain.ContainerFailed, field: "spec.restartPolicy"}},
+		"a readiness probe fails": {func(c *storagesimtest.Cluster) {
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: [sleep, '3600'], readinessProbe: {periodSeconds: 1, exec: {command: ['false']}}}]}\n")
+		}, "pod/web", want{class: explain.Ill, code: explain.ProbeFailed, field: "spec.containers[c].readinessProbe"}},
+		"a readiness gate is not set": {func(c *storagesimtest.Cluster) {
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {readinessGates: [{conditionType: example.com/ready}], containers: [{name: c, image: nginx}]}\n")
+		}, "pod/web", want{class: explain.Waits, code: explain.Gated, field: "spec.readinessGates"}},
+		"no node has the labels that the pod asks for": {func(c *storagesimtest.Cluster) {
+			c.Apply(explainPod("web", "  nodeSelector: {disk: ssd}"))
+		}, "pod/web", want{class: explain.Ill, code: explain.NoNodeFits, object: "pod/default/web", field: "spec.nodeSelector"}},
+		"a namespace waits for a claim": {func(c *storagesimtest.Cluster) {
+			c.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
+			c.Apply(strings.Replace(explainClaim("data", "5Gi", ", storageClassName: ''"), "name: data", "name: data, namespace: shop, finalizers: [example.com/keep]", 1))
+			c.Settle()
+			c.Delete("ns/shop")
+		}, "ns/shop", want{class: explain.Ill, code: explain.Finalizer, object: "pvc/shop/data"}},
 		"the pod's claim is being deleted": {func(c *storagesimtest.Cluster) {
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), explainPod("first", "", "data"))
 			c.RunFor(20 * time.Second)
@@ -198,6 +301,9 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 			require.Equal(t, tt.want.class, why.Findings[i].Class, why.Text)
 			if tt.want.object != "" {
 				require.Equal(t, tt.want.object, why.Findings[i].Object, why.Text)
+			}
+			if tt.want.field != "" {
+				require.Equal(t, tt.want.field, why.Findings[i].Field, why.Text)
 			}
 		})
 	}

@@ -9,12 +9,14 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
 	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/protection"
+	"github.com/storagesim/storagesim/trace"
 )
 
 func (x *explainer) volume(name string) error {
@@ -207,6 +209,36 @@ func (x *explainer) kept(va *storagev1.VolumeAttachment) {
 	}
 	why := attachdetach.ExplainKept(x.attachDetach(), va, x.Objects())
 	x.say("  %s", why)
+	if volume, err := x.Client.CoreV1().PersistentVolumes().Get(x.ctx, *pv, metav1.GetOptions{}); err == nil && !x.usedOn(volume, va.Spec.NodeName) {
+		x.notUnmounted(volume, va.Spec.NodeName)
+	}
+}
+
+// usedOn reports whether a pod on a node uses the claim of a volume.
+func (x *explainer) usedOn(volume *v1.PersistentVolume, node string) bool {
+	claim := volume.Spec.ClaimRef
+	return claim != nil && slices.ContainsFunc(x.Objects(), func(obj runtime.Object) bool {
+		pod, ok := obj.(*v1.Pod)
+		return ok && pod.Namespace == claim.Namespace && pod.Spec.NodeName == node && !binding.IsPodTerminated(pod) && slices.Contains(claimNames(pod), claim.Name)
+	})
+}
+
+// notUnmounted blames the driver on a node that failed when it was last asked to unmount a volume.
+func (x *explainer) notUnmounted(volume *v1.PersistentVolume, node string) {
+	if volume.Spec.CSI == nil {
+		return
+	}
+	for _, entry := range slices.Backward(x.Log.Entries()) {
+		rpc, ok := entry.Record.(trace.RPC)
+		if !ok || rpc.Service != "csi.v1.Node" || rpc.Machine != "node/"+node || rpc.Request["volume_id"] != volume.Spec.CSI.VolumeHandle {
+			continue
+		}
+		if rpc.Code != "OK" && (rpc.Method == "NodeUnstageVolume" || rpc.Method == "NodeUnpublishVolume") {
+			x.ill(UnmountFailed, "actor/csi-driver/"+rpc.Driver+"/"+node, "mend what the driver says; the kubelet tries again", "no pod uses it on node %s, and the driver there fails to unmount it: %s: %s: %s",
+				node, rpc.Method, rpc.Code, oneLine(rpc.Err))
+		}
+		return
+	}
 }
 
 func (w World) attachDetach() attachdetach.Config {

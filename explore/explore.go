@@ -161,7 +161,7 @@ type Failure struct { // it is more than an error
 	From, ShrinkRuns int
 
 	// Acts lists the user's acts with Apply and Delete, object by object, that the failure
-	// needs ("apply pods/default/web"); LeftOut is the number of all others.
+	// needs ("apply pod/default/web"); LeftOut is the number of all others.
 	Acts    []string
 	LeftOut int
 

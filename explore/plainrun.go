@@ -12,6 +12,7 @@ import (
 	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/unfinished"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // The plain run has no trouble, so that it must work: if a claim is not bound in it, or a pod does not run, then no run
@@ -106,7 +107,7 @@ func (o *objects) expected(expect []Expectation) (map[string][]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("explore: Config.Expect[%d]: %w", i, err)
 		}
-		ref := refOf(at.Resource.Plural, at.Namespace, at.Name)
+		ref := trace.Ref{Kind: at.Resource.Kind, Namespace: at.Namespace, Name: at.Name}.Path()
 		states[ref] = append(states[ref], e.State)
 	}
 	return states, nil
@@ -129,11 +130,6 @@ func (o *objects) cameTrue(expect []Expectation) error {
 		}
 	}
 	return nil
-}
-
-// refOf returns an object's name among those that acts and reasons have.
-func refOf(plural, namespace, name string) string {
-	return plural + "/" + strings.TrimPrefix(namespace+"/"+name, "/")
 }
 
 // troubled returns the objects with a state, in the order of their names.

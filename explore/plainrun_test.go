@@ -31,12 +31,12 @@ func TestThePlainRunMustWork(t *testing.T) {
 		c.Settle()
 	})
 	f := failureOf(t, explore.Config{}, scenario)
-	require.Equal(t, explore.Reason{Rule: explore.PlainRun, Object: "persistentvolumeclaims/default/lonely"}, f.Reason())
+	require.Equal(t, explore.Reason{Rule: explore.PlainRun, Object: "pvc/default/lonely"}, f.Reason())
 	require.Equal(t, 1, f.Run)
-	require.ErrorContains(t, f, "the plain run works: persistentvolumeclaims/default/lonely is Pending\npvc default/lonely is Pending")
-	require.ErrorContains(t, f, `if that is meant, say so: Config.Expect with explore.Expect("persistentvolumeclaims/default/lonely", "Pending")`)
+	require.ErrorContains(t, f, "the plain run works: pvc/default/lonely is Pending\npvc default/lonely is Pending")
+	require.ErrorContains(t, f, `if that is meant, say so: Config.Expect with explore.Expect("pvc/default/lonely", "Pending")`)
 
-	for _, name := range []string{"pvc/lonely", "persistentvolumeclaims/default/lonely"} {
+	for _, name := range []string{"pvc/lonely", "pvc/default/lonely", "persistentvolumeclaims/default/lonely"} {
 		_, err := explore.Run(t.Context(), explore.Config{Runs: 10, Expect: []explore.Expectation{explore.Expect(name, "Pending")}}, scenario)
 		require.NoError(t, err)
 	}

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"cmp"
 	"errors"
 	"regexp"
 	"slices"
@@ -20,7 +19,7 @@ import (
 type Reason struct {
 	// Rule is the rule that was broken, "" for a scenario that failed.
 	Rule string `json:"rule,omitempty"`
-	// Object is the object of which the rule was broken, if the rule names one.
+	// Object is the object of which the rule was broken, "pvc/default/data", if the rule names one.
 	Object string `json:"object,omitempty"`
 	// At is the file and the line of the scenario's assertion, if it is a function for Scenario or Test.
 	At string `json:"at,omitempty"`
@@ -66,7 +65,14 @@ func (b *Broken) object() string {
 	}
 	if found, ok := errors.AsType[*storagesim.LeakError](b.Err); ok && len(found.Leaks) > 0 {
 		leak := found.Leaks[0]
-		return string(leak.Kind) + " of " + cmp.Or(leak.Claim, leak.Pod, leak.What)
+		of := leak.What
+		switch {
+		case leak.Claim != "":
+			of = "pvc/" + leak.Claim
+		case leak.Pod != "":
+			of = "pod/" + leak.Pod
+		}
+		return string(leak.Kind) + " of " + of
 	}
 	return ""
 }
@@ -113,8 +119,8 @@ func testifys(text string) string {
 	return strings.Join(lines, " ")
 }
 
-// needs returns what the pods and claims of a run name, and what was not created in it: "pod default/web needs
-// pvc default/data". A run that is made smaller must have no such line that it did not have before, since a pod
+// needs returns what the pods and claims of a run name, and what was not created in it: "pod/default/web needs
+// pvc/default/data". A run that is made smaller must have no such line that it did not have before, since a pod
 // without its claim fails for another reason.
 func needs(c *storagesim.Cluster) (missing []string) {
 	there := map[string]bool{}
@@ -124,21 +130,21 @@ func needs(c *storagesim.Cluster) (missing []string) {
 		if !ok || w.Err != nil || w.Old != nil || w.New == nil {
 			continue
 		}
-		there[w.Kind+" "+w.Namespace+"/"+w.Name] = true
-		by := w.Kind + " " + w.Namespace + "/" + w.Name
+		by := w.About().Path()
+		there[by] = true
 		switch o := w.New.(type) {
 		case *v1.Pod:
 			for _, v := range o.Spec.Volumes {
 				if v.PersistentVolumeClaim != nil {
-					named["PersistentVolumeClaim "+o.Namespace+"/"+v.PersistentVolumeClaim.ClaimName] = by
+					named[trace.Ref{Kind: "PersistentVolumeClaim", Namespace: o.Namespace, Name: v.PersistentVolumeClaim.ClaimName}.Path()] = by
 				}
 			}
 		case *v1.PersistentVolumeClaim:
 			if o.Spec.StorageClassName != nil && *o.Spec.StorageClassName != "" {
-				named["StorageClass /"+*o.Spec.StorageClassName] = by
+				named[trace.Ref{Kind: "StorageClass", Name: *o.Spec.StorageClassName}.Path()] = by
 			}
 			if o.Spec.VolumeName != "" {
-				named["PersistentVolume /"+o.Spec.VolumeName] = by
+				named[pathOfVolume(o.Spec.VolumeName)] = by
 			}
 		}
 	}

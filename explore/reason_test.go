@@ -32,7 +32,7 @@ func TestAFailureIsNotMadeSmallerToAPodWithoutItsClaim(t *testing.T) {
 		require.Equal(c.T, v1.PodRunning, c.Pod("web").Status.Phase, "it runs")
 	}))
 	require.Greater(t, f.Run, 1)
-	require.Contains(t, f.Acts, "apply persistentvolumeclaims/default/data")
+	require.Contains(t, f.Acts, "apply pvc/default/data")
 	require.Zero(t, f.Plan.Size(), "%s", f.Plan)
 }
 
@@ -53,7 +53,7 @@ func TestAFailureIsMadeSmallerOnlyAsLongAsTheSameAssertionFails(t *testing.T) {
 			c.T.Fatalf("b has the volume, and a is not there")
 		}
 	}))
-	require.Contains(t, f.Acts, "apply persistentvolumeclaims/default/a")
+	require.Contains(t, f.Acts, "apply pvc/default/a")
 	require.Equal(t, "b has the volume, and there are ", f.Reason().Message)
 	require.Regexp(t, `^reason_test.go:\d+$`, f.Reason().At)
 }
@@ -67,8 +67,8 @@ func TestTheReasonOfABrokenRuleIsTheRuleAndTheObject(t *testing.T) {
 		c.Delete("pvc/data")
 		c.Settle()
 	}))
-	require.Equal(t, explore.Reason{Rule: explore.NothingLeaks, Object: "volume of default/data"}, f.Reason())
-	require.Equal(t, "nothing leaks: volume of default/data", f.Reason().String())
+	require.Equal(t, explore.Reason{Rule: explore.NothingLeaks, Object: "volume of pvc/default/data"}, f.Reason())
+	require.Equal(t, "nothing leaks: volume of pvc/default/data", f.Reason().String())
 }
 
 // What an order by chance and several faults did, one fault in order does.

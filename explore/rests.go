@@ -62,7 +62,7 @@ type objects struct {
 
 // standing says whether an object is as its user wants it.
 type standing struct {
-	kind, ref   string
+	kind, ref   string // ref as trace.Ref.Path has it
 	done, going bool
 	state       string // as Expectation has it
 }
@@ -116,7 +116,7 @@ func (o *objects) write(w trace.Write) {
 	}
 	is := standing{kind: w.Kind, ref: was.ref, done: isDone(w.New), going: isGoing(w.New), state: stateOf(w.Kind, w.New)}
 	if !known {
-		is.ref = refOf(w.Resource.Resource, m.GetNamespace(), m.GetName())
+		is.ref = w.About().Path()
 	}
 	o.known[m.GetUID()] = is
 	o.add(is, 1)

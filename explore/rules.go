@@ -140,7 +140,7 @@ func (o *owners) claim(w trace.Write) error {
 		return nil
 	}
 	if other, taken := o.claimOf[claim.Spec.VolumeName]; taken {
-		return about("pvc "+claim.Namespace+"/"+claim.Name, "claim %s is bound to volume %s, to which the claim with UID %s is bound", w.About(), claim.Spec.VolumeName, other)
+		return about(w.About().Path(), "%s is bound to %s, to which the claim with UID %s is bound", w.About().Path(), pathOfVolume(claim.Spec.VolumeName), other)
 	}
 	o.claimOf[claim.Spec.VolumeName] = claim.UID
 	return nil
@@ -158,18 +158,20 @@ func (o *owners) volume(w trace.Write) error {
 	owner := pv.Spec.ClaimRef.UID
 	if old != nil && old.Spec.ClaimRef != nil && w.Actor != storagesim.User {
 		if was := old.Spec.ClaimRef.UID; was != "" && owner != "" && was != owner {
-			return about("pv "+pv.Name, "volume %s goes from the claim with UID %s to that with UID %s", pv.Name, was, owner)
+			return about(w.About().Path(), "%s goes from the claim with UID %s to that with UID %s", w.About().Path(), was, owner)
 		}
 	}
 	if pv.Status.Phase != v1.VolumeBound {
 		return nil
 	}
 	if other, has := o.volumeOf[owner]; has {
-		return about("pv "+pv.Name, "volume %s is bound to claim %s/%s, to which volume %s is bound", pv.Name, pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name, other)
+		return about(w.About().Path(), "%s is bound to pvc/%s/%s, to which %s is bound", w.About().Path(), pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name, pathOfVolume(other))
 	}
 	o.volumeOf[owner] = pv.Name
 	return nil
 }
+
+func pathOfVolume(name string) string { return trace.Ref{Kind: "PersistentVolume", Name: name}.Path() }
 
 // places maps volumes to the nodes to which they are attached.
 type places struct {
@@ -194,7 +196,7 @@ func (p *places) write(w trace.Write) error {
 		return nil
 	}
 	if at, elsewhere := p.attached[volumeOf(va)]; elsewhere && at != va.Spec.NodeName {
-		return about("pv "+volumeOf(va), "volume %s is attached to %s, and to %s already", volumeOf(va), va.Spec.NodeName, at)
+		return about(pathOfVolume(volumeOf(va)), "%s is attached to %s, and to %s already", pathOfVolume(volumeOf(va)), va.Spec.NodeName, at)
 	}
 	p.attached[volumeOf(va)] = va.Spec.NodeName
 	return nil
@@ -253,7 +255,8 @@ func (u *uses) claimGoes(claim *v1.PersistentVolumeClaim) error {
 		}
 		for _, v := range pod.Spec.Volumes {
 			if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name {
-				return about("pvc "+claim.Namespace+"/"+claim.Name, "claim %s/%s goes while pod %s on %s uses it", claim.Namespace, claim.Name, pod.Name, pod.Spec.NodeName)
+				ref := trace.RefOf("PersistentVolumeClaim", claim).Path()
+				return about(ref, "%s goes while %s on %s uses it", ref, trace.RefOf("Pod", pod).Path(), pod.Spec.NodeName)
 			}
 		}
 	}
@@ -263,7 +266,7 @@ func (u *uses) claimGoes(claim *v1.PersistentVolumeClaim) error {
 func (u *uses) volumeGoes(pv *v1.PersistentVolume) error {
 	for _, uid := range slices.Sorted(maps.Keys(u.attached)) {
 		if va := u.attached[uid]; volumeOf(va) == pv.Name && pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimDelete {
-			return about("pv "+pv.Name, "volume %s goes while it is attached to %s", pv.Name, va.Spec.NodeName)
+			return about(pathOfVolume(pv.Name), "%s goes while it is attached to %s", pathOfVolume(pv.Name), va.Spec.NodeName)
 		}
 	}
 	return nil

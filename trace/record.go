@@ -41,6 +41,10 @@ var shortNames = map[string]string{
 	"PersistentVolume": "pv", "PersistentVolumeClaim": "pvc", "StorageClass": "sc", "Namespace": "ns",
 }
 
+// Path returns the kind's short name and the key as one word, the form that commands and Cluster.Explain take: "pvc/default/data",
+// "pv/pv-1".
+func (r Ref) Path() string { return strings.Replace(r.String(), " ", "/", 1) }
+
 // ShortKind returns the name that Ref prints for a kind.
 func ShortKind(kind string) string {
 	if short, ok := shortNames[kind]; ok {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/view"
 )
 
@@ -259,7 +261,7 @@ func deleted(ctx context.Context, c *storagesim.Cluster, objects []manifest.Obje
 	for _, kind := range []string{"StatefulSet", "Pod", "PersistentVolumeClaim"} {
 		for _, obj := range objects {
 			if obj.Resource.Kind == kind {
-				gone = append(gone, obj.Resource.Plural+"/"+obj.Meta().GetNamespace()+"/"+obj.Meta().GetName())
+				gone = append(gone, pathOf(obj))
 			}
 		}
 	}
@@ -268,7 +270,7 @@ func deleted(ctx context.Context, c *storagesim.Cluster, objects []manifest.Obje
 		return nil, err
 	}
 	for _, claim := range claims.Items {
-		ref := "persistentvolumeclaims/" + claim.Namespace + "/" + claim.Name
+		ref := trace.RefOf("PersistentVolumeClaim", &claim).Path()
 		if len(claim.OwnerReferences) == 0 && !slices.Contains(gone, ref) {
 			gone = append(gone, ref)
 		}
@@ -372,13 +374,24 @@ func (o *exploreOptions) readAccepted() error {
 	if err != nil {
 		return fmt.Errorf("--accept: %w", err)
 	}
+	number := 0
 	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			o.accepted = append(o.accepted, line)
+		number++
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
 		}
+		if old := oldName.FindStringSubmatch(line); old != nil {
+			return fmt.Errorf("%s:%d: --accept: %q names an object as older versions did; the key of such a failure has the form pvc/default/data now", o.accept, number, old[1]+old[2])
+		}
+		o.accepted = append(o.accepted, line)
 	}
 	return nil
 }
+
+// oldName matches the object of a key in one of the forms that keys had before all objects were named kind/namespace/name: "pvc default/data",
+// "persistentvolumeclaims/default/data", and that of a leak "default/data".
+var oldName = regexp.MustCompile(`: ((?:pvc|pv) \S+|(?:pods|persistentvolumes|persistentvolumeclaims|storageclasses|volumeattachments|statefulsets|deployments|daemonsets|replicasets|jobs)/\S+)$` +
+	`|^nothing leaks: .* of ([^/\s]+/[^/\s]+)$`)
 
 // withCode gives an error of an exploration its exit code.
 func withCode(err error) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // writeScript writes what was found as a script for storagesim story, if that is asked for.
@@ -90,7 +91,10 @@ func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object)
 
 // applied reports whether the user of a failure applied an object.
 func applied(f *explore.Failure, obj manifest.Object) bool {
-	ref := []string{obj.Resource.Plural, obj.Meta().GetNamespace(), obj.Meta().GetName()}
-	ref = slices.DeleteFunc(ref, func(part string) bool { return part == "" })
-	return slices.Contains(f.Acts, "apply "+strings.Join(ref, "/"))
+	return slices.Contains(f.Acts, "apply "+pathOf(obj))
+}
+
+// pathOf returns an object's name among the acts of a failure.
+func pathOf(obj manifest.Object) string {
+	return trace.Ref{Kind: obj.Resource.Kind, Namespace: obj.Meta().GetNamespace(), Name: obj.Meta().GetName()}.Path()
 }

@@ -22,16 +22,27 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 	require.Equal(t, "faults", answer.Failure.Strategy)
 	require.Contains(t, answer.Failure.Error, "helper pod local-path-storage/helper-pod-create-")
 	require.Regexp(t, `^x1;faults=1:rancher\.io/local-path:delete:pods:[a-z-]+;without=[\d,]+$`, answer.Failure.Replay)
-	require.Equal(t, []string{"apply storageclasses/local-path", "apply persistentvolumeclaims/default/data", "apply pods/default/web"}, answer.Failure.Acts)
+	require.Equal(t, []string{"apply sc/local-path", "apply pvc/default/data", "apply pod/default/web"}, answer.Failure.Acts)
 	require.Equal(t, answer.Failure.Run, answer.Runs)
 	require.Equal(t, 1, answer.Version)
-	require.Equal(t, "nothing leaks: helper pod of local-path-storage/helper-pod-create-pvc-", answer.Failure.Key)
+	require.Equal(t, "nothing leaks: helper pod of pod/local-path-storage/helper-pod-create-pvc-", answer.Failure.Key)
 
 	accept := filepath.Join(t.TempDir(), "accepted.txt")
 	require.NoError(t, os.WriteFile(accept, []byte("# known, see the tracker\n\n"+answer.Failure.Key+"\n"), 0o600))
 	code, out, _ = command(t, "", "explore", "-f", path, "--runs", "200", "--strategies", "faults", "--accept", accept)
 	require.Equal(t, 0, code)
 	require.Regexp(t, `^Run \d+ fails, and that is accepted: nothing leaks: helper pod of `, out)
+
+	for key, name := range map[string]string{
+		"the plain run works: persistentvolumeclaims/default/data": "persistentvolumeclaims/default/data",
+		"one owner: pvc default/data":                              "pvc default/data",
+		"nothing leaks: lost claim of default/data":                "default/data",
+	} {
+		require.NoError(t, os.WriteFile(accept, []byte("# known\n"+key+"\n"), 0o600))
+		code, _, errOut = command(t, "", "explore", "-f", path, "--accept", accept)
+		require.Equal(t, 2, code)
+		require.Contains(t, errOut, accept+`:2: --accept: "`+name+`" names an object as older versions did; the key of such a failure has the form pvc/default/data now`)
+	}
 
 	code, out, _ = command(t, "", "explore", "-f", path, "--replay", answer.Failure.Replay)
 	require.Equal(t, 1, code)
@@ -68,7 +79,7 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 	lonely := file(t, "lonely.yaml", `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: lonely}, spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 1Gi}}}}`)
 	code, out, _ = command(t, "", "explore", "-f", lonely, "--runs", "5")
 	require.Equal(t, 1, code)
-	require.Contains(t, out, "run 1 (in order): the plain run works: persistentvolumeclaims/default/lonely is Pending\n")
+	require.Contains(t, out, "run 1 (in order): the plain run works: pvc/default/lonely is Pending\n")
 	require.Contains(t, out, "\nA page of it: the same command with --replay 'x1")
 	code, _, errOut = command(t, "", "explore", "-f", lonely, "--runs", "5", "--expect", "pvc/lonely=Pending")
 	require.Equal(t, 0, code, errOut)

@@ -116,8 +116,7 @@ func refOf(obj runtime.Object) string {
 	if err != nil {
 		return ""
 	}
-	ref := trace.Ref{Kind: kindOf(obj), Namespace: m.GetNamespace(), Name: m.GetName()}.String()
-	return strings.Replace(ref, " ", "/", 1)
+	return trace.Ref{Kind: kindOf(obj), Namespace: m.GetNamespace(), Name: m.GetName()}.Path()
 }
 
 // tellBehind says of each object that is not there why, and what the result stands on: what was stood in for, and where the run deviates. It

@@ -1,0 +1,103 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/scheduler"
+)
+
+// wayOut says what a user can do about what turned a node down.
+func wayOut(v scheduler.NodeVerdict) string {
+	switch v.Plugin {
+	case "NodeUnschedulable":
+		return "uncordon " + v.Node
+	case "NodeAffinity":
+		return "give a node the labels that the pod's nodeSelector and affinity ask for, or change those"
+	case "TaintToleration":
+		return "remove the taint, or let the pod tolerate it"
+	case "NodeResourcesFit":
+		return "request less, end other pods, or add a node"
+	case "NodePorts":
+		return "use another hostPort, or end the pod that has it"
+	case "NodeVolumeLimits":
+		return "end a pod that has volumes of the driver there, or add a node"
+	case "VolumeRestrictions":
+		return "end the pod that uses the volume, or use a volume that more pods may use"
+	case "VolumeZone":
+		return "run the pod on a node in the volume's zone"
+	case "InterPodAffinity", "PodTopologySpread":
+		return "change what the pod asks of its place beside other pods, or add a node"
+	case "VolumeBinding":
+		return volumeWayOut(v.Conflicts)
+	}
+	return ""
+}
+
+// volumeWayOut says what a user can do about claims that keep a pod from a node.
+func volumeWayOut(conflicts scheduler.Conflicts) string {
+	for _, c := range conflicts {
+		switch c.Reason {
+		case scheduler.ErrReasonNodeConflict:
+			return "run the pod where its volume is"
+		case scheduler.ErrReasonBindConflict:
+			return "create a volume that fits on a node that the pod may use, or use a class whose provisioner makes one there"
+		case scheduler.ErrReasonNotEnoughSpace:
+			return "ask for less, or make room on the storage"
+		}
+	}
+	return ""
+}
+
+// waysOut says what a user can do about nodes that were turned down, each way once. Of many, the first are enough.
+func waysOut(nodes []scheduler.NodeVerdict) string {
+	const enough = 3
+	var ways []string
+	for _, v := range nodes {
+		if way := wayOut(v); way != "" && !slices.Contains(ways, way) && len(ways) < enough {
+			ways = append(ways, way)
+		}
+	}
+	return strings.Join(ways, "; or ")
+}
+
+// atFault returns the object and the field that keep a pod from all nodes, if one plugin turned all of them down: of the pod itself, or
+// the pod that has its ReadWriteOncePod claim.
+func (x *explainer) atFault(pod *v1.Pod, nodes []scheduler.NodeVerdict) (object, field string) {
+	plugin := nodes[0].Plugin
+	if slices.ContainsFunc(nodes, func(v scheduler.NodeVerdict) bool { return v.Plugin != plugin }) {
+		return "", ""
+	}
+	switch plugin {
+	case "NodeAffinity":
+		if len(pod.Spec.NodeSelector) > 0 {
+			return "", "spec.nodeSelector"
+		}
+		return "", "spec.affinity"
+	case "TaintToleration":
+		return "", "spec.tolerations"
+	case "NodeResourcesFit":
+		return "", "spec.containers"
+	case "VolumeRestrictions":
+		return x.otherUser(pod), "spec.volumes"
+	}
+	return "", ""
+}
+
+// otherUser returns the pod on a node that uses a claim of this one.
+func (x *explainer) otherUser(pod *v1.Pod) string {
+	claims := claimNames(pod)
+	for _, obj := range x.Objects() {
+		other, ok := obj.(*v1.Pod)
+		if !ok || other.Namespace != pod.Namespace || other.UID == pod.UID || other.Spec.NodeName == "" || binding.IsPodTerminated(other) {
+			continue
+		}
+		if slices.ContainsFunc(claimNames(other), func(name string) bool { return slices.Contains(claims, name) }) {
+			return podRef(other)
+		}
+	}
+	return ""
+}
