@@ -56,10 +56,14 @@ func volumeWayOut(conflicts scheduler.Conflicts) string {
 func waysOut(nodes []scheduler.NodeVerdict) string {
 	const enough = 3
 	var ways []string
+	cordoned := false // one node to uncordon is enough
 	for _, v := range nodes {
-		if way := wayOut(v); way != "" && !slices.Contains(ways, way) && len(ways) < enough {
-			ways = append(ways, way)
+		way := wayOut(v)
+		if way == "" || slices.Contains(ways, way) || v.Plugin == "NodeUnschedulable" && cordoned || len(ways) == enough {
+			continue
 		}
+		cordoned = cordoned || v.Plugin == "NodeUnschedulable"
+		ways = append(ways, way)
 	}
 	return strings.Join(ways, "; or ")
 }
