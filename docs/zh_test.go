@@ -372,6 +372,7 @@ var (
 	linkText  = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 	strong    = regexp.MustCompile(`\*{1,2}([^*]+)\*{1,2}`)
 	mark      = regexp.MustCompile(`[，。；：？！）》”、]$`)
+	markers   = regexp.MustCompile(`<!--.*?-->`)
 	letter    = regexp.MustCompile(`^[\p{L}\d]`)
 )
 
@@ -398,7 +399,7 @@ func typography(page string) (wrong []string) {
 			}
 		}
 		for _, s := range said {
-			s = emphasis.Replace(linkText.ReplaceAllString(codeIn.ReplaceAllString(s, "x"), "$1"))
+			s = emphasis.Replace(linkText.ReplaceAllString(codeIn.ReplaceAllString(markers.ReplaceAllString(s, ""), "x"), "$1"))
 			if !strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
 				continue
 			}

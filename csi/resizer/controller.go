@@ -20,7 +20,7 @@ import (
 
 // resizeController makes volumes of one driver larger.
 //
-// Upstream: pkg/controller/controller.go resizeController, v2.2.
+// Upstream: pkg/controller/controller.go resizeController, v2.3.
 type resizeController struct {
 	cfg      Config
 	env      control.Env
@@ -76,7 +76,7 @@ const syncedPollPeriod = 100 * time.Millisecond
 // start meets the driver. If the driver cannot make volumes larger, the process ends, also if the driver can modify
 // them.
 //
-// Upstream: cmd/csi-resizer/main.go main, v2.2.
+// Upstream: cmd/csi-resizer/main.go main, v2.3.
 func (c *resizeController) start(ctx context.Context) {
 	c.says = sidecar.Meet(ctx, c.env, c.conn, c.cfg.Driver, c.cfg.Timeout)
 	why := "CSI driver does not support controller service"
@@ -153,7 +153,7 @@ func (c *resizeController) addPVC(claim *v1.PersistentVolumeClaim) { c.queue.Add
 
 // updatePVC queues a claim unless the change does not matter for the size.
 //
-// Upstream: controller.go updatePVC, v2.2.
+// Upstream: controller.go updatePVC, v2.3.
 func (c *resizeController) updatePVC(old, claim *v1.PersistentVolumeClaim) {
 	hasMore, now := capacityOf(old), capacityOf(claim)
 	if !requested(old).Equal(requested(claim)) || resizeStatus(old) != resizeStatus(claim) || now.Cmp(hasMore) > 0 {
@@ -173,7 +173,7 @@ func (c *resizeController) deletePVC(claim *v1.PersistentVolumeClaim) {
 // syncPVC expands the volume of a claim that requests more than it has. It removes the annotation of a volume that a
 // node has expanded.
 //
-// Upstream: controller.go syncPVC, v2.2.
+// Upstream: controller.go syncPVC, v2.3.
 func (c *resizeController) syncPVC(ctx context.Context, key string) error {
 	cached, ok := c.claims.Get(key)
 	if !ok || cached.Spec.VolumeName == "" {
@@ -198,7 +198,7 @@ func (c *resizeController) syncPVC(ctx context.Context, key string) error {
 
 // pvcNeedResize reports whether a claim requests more than it has.
 //
-// Upstream: controller.go pvcNeedResize, v2.2.
+// Upstream: controller.go pvcNeedResize, v2.3.
 func pvcNeedResize(claim *v1.PersistentVolumeClaim) bool {
 	asks, has := requested(claim), capacityOf(claim)
 	return claim.Status.Phase == v1.ClaimBound && asks.Cmp(has) > 0
@@ -206,7 +206,7 @@ func pvcNeedResize(claim *v1.PersistentVolumeClaim) bool {
 
 // expands reports whether the volume belongs to this driver and to the claim.
 //
-// Upstream: expand_and_recover.go pvCanBeExpanded and csi_resizer.go CanSupport, v2.2.
+// Upstream: expand_and_recover.go pvCanBeExpanded and csi_resizer.go CanSupport, v2.3.
 func (c *resizeController) expands(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) bool {
 	source, ref := sourceOf(pv), pv.Spec.ClaimRef
 	return source != nil && source.Driver == c.cfg.Driver && ref != nil && ref.Namespace == claim.Namespace && ref.UID == claim.UID

@@ -1,6 +1,6 @@
 // Package resizer is the CSI sidecar that makes volumes larger: it finds claims that request more than they have,
 // calls ControllerExpandVolume of one CSI driver, and writes the progress to the PersistentVolume and to the claim.
-// It models kubernetes-csi/external-resizer v2.2. Begin with syncPVC in controller.go.
+// It models kubernetes-csi/external-resizer v2.3. Begin with syncPVC in controller.go.
 //
 // # A volume grows
 //

@@ -14,7 +14,7 @@ import (
 
 // Reasons of events.
 //
-// Upstream: pkg/util/events.go, v2.2.
+// Upstream: pkg/util/events.go, v2.3.
 const (
 	volumeResizing           = "Resizing"
 	volumeResizeFailed       = "VolumeResizeFailed"
@@ -24,7 +24,7 @@ const (
 
 // expandAndRecover expands a volume, or continues an expansion.
 //
-// Upstream: expand_and_recover.go expandAndRecover, v2.2.
+// Upstream: expand_and_recover.go expandAndRecover, v2.3.
 func (c *resizeController) expandAndRecover(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
 	key := control.Key(claim)
 	slow := c.slow.contains(c.env, key, c.cfg.RetryIntervalMax)
@@ -61,7 +61,7 @@ func (c *resizeController) expandAndRecover(ctx context.Context, claim *v1.Persi
 // sizeToExpandTo returns the next size for the volume, and whether there is anything to do for it now. An expansion
 // that may be running comes before the request of the claim.
 //
-// Upstream: expand_and_recover.go expandAndRecover, v2.2.
+// Upstream: expand_and_recover.go expandAndRecover, v2.3.
 func (c *resizeController) sizeToExpandTo(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) (resource.Quantity, bool) {
 	asked, is := requested(claim), pv.Spec.Capacity[v1.ResourceStorage]
 	begun, known := claim.Status.AllocatedResources[v1.ResourceStorage]
@@ -116,7 +116,7 @@ func hasFileSystemResizePending(claim *v1.PersistentVolumeClaim) bool {
 
 // callResizeOnPlugin calls the driver to expand a volume, and writes the result.
 //
-// Upstream: expand_and_recover.go callResizeOnPlugin, v2.2.
+// Upstream: expand_and_recover.go callResizeOnPlugin, v2.3.
 func (c *resizeController) callResizeOnPlugin(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume, size resource.Quantity) error {
 	key := control.Key(claim)
 	before := capacityOf(claim)
@@ -159,7 +159,7 @@ func (c *resizeController) resizeFailed(ctx context.Context, claim *v1.Persisten
 
 // isFinalError reports whether nothing can still be running after an error.
 //
-// Upstream: pkg/util/util.go IsFinalError, v2.2.
+// Upstream: pkg/util/util.go IsFinalError, v2.3.
 func isFinalError(err error) bool {
 	st, ok := status.FromError(err)
 	if !ok {
@@ -174,7 +174,7 @@ func isFinalError(err error) bool {
 
 // isInfeasibleError reports whether the request can never succeed.
 //
-// Upstream: pkg/util/util.go IsInfeasibleError, v2.2.
+// Upstream: pkg/util/util.go IsInfeasibleError, v2.3.
 func isInfeasibleError(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.OutOfRange, codes.NotFound:
@@ -201,7 +201,7 @@ func claimsOf(pod *v1.Pod) []string {
 
 // isUsed reports whether a pod uses the claim.
 //
-// Upstream: inuse_pvc_store.go checkForUse, v2.2.
+// Upstream: inuse_pvc_store.go checkForUse, v2.3.
 func (c *resizeController) isUsed(claim *v1.PersistentVolumeClaim) bool {
 	return c.pods != nil && c.pods.HasIndex(byClaim, control.Key(claim))
 }

@@ -18,7 +18,7 @@ import (
 
 // Reasons of events.
 //
-// Upstream: pkg/util/events.go, v2.2.
+// Upstream: pkg/util/events.go, v2.3.
 const (
 	volumeModify          = "VolumeModify"
 	volumeModifyFailed    = "VolumeModifyFailed"
@@ -28,7 +28,7 @@ const (
 
 // Annotations of PersistentVolumes for the secret of ControllerModifyVolume.
 //
-// Upstream: pkg/modifier/csi_modifier.go, v2.2.
+// Upstream: pkg/modifier/csi_modifier.go, v2.3.
 const (
 	modifySecretNameAnn      = "volume.kubernetes.io/controller-modify-secret-name"
 	modifySecretNamespaceAnn = "volume.kubernetes.io/controller-modify-secret-namespace"
@@ -37,7 +37,7 @@ const (
 // modifyController changes volumes of one driver to other VolumeAttributesClasses. It shares the
 // caches of claims and volumes with the resizeController.
 //
-// Upstream: pkg/modifycontroller/controller.go modifyController, v2.2.
+// Upstream: pkg/modifycontroller/controller.go modifyController, v2.3.
 type modifyController struct {
 	*resizeController
 
@@ -50,7 +50,7 @@ type modifyController struct {
 
 // modify changes a claim's volume to the class that the claim requests, or continues a change.
 //
-// Upstream: modify_volume.go modify, v2.2.
+// Upstream: modify_volume.go modify, v2.3.
 func (c *modifyController) modify(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
 	key := control.Key(claim)
 	if err := c.delayModificationIfRecentlyInfeasible(claim, key); err != nil {
@@ -82,7 +82,7 @@ func deref(name *string) string {
 
 // getTargetVAC returns the class with a name.
 //
-// Upstream: modify_volume.go getTargetVAC, v2.2.
+// Upstream: modify_volume.go getTargetVAC, v2.3.
 func (c *modifyController) getTargetVAC(claim *v1.PersistentVolumeClaim, name string) (*storage.VolumeAttributesClass, error) {
 	class, ok := c.classes.Get(name)
 	if !ok {
@@ -94,7 +94,7 @@ func (c *modifyController) getTargetVAC(claim *v1.PersistentVolumeClaim, name st
 
 // validateVACAndModifyVolumeWithTarget begins a change. If the class does not exist, the change stays pending.
 //
-// Upstream: modify_volume.go validateVACAndModifyVolumeWithTarget, v2.2.
+// Upstream: modify_volume.go validateVACAndModifyVolumeWithTarget, v2.3.
 func (c *modifyController) validateVACAndModifyVolumeWithTarget(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
 	class, err := c.getTargetVAC(claim, *claim.Spec.VolumeAttributesClassName)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *modifyController) validateVACAndModifyVolumeWithTarget(ctx context.Cont
 
 // controllerModifyVolumeWithTarget calls the driver, and writes the result.
 //
-// Upstream: modify_volume.go controllerModifyVolumeWithTarget and callModifyVolumeOnPlugin, v2.2.
+// Upstream: modify_volume.go controllerModifyVolumeWithTarget and callModifyVolumeOnPlugin, v2.3.
 func (c *modifyController) controllerModifyVolumeWithTarget(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume, class *storage.VolumeAttributesClass) error {
 	failure := c.callModify(ctx, claim, pv, class)
 	if failure == nil {
@@ -146,7 +146,7 @@ func (c *modifyController) controllerModifyVolumeWithTarget(ctx context.Context,
 
 // callModify calls ControllerModifyVolume.
 //
-// Upstream: modify_volume.go callModifyVolumeOnPlugin and csi_modifier.go Modify, v2.2.
+// Upstream: modify_volume.go callModifyVolumeOnPlugin and csi_modifier.go Modify, v2.3.
 func (c *modifyController) callModify(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume, class *storage.VolumeAttributesClass) error {
 	if pv.Spec.CSI.VolumeHandle == "" {
 		return errors.New("empty volume handle")
@@ -173,7 +173,7 @@ func (c *modifyController) callModify(ctx context.Context, claim *v1.PersistentV
 
 // modifySecret returns the reference to the secret in the volume's annotations, or to that of expansions.
 //
-// Upstream: csi_modifier.go getModifyCredentials, v2.2.
+// Upstream: csi_modifier.go getModifyCredentials, v2.3.
 func modifySecret(pv *v1.PersistentVolume) *v1.SecretReference {
 	ref := &v1.SecretReference{Name: pv.Annotations[modifySecretNameAnn], Namespace: pv.Annotations[modifySecretNamespaceAnn]}
 	if ref.Name == "" || ref.Namespace == "" {
@@ -185,7 +185,7 @@ func modifySecret(pv *v1.PersistentVolume) *v1.SecretReference {
 // delayModificationIfRecentlyInfeasible returns an error as long as a claim waits for a slow retry. A claim that
 // requests another class does not wait.
 //
-// Upstream: modify_volume.go delayModificationIfRecentlyInfeasible, v2.2.
+// Upstream: modify_volume.go delayModificationIfRecentlyInfeasible, v2.3.
 func (c *modifyController) delayModificationIfRecentlyInfeasible(claim *v1.PersistentVolumeClaim, key string) error {
 	last := claim.Status.ModifyVolumeStatus
 	if last == nil || claim.Spec.VolumeAttributesClassName == nil || last.TargetVolumeAttributesClassName != *claim.Spec.VolumeAttributesClassName {
@@ -200,7 +200,7 @@ func (c *modifyController) delayModificationIfRecentlyInfeasible(claim *v1.Persi
 	return nil
 }
 
-// Upstream: modify_volume.go markForSlowRetry, v2.2.
+// Upstream: modify_volume.go markForSlowRetry, v2.3.
 func (c *modifyController) markForSlowRetry(claim *v1.PersistentVolumeClaim, key string) {
 	if last := claim.Status.ModifyVolumeStatus; last != nil && last.Status == v1.PersistentVolumeClaimModifyVolumeInfeasible {
 		c.slow.add(c.env, key)

@@ -17,7 +17,7 @@ func (c *resizeController) modifies() bool {
 
 // newModifyController returns the controller, whose queue starts at once.
 //
-// Upstream: controller.go NewModifyController, v2.2.
+// Upstream: controller.go NewModifyController, v2.3.
 func newModifyController(c *resizeController) *modifyController {
 	m := &modifyController{
 		resizeController: c, uncertain: map[string]bool{}, slow: slowSet{},
@@ -32,7 +32,7 @@ func newModifyController(c *resizeController) *modifyController {
 
 // begin follows the claims. A change that an earlier life had in progress is uncertain.
 //
-// Upstream: controller.go init and initUncertainPVCs, v2.2.
+// Upstream: controller.go init and initUncertainPVCs, v2.3.
 func (c *modifyController) begin() {
 	for claim := range c.claims.All() {
 		if last := claim.Status.ModifyVolumeStatus; last != nil && last.Status == v1.PersistentVolumeClaimModifyVolumeInProgress {
@@ -52,7 +52,7 @@ func (c *modifyController) begin() {
 
 // updatePVC queues a claim unless the change does not matter for the class.
 //
-// Upstream: controller.go updatePVC, v2.2.
+// Upstream: controller.go updatePVC, v2.3.
 func (c *modifyController) updatePVC(old, claim *v1.PersistentVolumeClaim) {
 	changed := deref(old.Spec.VolumeAttributesClassName) != deref(claim.Spec.VolumeAttributesClassName)
 	if !changed && claim.Status.ModifyVolumeStatus != nil || claim.Status.Phase != v1.ClaimBound {
@@ -72,7 +72,7 @@ func (c *modifyController) deletePVC(claim *v1.PersistentVolumeClaim) {
 
 // syncPVC syncs a claim that is bound to a volume of the driver.
 //
-// Upstream: controller.go syncPVC, v2.2.
+// Upstream: controller.go syncPVC, v2.3.
 func (c *modifyController) syncPVC(ctx context.Context, key string) error {
 	claim, ok := c.claims.Get(key)
 	if !ok || claim.Spec.VolumeName == "" {

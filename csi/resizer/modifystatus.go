@@ -14,7 +14,7 @@ import (
 
 // markModifyStatus writes the progress of a change. A pending change has no conditions.
 //
-// Upstream: modify_status.go markControllerModifyVolumeStatus, v2.2.
+// Upstream: modify_status.go markControllerModifyVolumeStatus, v2.3.
 func (c *modifyController) markModifyStatus(ctx context.Context, claim *v1.PersistentVolumeClaim, is v1.PersistentVolumeClaimModifyVolumeStatus, failure error) (*v1.PersistentVolumeClaim, error) {
 	changed := claim.DeepCopy()
 	if changed.Status.ModifyVolumeStatus == nil {
@@ -57,7 +57,7 @@ func (c *modifyController) modifyConditions(target string, failure error) []v1.P
 // mergeConditions replaces conditions by new ones of the same types, and puts the others last. The time of the
 // transition stays as long as reason and status stay.
 //
-// Upstream: pkg/util/util.go MergePVCConditions, v2.2.
+// Upstream: pkg/util/util.go MergePVCConditions, v2.3.
 func mergeConditions(old, added []v1.PersistentVolumeClaimCondition) []v1.PersistentVolumeClaimCondition {
 	merged := slices.Clone(old)
 	for _, is := range added {
@@ -77,7 +77,7 @@ func mergeConditions(old, added []v1.PersistentVolumeClaimCondition) []v1.Persis
 
 // markModifyCompleted writes the volume's new class: first to the volume, then to the claim.
 //
-// Upstream: modify_status.go markControllerModifyVolumeCompleted, v2.2.
+// Upstream: modify_status.go markControllerModifyVolumeCompleted, v2.3.
 func (c *modifyController) markModifyCompleted(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) error {
 	target := claim.Status.ModifyVolumeStatus.TargetVolumeAttributesClassName
 	has := pv.DeepCopy()
@@ -98,7 +98,7 @@ func (c *modifyController) markModifyCompleted(ctx context.Context, claim *v1.Pe
 
 // rolledBack ends a change of a claim that requests no class any more.
 //
-// Upstream: modify_volume.go rolledBack, and modify_status.go markRolledBack, v2.2.
+// Upstream: modify_volume.go rolledBack, and modify_status.go markRolledBack, v2.3.
 func (c *modifyController) rolledBack(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	isModifying := func(c v1.PersistentVolumeClaimCondition) bool {
 		return c.Type == v1.PersistentVolumeClaimVolumeModifyingVolume

@@ -17,7 +17,7 @@ import (
 // markControllerResizeInProgress writes the size of an expansion that begins. If it was in progress before, the
 // conditions stay.
 //
-// Upstream: resize_status.go markControllerResizeInProgress, v2.2.
+// Upstream: resize_status.go markControllerResizeInProgress, v2.3.
 func (c *resizeController) markControllerResizeInProgress(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity, updateStatus bool) (*v1.PersistentVolumeClaim, error) {
 	return c.patchClaim(ctx, claim, true, func(claim *v1.PersistentVolumeClaim) {
 		c.mergeCondition(claim, v1.PersistentVolumeClaimResizing, "", !updateStatus)
@@ -36,7 +36,7 @@ func (c *resizeController) markControllerResizeInProgress(ctx context.Context, c
 
 // markForPendingNodeExpansion writes that a node has to do the rest.
 //
-// Upstream: resize_status.go markForPendingNodeExpansion, v2.2.
+// Upstream: resize_status.go markForPendingNodeExpansion, v2.3.
 func (c *resizeController) markForPendingNodeExpansion(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
 	claim, err := c.patchClaim(ctx, claim, true, func(claim *v1.PersistentVolumeClaim) {
 		c.mergeCondition(claim, v1.PersistentVolumeClaimFileSystemResizePending,
@@ -53,7 +53,7 @@ func (c *resizeController) markForPendingNodeExpansion(ctx context.Context, clai
 
 // markOverallExpansionAsFinished writes that the claim has the new size, and that nodes have nothing left to do.
 //
-// Upstream: resize_status.go markOverallExpansionAsFinished, v2.2.
+// Upstream: resize_status.go markOverallExpansionAsFinished, v2.3.
 func (c *resizeController) markOverallExpansionAsFinished(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error {
 	claim, err := c.patchClaim(ctx, claim, true, func(claim *v1.PersistentVolumeClaim) {
 		claim.Status.Capacity[v1.ResourceStorage] = size
@@ -71,7 +71,7 @@ func (c *resizeController) markOverallExpansionAsFinished(ctx context.Context, c
 // markControllerExpansionFailed writes a condition with the error, also if the claim has changed meanwhile.
 //
 // Upstream: resize_status.go markControllerExpansionInfeasible and
-// markControllerExpansionFailedCondition, v2.2.
+// markControllerExpansionFailedCondition, v2.3.
 func (c *resizeController) markControllerExpansionFailed(ctx context.Context, claim *v1.PersistentVolumeClaim, failure error, infeasible bool) error {
 	_, err := c.patchClaim(ctx, claim, false, func(claim *v1.PersistentVolumeClaim) {
 		if infeasible {
@@ -103,7 +103,7 @@ func (c *resizeController) patchClaim(ctx context.Context, claim *v1.PersistentV
 // updatePVCapacity writes the new size to the volume. before is the claim's old size, which is kept in an annotation
 // until a node has done its part.
 //
-// Upstream: controller.go updatePVCapacity, v2.2.
+// Upstream: controller.go updatePVCapacity, v2.3.
 func (c *resizeController) updatePVCapacity(ctx context.Context, pv *v1.PersistentVolume, before, size resource.Quantity, onNode bool) error {
 	changed := pv.DeepCopy()
 	changed.Spec.Capacity[v1.ResourceStorage] = size
@@ -116,7 +116,7 @@ func (c *resizeController) updatePVCapacity(ctx context.Context, pv *v1.Persiste
 	return nil
 }
 
-// Upstream: controller.go deletePreResizeCapAnnotation, v2.2.
+// Upstream: controller.go deletePreResizeCapAnnotation, v2.3.
 func (c *resizeController) deletePreResizeCapAnnotation(ctx context.Context, pv *v1.PersistentVolume) error {
 	changed := pv.DeepCopy()
 	delete(changed.Annotations, binding.AnnPreResizeCapacity)

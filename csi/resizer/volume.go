@@ -17,7 +17,7 @@ import (
 // resize calls the driver, if its controller expands volumes. It returns the size of the volume then, and whether
 // nodes have work to do.
 //
-// Upstream: pkg/resizer/csi_resizer.go and trivial_resizer.go Resize, v2.2.
+// Upstream: pkg/resizer/csi_resizer.go and trivial_resizer.go Resize, v2.3.
 func (c *resizeController) resize(ctx context.Context, pv *v1.PersistentVolume, size resource.Quantity) (resource.Quantity, bool, error) {
 	source := sourceOf(pv)
 	switch {
@@ -46,7 +46,7 @@ func (c *resizeController) resize(ctx context.Context, pv *v1.PersistentVolume, 
 
 // volumeCapability returns the capability with which the volume is used.
 //
-// Upstream: csi_resizer.go GetVolumeCapabilities, v2.2.
+// Upstream: csi_resizer.go GetVolumeCapabilities, v2.3.
 func (c *resizeController) volumeCapability(pv *v1.PersistentVolume) (*csi.VolumeCapability, error) {
 	mode, err := sidecar.AccessMode(pv.Spec.AccessModes, c.says.Controller[csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER])
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *resizeController) volumeCapability(pv *v1.PersistentVolume) (*csi.Volum
 
 // sourceOf returns the source of a CSI volume, also of one of a plugin that its driver has replaced; nil for any other.
 //
-// Upstream: csi_resizer.go CanSupport and Resize, v2.2.
+// Upstream: csi_resizer.go CanSupport and Resize, v2.3.
 func sourceOf(pv *v1.PersistentVolume) *v1.CSIPersistentVolumeSource {
 	translated, err := migration.Volume(pv)
 	if err != nil {

@@ -18,22 +18,27 @@ const Minor = 37
 const Models = "models Kubernetes " + Kubernetes
 
 // Program is a program or library beside Kubernetes, and the package that models it.
-type Program struct{ Name, Version, Package string }
+type Program struct {
+	Name, Version, Package string
+	// Built is the go.mod file and the module by which the real one is built beside ours, with ":" between them, if it is.
+	Built string
+}
 
 // Programs returns the programs modelled.
 func Programs() []Program {
+	const sidecars = "conformance/interop/sidecars/"
 	return []Program{
-		{"sig-storage-lib-external-provisioner", "v13.0", "provisioner"},
-		{"external-provisioner", "v6.3", "csi/provisioner"},
-		{"external-attacher", "v4.13", "csi/attacher"},
-		{"external-resizer", "v2.2", "csi/resizer"},
-		{"external-snapshotter", "v8.7", "csi/snapshotter, controllers/snapshotcontroller"},
-		{"csi-lib-utils", "v0.25", "csi/internal/sidecar"},
-		{"node-driver-registrar", "v2.17", "csi"},
-		{"livenessprobe", "v2.19", "csi/livenessprobe"},
-		{"dynamic-localpv-provisioner", "v4.0", "provisioner/openebs"},
-		{"local-path-provisioner", "v0.0.37", "provisioner/localpath"},
-		{"nfs-subdir-external-provisioner", "v4.0.18", "provisioner/nfs"},
+		{"sig-storage-lib-external-provisioner", "v13.0", "provisioner", "live/siglib/go.mod:sigs.k8s.io/sig-storage-lib-external-provisioner/v13"},
+		{"external-provisioner", "v6.3", "csi/provisioner", sidecars + "provisioner/go.mod:github.com/kubernetes-csi/external-provisioner/v6"},
+		{"external-attacher", "v4.13", "csi/attacher", sidecars + "go.mod:github.com/kubernetes-csi/external-attacher/v4"},
+		{"external-resizer", "v2.3", "csi/resizer", sidecars + "go.mod:github.com/kubernetes-csi/external-resizer/v2"},
+		{"external-snapshotter", "v8.7", "csi/snapshotter, controllers/snapshotcontroller", sidecars + "go.mod:github.com/kubernetes-csi/external-snapshotter/v8"},
+		{"csi-lib-utils", "v0.25", "csi/internal/sidecar", sidecars + "go.mod:github.com/kubernetes-csi/csi-lib-utils"},
+		{"node-driver-registrar", "v2.17", "csi", ""},
+		{"livenessprobe", "v2.19", "csi/livenessprobe", ""},
+		{"dynamic-localpv-provisioner", "v4.0", "provisioner/openebs", ""},
+		{"local-path-provisioner", "v0.0.37", "provisioner/localpath", ""},
+		{"nfs-subdir-external-provisioner", "v4.0.18", "provisioner/nfs", ""},
 	}
 }
 
@@ -60,6 +65,14 @@ func Gates() []Gate {
 		{"EvictionRequestAPI", false, dropped},
 		{"MutablePVNodeAffinity", false, "TestAVolumesNodeAffinityIsSetOnce"},
 		{"VolumeBindMountOptions", false, dropped},
+	}
+}
+
+// Named returns the gates that comments name beside these: no rule of the simulation depends on them.
+func Named() []Gate {
+	return []Gate{
+		{Name: "CSIVolumeHealth"}, {Name: "OpportunisticBatching", On: true},
+		{Name: "StaleControllerConsistencyDaemonSet", On: true}, {Name: "StaleControllerConsistencyJob", On: true},
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // defaultFSType is the file system of a volume that names none.
 //
 // Upstream: external-attacher util.go GetVolumeCapabilities, v4.13, and external-resizer
-// csi_resizer.go GetVolumeCapabilities, v2.2.
+// csi_resizer.go GetVolumeCapabilities, v2.3.
 func Capability(spec *v1.PersistentVolumeSpec, mode csi.VolumeCapability_AccessMode_Mode, defaultFSType string) *csi.VolumeCapability {
 	capability := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: mode}}
 	if spec.VolumeMode != nil && *spec.VolumeMode == v1.PersistentVolumeBlock {
