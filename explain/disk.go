@@ -64,6 +64,9 @@ func (x *explainer) missingExport(spec *volume.Spec) {
 func (x *explainer) spec(pod *v1.Pod, v *v1.Volume) *volume.Spec {
 	name := binding.ClaimOfVolume(pod, v)
 	if name == "" {
+		if pv, err := migration.Inline(v, pod.Namespace); err == nil && pv != nil {
+			return &volume.Spec{PersistentVolume: pv, Inline: true}
+		}
 		return volume.NewSpecFromVolume(v)
 	}
 	claim, err := x.Client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(x.ctx, name, metav1.GetOptions{})

@@ -93,3 +93,14 @@ func TestVolumesInMemoryHaveTheModeOfATmpfs(t *testing.T) {
 		require.Equal(t, want|fs.ModeDir, info.Mode(), name)
 	}
 }
+
+// Upstream: projected.go collectData, v1.37.
+func TestAllSourcesThatAreMissingAreNamedInOneEvent(t *testing.T) {
+	w := simple(t)
+	secret := func(name string) v1.VolumeProjection {
+		return v1.VolumeProjection{Secret: &v1.SecretProjection{LocalObjectReference: v1.LocalObjectReference{Name: name}}}
+	}
+	w.create(pod("web", projected("all", secret("user"), secret("pass"))))
+	w.settle()
+	w.requireEvent("web", "FailedMount", `MountVolume.SetUp failed for volume "all" : [secret "user" not found, secret "pass" not found]`)
+}

@@ -176,13 +176,20 @@ func (p nodeVolumeLimits) attachedTo(node *nodeInfo, used []csiVolume) []csiVolu
 	return list
 }
 
-// volumesOf adds the CSI volumes of the pod's claims to the list, each once.
-// Upstream: csi.go filterAttachableVolumes, v1.37.
+// volumesOf adds the CSI volumes of the pod's claims to the list, and those of its own whose plugin a CSI driver has replaced, each once.
+// Upstream: csi.go filterAttachableVolumes and checkAttachableInlineVolume, v1.37.
 func (p nodeVolumeLimits) volumesOf(pod *v1.Pod, list []csiVolume) []csiVolume {
 	for _, key := range claimKeys(pod) {
 		if claim, ok := p.claims.Get(key); ok {
 			if v, ok := p.volumeOf(claim); ok {
 				list = addOnce(list, v)
+			}
+		}
+	}
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; countsAsCSI(migration.OfInline(v)) {
+			if pv, err := migration.Inline(v, pod.Namespace); err == nil {
+				list = addOnce(list, csiVolume{driver: pv.Spec.CSI.Driver, handle: pv.Spec.CSI.VolumeHandle})
 			}
 		}
 	}

@@ -15,6 +15,11 @@ type Spec struct {
 	PersistentVolume *v1.PersistentVolume
 	// ReadOnly is the field of the pod's persistentVolumeClaim volume.
 	ReadOnly bool
+	// Inline says that PersistentVolume is the translation of a volume in the pod's spec, whose plugin a CSI driver has replaced. There is
+	// no such object, and no claim.
+	//
+	// Upstream: plugins.go Spec InlineVolumeSpecForCSIMigration, v1.37.
+	Inline bool
 }
 
 // NewSpecFromVolume returns a Spec of a pod's own volume.

@@ -70,6 +70,65 @@ spec: {attachRequired: false, podInfoOnMount: true, fsGroupPolicy: ReadWriteOnce
 	assert.Contains(t, out, "phase: Running")
 }
 
+func TestAStandInTakesAttributesClassesAndSnapshotsThatItDoesNotKnow(t *testing.T) {
+	claim := strings.Replace(ebs, "storageClassName: gp3,", "storageClassName: gp3, volumeAttributesClassName: fast,", 1)
+	claim = strings.Replace(claim, "requests: {storage: 1Gi}}", "requests: {storage: 1Gi}}, dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: old}", 1)
+	path := file(t, "all.yaml", claim+`---
+apiVersion: storage.k8s.io/v1
+kind: VolumeAttributesClass
+metadata: {name: fast}
+driverName: ebs.csi.aws.com
+parameters: {type: io2, throughput: "150"}
+---
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshot
+metadata: {name: old}
+spec: {source: {volumeSnapshotContentName: old}}
+---
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshotContent
+metadata: {name: old}
+spec: {driver: ebs.csi.aws.com, deletionPolicy: Retain, source: {snapshotHandle: snap-1}, volumeSnapshotRef: {name: old, namespace: default}}
+`)
+	code, out, errOut := command(t, "", "run", "-f", path, "--stand-ins", "--wait", "5m", "-o", "yaml")
+	require.Zero(t, code, errOut)
+	assert.Contains(t, out, "currentVolumeAttributesClassName: fast")
+	assert.Contains(t, out, "readyToUse: true")
+}
+
+// Upstream: csimigration/plugin_manager.go TranslateInTreeSpecToCSI, and csi_attacher.go Attach, v1.37.
+func TestAPodsOwnVolumeOfAReplacedPluginIsTheDrivers(t *testing.T) {
+	pod := func(name, volume string) string {
+		return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec:\n  containers: [{name: c, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}]\n" +
+			"  volumes: [{name: data, " + volume + "}]\n"
+	}
+	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: share}\nstringData: {azurestorageaccountname: a, azurestorageaccountkey: b}\n"
+	for volume, driver := range map[string]string{
+		"awsElasticBlockStore: {volumeID: vol-1, fsType: ext4}":              "ebs.csi.aws.com",
+		"gcePersistentDisk: {pdName: disk-1}":                                "pd.csi.storage.gke.io",
+		"azureDisk: {diskName: d, diskURI: /subscriptions/1, kind: Managed}": "disk.csi.azure.com",
+		"azureFile: {secretName: share, shareName: s}":                       "file.csi.azure.com",
+		"cinder: {volumeID: c-1}":                                            "cinder.csi.openstack.org",
+		"vsphereVolume: {volumePath: \"[store] a/b.vmdk\"}":                  "csi.vsphere.vmware.com",
+		"portworxVolume: {volumeID: p-1}":                                    "pxd.portworx.com",
+	} {
+		path := file(t, "all.yaml", secret+pod("web", volume))
+		code, out, errOut := command(t, "", "run", "-f", path, "--stand-ins", "-o", "yaml")
+		require.Zero(t, code, errOut)
+		assert.Contains(t, out, "phase: Running", volume)
+		assert.Contains(t, out, "attacher: "+driver)
+		assert.Contains(t, out, "inlineVolumeSpec:")
+	}
+	path := file(t, "all.yaml", pod("a", "awsElasticBlockStore: {volumeID: vol-1}")+pod("b", "awsElasticBlockStore: {volumeID: vol-2}"))
+	_, out, _ := command(t, "", "run", "-f", path, "--csi", "ebs.csi.aws.com,limit=1", "--nodes", "n1")
+	assert.Contains(t, out, "0/1 nodes are available: 1 node(s) exceed max volume count.")
+
+	path = file(t, "pv.yaml", "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\n"+
+		"spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteMany], azureFile: {secretName: share, shareName: s}}\n")
+	_, out, _ = command(t, "", "run", "-f", path, "--stand-ins")
+	assert.Contains(t, out, "stands in for file.csi.azure.com", "also without a claim, whose namespace the translation needs")
+}
+
 func TestWhatCannotBeStoodInForIsRefused(t *testing.T) {
 	path := file(t, "all.yaml", ebs)
 	for flag, want := range map[string]string{

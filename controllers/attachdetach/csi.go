@@ -60,6 +60,26 @@ func translated(pv *v1.PersistentVolume) *v1.PersistentVolume {
 	return pv
 }
 
+// inline returns a volume in a pod's spec of a plugin that a CSI driver has replaced as a PersistentVolume of that driver, which has no UID; nil for
+// any other volume, and for one that cannot be translated.
+// Upstream: attachdetach/util CreateVolumeSpec, v1.37.2.
+func inline(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
+	pv, err := migration.Inline(volume, pod.Namespace)
+	if err != nil {
+		return nil
+	}
+	return pv
+}
+
+// sourceOf returns the source of a VolumeAttachment: the name of a PersistentVolume, or all of the spec of one that is no object.
+// Upstream: csi_attacher.go Attach, v1.37.
+func sourceOf(pv *v1.PersistentVolume) storagev1.VolumeAttachmentSource {
+	if pv.UID == "" {
+		return storagev1.VolumeAttachmentSource{InlineVolumeSpec: &pv.Spec}
+	}
+	return storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv.Name}
+}
+
 // canAttach reports whether a volume has to be attached: it is a CSI volume, and its driver does not skip attaching.
 // Upstream: csi_plugin.go CanAttach, v1.37.
 func (c *controller) canAttach(pv *v1.PersistentVolume) bool {
@@ -86,7 +106,7 @@ func (c *controller) attach(ctx context.Context, pv *v1.PersistentVolume, node s
 		_, err := c.client.StorageV1().VolumeAttachments().Create(ctx, &storagev1.VolumeAttachment{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: storagev1.VolumeAttachmentSpec{
-				NodeName: node, Attacher: source.Driver, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv.Name},
+				NodeName: node, Attacher: source.Driver, Source: sourceOf(pv),
 			},
 		}, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {

@@ -87,11 +87,10 @@ func newSnapshot(cfg Config, objects []runtime.Object) *snapshot {
 
 // volumeOf returns the PersistentVolume behind a volume of a pod if it has to be attached, else nil.
 func (w *snapshot) volumeOf(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
-	claim := w.claims[pod.Namespace+"/"+binding.ClaimOfVolume(pod, volume)]
-	if claim == nil || !isBound(claim) {
-		return nil
+	pv := inline(pod, volume)
+	if claim := w.claims[pod.Namespace+"/"+binding.ClaimOfVolume(pod, volume)]; claim != nil && isBound(claim) {
+		pv = w.volumes[claim.Spec.VolumeName]
 	}
-	pv := w.volumes[claim.Spec.VolumeName]
 	if pv == nil || pv.Spec.CSI == nil || skipsAttach(w.drivers[pv.Spec.CSI.Driver]) {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// attachable returns the PersistentVolume behind a volume of a pod. It returns nil if there is none, if pod, claim
+// attachable returns the PersistentVolume behind a volume of a pod, or that into which it is translated. It returns nil if there is none, if pod, claim
 // and volume do not belong together, or if the volume need not be attached. late reports that the caches do not
 // show a bound claim and its volume yet.
 // Upstream: attachdetach/util createInTreeVolumeSpec, getPVCFromCache and
@@ -20,7 +20,10 @@ import (
 func (c *controller) attachable(pod *v1.Pod, volume *v1.Volume) (pv *v1.PersistentVolume, late bool) {
 	name := binding.ClaimOfVolume(pod, volume)
 	if name == "" {
-		return nil, false
+		if pv = inline(pod, volume); pv == nil || !c.canAttach(pv) {
+			return nil, false
+		}
+		return pv, false
 	}
 	claim, ok := c.claims.Get(pod.Namespace + "/" + name)
 	if !ok || !isBound(claim) {

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"path"
 	"strings"
 
@@ -48,4 +49,26 @@ const (
 func (b *Backend) isOwn(id string) bool {
 	id = strings.TrimPrefix(id, b.cfg.HandlePrefix)
 	return strings.HasPrefix(id, ownPrefix) && len(id) == ownLength
+}
+
+// findOrMakeSnapshot returns the snapshot with an ID. With Config.AnyVolume one that the driver has not taken exists, empty, from now on. It
+// returns errNoSnapshot if there is none.
+func (b *Backend) findOrMakeSnapshot(id string) (*snapshot, error) {
+	s, err := b.loadSnapshot(id)
+	if !errors.Is(err, errNoSnapshot) || !b.cfg.AnyVolume || b.disk == nil || isOwnSnapshot(id) {
+		return s, err
+	}
+	if name := fileOf(id); name == "." || name == ".." || len(name) > longestName {
+		return nil, errNoSnapshot
+	}
+	s = &snapshot{ID: id, Name: id, Of: "unknown", Made: b.now()}
+	if err := b.disk.MkdirAll(path.Join(snapshotDir(id), "data"), 0o755); err != nil {
+		return nil, err
+	}
+	return s, b.writeJSON(path.Join(snapshotDir(id), "snapshot.json"), s)
+}
+
+// isOwnSnapshot reports whether the driver has given a snapshot this ID: if the snapshot does not exist any more, it stays so.
+func isOwnSnapshot(id string) bool {
+	return strings.HasPrefix(id, "snap-") && len(id) == len(snapshotIDOf(""))
 }

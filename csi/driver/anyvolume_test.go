@@ -60,3 +60,36 @@ func TestAnInlineVolumeLivesWhileItIsPublished(t *testing.T) {
 	assert.Empty(t, r.driver.Inventory.Holdings().Volumes)
 	assert.Empty(t, r.driver.Inventory.Holdings().Published)
 }
+
+func TestASnapshotThatTheDriverHasNotTakenExistsWithAnyVolume(t *testing.T) {
+	of := func(r *rig, id string) (*spec.Volume, error) {
+		return r.createWith(&spec.CreateVolumeRequest{Name: "data", VolumeCapabilities: caps(capability()), VolumeContentSource: fromSnapshot(id)})
+	}
+	list := func(r *rig, id string) int {
+		answer, err := r.controller.ListSnapshots(ctx, &spec.ListSnapshotsRequest{SnapshotId: id})
+		require.NoError(t, err)
+		return len(answer.GetEntries())
+	}
+	for _, id := range []string{"snap-0123456789abcdef0", "bs://volume/backup-1"} {
+		r := newRig(t, Config{AnyVolume: true})
+		_, err := of(r, id)
+		require.NoError(t, err, id)
+		require.Equal(t, 1, list(r, id))
+		_, err = r.controller.DeleteSnapshot(ctx, &spec.DeleteSnapshotRequest{SnapshotId: id})
+		require.NoError(t, err)
+		require.Equal(t, 1, list(newRig(t, Config{AnyVolume: true}), id), "also if it is asked for first")
+	}
+	r := newRig(t, Config{AnyVolume: true})
+	require.Zero(t, list(r, snapshotIDOf("s")), "one of its own that is deleted stays so")
+	require.Zero(t, list(r, ".."))
+	plain := newRig(t, Config{})
+	require.Zero(t, list(plain, "snap-0123456789abcdef0"))
+	_, err := of(plain, "snap-0123456789abcdef0")
+	assert.Equal(t, codes.NotFound, status.Code(err))
+}
+
+func TestParametersOfAttributesClassesAreNotCheckedWithAnyVolume(t *testing.T) {
+	r := newRig(t, Config{AnyVolume: true, AttributesClasses: true})
+	_, err := r.createWith(&spec.CreateVolumeRequest{Name: "data", VolumeCapabilities: caps(capability()), MutableParameters: map[string]string{"colour": "blue"}})
+	require.NoError(t, err)
+}

@@ -28,7 +28,7 @@ func (c *controller) contentOf(source *spec.VolumeContentSource) (from content, 
 		return content{}, nil
 	case source.GetSnapshot() != nil && !c.cfg.NoSnapshots:
 		from.Snapshot = source.GetSnapshot().GetSnapshotId()
-		s, err := c.loadSnapshot(from.Snapshot)
+		s, err := c.findOrMakeSnapshot(from.Snapshot)
 		if errors.Is(err, errNoSnapshot) {
 			return content{}, status.Errorf(codes.NotFound, "there is no snapshot %s", from.Snapshot)
 		}

@@ -74,7 +74,8 @@ type Config struct {
 	HandlePrefix string
 	// AnyVolume lets volumes exist that the driver has not created. A PersistentVolume or VolumeAttachment can name any
 	// volume, which exists, empty and without a size, from its first use and until DeleteVolume. A volume that is
-	// published without being staged is inline (Ephemeral): it lives while it is published.
+	// published without being staged is inline (Ephemeral): it lives while it is published. Snapshots that the driver has not taken exist
+	// in the same way, and VolumeAttributesClasses can have any parameters.
 	AnyVolume bool
 	// OnNodes runs a controller on each node, with a provisioner beside it (--node-deployment). A volume is a
 	// directory of its node's own disk, below /var/lib and the driver's name. OnNodes sets NoAttach, Topology and

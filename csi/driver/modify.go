@@ -15,8 +15,11 @@ import (
 // It is recorded, and limits nothing.
 const mutable = "iops"
 
-// iopsOf returns the value of that parameter; "" if it is missing.
+// iopsOf returns the value of that parameter; "" if it is missing, or if the driver takes any parameters (Config.AnyVolume).
 func (c *controller) iopsOf(parameters map[string]string) (string, error) {
+	if c.cfg.AnyVolume { // the parameters are those of another driver
+		return "", nil
+	}
 	if len(parameters) > 0 && !c.cfg.AttributesClasses {
 		return "", status.Error(codes.InvalidArgument, "mutable_parameters: volumes cannot be modified")
 	}

@@ -35,14 +35,14 @@ func snapshotIDOf(name string) string {
 	return fmt.Sprintf("snap-%x", sha256.Sum256([]byte(name)))[:21]
 }
 
-func snapshotDir(id string) string { return path.Join(snapshotsDir, id) }
+func snapshotDir(id string) string { return path.Join(snapshotsDir, fileOf(id)) }
 
 var errNoSnapshot = errors.New("no such snapshot")
 
 // loadSnapshot reads a snapshot. It returns errNoSnapshot if there is none.
 func (b *Backend) loadSnapshot(id string) (*snapshot, error) {
 	s := &snapshot{}
-	return s, b.readJSON(id, path.Join(snapshotDir(id), "snapshot.json"), s, errNoSnapshot)
+	return s, b.readJSON(fileOf(id), path.Join(snapshotDir(id), "snapshot.json"), s, errNoSnapshot)
 }
 
 // snapshots returns all snapshots, by ID.
@@ -53,7 +53,7 @@ func (b *Backend) snapshots() ([]*snapshot, error) {
 	}
 	var all []*snapshot
 	for _, name := range names {
-		s, failed := b.loadSnapshot(path.Clean(name))
+		s, failed := b.loadSnapshot(idOfFile(path.Clean(name)))
 		switch {
 		case failed == nil:
 			all = append(all, s)
@@ -127,6 +127,11 @@ func (c *controller) DeleteSnapshot(_ context.Context, req *spec.DeleteSnapshotR
 
 // ListSnapshots lists snapshots by ID: all, those of one volume, or one.
 func (c *controller) ListSnapshots(_ context.Context, req *spec.ListSnapshotsRequest) (*spec.ListSnapshotsResponse, error) {
+	if req.GetSnapshotId() != "" && req.GetSourceVolumeId() == "" {
+		if _, err := c.findOrMakeSnapshot(req.GetSnapshotId()); err != nil && !errors.Is(err, errNoSnapshot) {
+			return nil, status.Error(codes.Internal, err.Error())
+		}
+	}
 	all, err := c.snapshots()
 	if err != nil {
 		return nil, status.Error(codes.Internal, err.Error())

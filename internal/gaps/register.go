@@ -197,15 +197,6 @@ var volumeTypes = []*Gap{
 		Here:    "the volume is a directory on the node's disk, with the mode of a tmpfs",
 	},
 	{
-		Kinds: pods,
-		Fields: []string{
-			"spec.volumes.gcePersistentDisk", "spec.volumes.awsElasticBlockStore", "spec.volumes.azureDisk", "spec.volumes.azureFile", "spec.volumes.cinder",
-			"spec.volumes.vsphereVolume", "spec.volumes.portworxVolume",
-		},
-		Cluster: "hands volumes of this type, written in a pod, to the CSI driver that replaces its plugin (CSI migration)",
-		Here:    "only PersistentVolumes and classes are handed to the driver: no plugin attaches or mounts the volume, and the kubelet says so",
-	},
-	{
 		Kinds:   volumes,
 		Fields:  sources("iscsi", "fc", "flexVolume"),
 		Cluster: "attaches and mounts volumes of this type",

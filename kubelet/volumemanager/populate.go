@@ -212,13 +212,18 @@ func (p *populator) addVolume(ctx context.Context, pod *v1.Pod, v *v1.Volume, mo
 }
 
 // createVolumeSpec returns the spec of a pod's volume: of the PersistentVolume that its claim is
-// bound to, or of the volume itself if it has no claim.
+// bound to, or of the volume itself if it has no claim. A volume of a plugin that a CSI driver has
+// replaced is one of that driver.
 //
 // Upstream: desired_state_of_world_populator.go createVolumeSpec, v1.37.
 func (p *populator) createVolumeSpec(ctx context.Context, pod *v1.Pod, v *v1.Volume) (*volume.Spec, error) {
 	name := binding.ClaimOfVolume(pod, v)
 	if name == "" {
-		return volume.NewSpecFromVolume(v.DeepCopy()), nil
+		pv, err := migration.Inline(v, pod.Namespace)
+		if err != nil || pv == nil {
+			return volume.NewSpecFromVolume(v.DeepCopy()), err
+		}
+		return &volume.Spec{PersistentVolume: pv, Inline: true}, nil
 	}
 	pvc, err := p.getPVC(ctx, pod.Namespace, name)
 	if err == nil && v.Ephemeral != nil && !metav1.IsControlledBy(pvc, pod) {
@@ -358,7 +363,7 @@ func (p *populator) reprocessSizes(uid types.UID) {
 // Upstream: operation_generator.go checkIfSupportsNodeExpansion, v1.37.
 func expander(v *volumeToMount) volume.NodeExpandableVolumePlugin {
 	plugin, ok := v.plugin.(volume.NodeExpandableVolumePlugin)
-	if !ok || v.spec.PersistentVolume == nil || !plugin.RequiresFSResize() {
+	if !ok || v.spec.PersistentVolume == nil || v.spec.Inline || !plugin.RequiresFSResize() {
 		return nil
 	}
 	return plugin

@@ -44,7 +44,7 @@ type StandIn struct {
 // applied: what is served is left alone.
 //
 // A name of this library's own (see NameOf) gets that provisioner. Any other name gets the reference CSI driver, with the spec of the
-// CSIDriver object of that name if there is one; volumes that PersistentVolumes name by volumeHandle exist there. A name that no
+// CSIDriver object of that name if there is one; volumes that PersistentVolumes name by volumeHandle exist there, as do snapshots that are named by snapshotHandle. A name that no
 // CSI driver can have, such as example.com/nfs, gets a provisioner of hostPath volumes. Parameters of classes are not checked.
 // Names that begin with kubernetes.io/ get nothing, since no provisioner outside of Kubernetes can have them.
 //
@@ -80,8 +80,11 @@ func namesIn(obj runtime.Object) map[string]bool {
 	case *storagev1.StorageClass:
 		return map[string]bool{cmp.Or(migration.Driver(o.Provisioner), o.Provisioner): false}
 	case *v1.PersistentVolume:
-		if csi, err := migration.Volume(o); err == nil && csi.Spec.CSI != nil {
-			return map[string]bool{csi.Spec.CSI.Driver: false}
+		if o.Spec.CSI != nil {
+			return map[string]bool{o.Spec.CSI.Driver: false}
+		}
+		if plugin := migration.OfVolume(o); plugin != "" {
+			return map[string]bool{migration.Driver(plugin): false}
 		}
 	case *unstructured.Unstructured:
 		if o.GetKind() == "VolumeSnapshotClass" && o.GroupVersionKind().Group == snapshotv1.GroupName {
@@ -93,6 +96,9 @@ func namesIn(obj runtime.Object) map[string]bool {
 	for _, volume := range volumesOf(obj) {
 		if volume.CSI != nil {
 			names[volume.CSI.Driver] = true
+		}
+		if plugin := migration.OfInline(&volume); plugin != "" {
+			names[migration.Driver(plugin)] = names[migration.Driver(plugin)]
 		}
 	}
 	return names
@@ -171,7 +177,7 @@ type standInDriver struct {
 // Deploy implements deploy.Driver.
 func (d standInDriver) Deploy(w csi.World) (deploy.Plan, error) {
 	cfg := csidriver.Config{
-		Name: d.Name, HandlePrefix: handlePrefix(d.Name), AnyVolume: true, NoAttach: d.NoAttach, MaxVolumes: d.Limit, Topology: d.TopologyKey != "", TopologyKey: d.TopologyKey,
+		Name: d.Name, HandlePrefix: handlePrefix(d.Name), AnyVolume: true, AttributesClasses: true, NoAttach: d.NoAttach, MaxVolumes: d.Limit, Topology: d.TopologyKey != "", TopologyKey: d.TopologyKey,
 	}
 	if d.spec != nil {
 		cfg.NoAttach = d.spec.AttachRequired != nil && !*d.spec.AttachRequired

@@ -1,7 +1,6 @@
 package apivolume
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -11,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/storagesim/storagesim/volume"
 )
@@ -34,7 +34,7 @@ func downwardAPI(items []v1.DownwardAPIVolumeFile, mode int32) source {
 			}
 			payload[path.Clean(item.Path)] = file
 		}
-		return payload, errors.Join(errs...)
+		return payload, utilerrors.NewAggregate(errs)
 	}}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
@@ -176,7 +177,7 @@ func (v *apiVolume) collect() (map[string]FileProjection, error) {
 		}
 		maps.Copy(payload, files)
 	}
-	return payload, errors.Join(errs...)
+	return payload, utilerrors.NewAggregate(errs)
 }
 
 func (v *apiVolume) note(text string) {
