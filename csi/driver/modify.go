@@ -17,7 +17,7 @@ const mutable = "iops"
 
 // iopsOf returns the value of that parameter; "" if it is missing, or if the driver takes any parameters (Config.AnyVolume).
 func (c *controller) iopsOf(parameters map[string]string) (string, error) {
-	if c.cfg.AnyVolume { // the parameters are those of another driver
+	if c.cfg.AnyVolume { // they are for another driver
 		return "", nil
 	}
 	if len(parameters) > 0 && !c.cfg.AttributesClasses {
