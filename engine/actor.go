@@ -74,6 +74,8 @@ func (a *actor) build(env control.Env) (err error) {
 			err = fmt.Errorf("panic in its factory: %v\n%s", p, debug.Stack())
 		}
 	}()
+	a.engine.built.Store(a)
+	defer a.engine.built.Store(nil)
 	return a.factory(env)
 }
 

@@ -69,10 +69,12 @@ type Engine struct {
 	byName map[string]*actor
 	// current is the running task. Goroutines beside the engine may read it.
 	current atomic.Pointer[task]
-	acted   string  // the actor of the last step
-	last    *task   // ran last and can go on
-	tasks   []*task // can run, in the order they became able to
-	idle    []*coroutine
+	// built is the actor whose factory runs, nil if none does. No task runs meanwhile.
+	built atomic.Pointer[actor]
+	acted string  // the actor of the last step
+	last  *task   // ran last and can go on
+	tasks []*task // can run, in the order they became able to
+	idle  []*coroutine
 
 	timers   timers
 	timerSeq uint64
@@ -183,11 +185,13 @@ func (e *Engine) record(actor string, r trace.Record) {
 }
 
 // Record adds a record of the running actor to the trace, about something outside of the API, such
-// as a full disk. outside is the actor of the record if no actor's code runs. Any goroutine
+// as a full disk. outside is the actor of the record if no actor's code runs, nor its factory. Any goroutine
 // may call it; a call from another goroutine counts for the running actor.
 func (e *Engine) Record(outside string, r trace.Record) {
 	if t := e.current.Load(); t != nil {
 		outside = t.actor.name
+	} else if a := e.built.Load(); a != nil {
+		outside = a.name
 	}
 	e.record(outside, r)
 }

@@ -177,3 +177,17 @@ func TestAContainerThatMountsAVolumeThePodHasNotIsRefused(t *testing.T) {
 	err := c.Cluster.Apply(strings.Replace(podWith("emptyDir: {}"), "volumes: [{name: data", "volumes: [{name: date", 1))
 	require.ErrorContains(t, err, `spec.containers[0].volumeMounts[0].name: Not found: "data"`)
 }
+
+// A kubelet that starts reads what an earlier life has left. That is its own doing, not the user's who broke the disk.
+func TestAFaultThatStrikesAKubeletAsItStartsIsToldOfTheKubelet(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node1")})
+	c.Settle()
+	c.InjectMachine(machine.Fault{Machine: "node/node1", Op: "read", Times: -1, Err: syscall.EIO})
+	c.Crash("kubelet/node1")
+	c.Settle()
+	strikes := clustertest.Strikes(c.Cluster)
+	require.NotEmpty(t, strikes)
+	for _, strike := range strikes {
+		require.Contains(t, strike, "kubelet/node1 cannot read ")
+	}
+}
