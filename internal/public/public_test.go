@@ -2,8 +2,10 @@ package public_test
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -105,4 +107,25 @@ func TestStandInsAndTakenProgramsAreReadFromTheRecords(t *testing.T) {
 	require.Equal(t, []string{"s.io"}, o.StandIns)
 	require.Equal(t, []string{"mysqld", "start"}, o.Takes)
 	require.Error(t, o.ReadTrace([]byte("{")))
+}
+
+var update = flag.Bool("update", false, "write the tables of docs/public-manifests.md")
+
+func TestTheDocumentHasTheRows(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", public.List))
+	require.NoError(t, err)
+	rows, err := public.Parse(string(text))
+	require.NoError(t, err)
+	name := filepath.Join("..", "..", "docs", "public-manifests.md")
+	page, err := os.ReadFile(name)
+	require.NoError(t, err)
+	before, rest, _ := strings.Cut(string(page), "<!-- rows -->\n")
+	_, after, found := strings.Cut(rest, "<!-- /rows -->\n")
+	require.True(t, found)
+	want := before + "<!-- rows -->\n" + public.Table(rows) + "<!-- /rows -->\n" + after
+	if *update {
+		require.NoError(t, os.WriteFile(name, []byte(want), 0o644))
+		return
+	}
+	require.Equal(t, want, string(page), "go test ./internal/public -update writes the tables")
 }
