@@ -14,6 +14,8 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/csi/provisioner"
+	"github.com/storagesim/storagesim/csi/snapshotter"
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
@@ -88,6 +90,10 @@ func (o *runOptions) installCSI(ctx context.Context, c *storagesim.Cluster, obje
 			if object, ok := obj.Object.(*storagev1.CSIDriver); ok && object.Name == d.Name {
 				d.Spec = object.Spec
 			}
+		}
+		if o.extra {
+			d.Sidecars.Provisioner = func(c *provisioner.Config) { c.ExtraCreateMetadata = true }
+			d.Sidecars.Snapshotter = func(c *snapshotter.Config) { c.ExtraCreateMetadata = true }
 		}
 		if err := c.InstallCSIDriver(d); err != nil {
 			return fmt.Errorf("%s: %w", e.label, err)

@@ -43,6 +43,11 @@ func TestRunUsesADriverInAnotherProcess(t *testing.T) {
 	assert.Contains(t, out, "calls NodePublishVolume of outside.csi.example.com")
 	assert.Regexp(t, `pod/web +1/1 +Running`, out)
 	assert.Len(t, p.Volumes(), 1)
+
+	_, out, _ = command(t, "", "run", "-f", file(t, "all.yaml", outsideManifests), "-o", "yaml", "--csi-endpoint", p.Endpoint())
+	assert.NotContains(t, out, "claim: data")
+	_, out, _ = command(t, "", "run", "-f", file(t, "all.yaml", outsideManifests), "-o", "yaml", "--csi-endpoint", p.Endpoint(), "--extra-create-metadata")
+	assert.Contains(t, out, "claim: data", "the driver answers it as it was told")
 }
 
 func TestRunWithTwoNodesAndADriverEachAsksTheProcessOfEachNode(t *testing.T) {

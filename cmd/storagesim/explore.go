@@ -206,7 +206,7 @@ func (o *exploreOptions) config() (explore.Config, error) {
 
 // explore explores and prints what was found.
 func (o *exploreOptions) explore(ctx context.Context, cfg explore.Config, in io.Reader, out, errOut io.Writer) error {
-	objects, err := readAll(o.files, in, errOut)
+	objects, err := readAll(o.manifests, o.files, in, errOut)
 	if err != nil {
 		return err
 	}

@@ -491,6 +491,38 @@ func TestADiskGivesANodeADirectoryAndTheHintNamesTheFlag(t *testing.T) {
 	assert.Regexp(t, `pod/web +1/1 +Running`, out)
 }
 
+func TestManifestsWithoutANamespaceAreInTheOneThatIsAskedFor(t *testing.T) {
+	dir := t.TempDir()
+	claim := func(name, namespace string) string {
+		return "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: " + name + namespace + "}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "deep", "er"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(claim("a", "")), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "deep", "er", "b.yaml"), []byte(claim("b", "")), 0o644))
+	code, out, errOut := command(t, "", "run", "-f", dir, "-n", "team", "-o", "table")
+	assert.Zero(t, code, errOut)
+	assert.Regexp(t, `team +persistentvolumeclaim/a`, out)
+	assert.NotContains(t, out, "persistentvolumeclaim/b")
+	code, out, errOut = command(t, "", "run", "-R", "-f", dir, "--namespace", "default", "-o", "table")
+	assert.Zero(t, code, errOut)
+	assert.Regexp(t, `default +persistentvolumeclaim/a`, out)
+	assert.Regexp(t, `default +persistentvolumeclaim/b`, out)
+
+	other := file(t, "other.yaml", claim("c", ", namespace: other"))
+	code, _, errOut = command(t, "", "run", "-f", other, "-n", "team")
+	assert.Equal(t, 1, code)
+	assert.Contains(t, errOut, "other.yaml:3: PersistentVolumeClaim/c: metadata.namespace: is other, which is not the namespace asked for, team")
+	for flags, want := range map[string]string{
+		"-f x -n T":                    `--namespace: "T" is not the name of a namespace`,
+		"-k dir":                       "-k: kustomize is a program of its own; write kubectl kustomize dir | storagesim run -f -",
+		"-f x --extra-create-metadata": "--extra-create-metadata is for drivers of --csi-endpoint and --csi-command",
+	} {
+		code, _, errOut := command(t, "", append([]string{"run"}, strings.Fields(flags)...)...)
+		assert.Equal(t, 2, code)
+		assert.Contains(t, errOut, want)
+	}
+}
+
 // Below /dev the flag gives a block device, for a volume of mode Block and for a hostPath of type BlockDevice.
 func TestADiskBelowDevIsABlockDevice(t *testing.T) {
 	text, err := os.ReadFile("testdata/local-volume.yaml")

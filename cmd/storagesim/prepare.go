@@ -22,6 +22,9 @@ import (
 // prepare gives the nodes their directories and runs the provisioners: those of
 // --provisioners, or else those that the manifests' classes name.
 func (o *runOptions) prepare(ctx context.Context, c *storagesim.Cluster, objects []manifest.Object) error {
+	if err := o.makeNamespace(c, objects); err != nil {
+		return err
+	}
 	disks, err := bundled.ParseDisks("--disk", o.disks, o.nodes)
 	if err != nil {
 		return err
@@ -47,6 +50,19 @@ func (o *runOptions) prepare(ctx context.Context, c *storagesim.Cluster, objects
 		return err
 	}
 	return o.makeDefault(c, objects)
+}
+
+// makeNamespace makes the namespace of --namespace, which a new cluster lacks, unless the manifests make it.
+func (o *runOptions) makeNamespace(c *storagesim.Cluster, objects []manifest.Object) error {
+	isIt := func(obj manifest.Object) bool { return obj.Ref() == "Namespace/"+o.manifests.Namespace }
+	switch o.manifests.Namespace {
+	case "", "default", "kube-system", "kube-public", "kube-node-lease":
+		return nil
+	}
+	if slices.ContainsFunc(objects, isIt) {
+		return nil
+	}
+	return c.Apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", o.manifests.Namespace))
 }
 
 // makeDefault makes the class of --default-class the default: that of the manifests, before it is applied, or a new one on local-path.

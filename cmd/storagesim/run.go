@@ -40,6 +40,9 @@ import (
 // runOptions are the flags of run.
 type runOptions struct {
 	files        []string
+	manifests    manifest.Reader
+	kustomize    string
+	extra        bool // --extra-create-metadata
 	nodes        []string
 	nfs          []string
 	disks        []string
@@ -206,22 +209,28 @@ that --wait could wait for; 3 something that --wait waits for is not there in ti
 	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT`: story, table, yaml, json, trace, html, mermaid or svg (default: story, then tables)")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "have the story tell each step of a pod's start, the calls of provisioners, and what they and programs made")
 	o.filter.add(flags)
-	flags.StringVar(&o.keep, "keep", "", "make the nodes' directories in `DIR`, which must be new or empty, and keep them")
+	flags.StringVar(&o.keep, "keep", "", keepHelp)
 	flags.IntVar(&o.width, "width", 0, widthHelp)
 	flags.DurationVar(&o.wait, "wait", 0, "virtual `TIME` in which claims must be Bound, pods ready, workloads complete, for example 10m")
 	flags.DurationVar(&o.passing, "for", 0, "virtual `TIME` to let pass after the cluster has come to rest, for example 5m")
 	return cmd
 }
 
+const keepHelp = "make the nodes' directories in `DIR`, which must be new or empty, and keep them"
+
 // addClusterFlags adds the flags that say what cluster there is.
 func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "manifest `FILE`, directory of manifests, or - for standard input; may be repeated")
+	flags.BoolVarP(&o.manifests.Recursive, "recursive", "R", false, "read directories below those of -f, too")
+	flags.StringVarP(&o.manifests.Namespace, "namespace", "n", "", "`NAMESPACE` of the manifests that name none; one that names another is refused")
+	flags.StringVarP(&o.kustomize, "kustomize", "k", "", "names the command that runs kustomize for a `DIR`")
 	flags.StringSliceVar(&o.nodes, "nodes", []string{"node-1", "node-2"}, "`NAMES` of the nodes, separated by commas")
 	flags.Lookup("nodes").Value = oneLine{flags.Lookup("nodes").Value}
 	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
-	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory that the node has before the start, or below /dev of a block device; may be repeated")
+	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory of the node, or below /dev a block device, there from the start; repeatable")
 	flags.StringArrayVar(&o.csi, "csi-endpoint", nil, csiHelp)
 	flags.StringArrayVar(&o.commands, "csi-command", nil, commandHelp)
+	flags.BoolVar(&o.extra, "extra-create-metadata", false, "tell drivers in other processes the claims', volumes' and snapshots' names")
 	flags.StringVar(&o.defaultClass, "default-class", "", "make the StorageClass `NAME` the default; if there is none, it is made on local-path")
 	flags.BoolVar(&o.standIns, "stand-ins", false, "run a stand-in for each driver and provisioner that is named and that nothing serves")
 	flags.StringArrayVar(&o.named, "csi", nil, "run the reference CSI driver as `NAME` (NAME,topology=KEY,attach=false,limit=N); may be repeated")
@@ -262,6 +271,8 @@ func (v oneLine) Set(text string) error {
 
 func (o *runOptions) check() error {
 	switch {
+	case o.kustomize != "":
+		return o.checkCluster()
 	case len(o.files) == 0:
 		return errors.New("nothing to apply: give manifests with -f")
 	case !slices.Contains(outputs, o.output):
@@ -289,6 +300,15 @@ func checkOnce(provisioners []string) error {
 
 // checkCluster checks the flags of addClusterFlags.
 func (o *runOptions) checkCluster() error {
+	if o.kustomize != "" {
+		return fmt.Errorf("-k: kustomize is a program of its own; write kubectl kustomize %s | %s -f -", mount.Quote(o.kustomize), o.again[0]+" "+o.again[1])
+	}
+	if o.extra && len(o.csi) == 0 && len(o.commands) == 0 {
+		return errors.New("--extra-create-metadata is for drivers of --csi-endpoint and --csi-command")
+	}
+	if msgs := validation.ValidateNamespaceName(o.manifests.Namespace, false); o.manifests.Namespace != "" && len(msgs) > 0 {
+		return fmt.Errorf("--namespace: %q is not the name of a namespace: %s", o.manifests.Namespace, strings.Join(msgs, "; "))
+	}
 	for _, name := range o.provisioners {
 		if !slices.Contains(bundled.Names(), name) {
 			return fmt.Errorf("--provisioners: there is no %q%s", name, prose.OneOf(name, bundled.Names()))
@@ -382,7 +402,7 @@ func (o *runOptions) run(ctx context.Context, in io.Reader, out, errOut io.Write
 			tellPlayers(o.files, errOut)
 		}
 	}()
-	objects, unknown := readAll(o.files, in, errOut)
+	objects, unknown := readAll(o.manifests, o.files, in, errOut)
 	if len(objects) == 0 {
 		return unknown
 	}
@@ -489,8 +509,9 @@ func (o *runOptions) unshared(err error) error {
 }
 
 // readAll reads manifests and reports all their errors. If only kinds are unknown, the other objects come with the error.
-func readAll(files []string, in io.Reader, errOut io.Writer) ([]manifest.Object, error) {
-	objects, err := read(files, in)
+func readAll(r manifest.Reader, files []string, in io.Reader, errOut io.Writer) ([]manifest.Object, error) {
+	r.Kinds = crd.NewRegistry()
+	objects, err := read(r, files, in)
 	if errs := (manifest.Errors)(nil); errors.As(err, &errs) {
 		fmt.Fprintln(errOut, errs)
 		return objects, quietError{err}
@@ -536,12 +557,12 @@ func (o *runOptions) play(ctx context.Context, c *storagesim.Cluster, objects []
 }
 
 // read parses the manifests of all files as one set.
-func read(files []string, in io.Reader) ([]manifest.Object, error) {
+func read(r manifest.Reader, files []string, in io.Reader) ([]manifest.Object, error) {
 	if len(files) == 1 && files[0] == "/dev/stdin" {
 		files = []string{"-"}
 	}
 	if !slices.Contains(files, "-") {
-		return manifest.ParseFiles(crd.NewRegistry(), files...)
+		return r.Files(files...)
 	}
 	if len(files) > 1 {
 		return nil, errors.New("-f - cannot be combined with other files")
@@ -550,7 +571,7 @@ func read(files []string, in io.Reader) ([]manifest.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manifest.Parse(crd.NewRegistry(), "standard input", data)
+	return r.Set(manifest.Source{Name: "standard input", Data: data})
 }
 
 // applyAll applies the objects and tells of those that are refused.

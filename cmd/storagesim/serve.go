@@ -54,9 +54,9 @@ the API can do, and reaches nothing but the simulation. The server listens on th
 machine alone: with --remote, --listen can name an address that others can reach.
 They need the token too, but the server does not limit how often they guess.
 
-Ctrl-C ends it, and leaves nothing, but for the directory in which a CSI driver of
---csi-endpoint or --csi-command still has something mounted: an error names each mount
-and the command that ends it.`,
+Ctrl-C ends it, and leaves nothing but the nodes' directories of --keep, and the
+directory in which a CSI driver of --csi-endpoint or --csi-command still has something
+mounted: an error names each mount and the command that ends it.`,
 		Example: `  # Two nodes, sixty times faster than real time.
   storagesim serve --nodes n1,n2 --speed 60x --kubeconfig kubeconfig
 
@@ -82,6 +82,7 @@ and the command that ends it.`,
 	flags := cmd.Flags()
 	addClusterFlags(flags, &o.runOptions)
 	flags.StringVar(&o.speed, "speed", "1x", "`SPEED` of virtual time: 1x is that of the machine, 60x is a minute in a second, step is only when told")
+	flags.StringVar(&o.keep, "keep", "", keepHelp)
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`FILE` to write the kubeconfig to (default: a new one below the directory for temporary files)")
 	flags.BoolVar(&o.force, "force", false, "replace a kubeconfig that is there already; it is gone afterwards")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS:PORT` to listen on; port 0 is any that is free")
@@ -101,7 +102,7 @@ func (o *serveOptions) check() (speed float64, err error) {
 	if _, err := o.controllers(); err != nil {
 		return 0, err
 	}
-	return speed, o.checkCluster()
+	return speed, errors.Join(o.checkCluster(), checkKeep(o.keep))
 }
 
 // controllers returns the actors that --only names; nil for all.
@@ -122,7 +123,7 @@ const maxSpeed = 100_000
 func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, out, errOut io.Writer) (err error) {
 	var objects []manifest.Object
 	if len(o.files) > 0 {
-		if objects, err = readAll(o.files, in, errOut); len(objects) == 0 {
+		if objects, err = readAll(o.manifests, o.files, in, errOut); len(objects) == 0 {
 			return err
 		}
 	}
@@ -132,7 +133,7 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 	}
 	zero := time.Now().UTC().Truncate(time.Second)
 	another := func(errOut io.Writer) (*offered, error) {
-		return o.offered(ctx, storagesim.Config{Start: zero, TakePrograms: true, Only: only, RecordValues: o.page}, objects, errOut)
+		return o.offered(ctx, storagesim.Config{Start: zero, Dir: o.keep, TakePrograms: true, Only: only, RecordValues: o.page}, objects, errOut)
 	}
 	c, err := another(errOut)
 	defer func() { err = c.end(err) }()
@@ -214,6 +215,8 @@ func (o *serveOptions) neverBack() string {
 		return fmt.Sprintf("time goes by itself here (--speed %s), and such a run cannot be played again; with --speed step it can", o.speed)
 	case len(o.csi) > 0 || len(o.commands) > 0:
 		return "a CSI driver here runs in a process of its own, and cannot go back"
+	case o.keep != "":
+		return "with --keep the nodes' directories stay as they are, so that a run cannot be played again in them"
 	case o.realMounts:
 		return "with --real-mounts a run cannot be played again"
 	}

@@ -78,6 +78,25 @@ func TestServeWithoutAFileForTheKubeconfigLeavesNothing(t *testing.T) {
 	assert.Empty(t, entries)
 }
 
+func TestServeKeepsTheDirectoriesOfItsNodes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "nodes")
+	pod := filepath.Join(t.TempDir(), "pod.yaml")
+	require.NoError(t, os.WriteFile(pod, []byte(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeName: node-1, volumes: [{name: v, hostPath: {path: /data, type: DirectoryOrCreate}}],
+  containers: [{name: c, image: busybox, command: [sh, -c, "echo kept > /v/file; sleep infinity"], volumeMounts: [{name: v, mountPath: /v}]}]}}`), 0o600))
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	_, errOut := served(t, func(string) {
+		code, _, errOut := command(t, "", "settle", "--kubeconfig", kubeconfig)
+		assert.Zero(t, code, errOut)
+	}, "--speed", "step", "--kubeconfig", kubeconfig, "--keep", dir, "-f", pod)
+	assert.Empty(t, errOut)
+	data, err := os.ReadFile(filepath.Join(dir, "node-1", "data", "file"))
+	require.NoError(t, err)
+	assert.Equal(t, "kept\n", string(data))
+	code, _, errOut := command(t, "", "serve", "--keep", dir)
+	assert.Equal(t, 2, code)
+	assert.Contains(t, errOut, "--keep "+dir+": the directory is not empty")
+}
+
 func TestServeSaysInWordsWhatIsInTheWay(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))

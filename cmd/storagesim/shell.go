@@ -93,7 +93,7 @@ func (p *prompt) begin(files, settings []string, in io.Reader, errOut io.Writer)
 	if len(files) == 0 {
 		return nil
 	}
-	objects, err := readAll(files, in, errOut)
+	objects, err := readAll(manifest.Reader{}, files, in, errOut)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -180,7 +181,9 @@ func (c *checker) metadata(n *yaml.Node, value map[string]any, resource Resource
 	case !resource.Namespaced:
 		delete(meta, "namespace") // as the API server does
 	case empty(meta["namespace"]):
-		meta["namespace"] = DefaultNamespace
+		meta["namespace"] = cmp.Or(c.namespace, DefaultNamespace)
+	case c.namespace != "" && meta["namespace"] != c.namespace:
+		c.problem(line, c.object, "metadata.namespace", "is %v, which is not the namespace asked for, %s", meta["namespace"], c.namespace)
 	}
 	if value != nil {
 		value["metadata"] = meta

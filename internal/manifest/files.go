@@ -37,9 +37,16 @@ func ParseFiles(kinds Kinds, paths ...string) ([]Object, error) {
 // ParseFilesIn parses files of a folder (*os.Root) as ParseFiles does. No path or link leads out
 // of the folder.
 func ParseFilesIn(kinds Kinds, files Files, paths ...string) ([]Object, error) {
+	return Reader{Kinds: kinds}.filesIn(files, paths)
+}
+
+// Files works as ParseFiles.
+func (r Reader) Files(paths ...string) ([]Object, error) { return r.filesIn(anywhere{}, paths) }
+
+func (r Reader) filesIn(files Files, paths []string) ([]Object, error) {
 	var sources []Source
 	for _, path := range paths {
-		found, err := manifestsAt(files, path)
+		found, err := r.manifestsAt(files, path)
 		if err != nil {
 			return nil, err
 		}
@@ -51,17 +58,32 @@ func ParseFilesIn(kinds Kinds, files Files, paths ...string) ([]Object, error) {
 			sources = append(sources, Source{Name: file, Data: data})
 		}
 	}
-	return ParseSet(kinds, sources...)
+	return r.Set(sources...)
 }
 
 // manifestsAt returns the file itself, or the manifests in a directory.
-func manifestsAt(files Files, path string) ([]string, error) {
+func (r Reader) manifestsAt(files Files, path string) ([]string, error) {
 	if path == "" {
 		return nil, errors.New("the name of a file is empty")
 	}
 	info, err := files.Stat(path)
 	if err != nil || !info.IsDir() {
 		return []string{path}, plainly(path, err)
+	}
+	found, err := r.below(files, path, 0)
+	if err == nil && len(found) == 0 {
+		err = &Error{File: path, Problem: "the directory holds no .yaml, .yml or .json file"}
+	}
+	return found, err
+}
+
+// maxFolders is the number of directories in each other in which a Recursive reader looks. A link may lead to a directory above it.
+const maxFolders = 50
+
+// below returns the manifests in a directory.
+func (r Reader) below(files Files, path string, depth int) (found []string, err error) {
+	if depth > maxFolders {
+		return nil, &Error{File: path, Problem: fmt.Sprintf("more than %d directories are in each other", maxFolders)}
 	}
 	dir, err := files.Open(path)
 	if err != nil {
@@ -73,18 +95,20 @@ func manifestsAt(files Files, path string) ([]string, error) {
 		return nil, err
 	}
 	slices.Sort(names)
-	var found []string
 	for _, name := range names {
-		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
-			continue
-		}
 		file := filepath.Join(path, name)
-		if info, err := files.Stat(file); err != nil || !info.IsDir() {
+		info, err := files.Stat(file)
+		isDir := err == nil && info.IsDir()
+		switch {
+		case isDir && r.Recursive:
+			more, err := r.below(files, file, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, more...)
+		case !isDir && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)):
 			found = append(found, file)
 		}
-	}
-	if len(found) == 0 {
-		return nil, &Error{File: path, Problem: "the directory holds no .yaml, .yml or .json file"}
 	}
 	return found, nil
 }

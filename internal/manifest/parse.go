@@ -65,7 +65,21 @@ func Parse(kinds Kinds, filename string, data []byte) ([]Object, error) {
 // which hold every problem found; but if only kinds are unknown (Errors.OnlyUnknownKinds) the objects of the other
 // kinds come with the errors. An object may occur only once in the set.
 func ParseSet(kinds Kinds, sources ...Source) ([]Object, error) {
-	p := &parser{kinds: kinds, seen: map[string]*Object{}}
+	return Reader{Kinds: kinds}.Set(sources...)
+}
+
+// Reader says how to read manifests. Kinds is required.
+type Reader struct {
+	Kinds Kinds
+	// Namespace is the one of objects that name none, and no object may name another; default DefaultNamespace, and any other.
+	Namespace string
+	// Recursive includes directories below a directory.
+	Recursive bool
+}
+
+// Set works as ParseSet.
+func (r Reader) Set(sources ...Source) ([]Object, error) {
+	p := &parser{kinds: r.Kinds, namespace: r.Namespace, seen: map[string]*Object{}}
 	p.findDefinitions(sources)
 	for _, source := range sources {
 		p.file = source.Name
@@ -108,12 +122,13 @@ func (p *parser) nothing(sources []Source) {
 
 // parser collects the objects and the problems of a set.
 type parser struct {
-	kinds   Kinds
-	defined map[schema.GroupVersionKind]Resource // by definitions in the set
-	file    string
-	objects []Object
-	seen    map[string]*Object
-	errs    Errors
+	kinds     Kinds
+	namespace string                               // Reader.Namespace
+	defined   map[schema.GroupVersionKind]Resource // by definitions in the set
+	file      string
+	objects   []Object
+	seen      map[string]*Object
+	errs      Errors
 }
 
 // unknown adds the problem that there is no such kind.

@@ -71,6 +71,9 @@ func (d *driver) CreateVolume(ctx context.Context, req *spec.CreateVolumeRequest
 			return nil, status.Error(codes.Internal, err.Error())
 		}
 	}
+	if claim := req.GetParameters()["csi.storage.k8s.io/pvc/name"]; claim != "" {
+		answer.VolumeContext = map[string]string{"claim": claim}
+	}
 	if _, ok := req.GetParameters()["tellsTime"]; ok { // how long its caller waits
 		left := "for ever"
 		if deadline, ends := ctx.Deadline(); ends {
