@@ -14,10 +14,13 @@ const maxDefaults = 4 << 20
 
 // setDefaults fills in the defaults of a schema where an object has nothing.
 // Upstream: schema/defaulting Default, v1.37.
-func setDefaults(x any, s *structural.Structural) { (&filler{left: maxDefaults}).fill(x, s) }
+func setDefaults(x any, s *structural.Structural) {
+	(&filler{left: maxDefaults, work: maxWork}).fill(x, s)
+}
 
-// filler fills in defaults until they take too many bytes.
-type filler struct{ left int }
+// filler fills in defaults until they take too many bytes, or too many properties were looked at: tooMuchWork refuses an object
+// for which that is so.
+type filler struct{ left, work int }
 
 // copy returns a copy of a default, and false if there were too many.
 func (f *filler) copy(value any) (any, bool) {
@@ -47,6 +50,9 @@ func (f *filler) fill(x any, s *structural.Structural) {
 }
 
 func (f *filler) fillObject(x map[string]any, s *structural.Structural) {
+	if f.work -= len(s.Properties); f.work < 0 || f.left < 0 {
+		return
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		property := s.Properties[name]
 		if value, there := x[name]; property.Default.Object != nil && (!there || isNull(value, &property)) {

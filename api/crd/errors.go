@@ -3,6 +3,7 @@ package crd
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -60,12 +61,19 @@ func limit(n any) int {
 	return -1
 }
 
-// texts returns the values of an enumeration.
+// maxWords is the number of bytes of an enumeration that an error names.
+const maxWords = 64 << 10
+
+// texts returns the values of an enumeration, as far as an error names them.
 func texts(values []any) []string {
-	list := []string{}
-	for _, value := range values {
+	list, left := []string{}, maxWords
+	for i, value := range values {
+		if left < 0 {
+			return append(list, fmt.Sprintf("... %d more values", len(values)-i))
+		}
 		if text, ok := value.(string); ok {
 			list = append(list, text)
+			left -= len(text)
 			continue
 		}
 		text, err := json.Marshal(value)
@@ -73,6 +81,7 @@ func texts(values []any) []string {
 			continue
 		}
 		list = append(list, string(text))
+		left -= len(text)
 	}
 	return list
 }

@@ -24,6 +24,15 @@ func words(n int, word string) string {
 	return string(text)
 }
 
+// keys returns n names of properties.
+func keys(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("k%d", i)
+	}
+	return list
+}
+
 // withList defines backups whose spec.list has items of a schema.
 func withList(items string) string {
 	return strings.Replace(strings.Split(backups, "  - name: v1beta1")[0],
@@ -40,6 +49,14 @@ func soon(t *testing.T, f func()) {
 func TestASchemaCannotMakeTheServerWorkForMinutes(t *testing.T) {
 	for name, hostile := range map[string]struct{ items, list, want string }{
 		"an enumeration": {"{type: string, enum: " + words(50_000, "w") + "}", words(20_000, "x"), "takes more than 5000000 comparisons"},
+		"an enumeration of which 95 values are wrong": {"{type: string, enum: " + words(50_000, "w") + "}", words(95, "x"), "takes more than 5000000 comparisons"},
+		"an enumeration of which one value is wrong":  {"{type: string, enum: " + words(50_000, "w") + "}", words(1, "x"), "... "},
+		"many properties": {
+			"{type: object, properties: {" + strings.Join(keys(10_000), ": {type: string, default: a}, ") + ": {type: string}}}", "[" + strings.Repeat("{},", 100_000) + "{}]",
+			"limit is 3145728",
+		},
+		"a list that is a map": {"{type: object, required: [a], properties: {a: {type: string}}}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [a]", "[" + strings.Repeat(`{"a":"b"},`, 50_000) + `{"a":"b"}]`, "Duplicate value"},
+		"a set":                {"{type: string}, x-kubernetes-list-type: set", "[" + strings.Repeat(`"b",`, 100_000) + `"b"]`, "Duplicate value"},
 		"alternatives": {
 			"{type: string, anyOf: [" + strings.Repeat("{minLength: 100},", 20_000) + "{minLength: 1000}]}", words(20_000, "x"), "takes more than 5000000 comparisons",
 		},

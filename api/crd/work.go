@@ -2,6 +2,8 @@ package crd
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -17,6 +19,8 @@ const (
 	partWork = 10
 	// patternWork is the number of steps of a pattern that count once.
 	patternWork = 64
+	// wordWork is what it costs to name one value of an enumeration in the error of a value that is not in it.
+	wordWork = 10
 )
 
 // tooMuchWork returns an error if it would take too long to check a value against a schema, nil if not.
@@ -37,6 +41,9 @@ func (m *meter) measure(value any, s *spec.Schema) {
 		return
 	}
 	m.left -= partWork + len(s.Enum) + len(s.Required)
+	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(word any) bool { return reflect.DeepEqual(word, value) }) {
+		m.left -= wordWork * len(s.Enum)
+	}
 	m.measureAll(value, s.AllOf, s.AnyOf, s.OneOf)
 	m.measure(value, s.Not)
 	switch value := value.(type) {
