@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/machine/mount"
 	"github.com/storagesim/storagesim/machine/workdir"
 )
 
@@ -39,10 +41,20 @@ func run() int {
 		case <-done:
 		case <-time.After(grace):
 			for _, dir := range workdir.Mine() {
-				fmt.Fprintf(os.Stderr, "error: %s stays: the command did not end within %s\n", dir, grace)
+				if err := removeUnmounted(dir); err != nil {
+					fmt.Fprintf(os.Stderr, "error: the command did not end within %s; %s\n", grace, prose.Printable(err.Error()))
+				}
 			}
 		}
 	}
 	fmt.Fprintln(os.Stderr, "interrupted")
 	return interrupted
+}
+
+// removeUnmounted removes a directory of a command that does not end, unless something is mounted there.
+func removeUnmounted(dir string) error {
+	if !mount.Known() {
+		return fmt.Errorf("%s stays", dir)
+	}
+	return mount.RemoveAll(dir)
 }

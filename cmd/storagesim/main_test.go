@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -426,6 +428,33 @@ func TestInterruptingLeavesNothingBehind(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A shell ignores SIGINT for what a script starts with "&".
+func TestAScriptEndsItsServerWithSIGINT(t *testing.T) {
+	cmd, temp := process(t, "serve")
+	cmd.Args = append([]string{"sh", "-c", `trap '' INT; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+	sh, err := exec.LookPath("sh")
+	require.NoError(t, err)
+	cmd.Path = sh
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	_, err = io.Copy(io.Discard, out)
+	require.NoError(t, err)
+	_ = cmd.Wait()
+	require.True(t, cmd.ProcessState.Exited(), "it ends by itself")
+	requireEmpty(t, temp)
+}
+
+// What is not printed to a terminal may be read on one later.
+func TestErrorsShowControlCharactersAsEscapes(t *testing.T) {
+	_, _, errOut := command(t, "", "run", "-f", file(t, "esc.yaml", `{apiVersion: v1, kind: ConfigMap, metadata: {name: "a\e[31mb"}}`))
+	require.Contains(t, errOut, `ConfigMap/a\x1b[31mb`)
+	require.NotContains(t, errOut, "\x1b")
 }
 
 // awaitSomething waits until there is something at a path with wildcards.

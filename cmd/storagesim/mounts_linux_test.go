@@ -189,6 +189,26 @@ func (e ending) check(t *testing.T, kind, data, top, said string) {
 	require.Contains(t, said, " stays: removing it would delete the files of what is mounted there")
 }
 
+// Nothing is mounted below it, so that its directory can go.
+func TestADriverThatHangsAndHasMountedNothingLeavesNothing(t *testing.T) {
+	p := outside.Start(t, outside.Config{Mount: "none", After: "hang"})
+	for _, args := range [][]string{
+		{"run", "-f", file(t, "all.yaml", outsideManifests), "--for", "1h", "--csi-endpoint", p.Endpoint()},
+		{"serve", "-f", file(t, "all.yaml", outsideManifests), "--speed", "100x", "--csi-endpoint", p.Endpoint()},
+	} {
+		cmd, temp := process(t, args...)
+		takeUp(t, syscall.SIGINT)
+		var errOut bytes.Buffer
+		cmd.Stderr = &errOut
+		require.NoError(t, cmd.Start())
+		awaitSomething(t, filepath.Join(temp, "storagesim-*", "node-1", "var", "lib", "kubelet", "pods", "*", "volumes", "*", "*", "mount"))
+		require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+		_ = cmd.Wait()
+		requireEmpty(t, temp)
+		require.NotContains(t, errOut.String(), "stays")
+	}
+}
+
 // Its mounts outlive it.
 func TestADriverThatDiesInCloseKeepsItsFiles(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {

@@ -9,16 +9,15 @@ import (
 	"syscall"
 )
 
-// untilEnded returns a context that ends with the signals that end a command. A signal that is
-// ignored, as under nohup, stays ignored. A closed pipe does not end the command:
+// untilEnded returns a context that ends with the signals that end a command. SIGHUP stays ignored
+// where it is, as under nohup. SIGINT does not: a shell ignores it for what a script starts with "&",
+// and the script ends its server with it. A closed pipe does not end the command:
 // writing fails instead.
 func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
 	signal.Ignore(syscall.SIGPIPE)
-	var endings []os.Signal
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) {
-			endings = append(endings, s)
-		}
+	endings := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		endings = append(endings, syscall.SIGHUP)
 	}
 	return signal.NotifyContext(ctx, endings...)
 }

@@ -64,10 +64,10 @@ func TableWidth(out io.Writer) int {
 }
 
 // Lines returns the writer for texts that are sentences: on a terminal they are wrapped at its width, and control characters
-// are escapes. Each Write should have whole lines. Where out is no terminal, Lines returns it.
+// are escapes. Each Write should have whole lines. Where out is no terminal, lines stay whole: a log is read on a terminal later.
 func Lines(out io.Writer) io.Writer {
 	if TableWidth(out) == 0 {
-		return out
+		return prose.PrintableWriter(out)
 	}
 	if _, ok := out.(screen); !ok {
 		out = Writer(out)
