@@ -19,7 +19,7 @@ const (
 	partWork = 10
 	// patternWork is the number of steps of a pattern that count once.
 	patternWork = 64
-	// wordWork is what it costs to name one value of an enumeration in the error of a value that is not in it.
+	// wordWork is the cost of naming one value of an enumeration in the error of a value that is not in it.
 	wordWork = 10
 )
 
