@@ -42,12 +42,10 @@ func (s *Server) create(r *request, in runtime.Object) (runtime.Object, error) {
 // prepareNew brings a new object into the form that is stored, and refuses one that is not valid.
 func (s *Server) prepareNew(r *request, d *draft) error {
 	obj := d.obj
-	if err := s.locked(func() error { return s.admitNamespace(r) }); err != nil {
-		return err
-	}
 	if r.kind.Sealed != "" {
-		err := apierrors.NewMethodNotSupported(r.kind.gvr.GroupResource(), "create")
-		err.ErrStatus.Message = r.kind.Sealed
+		return forbidden(r.kind.gvr.GroupResource(), r.name, r.kind.Sealed)
+	}
+	if err := s.locked(func() error { return s.admitNamespace(r) }); err != nil {
 		return err
 	}
 	now := s.now()

@@ -70,7 +70,13 @@ func (s *Server) markOrRemove(r *request, st *store, old object, opts metav1.Del
 		return outcome{old: old, new: old}, nil
 	}
 	if begin := r.kind.BeforeDelete; begin != nil && obj.GetDeletionTimestamp() == nil {
+		now := s.now()
+		obj.SetDeletionTimestamp(&now)
 		begin(obj)
+		if !r.dryRun {
+			s.put(st, old, obj)
+		}
+		return outcome{old: old, new: obj}, nil
 	}
 	obj.SetFinalizers(withPropagation(obj.GetFinalizers(), propagationOf(r.kind, obj.GetFinalizers(), opts)))
 	held := len(obj.GetFinalizers()) > 0
@@ -195,6 +201,8 @@ func (r *request) checkPreconditions(old object, p *metav1.Preconditions) error 
 	switch {
 	case p == nil:
 		return nil
+	case r.kind.BeforeDelete != nil: // registry/customresourcedefinition REST.Delete
+		return r.otherPreconditions(old, p, "precondition failed")
 	case p.UID != nil && *p.UID != old.GetUID():
 		err = fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). "+
 			"The object might have been deleted and then recreated", *p.UID, old.GetUID())

@@ -82,7 +82,7 @@ type Kind struct {
 	// Show changes a copy of a stored object that is shown in this version, and not in the one
 	// it is stored in; or, when this entry replaces another, of one that is stored in this version.
 	Show func(obj runtime.Object)
-	// BeforeDelete changes an object whose deletion begins.
+	// BeforeDelete changes an object whose deletion begins; that write does not count as a generation.
 	BeforeDelete func(obj runtime.Object)
 	// Written is called when an object was written. old is nil for a new one, obj is nil for one
 	// that is gone. The server is not locked, and may be called. The objects are shared.

@@ -57,7 +57,7 @@ func (s *Server) admitNamespace(r *request) error {
 // controller does when it has emptied it. Then it is deleted as anything else.
 // Upstream: registry/core/namespace/storage REST.Delete, v1.37.
 func (s *Server) deleteNamespace(r *request, st *store, old *v1.Namespace, opts metav1.DeleteOptions) (outcome, error) {
-	if err := r.checkNamespacePreconditions(old, opts.Preconditions); err != nil {
+	if err := r.otherPreconditions(old, opts.Preconditions, "Precondition failed"); err != nil {
 		return outcome{}, err
 	}
 	switch old.Name {
@@ -80,15 +80,15 @@ func (s *Server) deleteNamespace(r *request, st *store, old *v1.Namespace, opts 
 	return outcome{old: old, new: ns}, nil
 }
 
-// checkNamespacePreconditions checks preconditions, as checkPreconditions does, with the error texts for
-// namespaces.
-func (r *request) checkNamespacePreconditions(old *v1.Namespace, p *metav1.Preconditions) error {
+// otherPreconditions checks preconditions, as checkPreconditions does, with the error texts for
+// namespaces and for kinds whose deletion begins with a step of their own.
+func (r *request) otherPreconditions(old object, p *metav1.Preconditions, failed string) error {
 	switch {
-	case p != nil && p.UID != nil && *p.UID != old.UID:
-		return r.conflict(fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *p.UID, old.UID))
-	case p != nil && p.ResourceVersion != nil && *p.ResourceVersion != old.ResourceVersion:
-		return r.conflict(fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v",
-			*p.ResourceVersion, old.ResourceVersion))
+	case p != nil && p.UID != nil && *p.UID != old.GetUID():
+		return r.conflict(fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", failed, *p.UID, old.GetUID()))
+	case p != nil && p.ResourceVersion != nil && *p.ResourceVersion != old.GetResourceVersion():
+		return r.conflict(fmt.Errorf("%s: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v",
+			failed, *p.ResourceVersion, old.GetResourceVersion()))
 	}
 	return nil
 }

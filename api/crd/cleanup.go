@@ -2,7 +2,6 @@ package crd
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -90,7 +89,6 @@ func storage(def *apiextensions.CustomResourceDefinition) schema.GroupVersionRes
 	return gvr
 }
 
-// sealed returns the reason why no object of a definition can be created while it is deleted.
-func sealed(def *apiextensions.CustomResourceDefinition) string {
-	return fmt.Sprintf("create not allowed while custom resource definition is terminating: %s is being deleted", def.Name)
-}
+// sealed is the reason why no object of a definition can be created while it is deleted.
+// Upstream: apiserver forbidCreateAdmission.Admit, v1.37.
+const sealed = "create not allowed while custom resource definition is terminating"

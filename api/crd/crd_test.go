@@ -321,7 +321,7 @@ func TestADeletedDefinitionTakesItsObjectsWithIt(t *testing.T) {
 	_, err = client.Resource(v1).Namespace("default").Get(ctx, "other", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
 	_, err = client.Resource(v1).Namespace("default").Create(ctx, object(t, `{apiVersion: example.com/v1, kind: Backup, metadata: {name: late}, spec: {claim: data}}`), metav1.CreateOptions{})
-	assert.True(t, apierrors.IsMethodNotSupported(err), "%v", err)
+	assert.True(t, apierrors.IsForbidden(err), "%v", err)
 
 	_, err = client.Resource(v1).Namespace("default").Patch(ctx, "nightly", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	require.NoError(t, err)

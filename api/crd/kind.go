@@ -79,7 +79,7 @@ func (c *controller) kindsOf(def *apiextensions.CustomResourceDefinition, termin
 		}
 		kind.NotPreferred = len(kinds) > 0
 		if terminating {
-			kind.Sealed = sealed(def)
+			kind.Sealed = sealed
 		}
 		kinds = append(kinds, kind)
 	}

@@ -64,6 +64,7 @@ type runOptions struct {
 	seed    uint64
 	output  string
 	keep    string
+	serves  bool // the cluster is offered to clients
 	passing time.Duration
 	wait    time.Duration
 	width   int
@@ -320,7 +321,7 @@ func (o *runOptions) checkCluster() error {
 	if _, err := nfsServers(o.nfs); err != nil {
 		return err
 	}
-	if err := checkNodes(o.nodes); err != nil {
+	if err := checkNodes(o.nodes, o.serves && len(o.csi)+len(o.commands) == 0); err != nil {
 		return err
 	}
 	if _, err := o.csiEndpoints(); err != nil {
@@ -342,8 +343,9 @@ func (o *runOptions) checkCluster() error {
 	return err
 }
 
-func checkNodes(names []string) error {
-	if len(names) == 0 {
+// checkNodes checks the names of nodes. A cluster that is served may have none: clients can make some.
+func checkNodes(names []string, mayHaveNone bool) error {
+	if len(names) == 0 && !mayHaveNone {
 		return errors.New("--nodes: name at least one node, such as node-1")
 	}
 	for i, name := range names {

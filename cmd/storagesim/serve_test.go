@@ -64,6 +64,14 @@ func TestServeOffersAClusterThatStepSettleAndRunForMove(t *testing.T) {
 	assert.NoFileExists(t, file)
 }
 
+func TestServeStartsWithoutNodes(t *testing.T) {
+	_, errOut := served(t, func(string) {}, "--speed", "step", "--nodes", "")
+	assert.Empty(t, errOut)
+	code, _, errOut := command(t, "", "serve", "--nodes", "", "--csi-endpoint", "unix:///none.sock")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, errOut, "--nodes: name at least one node")
+}
+
 func TestServeWithoutAFileForTheKubeconfigLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	served(t, func(out string) {
