@@ -102,6 +102,7 @@ func (l Lab) Leaks() ([]Leak, error) {
 	c.machines.PauseFaults(true)
 	defer c.machines.PauseFaults(false)
 	view := leaks.View{
+		Now:    c.Now(),
 		Client: c.client, Objects: c.Server().Objects, Log: c.engine.Trace(), Machines: &c.machines,
 		Exports: map[string][]string{}, Containers: c.containers, CSIDrivers: c.csiDrivers,
 	}

@@ -28,7 +28,7 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// Twenty bugs of the kinds that authors make, in a provisioner, a driver and an operator. Each is looked for by the
+// Twenty-two bugs of the kinds that authors make, in a provisioner, a driver and an operator. Each is looked for by the
 // guide's scenario, which comes and goes twice and has no check of its own. Those that no general rule can see say why.
 
 // plantedBug is one of them.
@@ -49,13 +49,16 @@ func plantedBugs() []plantedBug {
 			c.AddProvisioner("example.com/disks", make(forty{c.AddNFSServer("nas", "/srv")}))
 		}}
 	}
-	ofDriver := func(name, rule string, bug func() grpc.UnaryServerInterceptor) plantedBug {
+	ofDriverWith := func(cfg csidriver.Config, name, rule string, bug func() grpc.UnaryServerInterceptor) plantedBug {
 		return plantedBug{name: name, rule: rule, class: csidriver.Name, install: func(c *explore.Cluster) {
-			d, err := csidriver.New(csidriver.Config{})
+			d, err := csidriver.New(cfg)
 			c.Must(err)
 			d.Options = append(d.Options, grpc.ChainUnaryInterceptor(bug()))
 			c.InstallCSIDriver(d)
 		}}
+	}
+	ofDriver := func(name, rule string, bug func() grpc.UnaryServerInterceptor) plantedBug {
+		return ofDriverWith(csidriver.Config{}, name, rule, bug)
 	}
 	ofOperator := func(name, rule string, o operator) plantedBug {
 		return plantedBug{name: name, rule: rule, operator: true, class: "example.com/disks", install: func(c *explore.Cluster) {
@@ -111,6 +114,12 @@ func plantedBugs() []plantedBug {
 		}),
 		ofDriver("NodeUnpublishVolume fails if it was done", "", func() grpc.UnaryServerInterceptor {
 			return once[*spec.NodeUnpublishVolumeRequest](func(r *spec.NodeUnpublishVolumeRequest) string { return r.TargetPath }, codes.NotFound)
+		}),
+		ofDriver("NodeUnstageVolume fails if it was done", explore.NothingLeaks, func() grpc.UnaryServerInterceptor {
+			return once[*spec.NodeUnstageVolumeRequest](func(r *spec.NodeUnstageVolumeRequest) string { return r.VolumeId }, codes.Internal)
+		}),
+		ofDriverWith(csidriver.Config{NoAttach: true}, "NodeUnstageVolume fails if it was done, and nothing is attached", explore.NothingLeaks, func() grpc.UnaryServerInterceptor {
+			return once[*spec.NodeUnstageVolumeRequest](func(r *spec.NodeUnstageVolumeRequest) string { return r.VolumeId }, codes.Internal)
 		}),
 		ofDriver("NodePublishVolume fails if it was done", "", func() grpc.UnaryServerInterceptor {
 			return once[*spec.NodePublishVolumeRequest](func(r *spec.NodePublishVolumeRequest) string { return r.TargetPath }, codes.Internal)

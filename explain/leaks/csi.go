@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,10 +19,12 @@ import (
 // csi compares what each CSI driver says it holds with the API's objects and the nodes' mounts.
 func (l *finder) csi() error {
 	for _, d := range l.view.CSIDrivers {
+		f := &driverFinder{finder: l, driver: d.Name, types: d.FSTypes, volumes: l.handlesOf(d.Name)}
 		if d.Inventory == nil {
+			f.retried()
 			continue
 		}
-		held, f := d.Inventory.Holdings(), &driverFinder{finder: l, driver: d.Name, types: d.FSTypes, volumes: l.handlesOf(d.Name)}
+		held := d.Inventory.Holdings()
 		slices.Sort(held.Volumes)
 		for _, list := range [][]deploy.Place{held.Attached, held.Staged, held.Published} {
 			slices.SortFunc(list, deploy.Place.Compare)
@@ -33,8 +36,43 @@ func (l *finder) csi() error {
 		if err := f.compareDisks(held); err != nil {
 			return err
 		}
+		f.retried()
 	}
 	return nil
+}
+
+// retryWithin is the time within which a kubelet that does not give up calls again: its longest backoff (2m2s), and its longest wait for an answer (2m).
+const retryWithin = 5 * time.Minute
+
+// retried finds volumes that a kubelet goes on unmounting in vain, whatever the driver says that it holds: a driver may have unmounted a volume
+// and fail when it is asked again.
+func (f *driverFinder) retried() {
+	seen := map[[2]string]bool{}
+	for _, entry := range slices.Backward(f.view.Log.Entries()) {
+		if entry.Time.Before(f.view.Now.Add(-retryWithin)) {
+			return
+		}
+		rpc, ok := entry.Record.(trace.RPC)
+		if !ok || rpc.Driver != f.driver {
+			continue
+		}
+		kind, path := Publication, rpc.Request["target_path"]
+		if strings.HasPrefix(rpc.Method, "NodeStage") || strings.HasPrefix(rpc.Method, "NodeUnstage") {
+			kind, path = Staging, rpc.Request["staging_target_path"]
+		}
+		at, _ := path.(string)
+		if at == "" || seen[[2]string{rpc.Machine, at}] {
+			continue
+		}
+		seen[[2]string{rpc.Machine, at}] = true
+		id, _ := rpc.Request["volume_id"].(string)
+		leak := f.leak(kind, deploy.Place{Volume: id, Path: at})
+		leak.Machine = rpc.Machine
+		told := slices.ContainsFunc(f.leaks, func(l Leak) bool { return l.Kind == kind && l.Machine == leak.Machine && l.Path == at })
+		if unmounts := rpc.Method == "NodeUnstageVolume" || rpc.Method == "NodeUnpublishVolume"; unmounts && rpc.Code != "OK" && !told {
+			f.add(leak, "volume %s of driver %s, which %s is still to unmount from %s: %s: %s: %s", id, f.driver, entry.Actor, at, rpc.Method, rpc.Code, rpc.Err)
+		}
+	}
 }
 
 // driverFinder searches for the leaks of one driver.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -29,8 +30,9 @@ type View struct {
 	Client kubernetes.Interface
 	// Objects returns all objects of the API, shared and not to be changed.
 	Objects func() []runtime.Object
-	// Log is the trace of the run.
+	// Log is the trace of the run, and Now its present time.
 	Log *trace.Log
+	Now time.Time
 	// Machines are the nodes and NFS servers, with their disks and mounts.
 	Machines *machine.Set
 	// Exports are the directories that NFS servers export, by the server's machine ("nfs/NAME").

@@ -34,10 +34,10 @@ const (
 	// VolumeAttachment: Handle, Machine, Provisioner, and Volume and Claim if it has a
 	// PersistentVolume.
 	DriverAttachment Kind = "driver attachment"
-	// Staging is a volume that a CSI driver has staged on a node where no pod uses it: Path
+	// Staging is a volume that a CSI driver has staged on a node where no pod uses it, or that a kubelet goes on unstaging in vain: Path
 	// and the fields of DriverAttachment.
 	Staging Kind = "staging"
-	// Publication is a volume that a CSI driver has published for a pod that is gone: Path
+	// Publication is a volume that a CSI driver has published for a pod that is gone, or that a kubelet goes on unpublishing in vain: Path
 	// and the fields of DriverAttachment.
 	Publication Kind = "publication"
 	// HelperPod is a pod that a provisioner started and did not delete: Pod, Machine,

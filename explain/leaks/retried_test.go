@@ -1,0 +1,42 @@
+package leaks_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/csi/socket"
+	"github.com/storagesim/storagesim/explain/leaks"
+	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/storagesimtest"
+)
+
+// A driver that has unmounted a volume and says so never holds nothing, and nothing is attached: only the kubelet's calls tell. When the driver
+// answers, nothing is left.
+func TestAVolumeThatIsUnmountedInVainAgainAndAgainIsLeftBehind(t *testing.T) {
+	for method, kind := range map[string]leaks.Kind{"NodeUnstageVolume": leaks.Staging, "NodeUnpublishVolume": leaks.Publication} {
+		t.Run(method, func(t *testing.T) {
+			c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+			c.InstallCSIDriver(driver.Config{NoAttach: true})
+			c.Apply(clustertest.CSIManifests)
+			c.RunFor(time.Minute)
+			c.InjectCSI(socket.Fault{Method: method, After: true, Code: codes.Internal, Message: "not there", Times: -1})
+			c.Delete("pod/web")
+			c.RunFor(30 * time.Minute)
+			found, err := c.Leaks()
+			require.NoError(t, err)
+			i := slices.IndexFunc(found, func(l storagesim.Leak) bool { return l.Kind == kind })
+			require.GreaterOrEqual(t, i, 0, "%v", found)
+			require.Contains(t, found[i].What, "which kubelet/node-1 is still to unmount from ")
+			require.Contains(t, found[i].What, method+": Internal: not there")
+			c.ClearFaults()
+			c.RunFor(5 * time.Minute)
+			c.RequireNoLeaks()
+		})
+	}
+}
