@@ -131,6 +131,7 @@ func TestAContainerRunsWhatCanBeCarriedOutOrWhatItsImageStartsWith(t *testing.T)
 		"redis":          {image: "redis@sha256:" + strings.Repeat("a", 64), command: []string{"sh", "-c", "exec redis-server /data/redis.conf"}},
 		"pause":          {image: "registry.k8s.io/pause:3.10", command: []string{"/pause"}},
 		"not-its-image":  {image: "busybox", command: []string{"postgres", "-D", "/data"}, missing: "postgres"},
+		"its-config":     {image: "redis:7", args: []string{"/data/plain"}},
 		"no-such-file":   {image: "busybox", command: []string{"/data/run.sh"}, missing: "/data/run.sh"},
 		"of-no-one":      {image: "example.com/app:1", command: []string{"start-" + long}, missing: "start-" + long},
 		"misspelt":       {image: "busybox", command: []string{"slep", "10"}, missing: "slep"},
@@ -143,6 +144,10 @@ func TestAContainerRunsWhatCanBeCarriedOutOrWhatItsImageStartsWith(t *testing.T)
 			p.Spec.RestartPolicy = v1.RestartPolicyNever
 			spec := &p.Spec.Containers[0]
 			spec.Image, spec.Command, spec.Args = c.image, c.command, c.args
+			if len(c.args) == 1 && c.args[0] == "/data/plain" {
+				require.NoError(t, w.node.MkdirAll("/srv", 0o755))
+				require.NoError(t, w.node.WriteFile("/srv/plain", []byte("port 1"), 0o644))
+			}
 			w.create(p)
 			w.settle()
 			got := w.get(name).Status

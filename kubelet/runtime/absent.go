@@ -14,17 +14,23 @@ func absentIn(image string, taken shell.Absent) func(name string) shell.Absent {
 	if taken == shell.NotFound {
 		return nil
 	}
-	image = path.Base(image)
-	if at := strings.IndexAny(image, ":@"); at >= 0 {
-		image = image[:at]
-	}
-	isBusyBox := image == "busybox" || image == "alpine"
+	busyBox := isBusyBox(image)
 	return func(name string) shell.Absent {
-		if isBusyBox && !slices.Contains(strings.Fields(applets), name) {
+		if busyBox && !slices.Contains(strings.Fields(applets), name) {
 			return shell.NotFound
 		}
 		return taken
 	}
+}
+
+// isBusyBox reports whether an image is one of BusyBox, or has little else. It starts with no program of its own: arguments without a command are the
+// command.
+func isBusyBox(image string) bool {
+	image = path.Base(image)
+	if at := strings.IndexAny(image, ":@"); at >= 0 {
+		image = image[:at]
+	}
+	return image == "busybox" || image == "alpine"
 }
 
 // applets are the names of the programs in BusyBox v1.37, as its images have them.

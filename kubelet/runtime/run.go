@@ -57,7 +57,8 @@ func (s *Containers) commandOf(c *container) (shell.Config, bool) {
 	config := s.programOf(c, c.config.Init)
 	config.Argv, config.Seed = slices.Concat(c.config.Command, c.config.Args), seed(c)
 	config.Absent = absentIn(c.config.Image, c.config.Absent)
-	known := len(c.config.Command) > 0 || shell.CanRun(config)
+	// Arguments alone are for the program that the image starts with, which may read the file that they name.
+	known := len(c.config.Command) > 0 || shell.CanRun(config) && (isBusyBox(c.config.Image) || shell.IsExecutable(config))
 	return config, known && s.cfg.Kind != FakeRuntime
 }
 

@@ -121,6 +121,15 @@ func CanRun(cfg Config) bool {
 	return err == nil
 }
 
+// IsExecutable reports whether a command that can be run is a program, or a file that may be executed.
+func IsExecutable(cfg Config) bool {
+	p := newProgram(cfg)
+	if _, ok := p.lookup(cfg.Argv[0]); ok {
+		return true
+	}
+	return p.main().executable(cfg.Argv[0])
+}
+
 // Start makes a program. Run runs it.
 func Start(cfg Config) *Program {
 	p := newProgram(cfg)

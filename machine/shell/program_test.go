@@ -269,7 +269,7 @@ func TestTheWholeOfAPipeIsReadByWhatComesNext(t *testing.T) {
 }
 
 func TestWaitingForNothingWaitsForEver(t *testing.T) {
-	for _, argv := range [][]string{{"sleep", "infinity"}, {"tail", "-f", "/dev/null"}, {"sh", "-c", "sleep inf; echo no"}, {"sleep", "99999999999d"}} {
+	for _, argv := range [][]string{{"sleep", "infinity"}, {"tail", "-f", "/dev/null"}, {"tail", "-F", "/not/there"}, {"sh", "-c", "sleep inf; echo no"}, {"sleep", "99999999999d"}} {
 		b := newBox(t)
 		p := shell.Start(b.config(argv...))
 		for range 3 {

@@ -125,6 +125,12 @@ func (s *shell) options(args []string) (rest []string, inline bool, err error) {
 	return args, inline, nil
 }
 
+// executable reports whether a file may be executed.
+func (p *Process) executable(name string) bool {
+	info, err := p.program.files.stat(p.Path(name))
+	return err == nil && !info.IsDir() && info.Mode().Perm()&0o111 != 0
+}
+
 // runFile runs a file that is named as a command: a script, with or without "#!".
 func (p *Program) runFile(proc *Process) int32 {
 	name := proc.Argv[0]

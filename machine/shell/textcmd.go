@@ -176,7 +176,7 @@ func head(p *Process) error {
 	})
 }
 
-// tailOf implements "tail": it prints the end of files. With -f it then waits for ever.
+// tailOf implements "tail": it prints the end of files. With -f it then waits for ever, with -F also for a file that is not there.
 func tailOf(p *Process) error {
 	n, inBytes, from, flags, names, err := headCount(p, "fFq")
 	if err != nil {
@@ -199,6 +199,10 @@ func tailOf(p *Process) error {
 		}
 		return data[lineStart(data, lines-n):]
 	})
+	if err != nil && has(flags, "F") { // the file may come
+		p.complain(err)
+		err = nil
+	}
 	for has(flags, "f", "F") && err == nil {
 		p.Sleep(Forever)
 	}
