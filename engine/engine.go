@@ -365,8 +365,11 @@ func (e *Engine) chosen(n, c int) int {
 func (e *Engine) observe(w trace.Write) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	beat := isHeartbeat(w)
-	if w.Resource.Resource == "events" || beat { // what is said of the world does not change it
+	if w.Resource.Resource == "events" { // what is said of the world does not change it
+		e.saidByClient(w)
+		return
+	}
+	if isHeartbeat(w) {
 		return
 	}
 	if w.Err == nil && w.Old != w.New {

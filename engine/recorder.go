@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,7 +46,25 @@ func (r *recorder) Event(obj runtime.Object, eventtype, reason, message string) 
 func (a *actor) said(obj runtime.Object, eventtype, reason, message string) {
 	e, about := a.engine, trace.RefOf(kindOf(obj), obj)
 	key := saidKey{a.name, uidOf(obj), reason, message}
-	e.record(a.name, trace.Event{About: about, Type: eventtype, Reason: reason, Message: message, Repeated: e.said[key]})
+	e.mu.Lock()
+	repeated := e.said[key]
+	e.said[key] = true
+	e.mu.Unlock()
+	e.record(a.name, trace.Event{About: about, Type: eventtype, Reason: reason, Message: message, Repeated: repeated})
+}
+
+// saidByClient notes an event in the trace that a client has written itself, with a recorder of its own or without. Those of the controllers do
+// not come here: see api.Server.Event. The engine is locked.
+func (e *Engine) saidByClient(w trace.Write) {
+	event, ok := w.New.(*v1.Event)
+	if w.Err != nil || !ok || w.Verb == "delete" || w.Old == w.New {
+		return
+	}
+	of, message := event.InvolvedObject, bounded.Text(event.Message, maxMessage)
+	key := saidKey{w.Actor, of.UID, event.Reason, message}
+	e.trace.Add(trace.Entry{Time: e.now, Actor: w.Actor, Record: trace.Event{
+		About: trace.Ref{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}, Type: event.Type, Reason: event.Reason, Message: message, Repeated: e.said[key],
+	}})
 	e.said[key] = true
 }
 
