@@ -29,31 +29,33 @@ type Machine struct {
 // A path is one on the machine, or in a pod that of the first container that mounts something there.
 func (c *Cluster) Machine(name string) Machine { return Machine{c, name} }
 
-// ReadFile reads a file.
-func (m Machine) ReadFile(path string) ([]byte, error) {
+// ReadFile returns the text of a file.
+func (m Machine) ReadFile(path string) (text string, err error) {
 	c := m.c
 	root, pod, err := c.locate(m.name)
+	var data []byte
 	switch {
 	case err != nil:
-		return nil, err
 	case pod != nil:
-		return kubelet.ReadFile(root, c.containers[pod.Spec.NodeName], pod, path)
+		data, err = kubelet.ReadFile(root, c.containers[pod.Spec.NodeName], pod, path)
+	default:
+		data, err = root.ReadFile(path)
 	}
-	return root.ReadFile(path)
+	return string(data), err
 }
 
-// WriteFile writes a file. The directory must exist. A pod cannot write to a volume that it mounts read-only
+// WriteFile writes a text to a file. The directory must exist. A pod cannot write to a volume that it mounts read-only
 // (kubelet.ErrReadOnly).
-func (m Machine) WriteFile(path string, data []byte) error {
+func (m Machine) WriteFile(path, text string) error {
 	c := m.c
 	root, pod, err := c.locate(m.name)
 	switch {
 	case err != nil:
 		return err
 	case pod != nil:
-		return kubelet.WriteFile(root, c.containers[pod.Spec.NodeName], pod, path, data)
+		return kubelet.WriteFile(root, c.containers[pod.Spec.NodeName], pod, path, []byte(text))
 	}
-	return root.WriteFile(path, data, 0o644)
+	return root.WriteFile(path, []byte(text), 0o644)
 }
 
 // MakeDir makes a directory with the parents it lacks, as an administrator does before there can be a local

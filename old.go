@@ -44,10 +44,11 @@ func (c *Cluster) StoryPage(from, limit, width int) (text string, next int) {
 func (c *Cluster) Gaps() []trace.Gap            { return c.Trace().Gaps() }
 func (c *Cluster) Deviations() []trace.Deviates { return c.Trace().Deviations() }
 func (c *Cluster) ReadFile(where, path string) ([]byte, error) {
-	return c.Machine(where).ReadFile(path)
+	text, err := c.Machine(where).ReadFile(path)
+	return []byte(text), err
 }
 func (c *Cluster) WriteFile(where, path string, data []byte) error {
-	return c.Machine(where).WriteFile(path, data)
+	return c.Machine(where).WriteFile(path, string(data))
 }
 func (c *Cluster) MakeDir(where, path string, mode fs.FileMode) error {
 	return c.Machine(where).MakeDir(path, mode)

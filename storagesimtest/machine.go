@@ -29,15 +29,15 @@ func (m Machine) must(err error) {
 // ReadFile returns the text of a file, as Machine.ReadFile does.
 func (m Machine) ReadFile(path string) string {
 	m.t.Helper()
-	data, err := m.Machine.ReadFile(path)
+	text, err := m.Machine.ReadFile(path)
 	m.must(err)
-	return string(data)
+	return text
 }
 
 // WriteFile writes a text to a file, as Machine.WriteFile does.
-func (m Machine) WriteFile(path, data string) {
+func (m Machine) WriteFile(path, text string) {
 	m.t.Helper()
-	m.must(m.Machine.WriteFile(path, []byte(data)))
+	m.must(m.Machine.WriteFile(path, text))
 }
 
 // MakeDir makes a directory, as Machine.MakeDir does.
