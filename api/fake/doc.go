@@ -13,6 +13,9 @@
 // the same, but they drop the context of a call, panic where a selector cannot be parsed,
 // copy every object twice, and hold a lock while they wait for an answer.
 //
+// [NewClientset] makes a clientset over a server of its own that holds some objects, and
+// [NewClientsetUnchecked] one whose objects need not be such as a cluster would have.
+//
 // # What differs from client-go's fakes
 //
 //   - Reactors that are added after the server's (AddReactor) are asked only where the

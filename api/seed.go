@@ -1,0 +1,39 @@
+package api
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// Seed stores a copy of an object as it is, over one of its name: it is not admitted, defaulted or validated, its namespace need not exist,
+// and only its version is set. A cluster would never have such an object. It is for tests that were written for a store without
+// rules. obj is of a kind of client-go's scheme, in the version that is stored.
+func (s *Server) Seed(obj runtime.Object) error {
+	copied, ok := obj.DeepCopyObject().(object)
+	if !ok {
+		return fmt.Errorf("%T has no metadata", obj)
+	}
+	gvks, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		return err
+	}
+	resource, ok := s.cfg.Registry.OfKind(gvks[0])
+	if !ok {
+		return fmt.Errorf("there is no kind %s", gvks[0])
+	}
+	gvr := gvks[0].GroupVersion().WithResource(resource.Name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.cfg.Registry.at(gvr)
+	if !ok || k.home != gvr || k.StoredAs != "" {
+		return fmt.Errorf("%s is stored in another version than %s", gvr.Resource, gvr.Version)
+	}
+	st, err := s.store(gvr)
+	if err != nil {
+		return err
+	}
+	s.put(st, st.items[key(copied)], copied)
+	return nil
+}
