@@ -96,6 +96,7 @@ func Namespaces() Kind {
 	return rules[*v1.Namespace]{
 		names: DNSLabel, again: true,
 		create: func(p *problems, ns *v1.Namespace) { p.namespaceFinalizers(ns.Spec.Finalizers) },
+		status: (*problems).namespaceStatus,
 	}.kind()
 }
 
@@ -126,6 +127,7 @@ func Deployments() Kind {
 			p.deployment(d)
 			p.immutable(d.Spec.Selector, old.Spec.Selector, specPath.Child("selector"))
 		},
+		status: (*problems).deploymentStatus,
 	}.kind()
 }
 
@@ -153,7 +155,7 @@ func ReplicaSets() Kind {
 
 // Jobs returns the validation of jobs.
 func Jobs() Kind {
-	return rules[*batchv1.Job]{create: (*problems).job, update: (*problems).jobUpdate}.kind()
+	return rules[*batchv1.Job]{create: (*problems).job, update: (*problems).jobUpdate, status: (*problems).jobStatus}.kind()
 }
 
 // Roles returns those of rbac.authorization.k8s.io, and their bindings. Only their metadata are
