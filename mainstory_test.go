@@ -60,11 +60,16 @@ func TestTheMainStorySurvivesACrashOfAnyActorAtAnyCall(t *testing.T) {
 }
 
 func BenchmarkMainStory(b *testing.B) {
-	for name, disks := range map[string]storagesim.Disks{"directories": storagesim.DirectoryDisks, "memory": storagesim.MemoryDisks} {
-		b.Run("disks="+name, func(b *testing.B) {
+	for name, cfg := range map[string]storagesim.Config{
+		"disks=directories":       {Disks: storagesim.DirectoryDisks},
+		"disks=memory":            {Disks: storagesim.MemoryDisks},
+		"disks=memory,deliveries": {Disks: storagesim.MemoryDisks, RecordValues: true}, // as -o html has it
+	} {
+		b.Run(name, func(b *testing.B) {
 			first := ""
+			cfg.Seed = 1
 			for b.Loop() {
-				story, err := clustertest.PlayMainStory(storagesim.Config{Seed: 1, Disks: disks}, nil)
+				story, err := clustertest.PlayMainStory(cfg, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -36,7 +36,7 @@ func (s *Server) start(cluster *storagesim.Cluster, afterWrite func()) *run {
 }
 
 // Do calls f between two steps of this cluster, as Server.Do.
-func (r *run) Do(f func()) bool { return r.driver.Do(f) }
+func (s *run) Do(f func()) bool { return s.driver.Do(f) }
 
 // current returns the cluster that is offered now.
 func (s *Server) current() *run {

@@ -228,26 +228,6 @@ func shot(b *tab, name string) {
 	}
 }
 
-func TestAClickOnStepIsSeenAtOnce(t *testing.T) {
-	url, _ := served(t, "-f", "examples/static-binding/nfs-pv.yaml", "-f", "examples/static-binding/nfs-pvc.yaml")
-	b := openURL(t, url, look{calm: true})
-	b.until(`!!document.querySelector(".live-panel")`)
-	ms := eval[float64](b, `(async () => {
-		const step = [...document.querySelectorAll(".live-panel button")].find((b) => b.textContent === "Step");
-		const times = [];
-		for (let i = 0; i < 30; i++) {
-			const lines = document.querySelectorAll(".live-lines li").length;
-			const begin = performance.now();
-			step.click();
-			while (document.querySelectorAll(".live-lines li").length === lines) await new Promise((done) => setTimeout(done, 1));
-			times.push(performance.now() - begin);
-		}
-		return times.sort((a, b) => a - b)[15];
-	})()`)
-	t.Logf("a step takes %.1f ms until the page has drawn it", ms)
-	b.is(`document.querySelectorAll(".live-lines li").length === 30`)
-}
-
 func TestAPageWhoseServerIsGoneSaysSo(t *testing.T) {
 	url, stop := served(t)
 	b := openURL(t, url, look{calm: true})

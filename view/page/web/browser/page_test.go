@@ -263,11 +263,6 @@ func TestFiveThousandRecordsOpenAndMoreAreCounted(t *testing.T) {
 	b.is(`[...document.querySelectorAll("button")].some((button) => button.textContent === "39 more steps: show the next 5,000")`)
 }
 
-const (
-	firstPicture = `new Promise((done) => { const paint = performance.getEntriesByName("first-contentful-paint")[0]; requestAnimationFrame(() => done(paint ? paint.startTime : performance.now())); })`
-	stepTime     = `new Promise((done) => { const t = performance.now(); dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft" })); requestAnimationFrame(() => setTimeout(() => done(performance.now() - t))); })`
-)
-
 // The pictures are for people; the figures are said, and no machine must reach them.
 func TestPictures(t *testing.T) {
 	for _, shot := range []struct {

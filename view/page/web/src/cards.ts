@@ -79,7 +79,7 @@ export class Cards {
     },
     h("span", { class: "card-head" }, h("b", {}, kind), phase ? h("span", { class: "phase" }, plain(phase)) : undefined),
     h("span", { class: "card-name" }, name),
-    ...facts.map((f) => h("span", { class: `fact${f.flag ? " flagged" : ""}${f.bad ? " bad" : ""}` }, f.flag ? flag() : undefined, f.name ? h("i", {}, f.name) : undefined, " ", ...breakable(f.value))));
+    ...facts.map((f) => h("span", { class: `fact${f.flag ? " flagged" : ""}${f.bad ? " bad" : ""}` }, f.flag ? flag() : undefined, f.name ? h("i", {}, f.name) : undefined, " ", f.flag ? h("span", { class: "whole" }, f.value) : undefined, ...(f.flag ? [] : breakable(f.value)))));
   }
 
   /** Objects that have no card, as small buttons. */
