@@ -10,7 +10,21 @@ const (
 	usualPercent = 100
 	// seedsPercent is the value of GOGC while seeds are tried.
 	seedsPercent = 400
+	// fewSearches is the number of searches beside each other for which that holds. Where there are more, such as tests in parallel on a machine
+	// with many processors, as much garbage waits as there: each search keeps some megabytes, and four times of all was gigabytes.
+	fewSearches = 2
 )
+
+// percentOf returns the value of GOGC for a number of searches beside each other.
+func percentOf(users int) int {
+	switch {
+	case users == 0:
+		return usualPercent
+	case users <= fewSearches:
+		return seedsPercent
+	}
+	return max(usualPercent, seedsPercent*fewSearches/users)
+}
 
 // collector counts who tries seeds, since the garbage collector is the whole program's.
 var collector struct {
@@ -25,16 +39,16 @@ var collector struct {
 func collectLess() (done func()) {
 	collector.mu.Lock()
 	defer collector.mu.Unlock()
-	if collector.users == 0 {
-		setPercent(usualPercent, seedsPercent)
+	use := func(more int) {
+		was := percentOf(collector.users)
+		collector.users += more
+		setPercent(was, percentOf(collector.users))
 	}
-	collector.users++
+	use(1)
 	return func() {
 		collector.mu.Lock()
 		defer collector.mu.Unlock()
-		if collector.users--; collector.users == 0 {
-			setPercent(seedsPercent, usualPercent)
-		}
+		use(-1)
 	}
 }
 

@@ -25,6 +25,20 @@ func TestTheGarbageCollectorRunsLessOftenWhileSeedsAreTriedAndAsBeforeAfterwards
 	require.Equal(t, usualPercent, percent())
 }
 
+// Many searches keep much between them, so that less garbage waits beside it.
+func TestTheGarbageCollectorRunsMoreOftenWhereManySearchesGoOn(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(usualPercent))
+	var ends []func()
+	for users, want := range []int{400, 400, 266, 200, 160, 133, 114, 100, 100, 100} {
+		ends = append(ends, collectLess())
+		require.Equal(t, want, percent(), "%d searches", users+1)
+	}
+	for _, end := range ends {
+		end()
+	}
+	require.Equal(t, usualPercent, percent())
+}
+
 func TestAProgramKeepsTheGOGCThatItHasChosen(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	done := collectLess()
