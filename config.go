@@ -141,7 +141,8 @@ type Config struct {
 	// They stay after Close, without what has been mounted in them since. Default: a temporary directory that
 	// Close removes, unless something that is not the cluster's is mounted in it.
 	Dir string
-	// Disks chooses directories or memory for the machines' files; default DirectoryDisks.
+	// Disks chooses directories or memory for the machines' files. Default: DirectoryDisks; in storagesimtest.New MemoryDisks, unless
+	// Dir or RealMounts is set.
 	Disks Disks
 	// DiskSize is the number of bytes that each machine's files may take with MemoryDisks; default
 	// machine.DefaultSize (256 MiB), negative for no limit. What goes past it fails with ENOSPC. A
@@ -196,8 +197,10 @@ type Config struct {
 type Disks int
 
 const (
+	// DefaultDisks leaves the choice to who makes the cluster, as Config.Disks says.
+	DefaultDisks Disks = iota
 	// DirectoryDisks gives each machine a directory below Config.Dir.
-	DirectoryDisks Disks = iota
+	DirectoryDisks
 	// MemoryDisks keeps files in memory: nothing is written on the machine that runs the
 	// simulation. Lab.Dir returns ""; Cluster.Machine reaches the files. All
 	// files belong to root, with umask 022, for any user who runs the simulation.
@@ -298,7 +301,7 @@ func (cfg Config) check() error {
 
 func (cfg Config) checkDisks() error {
 	switch {
-	case cfg.Disks != DirectoryDisks && cfg.Disks != MemoryDisks:
+	case cfg.Disks < DefaultDisks || cfg.Disks > MemoryDisks:
 		return fmt.Errorf("Config.Disks: there is no kind %d; there are DirectoryDisks and MemoryDisks", cfg.Disks)
 	case cfg.DiskSize != 0 && cfg.Disks != MemoryDisks:
 		return fmt.Errorf("Config.DiskSize: %d: only MemoryDisks have a size", cfg.DiskSize)

@@ -68,7 +68,7 @@ func TestAVolumesDirectoryIsMissedByTheKubeletAlone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := storagesimtest.New(t, storagesim.Config{})
+			c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.DirectoryDisks})
 			test.make(c)
 			c.Apply(localYAML)
 			c.Settle()

@@ -20,7 +20,7 @@ import (
 // the leak that it is.
 func lostDirectory(t *testing.T) (c *storagesimtest.Cluster, lost string) {
 	t.Helper()
-	c = storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
+	c = storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1"), Disks: storagesim.DirectoryDisks})
 	c.InstallOpenEBS()
 	c.Apply(clustertest.MainStory...)
 	c.Settle()

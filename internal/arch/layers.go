@@ -24,7 +24,7 @@ type Layer struct {
 // Layers returns the house, from the ground up.
 func Layers() []Layer {
 	ground := []string{"points", "rules", "trace", "contract", "machines", "volumes", "sockets", "calls"}
-	cluster := append(slices.Clone(ground), "api", "drivers", "helper pods", "provisioners", "csi", "controllers", "explanations", "cluster")
+	cluster := append(slices.Clone(ground), "api", "drivers", "provisioners", "csi", "controllers", "explanations", "cluster")
 	return []Layer{
 		{Name: "internal", Tops: []string{"internal"}},
 		{Name: "rules", Tops: []string{"binding"}},
@@ -41,9 +41,8 @@ func Layers() []Layer {
 		{Name: "drivers", Tops: []string{"engine"}, May: []string{"points", "trace", "contract", "api"}},
 		{Name: "remote", Tops: []string{"live/remote"}, May: []string{"trace", "contract", "api"}},
 		{Name: "live", Tops: []string{"live"}, May: cluster},
-		{Name: "helper pods", Tops: []string{"internal/helperpod"}, May: ground},
 		{Name: "workloads", Tops: []string{"internal/workload"}, May: ground},
-		{Name: "provisioners", Tops: []string{"provisioner"}, May: append(slices.Clone(ground), "helper pods")},
+		{Name: "provisioners", Tops: []string{"provisioner"}, May: ground},
 		{Name: "csi", Tops: []string{"csi"}, May: append(slices.Clone(ground), "provisioners")},
 		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "kubelet", "controllers/attachdetach", "controllers/daemonset", "controllers/deployment", "controllers/disruption", "controllers/garbagecollector", "controllers/job", "controllers/namespace", "controllers/nodelifecycle", "controllers/podgc", "controllers/replicaset", "controllers/resourcequota", "controllers/snapshotcontroller", "controllers/statefulset", "controllers/tainteviction"}, May: append(slices.Clone(ground), "workloads")},
 		{Name: "explanations", Tops: []string{"explain"}, May: append(slices.Clone(ground), "provisioners", "csi", "controllers")},

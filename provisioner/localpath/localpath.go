@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/internal/helperpod"
+	"github.com/storagesim/storagesim/provisioner/internal/helperpod"
 	"github.com/storagesim/storagesim/provisioner"
 )
 

@@ -78,7 +78,7 @@ func (o classOptions) yaml() string {
 // newCluster has two nodes whose host names are not their names, and a taint.
 func newCluster(t *testing.T, class classOptions) *storagesimtest.Cluster {
 	t.Helper()
-	c := storagesimtest.New(t, storagesim.Config{Nodes: []storagesim.Node{
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.DirectoryDisks, Nodes: []storagesim.Node{
 		{Name: "node1", Labels: map[string]string{v1.LabelHostname: "host1", "zone": "a"}},
 		{
 			Name: "node2", Labels: map[string]string{v1.LabelHostname: "host2", "zone": "a"},

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/storagesim/storagesim/internal/helperpod"
+	"github.com/storagesim/storagesim/provisioner/internal/helperpod"
 )
 
 // helperPodTimeout is the time that a helper pod may take.

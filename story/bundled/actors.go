@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/internal/helperpod"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/localpath"
@@ -46,14 +48,11 @@ func Actors(ctx context.Context, client kubernetes.Interface, seed uint64, names
 		var cfg provisioner.Config
 		switch name {
 		case "openebs":
-			err = createNeeds(ctx, client, openebs.DefaultNamespace, openebs.DefaultServiceAccount)
-			cfg = provisioner.Config{Name: openebs.ProvisionerName, New: openebs.New(openebs.Config{})}
+			cfg = openebs.Controller(openebs.Config{})
+			err = setUp(ctx, client, cfg, openebs.DefaultNamespace, openebs.DefaultServiceAccount)
 		case "local-path":
-			err = createNeeds(ctx, client, localpath.DefaultNamespace, localpath.DefaultServiceAccount)
-			if err == nil {
-				err = helperpod.CreateConfigMap(ctx, client, localpath.DefaultConfigMap())
-			}
-			cfg = provisioner.Config{Name: localpath.ProvisionerName, New: localpath.New(localpath.Config{})}
+			cfg = localpath.Controller(localpath.Config{})
+			err = setUp(ctx, client, cfg, localpath.DefaultNamespace, localpath.DefaultServiceAccount)
 		case "nfs":
 			cfg = provisioner.Config{Name: nfsprovisioner.StaticName, Provisioner: nfsprovisioner.Static{}}
 		}
@@ -66,10 +65,16 @@ func Actors(ctx context.Context, client kubernetes.Interface, seed uint64, names
 	return actors, nil
 }
 
-// createNeeds creates what helper pods need.
-func createNeeds(ctx context.Context, client kubernetes.Interface, namespace, account string) error {
-	if err := helperpod.CreateNamespace(ctx, client, namespace); err != nil {
+// setUp creates what the provisioner needs, and the service account of its helper pods, unless there is one of that name: a
+// kube-apiserver refuses pods without theirs.
+func setUp(ctx context.Context, client kubernetes.Interface, cfg provisioner.Config, namespace, account string) error {
+	if err := cfg.Setup(ctx, client); err != nil {
 		return err
 	}
-	return helperpod.CreateServiceAccount(ctx, client, namespace, account)
+	object := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
+	_, err := client.CoreV1().ServiceAccounts(namespace).Create(ctx, object, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }

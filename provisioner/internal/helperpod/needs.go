@@ -16,14 +16,6 @@ func CreateNamespace(ctx context.Context, client kubernetes.Interface, name stri
 	return unlessThere(err)
 }
 
-// CreateServiceAccount creates the service account of helper pods, unless there is one of that
-// name: a kube-apiserver refuses pods without theirs.
-func CreateServiceAccount(ctx context.Context, client kubernetes.Interface, namespace, name string) error {
-	account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	_, err := client.CoreV1().ServiceAccounts(namespace).Create(ctx, account, metav1.CreateOptions{})
-	return unlessThere(err)
-}
-
 // CreateConfigMap creates the ConfigMap with a provisioner's configuration, unless there is one
 // of that name.
 func CreateConfigMap(ctx context.Context, client kubernetes.Interface, m *v1.ConfigMap) error {

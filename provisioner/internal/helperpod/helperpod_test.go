@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/helperpod"
+	"github.com/storagesim/storagesim/provisioner/internal/helperpod"
 	"github.com/storagesim/storagesim/trace"
 )
 
