@@ -36,12 +36,12 @@ func (c *Cluster) Apply(manifests ...string) error {
 			sources[i].Name = fmt.Sprintf("manifest %d", i+1)
 		}
 	}
-	return c.applyAll(manifest.ParseSet(c.Server().Registry(), sources...))
+	return c.applyAll(manifest.ParseSet(c.server().Registry(), sources...))
 }
 
 // ApplyFile applies files, and the .yaml, .yml and .json files in directories, as Apply does.
 func (c *Cluster) ApplyFile(paths ...string) error {
-	return c.applyAll(manifest.ParseFiles(c.Server().Registry(), paths...))
+	return c.applyAll(manifest.ParseFiles(c.server().Registry(), paths...))
 }
 
 func (c *Cluster) applyAll(objects []manifest.Object, err error) error {
@@ -125,7 +125,7 @@ func threeWay(obj manifest.Object, applied, is []byte) (types.PatchType, []byte,
 func (c *Cluster) Delete(refs ...string) error {
 	var errs []error
 	for _, ref := range refs {
-		at, err := manifest.ParseRef(c.Server().Registry(), "", ref)
+		at, err := manifest.ParseRef(c.server().Registry(), "", ref)
 		if err == nil && c.acts("delete", at) {
 			background := metav1.DeletePropagationBackground
 			_, err = c.do(api.Request{

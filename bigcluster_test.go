@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 )
 
 // BenchmarkBigCluster runs pods on many nodes with a kubelet and a memory disk each. Each
@@ -56,7 +56,7 @@ func fillBigCluster(b *testing.B, nodes, pods, traceLimit int) {
 	core, ctx := c.Client().CoreV1(), context.Background()
 	for i := range pods {
 		name, node := fmt.Sprintf("v-%06d", i), names[i%nodes]
-		clustertest.Must(b, c.MakeDir("node/"+node, "/disks/"+name, 0o755))
+		clustertest.Must(b, c.Machine("node/"+node).MakeDir("/disks/"+name, 0o755))
 		_, err := core.PersistentVolumes().Create(ctx, benchLocalVolume(name, node), metav1.CreateOptions{})
 		clustertest.Must(b, err)
 	}

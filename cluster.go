@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/crd"
 	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/api/rest"
@@ -132,10 +133,10 @@ func New(cfg Config) (*Cluster, error) {
 // start adds the actors, first the control plane and then the nodes, and runs until they are up.
 func (c *Cluster) start() error {
 	if c.cfg.runs(NodeLifecycle) {
-		c.Server().TaintNewNodes()
+		c.server().TaintNewNodes()
 	}
 	if c.cfg.CrossNamespaceVolumeDataSource {
-		c.Server().Registry().AllowCrossNamespaceDataSources()
+		c.server().Registry().AllowCrossNamespaceDataSources()
 	}
 	cfg := c.cfg
 	cfg.PVController = c.withDeleter(cfg.PVController)
@@ -254,10 +255,12 @@ func (c *Cluster) Client() kubernetes.Interface { return c.client }
 // *rest.Config. No port is opened: requests are served in the goroutine that
 // makes them, and only a watch has a goroutine of its own.
 func (c *Cluster) RESTConfig(actor string) *restclient.Config {
-	return rest.New(c.Server(), c.Server().Registry(), c.Now).Config(actor)
+	return rest.New(c.server(), c.server().Registry(), c.Now).Config(actor)
 }
 
-// Engine returns the engine that drives the actors.
+func (c *Cluster) server() *api.Server { return c.engine.Server() }
+
+// Engine returns the engine that drives the actors. Engine.Server is the API server.
 func (c *Cluster) Engine() *engine.Engine { return c.engine }
 
 // Now returns the virtual time.
@@ -304,7 +307,7 @@ func (c *Cluster) Release(actor, resource string) error {
 }
 
 func (c *Cluster) cache(do func(actor, resource string) error, actor, resource string) error {
-	resource, err := manifest.Plural(c.Server().Registry(), resource)
+	resource, err := manifest.Plural(c.server().Registry(), resource)
 	if err != nil {
 		return err
 	}
@@ -318,7 +321,7 @@ func (c *Cluster) Story() string { return c.Trace().Tell(trace.Telling{}) }
 // Claim returns a claim: "data" in the namespace default, or "namespace/data", with or without
 // "pvc/" before it.
 func (c *Cluster) Claim(ref string) (*v1.PersistentVolumeClaim, error) {
-	at, err := manifest.ParseRefOf(c.Server().Registry(), "pvc", ref)
+	at, err := manifest.ParseRefOf(c.server().Registry(), "pvc", ref)
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +330,7 @@ func (c *Cluster) Claim(ref string) (*v1.PersistentVolumeClaim, error) {
 
 // Volume returns the PersistentVolume "name" or "pv/name".
 func (c *Cluster) Volume(ref string) (*v1.PersistentVolume, error) {
-	at, err := manifest.ParseRefOf(c.Server().Registry(), "pv", ref)
+	at, err := manifest.ParseRefOf(c.server().Registry(), "pv", ref)
 	if err != nil {
 		return nil, err
 	}
@@ -337,7 +340,7 @@ func (c *Cluster) Volume(ref string) (*v1.PersistentVolume, error) {
 // Pod returns a pod: "web" in the namespace default, or "namespace/web", with or without
 // "pod/" before it.
 func (c *Cluster) Pod(ref string) (*v1.Pod, error) {
-	at, err := manifest.ParseRefOf(c.Server().Registry(), "pod", ref)
+	at, err := manifest.ParseRefOf(c.server().Registry(), "pod", ref)
 	if err != nil {
 		return nil, err
 	}

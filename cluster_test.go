@@ -20,9 +20,10 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -37,7 +38,7 @@ func TestTheZeroConfigIsOneReadyNode(t *testing.T) {
 		"kube-scheduler", "node-controller", "taint-eviction-controller", "pod-garbage-collector", "kubelet/node-1", "namespace-controller", "volumeattributesclass-protection-controller",
 		"resourcequota-controller", "disruption-controller", "deployment-controller", "replicaset-controller",
 		"daemonset-controller", "job-controller", "ttl-after-finished-controller",
-	}, c.Actors())
+	}, c.Engine().Actors())
 }
 
 func TestASenselessConfigIsRefusedInWords(t *testing.T) {
@@ -75,9 +76,9 @@ func TestOfSeveralMistakesInAConfigTheSameIsReportedEachTime(t *testing.T) {
 func TestCloseRemovesTheTemporaryDirectoryAndKeepsYours(t *testing.T) {
 	c, err := storagesim.New(storagesim.Config{})
 	require.NoError(t, err)
-	require.DirExists(t, c.Dir())
+	require.DirExists(t, c.Lab().Dir())
 	require.NoError(t, c.Close())
-	require.NoDirExists(t, c.Dir())
+	require.NoDirExists(t, c.Lab().Dir())
 
 	mine := t.TempDir()
 	c, err = storagesim.New(storagesim.Config{Dir: mine})
@@ -164,9 +165,9 @@ func TestReferencesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
 	require.ErrorContains(t, err, "explain cm/x: what can be explained: pods, claims (pvc), volumes (pv), storage classes (sc), nodes, volumeattachments")
 	_, err = c.Cluster.Explain("node/node-l")
 	require.EqualError(t, err, `nodes "node-l" not found (did you mean "node-1"?)`)
-	_, err = c.Cluster.ReadFile("nod/x", "/")
+	_, err = c.Cluster.Machine("nod/x").ReadFile("/")
 	require.ErrorContains(t, err, "is not a place for files")
-	_, err = c.Cluster.ReadFile("node/x", "/")
+	_, err = c.Cluster.Machine("node/x").ReadFile("/")
 	require.ErrorContains(t, err, `no node is called "x"; expected node-1`)
 	require.ErrorContains(t, c.Cluster.Crash("x"), `no actor is called "x"`)
 	require.ErrorContains(t, c.Cluster.RunFor(-1), "a negative time cannot pass: -1ns")
@@ -232,7 +233,7 @@ func TestLeaksAreFoundAndTheirMakersNamed(t *testing.T) {
 
 func TestALostDirectoryOnANodeIsALeak(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.InstallOpenEBS()
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
 	c.Apply(clustertest.MainStory...)
 	c.Settle()
 	c.RequireNoLeaks()
@@ -295,12 +296,12 @@ func TestWrapIsGivenEachActor(t *testing.T) {
 		return f
 	}}
 	c := storagesimtest.New(t, cfg)
-	c.InstallSnapshots()
-	c.InstallOpenEBS()
+	c.Must(c.Lab().InstallSnapshots())
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
 	d, err := driver.New(driver.Config{})
 	require.NoError(t, err)
 	c.InstallCSIDriver(d)
-	require.ElementsMatch(t, c.Actors(), names)
+	require.ElementsMatch(t, c.Engine().Actors(), names)
 
 	names = nil
 	actors, err := storagesim.ControlPlane(cfg)
@@ -338,7 +339,7 @@ func TestAReferenceIsUnderstoodInEveryFormWhereverOneIsTaken(t *testing.T) {
 	pod := func(ref string) error { _, err := c.Pod(ref); return err }
 	volume := func(ref string) error { _, err := c.Volume(ref); return err }
 	explain := func(ref string) error { _, err := c.Explain(ref); return err }
-	file := func(ref string) error { _, err := c.ListDir(ref, "/data"); return err }
+	file := func(ref string) error { _, err := c.Machine(ref).ListDir("/data"); return err }
 	running := func(ref string) error { return c.RequireRunning(ref) }
 	bound := func(ref string) error { return c.RequireBound(ref) }
 	remove := func(ref string) error { return c.Delete(ref) }

@@ -198,7 +198,7 @@ func (c *Cluster) defineSnapshots() error {
 		if err := yaml.Unmarshal([]byte(text), &definition.Object); err != nil {
 			return err
 		}
-		object, err := c.Server().Registry().New(definition.GroupVersionKind())
+		object, err := c.server().Registry().New(definition.GroupVersionKind())
 		if err == nil {
 			err = yaml.Unmarshal([]byte(text), object)
 		}

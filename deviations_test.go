@@ -30,7 +30,7 @@ func TestExplanationsLeaksAndTheTestsLogSayWhereTheRunIsNoProof(t *testing.T) {
 		err := c.Cluster.RequireNoLeaks()
 		left, ok := errors.AsType[*leaks.Error](err)
 		require.True(t, ok, "%v", err)
-		require.Equal(t, c.Deviations(), left.Deviations)
+		require.Equal(t, c.Trace().Deviations(), left.Deviations)
 		require.Len(t, left.Leaks, 2)
 		require.Equal(t, 1, strings.Count(left.Error(), says))
 

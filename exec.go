@@ -154,7 +154,7 @@ func (m Machine) podOnNode() (*v1.Pod, string, error) {
 		return nil, "", engine.ErrClosed
 	}
 	kind, _, _ := strings.Cut(m.name, "/")
-	if resource, _ := manifest.FindResource(c.Server().Registry(), kind); resource.Kind != "Pod" || kind == m.name {
+	if resource, _ := manifest.FindResource(c.server().Registry(), kind); resource.Kind != "Pod" || kind == m.name {
 		return nil, "", fmt.Errorf("%q names no pod, and containers are in pods; expected pod/name or pod/namespace/name", m.name)
 	}
 	pod, err := c.Pod(m.name)
@@ -273,7 +273,7 @@ func (c *Cluster) AddProgram(p Program) error {
 		names = []string{p.Name}
 	}
 	err := c.engine.AddProgram(p.Name, func(ctx context.Context, server api.Handler) error {
-		return p.Run(ctx, rest.New(server, c.Server().Registry(), c.Now).ConfigUntil(ctx, p.Name))
+		return p.Run(ctx, rest.New(server, c.server().Registry(), c.Now).ConfigUntil(ctx, p.Name))
 	})
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func (c *Cluster) near(at manifest.Ref, err error) error {
 		return &said
 	}
 	var names []string
-	for _, obj := range c.Server().Objects() {
+	for _, obj := range c.server().Objects() {
 		kinds, _, unknown := scheme.Scheme.ObjectKinds(obj)
 		m, wrong := meta.Accessor(obj)
 		if unknown != nil || wrong != nil || kinds[0].Kind != at.Resource.Kind {
@@ -77,7 +77,7 @@ func (c *Cluster) went(at manifest.Ref) string {
 // world returns the cluster as package explain sees it.
 func (c *Cluster) world() explain.World {
 	w := explain.World{
-		Client: c.client, Objects: c.Server().Objects, Log: c.engine.Trace(), Start: c.started(), Down: c.engine.Down(), Held: c.engine.Held(),
+		Client: c.client, Objects: c.server().Objects, Log: c.engine.Trace(), Start: c.started(), Down: c.engine.Down(), Held: c.engine.Held(),
 		Now: c.Now(), Actors: c.engine.Actors(), Schedulers: c.schedulers, SchedulerActors: c.schedulerActors, Kubelets: c.kubelets, Waits: map[string]func(*trace.Log) string{}, AttacherWaits: map[string]func(*trace.Log) string{},
 		HasExport: func(server, dir string) bool {
 			s := c.nfs.Server(server)
@@ -156,7 +156,7 @@ func (c *Cluster) requireEach(kind string, keys []string, check func(ref, name s
 func (c *Cluster) each(kind string, keys []string, check func(ref, name string) (wrong string, err error)) error {
 	var all []string
 	for _, key := range keys {
-		at, err := manifest.ParseRefOf(c.Server().Registry(), kind, key)
+		at, err := manifest.ParseRefOf(c.server().Registry(), kind, key)
 		if err != nil {
 			all = append(all, err.Error())
 			continue
@@ -197,7 +197,7 @@ func (c *Cluster) Get(args ...string) (string, error) {
 }
 
 func (c *Cluster) view() tables.View {
-	return tables.View{Kinds: c.Server().Registry(), Objects: c.Server().Objects(), Now: c.Now()}
+	return tables.View{Kinds: c.server().Registry(), Objects: c.server().Objects(), Now: c.Now()}
 }
 
 // LeakError is the error of RequireNoLeaks, and Leak one leak in it. Package explain/leaks

@@ -50,13 +50,13 @@ func (c *Cluster) injectCall(f engine.Fault) (err error) {
 		f.Resource, _, _ = strings.Cut(f.Name, "/")
 	}
 	if f.Resource != "" {
-		if f.Resource, err = manifest.Plural(c.Server().Registry(), f.Resource); err != nil {
+		if f.Resource, err = manifest.Plural(c.server().Registry(), f.Resource); err != nil {
 			return fmt.Errorf("fault: %w", err)
 		}
 	}
 	if strings.Contains(f.Name, "/") {
 		plural, _, _ := strings.Cut(f.Resource, "/")
-		at, err := manifest.ParseRefOf(c.Server().Registry(), plural, f.Name)
+		at, err := manifest.ParseRefOf(c.server().Registry(), plural, f.Name)
 		if err != nil {
 			return fmt.Errorf("fault: %w", err)
 		}

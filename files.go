@@ -104,7 +104,7 @@ func (m Machine) Disk() (*disk.Disk, error) {
 // locate returns the disk of a machine, or a pod and the disk of its node.
 func (c *Cluster) locate(where string) (on *disk.Disk, pod *v1.Pod, err error) {
 	kind, _, _ := strings.Cut(where, "/")
-	resource, _ := manifest.FindResource(c.Server().Registry(), kind)
+	resource, _ := manifest.FindResource(c.server().Registry(), kind)
 	switch {
 	case kind == string(machine.Node), kind == string(machine.NFSServer), kind == string(machine.Host):
 	case resource.Kind == "Pod" && kind != where:

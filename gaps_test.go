@@ -31,7 +31,7 @@ func TestTheStorySaysWhatOfAnObjectIsNotModelled(t *testing.T) {
 	c.Apply(probed)
 	c.Settle()
 	var said []string
-	for _, e := range c.Records() {
+	for _, e := range c.Trace().Records() {
 		if e.Actor == storagesim.Simulation {
 			said = append(said, e.Record.String())
 		}
@@ -41,14 +41,14 @@ func TestTheStorySaysWhatOfAnObjectIsNotModelled(t *testing.T) {
 		"here there is no network: the probe succeeds while the container runs, after its delay and as often as its threshold says"
 	require.Equal(t, []string{liveness, "does not model spec.volumes[tmp].emptyDir.sizeLimit of pod default/web: " +
 		"a cluster evicts the pod when the volume holds more than this; here the limit is not enforced: only the size of the node's disk is"}, said)
-	require.Equal(t, liveness, c.Records()[1].Record.String(), "it follows the pod's creation")
+	require.Equal(t, liveness, c.Trace().Records()[1].Record.String(), "it follows the pod's creation")
 	require.Contains(t, c.Explain("pod/web"), "\n  not modelled: spec.containers[a].livenessProbe.tcpSocket, spec.containers[c].livenessProbe.tcpSocket: a cluster connects to the container, and the probe fails if it does not answer; here")
 
 	_, err := c.Client().CoreV1().Pods("default").Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	c.Apply(strings.ReplaceAll(probed, "name: web", "name: other"))
-	require.Len(t, c.Gaps(), 2, "each entry once")
-	require.Equal(t, "web", c.Gaps()[0].About.Name)
+	require.Len(t, c.Trace().Gaps(), 2, "each entry once")
+	require.Equal(t, "web", c.Trace().Gaps()[0].About.Name)
 	require.Equal(t, 4, strings.Count(c.Story(), "storagesim  "), "the patch asks for nothing new")
 }
 
@@ -105,7 +105,7 @@ spec:
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.Apply(strings.Replace(set, "HOOK", "", 1))
 	c.Settle()
-	require.Empty(t, c.Gaps())
+	require.Empty(t, c.Trace().Gaps())
 	c.Apply(strings.Replace(set, "HOOK", ", lifecycle: {preStop: {exec: {command: [sync]}}}", 1))
 	c.Settle()
 	require.Equal(t, 1, strings.Count(c.Story(), "does not model"))
@@ -130,7 +130,7 @@ func TestAContainerHasTheDirectoryAndTheHostNameOfItsPod(t *testing.T) {
 			c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {` + spec + `volumes: [{name: v, emptyDir: {}}], ` +
 				`containers: [{name: a, image: busybox, command: [sh, -c, "hostname; pwd; sleep 1000"], volumeMounts: [{name: v, mountPath: /v}]` + dir + `}]}}`)
 			c.Settle()
-			log, err := c.Logs("web", "a", false)
+			log, err := c.Cluster.Machine("pod/web").Logs("a", false)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, log)
 		})

@@ -72,7 +72,7 @@ func (l Lab) Counters(name string) (*provisioner.Counters, error) {
 // Explanation explains an object as Explain does, and returns values beside the words.
 func (l Lab) Explanation(ref string) (Explanation, error) {
 	c := l.c
-	at, err := manifest.ParseRef(c.Server().Registry(), "", ref)
+	at, err := manifest.ParseRef(c.server().Registry(), "", ref)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -103,7 +103,7 @@ func (l Lab) Leaks() ([]Leak, error) {
 	defer c.machines.PauseFaults(false)
 	view := leaks.View{
 		Now:    c.Now(),
-		Client: c.client, Objects: c.Server().Objects, Log: c.engine.Trace(), Machines: &c.machines,
+		Client: c.client, Objects: c.server().Objects, Log: c.engine.Trace(), Machines: &c.machines,
 		Exports: map[string][]string{}, Containers: c.containers, CSIDrivers: c.csiDrivers,
 	}
 	for _, server := range c.nfs.Servers() {

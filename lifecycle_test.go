@@ -17,9 +17,10 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -45,9 +46,9 @@ func TestAClosedClusterSaysSo(t *testing.T) {
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close(), "closing twice is closing once")
 
-	_, err = c.Step()
+	_, err = c.Engine().Step()
 	require.ErrorIs(t, err, engine.ErrClosed)
-	_, err = c.ReadFile("node/node-1", "/etc/hostname")
+	_, err = c.Machine("node/node-1").ReadFile("/etc/hostname")
 	require.ErrorIs(t, err, engine.ErrClosed)
 	for name, err := range map[string]error{
 		"Settle": c.Settle(), "RunFor": c.RunFor(time.Hour), "RunUntil": c.RunUntil(func() bool { return true }),
@@ -70,10 +71,10 @@ func TestClosingAtAnyMomentLeavesNoGoroutine(t *testing.T) {
 	for i := range 20 {
 		c, err := storagesim.New(storagesim.Config{Seed: uint64(i)})
 		require.NoError(t, err)
-		require.NoError(t, c.InstallOpenEBS())
+		require.NoError(t, c.AddProvisionController(openebs.Controller(openebs.Config{})))
 		require.NoError(t, c.Apply(clustertest.MainStory...))
 		for range i * 15 {
-			_, err := c.Step()
+			_, err := c.Engine().Step()
 			require.NoError(t, err)
 		}
 		require.NoError(t, c.Crash(storagesim.PVController))
@@ -87,7 +88,7 @@ func wholeLife(t testing.TB, cfg storagesim.Config) *storagesimtest.Cluster {
 	t.Helper()
 	cfg.Nodes = storagesim.Nodes("node1", "node2")
 	c := storagesimtest.New(t, cfg)
-	c.InstallOpenEBS()
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
 	c.Inject(engine.Fault{Verb: "create", Resource: "pv", After: true, Crash: true, Restart: time.Second})
 	c.Apply(clustertest.MainStory...)
 	c.Settle()
@@ -124,7 +125,7 @@ func TestInformersInGoroutinesFollowARunningCluster(t *testing.T) {
 	before := runtime.NumGoroutine()
 	c, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes("node1", "node2")})
 	require.NoError(t, err)
-	require.NoError(t, c.InstallOpenEBS())
+	require.NoError(t, c.AddProvisionController(openebs.Controller(openebs.Config{})))
 	factory := informers.NewSharedInformerFactory(c.Client(), 0)
 	volumes, claims := factory.Core().V1().PersistentVolumes().Informer(), factory.Core().V1().PersistentVolumeClaims().Informer()
 	var mu sync.Mutex
@@ -186,15 +187,15 @@ func TestTheMainStorySurvivesACrashAfterAnyStep(t *testing.T) {
 		c, err := storagesim.New(storagesim.Config{})
 		require.NoError(t, err)
 		defer c.Close()
-		require.NoError(t, c.InstallOpenEBS())
+		require.NoError(t, c.AddProvisionController(openebs.Controller(openebs.Config{})))
 		require.NoError(t, c.Settle())
 		require.NoError(t, c.Apply(clustertest.MainStory...))
 		for ; !running(c) && steps != crashAfter; steps++ {
-			_, err := c.Step()
+			_, err := c.Engine().Step()
 			require.NoError(t, err)
 		}
 		if crashAfter >= 0 {
-			require.NoError(t, c.Crash(c.Actors()[crashAfter%len(c.Actors())]))
+			require.NoError(t, c.Crash(c.Engine().Actors()[crashAfter%len(c.Engine().Actors())]))
 		}
 		require.NoError(t, c.RunUntil(func() bool { return running(c) }), "crash after step %d:\n%s", crashAfter, c.Story())
 		require.NoError(t, c.Delete("pod/hello-local-hostpath-pod", "pvc/local-hostpath-pvc"))
@@ -212,7 +213,7 @@ func TestTheMainStorySurvivesACrashAfterAnyStep(t *testing.T) {
 // Days take more steps than the limit, but no minute of them does.
 func TestDaysPassAndNothingHappens(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{StepLimit: 5000})
-	c.InstallOpenEBS()
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
 	c.Apply(clustertest.MainStory...)
 	c.Settle()
 	story := c.Story()
@@ -225,7 +226,7 @@ func TestInterruptEndsARun(t *testing.T) {
 	n := 0
 	err := c.Cluster.RunUntil(func() bool {
 		if n++; n == 100 {
-			c.Interrupt()
+			c.Engine().Interrupt()
 		}
 		return false
 	})

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -21,7 +21,7 @@ import (
 // taintsSeen returns the keys of a node's taints after each write of it.
 func taintsSeen(c *storagesim.Cluster, name string) *[][]string {
 	seen := &[][]string{}
-	c.Server().OnWrite(func(w trace.Write) {
+	c.Engine().Server().OnWrite(func(w trace.Write) {
 		if node, ok := w.New.(*v1.Node); ok && node.Name == name && w.Err == nil && w.New != w.Old {
 			keys := []string{}
 			for _, t := range node.Spec.Taints {
@@ -56,7 +56,7 @@ func TestWithoutTheNodeLifecycleControllerANewNodeHasNoTaint(t *testing.T) {
 	node, err := c.Client().CoreV1().Nodes().Get(context.Background(), "node-1", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Empty(t, node.Spec.Taints)
-	assert.NotContains(t, c.Actors(), storagesim.NodeLifecycle)
+	assert.NotContains(t, c.Engine().Actors(), storagesim.NodeLifecycle)
 }
 
 func TestACordonedNodeIsTaintedAndKeepsItsOtherTaints(t *testing.T) {
@@ -116,12 +116,12 @@ spec: {containers: [{name: c, image: nginx}]}
 
 func TestNoNodesAndAnEmptyListAreTheSameAndNoNodesMeansNone(t *testing.T) {
 	for _, nodes := range [][]storagesim.Node{nil, {}, storagesim.Nodes()} {
-		require.Equal(t, []string{"node/node-1"}, storagesimtest.New(t, storagesim.Config{Nodes: nodes}).Machines())
+		require.Equal(t, []string{"node/node-1"}, storagesimtest.New(t, storagesim.Config{Nodes: nodes}).Lab().Machines())
 	}
 	c := storagesimtest.New(t, storagesim.Config{NoNodes: true})
-	require.Empty(t, c.Machines())
+	require.Empty(t, c.Lab().Machines())
 	c.AddNode(storagesim.Node{Name: "late"})
-	require.Equal(t, []string{"node/late"}, c.Machines())
+	require.Equal(t, []string{"node/late"}, c.Lab().Machines())
 	_, err := storagesim.New(storagesim.Config{NoNodes: true, Nodes: storagesim.Nodes("a")})
 	require.ErrorContains(t, err, "Config.NoNodes: true, and there are 1 Nodes")
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/provisioner/localpath"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -78,7 +79,7 @@ func TestAPodOfHigherPriorityTakesThePlaceOfAnother(t *testing.T) {
 	said, _ := eventsOf(t, c, "urgent", "FailedScheduling")
 	require.Equal(t, []string{"0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential placement for pod on node node-1, preempting 1 victims"}, said)
 	nominated, condition := false, ""
-	for _, r := range c.Records() {
+	for _, r := range c.Trace().Records() {
 		w, ok := r.Record.(trace.Write)
 		if !ok || w.Kind != "Pod" || w.New == nil {
 			continue
@@ -186,7 +187,7 @@ func TestPreemptionSparesPodsOfABudgetIfItCan(t *testing.T) {
 // The holder of a ReadWriteOncePod claim goes. Upstream: volume_restrictions.go RemovePod, v1.37.
 func TestTheHolderOfAReadWriteOncePodClaimIsPreempted(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.InstallLocalPath()
+	c.AddProvisionController(localpath.Controller(localpath.Config{}))
 	c.Apply(priorityClasses, "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\nprovisioner: rancher.io/local-path\nvolumeBindingMode: WaitForFirstConsumer\n",
 		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOncePod], storageClassName: made, resources: {requests: {storage: 1Gi}}}\n")
 	volume := "volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]"

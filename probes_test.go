@@ -53,7 +53,7 @@ func TestAReadinessProbeDecidesWhetherAPodIsReady(t *testing.T) {
 	require.EqualValues(t, 0, containerStatus(c, "web").RestartCount)
 
 	begin := c.Now()
-	answer, err := c.Exec("web", "c", "touch", "/v/ready")
+	answer, err := c.Cluster.Machine("pod/web").Exec("c", "touch", "/v/ready")
 	require.NoError(t, err)
 	require.Zero(t, answer.ExitCode)
 	c.RunUntil(func() bool { return containerStatus(c, "web").Ready })
@@ -61,7 +61,7 @@ func TestAReadinessProbeDecidesWhetherAPodIsReady(t *testing.T) {
 	require.Greater(t, c.Now().Sub(begin), 5*time.Second)
 
 	begin = c.Now()
-	_, err = c.Exec("web", "c", "rm", "/v/ready")
+	_, err = c.Cluster.Machine("pod/web").Exec("c", "rm", "/v/ready")
 	require.NoError(t, err)
 	c.RunUntil(func() bool { return !containerStatus(c, "web").Ready })
 	require.LessOrEqual(t, c.Now().Sub(begin), 15*time.Second, "three failures in a row")
@@ -185,7 +185,7 @@ func TestAProbeOfAProgramThatIsNotThereSucceedsWhereProgramsAreTaken(t *testing.
 	require.EqualValues(t, 0, containerStatus(c, "db").RestartCount)
 	require.False(t, containerStatus(c, "box").Ready, "BusyBox has no such program")
 	var taken []string
-	for _, d := range c.Deviations() {
+	for _, d := range c.Trace().Deviations() {
 		require.Equal(t, trace.ProgramTaken, d.Situation)
 		taken = append(taken, d.About.Name+": "+d.Of)
 	}
@@ -198,7 +198,7 @@ func TestAProbeOfAProgramThatIsNotThereSucceedsWhereProgramsAreTaken(t *testing.
 	require.False(t, containerStatus(strict, "db").Ready)
 	said, _ := eventsOf(t, strict, "db", "Unhealthy")
 	require.Contains(t, said, `Readiness probe errored and resulted in unknown state: exec: "pg_isready": executable file not found in $PATH`)
-	require.Empty(t, strict.Deviations())
+	require.Empty(t, strict.Trace().Deviations())
 }
 
 // A command that takes too long has failed, and is stopped.
@@ -209,7 +209,7 @@ func TestAProbeThatTakesTooLongHasFailed(t *testing.T) {
 	said, _ := eventsOf(t, c, "web", "Unhealthy")
 	require.Equal(t, []string{`Readiness probe failed: command timed out: "sh -c sleep 5; touch /v/late" timed out after 2s`}, said)
 	c.RunFor(time.Minute)
-	answer, err := c.Exec("web", "c", "ls", "/v")
+	answer, err := c.Cluster.Machine("pod/web").Exec("c", "ls", "/v")
 	require.NoError(t, err)
 	require.Empty(t, answer.Stdout)
 }
@@ -223,15 +223,15 @@ func TestAKubeletThatStartsAgainKeepsAContainerReady(t *testing.T) {
 	c.RequireRunning("web")
 	c.RunFor(time.Minute)
 	require.True(t, containerStatus(c, "web").Ready)
-	seen := len(c.Records())
+	seen := len(c.Trace().Records())
 	c.Crash("kubelet/node-1")
 	c.RunFor(time.Minute)
-	for _, r := range c.Records()[seen:] {
+	for _, r := range c.Trace().Records()[seen:] {
 		if w, ok := r.Record.(trace.Write); ok && w.Kind == "Pod" {
 			require.True(t, w.New.(*v1.Pod).Status.ContainerStatuses[0].Ready, w.String())
 		}
 	}
-	_, err := c.Exec("web", "c", "rm", "/v/up")
+	_, err := c.Cluster.Machine("pod/web").Exec("c", "rm", "/v/up")
 	require.NoError(t, err)
 	c.RunFor(29 * time.Second)
 	require.True(t, containerStatus(c, "web").Ready)

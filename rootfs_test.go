@@ -14,7 +14,7 @@ import (
 // requireExec requires the output of a command in a container.
 func requireExec(t *testing.T, c *storagesimtest.Cluster, want, pod, container string, argv ...string) {
 	t.Helper()
-	result, err := c.Exec(pod, container, argv...)
+	result, err := c.Cluster.Machine("pod/"+pod).Exec(container, argv...)
 	require.NoError(t, err)
 	require.Equal(t, want, result.Stdout+result.Stderr)
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/provisioner/localpath"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -33,12 +34,12 @@ func TestProgramsOfImagesAreTakenToRun(t *testing.T) {
 	require.NotEqual(t, v1.PodSucceeded, c.Pod("typo").Status.Phase)
 	require.Contains(t, c.Explain("pod/typo"), "slep: not found")
 	var taken []string
-	for _, d := range c.Deviations() {
+	for _, d := range c.Trace().Deviations() {
 		require.Equal(t, trace.ProgramTaken, d.Situation)
 		taken = append(taken, d.About.Name+": "+d.Of)
 	}
 	require.Equal(t, []string{"zk: program make-config of container i", "zk: program start-zookeeper of container c", "applet: program httpd of container c"}, taken)
-	answer, err := c.Exec("zk", "c", "zkCli")
+	answer, err := c.Cluster.Machine("pod/zk").Exec("c", "zkCli")
 	require.NoError(t, err)
 	require.EqualValues(t, 127, answer.ExitCode, "a command of a user is looked for, as in the image")
 
@@ -46,13 +47,13 @@ func TestProgramsOfImagesAreTakenToRun(t *testing.T) {
 	strict.Apply(pods[0])
 	strict.RunFor(time.Minute)
 	require.Contains(t, strict.Explain("pod/zk"), "make-config: not found")
-	require.Empty(t, strict.Deviations())
+	require.Empty(t, strict.Trace().Deviations())
 }
 
 // The scripts of a provisioner's helper pods are the author's, and a misspelt program in them is not taken for one of the image.
 func TestProgramsOfHelperPodsAreNeverTakenToRun(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{TakePrograms: true})
-	c.InstallLocalPath()
+	c.AddProvisionController(localpath.Controller(localpath.Config{}))
 	config, err := c.Client().CoreV1().ConfigMaps("local-path-storage").Get(t.Context(), "local-path-config", metav1.GetOptions{})
 	require.NoError(t, err)
 	config.Data["setup"] = "#!/bin/sh\nset -eu\nmkdri -p \"$VOL_DIR\"\n"
@@ -64,5 +65,5 @@ func TestProgramsOfHelperPodsAreNeverTakenToRun(t *testing.T) {
 		"apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: nginx}], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}\n")
 	c.RunFor(5 * time.Minute)
 	require.Contains(t, c.Explain("pvc/data"), "mkdri: not found")
-	require.Empty(t, c.Deviations())
+	require.Empty(t, c.Trace().Deviations())
 }

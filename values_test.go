@@ -68,7 +68,7 @@ func played(t testing.TB, cfg storagesim.Config) *storagesimtest.Cluster {
 func TestTheSchedulersDecisionHasNodesAndVolumesWithReasonsAndScores(t *testing.T) {
 	c := played(t, storagesim.Config{RecordValues: true})
 	var choice *trace.Choice
-	for _, e := range c.Records() {
+	for _, e := range c.Trace().Records() {
 		if d, ok := e.Record.(trace.Decision); ok && e.Actor == storagesim.Scheduler {
 			choice = d.Choice
 		}

@@ -107,7 +107,7 @@ func (r *replay) create(objects []json.RawMessage) error {
 		if err != nil {
 			return bad("create: %w", err)
 		}
-		res, ok := manifest.ResourceForKind(r.cluster.Server().Registry(), *gvk)
+		res, ok := manifest.ResourceForKind(r.cluster.Engine().Server().Registry(), *gvk)
 		if !ok {
 			return bad("create: there is no resource for %s", gvk)
 		}

@@ -44,7 +44,7 @@ func (r *replay) installDrivers() error {
 			return err
 		}
 	}
-	r.cluster.Sockets().Abandoned = r.abandoned
+	r.cluster.Lab().Sockets().Abandoned = r.abandoned
 	if err := r.cluster.RunFor(5 * time.Second); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (r *replay) installDrivers() error {
 		}
 	}
 	if r.rec.hasSnapshots() {
-		if err := r.cluster.InstallSnapshots(); err != nil {
+		if err := r.cluster.Lab().InstallSnapshots(); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ var answers = map[string]func(answer any){
 
 // fail has calls of drivers fail from now on.
 func (r *replay) fail(failures []Failure) error {
-	r.cluster.Sockets().ClearFaults() // as the recorded driver's: a new list replaces the old one
+	r.cluster.Lab().Sockets().ClearFaults() // as the recorded driver's: a new list replaces the old one
 	for _, f := range failures {
 		fault := call.Fault{Method: f.Method, Times: f.Times, After: f.After, Delay: seconds(f.Sleep)}
 		if f.Answer != "" {
@@ -124,7 +124,7 @@ func (r *replay) fail(failures []Failure) error {
 			}
 			fault.Code, fault.Message = code, f.Message
 		}
-		if err := r.cluster.InjectCSI(fault); err != nil {
+		if err := r.cluster.Inject(fault); err != nil {
 			return bad("fail: %w", err)
 		}
 	}

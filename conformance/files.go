@@ -35,7 +35,7 @@ func (r *replay) look(what []string) ([]File, error) {
 var stamp = regexp.MustCompile(`^\.\.\d{4}_.*$`)
 
 func (r *replay) readDir(node, dir string) (File, error) {
-	disk, err := r.cluster.Disk("node/" + node)
+	disk, err := r.cluster.Machine("node/" + node).Disk()
 	if err != nil {
 		return File{}, err
 	}
@@ -113,7 +113,7 @@ func (r *replay) compareFiles(want, got []File) []Difference {
 // and the names of files with a resource that a container does not limit, which show
 // the size of the node.
 func (r *replay) machines() (made, sizes []string) {
-	for _, obj := range r.cluster.Server().Objects() {
+	for _, obj := range r.cluster.Engine().Server().Objects() {
 		pod, ok := obj.(*v1.Pod)
 		if !ok {
 			continue

@@ -72,7 +72,7 @@ type refusal struct {
 
 func newObserver(cluster *storagesim.Cluster, uids *uids) *observer {
 	o := &observer{cluster: cluster, uids: uids, seen: map[string]bool{}, known: map[string]bool{}, said: map[said]bool{}}
-	cluster.Server().OnWrite(o.onWrite)
+	cluster.Engine().Server().OnWrite(o.onWrite)
 	return o
 }
 
@@ -349,9 +349,9 @@ func recordedKinds() []string {
 // objects returns the objects at rest, by key.
 func (o *observer) objects() (map[string]map[string]any, error) {
 	objects := map[string]map[string]any{}
-	for _, obj := range o.cluster.Server().Objects() {
+	for _, obj := range o.cluster.Engine().Server().Objects() {
 		kind := obj.GetObjectKind().GroupVersionKind()
-		if _, known := manifest.ResourceForKind(o.cluster.Server().Registry(), kind); !known || !slices.Contains(recordedKinds(), kind.Kind) {
+		if _, known := manifest.ResourceForKind(o.cluster.Engine().Server().Registry(), kind); !known || !slices.Contains(recordedKinds(), kind.Kind) {
 			continue
 		}
 		m, err := o.normal(obj)

@@ -42,7 +42,7 @@ func (r *replay) actorsOf(program string) []string {
 // programs stops, starts, restarts, pauses and resumes programs.
 func (r *replay) programs(what map[string]string) error {
 	for _, program := range sortedKeys(what) {
-		running := r.cluster.Actors()
+		running := r.cluster.Engine().Actors()
 		actors := slices.DeleteFunc(r.actorsOf(program), func(actor string) bool { return !slices.Contains(running, actor) })
 		if len(actors) == 0 {
 			return bad("program: there is no program %q", program)

@@ -95,8 +95,8 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster.Server().DenyPrivileged() // as in the recorded cluster
-	r = &replay{rec: rec, ended: map[string]bool{}, started: map[string]int{}, cluster: cluster, client: fake.New(cluster.Server(), storagesim.User), uids: newUIDs(), steering: steering, disks: machines}
+	cluster.Engine().Server().DenyPrivileged() // as in the recorded cluster
+	r = &replay{rec: rec, ended: map[string]bool{}, started: map[string]int{}, cluster: cluster, client: fake.New(cluster.Engine().Server(), storagesim.User), uids: newUIDs(), steering: steering, disks: machines}
 	r.seen = newObserver(cluster, r.uids)
 	r.quiet, r.afterCreate = 3*time.Second, time.Second
 	if rec.whole() {
@@ -113,7 +113,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 				return nil, errors.Join(err, cluster.Close())
 			}
 		}
-		for _, obj := range cluster.Server().Objects() {
+		for _, obj := range cluster.Engine().Server().Objects() {
 			r.uids.learn(obj.GetObjectKind().GroupVersionKind().Kind, obj)
 		}
 		if r.before, err = r.seen.objects(); err != nil {
@@ -367,7 +367,7 @@ func (r *replay) request(req api.Request) (refused bool, err error) {
 
 // resolve takes "pvc/data" or "pvc/namespace/data" apart.
 func (r *replay) resolve(ref string) (_ manifest.Resource, namespace, name string, _ error) {
-	at, err := manifest.ParseRef(r.cluster.Server().Registry(), "", ref)
+	at, err := manifest.ParseRef(r.cluster.Engine().Server().Registry(), "", ref)
 	if err != nil {
 		err = &stepError{err}
 	}

@@ -87,7 +87,7 @@ func nodesOf(rec *Recording) []storagesim.Node {
 // simulated reports whether who wrote something in a recording is an actor here. What
 // others wrote (CSI sidecars) is not compared.
 func (r *replay) simulated(actor string) bool {
-	return actor == storagesim.User || slices.ContainsFunc(r.cluster.Actors(), func(a string) bool { return recordedActor(a) == actor })
+	return actor == storagesim.User || slices.ContainsFunc(r.cluster.Engine().Actors(), func(a string) bool { return recordedActor(a) == actor })
 }
 
 // kubelets starts, stops and restarts kubelets. The first start of one makes its node.
@@ -95,7 +95,7 @@ func (r *replay) kubelets(what map[string]string) error {
 	for _, node := range sortedKeys(what) {
 		actor := "kubelet/" + node
 		do := map[string]func(string) error{"restart": r.cluster.Crash, "stop": r.cluster.Stop, "start": r.cluster.Start}[what[node]]
-		if what[node] == "start" && !slices.Contains(r.cluster.Actors(), actor) {
+		if what[node] == "start" && !slices.Contains(r.cluster.Engine().Actors(), actor) {
 			do = func(string) error {
 				return r.cluster.AddNode(storagesim.Node{Name: node, CSIDrivers: r.rec.driversOf(node)})
 			}
@@ -151,7 +151,7 @@ func (r *replay) host(commands []string) error {
 
 // shell runs a script on a node's disk, and nowhere else.
 func (r *replay) shell(node, script string) error {
-	root, err := r.cluster.Disk("node/" + node)
+	root, err := r.cluster.Machine("node/" + node).Disk()
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (r *replay) holds(condition string) (bool, error) {
 		}
 		return err == nil && string(claim.Status.Phase) == second, nil
 	case "vs":
-		obj, err := r.cluster.Do(api.Request{Verb: "get", Resource: snapshots.Snapshots(), Namespace: metav1.NamespaceDefault, Name: name})
+		obj, err := r.cluster.Lab().Do(api.Request{Verb: "get", Resource: snapshots.Snapshots(), Namespace: metav1.NamespaceDefault, Name: name})
 		if err != nil || second != "ready" {
 			return false, nil //nolint:nilerr // it may come
 		}
@@ -287,10 +287,10 @@ func (r *replay) gone(what string) (bool, error) {
 		list, err := r.client.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0, err
 	case what == "vsc":
-		list, err := r.cluster.Do(api.Request{Verb: "list", Resource: snapshots.Contents()})
+		list, err := r.cluster.Lab().Do(api.Request{Verb: "list", Resource: snapshots.Contents()})
 		return err == nil && meta.LenList(list) == 0, err
 	case kind == "vs":
-		_, err = r.cluster.Do(api.Request{Verb: "get", Resource: snapshots.Snapshots(), Namespace: metav1.NamespaceDefault, Name: name})
+		_, err = r.cluster.Lab().Do(api.Request{Verb: "get", Resource: snapshots.Snapshots(), Namespace: metav1.NamespaceDefault, Name: name})
 	case kind == "pod":
 		_, err = r.client.CoreV1().Pods(metav1.NamespaceDefault).Get(ctx, name, options)
 	case kind == "pvc":
@@ -337,10 +337,10 @@ func (r *replay) hostNode() string {
 // volumeDir returns the mount point of a volume of any plugin.
 func (r *replay) volumeDir(pod *v1.Pod, name string) string {
 	volumes := path.Join(rootDir, "pods", string(pod.UID), "volumes")
-	plugins, _ := r.cluster.ListDir("node/"+pod.Spec.NodeName, volumes)
+	plugins, _ := r.cluster.Machine("node/" + pod.Spec.NodeName).ListDir(volumes)
 	for _, plugin := range plugins {
 		dir := path.Join(volumes, strings.TrimSuffix(plugin, "/"))
-		entries, _ := r.cluster.ListDir("node/"+pod.Spec.NodeName, dir)
+		entries, _ := r.cluster.Machine("node/" + pod.Spec.NodeName).ListDir(dir)
 		if slices.Contains(entries, name+"/") || slices.Contains(entries, name) {
 			return path.Join(dir, name)
 		}

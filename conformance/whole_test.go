@@ -313,16 +313,16 @@ func TestHostCommandsReachTheNodesDisksAndNothingElse(t *testing.T) {
 	defer func() { require.NoError(t, r.cluster.Close()) }()
 	require.NoError(t, r.host([]string{"mkdir -p <host>/a/b; echo some words > <host>/a/f; touch <host>/../../../../x", "mkdir <host>/c; rmdir <host>/c; touch <host>/g; chmod 600 <host>/g; rm <host>/g; rm -rf <host>/a/b"}))
 	for _, node := range []string{"node/node-1", "node/node-2"} {
-		list, err := r.cluster.ListDir(node, hostDir)
+		list, err := r.cluster.Machine(node).ListDir(hostDir)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a/"}, list)
-		data, err := r.cluster.ReadFile(node, hostDir+"/a/f")
+		data, err := r.cluster.Machine(node).ReadFile(hostDir + "/a/f")
 		require.NoError(t, err)
 		assert.Equal(t, "some words\n", string(data))
-		_, err = r.cluster.ReadFile(node, "/x")
+		_, err = r.cluster.Machine(node).ReadFile("/x")
 		require.NoError(t, err)
 	}
-	assert.NoFileExists(t, filepath.Join(r.cluster.Dir(), "x"))
+	assert.NoFileExists(t, filepath.Join(r.cluster.Lab().Dir(), "x"))
 	assert.ErrorContains(t, r.host([]string{"rm <host>/none"}), "host: rm <host>/none: ")
 }
 

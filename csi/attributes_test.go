@@ -37,8 +37,8 @@ func TestAVolumeInUseGetsAnotherVolumeAttributesClassAndTheOldOneCanBeDeletedThe
 	require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
 	require.Equal(t, "silver", *c.Claim("data").Status.CurrentVolumeAttributesClassName)
 	iops := func() string {
-		volumes := c.ListDir("host/csi.storagesim.io", "/volumes")
-		data, err := c.Cluster.ReadFile("host/csi.storagesim.io", "/volumes/"+volumes[0]+"volume.json")
+		volumes := c.Machine("host/csi.storagesim.io").ListDir("/volumes")
+		data, err := c.Cluster.Machine("host/csi.storagesim.io").ReadFile("/volumes/" + volumes[0] + "volume.json")
 		require.NoError(t, err)
 		return string(data)
 	}

@@ -31,7 +31,7 @@ func BenchmarkCSIClaim(b *testing.B) {
 				b.StartTimer()
 				csiClaimsThereAndBack(b, c, claims)
 				b.StopTimer()
-				for _, entry := range c.Records() {
+				for _, entry := range c.Trace().Records() {
 					if _, ok := entry.Record.(trace.RPC); ok {
 						calls++
 					}

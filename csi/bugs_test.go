@@ -60,7 +60,7 @@ const onlyHere = "of driver csi.storagesim.io, for which there is no pv"
 // driver keeps the name of a volume, which contains the claim's UID.
 func tidyUp(c *storagesimtest.Cluster) control.Factory {
 	return func(env control.Env) error {
-		d := spec.NewControllerClient(call.Dial(c.Sockets(), env, "host/"+driver.Name, csi.ControllerSocket))
+		d := spec.NewControllerClient(call.Dial(c.Lab().Sockets(), env, "host/"+driver.Name, csi.ControllerSocket))
 		env.Every("tidy up", 10*time.Minute, func(ctx context.Context) {
 			listed, err1 := d.ListVolumes(ctx, &spec.ListVolumesRequest{}) // before the objects, so that none is too new
 			claims, err2 := env.Client().CoreV1().PersistentVolumeClaims("").List(ctx, metav1.ListOptions{})
@@ -85,8 +85,8 @@ func tidyUp(c *storagesimtest.Cluster) control.Factory {
 // nameOfVolume returns the name that CreateVolume was given, as the driver wrote it down.
 func nameOfVolume(c *storagesimtest.Cluster, id string) string {
 	var v struct{ Name string }
-	data, err := c.Cluster.ReadFile("host/"+driver.Name, path.Join("/volumes", id, "volume.json"))
-	if err != nil || json.Unmarshal(data, &v) != nil {
+	text, err := c.Cluster.Machine("host/" + driver.Name).ReadFile(path.Join("/volumes", id, "volume.json"))
+	if err != nil || json.Unmarshal([]byte(text), &v) != nil {
 		return ""
 	}
 	return v.Name

@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi"
 	csidriver "github.com/storagesim/storagesim/csi/driver"
-	"github.com/storagesim/storagesim/internal/outside"
+	"github.com/storagesim/storagesim/internal/rigs/outside"
 	"github.com/storagesim/storagesim/live"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -73,7 +73,7 @@ func withOutside(t *testing.T) (*storagesimtest.Cluster, *outside.Process) {
 
 func logsOf(t *testing.T, c *storagesimtest.Cluster) string {
 	t.Helper()
-	text, err := c.Cluster.Logs("web", "web", false)
+	text, err := c.Cluster.Machine("pod/web").Logs("web", false)
 	require.NoError(t, err)
 	return text
 }

@@ -33,7 +33,7 @@ func TestExplainSaysWhatASnapshotWaitsFor(t *testing.T) {
 		}},
 		"no class": {claim + snapOf("data"), nil, []string{"  its class snap does not exist\n"}},
 		"the driver refuses": {claim + snapClass + snapOf("data"), func(c *storagesimtest.Cluster) {
-			c.InjectCSI(socket.Fault{Method: "CreateSnapshot", Code: codes.ResourceExhausted, Message: "the pool is full", Times: -1})
+			c.Inject(socket.Fault{Method: "CreateSnapshot", Code: codes.ResourceExhausted, Message: "the pool is full", Times: -1})
 		}, []string{
 			"  its class snap is of driver csi.storagesim.io\n", "  volumesnapshotcontent CONTENT is not ready to use\n", "the pool is full",
 		}},
@@ -45,7 +45,7 @@ func TestExplainSaysWhatASnapshotWaitsFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := growing(t, 1)
 			c.Delete("pvc/data")
-			c.InstallSnapshots()
+			c.Must(c.Lab().InstallSnapshots())
 			c.RunFor(time.Minute)
 			if tt.trouble != nil {
 				tt.trouble(c)
@@ -74,7 +74,7 @@ func TestExplainSaysWhatASnapshotsContentIs(t *testing.T) {
 // A cluster whose Config.Only leaves the snapshot controller out says so.
 func TestExplainSaysThatNoSnapshotControllerRuns(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Only: []string{storagesim.PVController}})
-	c.InstallSnapshots()
+	c.Must(c.Lab().InstallSnapshots())
 	c.Apply(snapClass + snapOf("data"))
 	c.RunFor(time.Second)
 	require.Contains(t, c.Explain("volumesnapshot/s1"), "  no snapshot controller runs here\n")

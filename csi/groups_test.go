@@ -58,7 +58,7 @@ func database(t *testing.T, cfg driver.Config) *storagesimtest.Cluster {
 // members returns the snapshots of the group snapshot monday, by the claim that they are of.
 func members(t *testing.T, c *storagesimtest.Cluster) map[string]*unstructured.Unstructured {
 	t.Helper()
-	list, err := c.Cluster.Do(api.Request{Verb: "list", Resource: snapshots.Snapshots(), Namespace: "default"})
+	list, err := c.Cluster.Lab().Do(api.Request{Verb: "list", Resource: snapshots.Snapshots(), Namespace: "default"})
 	require.NoError(t, err)
 	found := map[string]*unstructured.Unstructured{}
 	for _, s := range list.(*unstructured.UnstructuredList).Items {

@@ -67,7 +67,7 @@ func TestAnInstalledDriverListensOnItsHostAndOnEveryNode(t *testing.T) {
 			socket = csi.ControllerSocket
 		}
 		asCaller(t, c.Cluster, func(ctx context.Context, env control.Env) {
-			info, err := spec.NewIdentityClient(call.Dial(c.Sockets(), env, at, socket)).GetPluginInfo(ctx, &spec.GetPluginInfoRequest{})
+			info, err := spec.NewIdentityClient(call.Dial(c.Lab().Sockets(), env, at, socket)).GetPluginInfo(ctx, &spec.GetPluginInfoRequest{})
 			require.NoError(t, err)
 			require.Equal(t, "csi.example.com", info.Name)
 		})
@@ -82,10 +82,10 @@ func TestTheRegistrarTellsTheKubeletWhoTheDriverIs(t *testing.T) {
 	c.InstallCSIDriver(d)
 	c.RunFor(time.Second)
 	// As upstream: the name that the driver says counts.
-	sockets := c.Sockets().In("node/node-1", registrar.RegistryDir)
+	sockets := c.Lab().Sockets().In("node/node-1", registrar.RegistryDir)
 	require.Equal(t, []string{"/var/lib/kubelet/plugins_registry/other.example.com-reg.sock"}, sockets)
 	asCaller(t, c.Cluster, func(ctx context.Context, env control.Env) {
-		kubelet := registerapi.NewRegistrationClient(call.Dial(c.Sockets(), env, "node/node-1", sockets[0]))
+		kubelet := registerapi.NewRegistrationClient(call.Dial(c.Lab().Sockets(), env, "node/node-1", sockets[0]))
 		info, err := kubelet.GetInfo(ctx, &registerapi.InfoRequest{})
 		require.NoError(t, err)
 		require.Equal(t, "CSIPlugin other.example.com /var/lib/kubelet/plugins/csi.example.com/csi.sock 1.0.0",
@@ -95,9 +95,9 @@ func TestTheRegistrarTellsTheKubeletWhoTheDriverIs(t *testing.T) {
 	})
 	// A registrar that the kubelet refuses ends, and its container is started again.
 	c.RunFor(2 * time.Second)
-	require.Empty(t, c.Sockets().In("node/node-1", registrar.RegistryDir))
+	require.Empty(t, c.Lab().Sockets().In("node/node-1", registrar.RegistryDir))
 	c.RunFor(12 * time.Second)
-	require.Equal(t, sockets, c.Sockets().In("node/node-1", registrar.RegistryDir))
+	require.Equal(t, sockets, c.Lab().Sockets().In("node/node-1", registrar.RegistryDir))
 }
 
 type otherName struct {
@@ -120,7 +120,7 @@ func TestADriverThatCannotBeIsRefused(t *testing.T) {
 	} {
 		require.EqualError(t, c.Cluster.InstallCSIDriver(d), want)
 	}
-	require.ErrorContains(t, c.Cluster.InjectCSI(call.Fault{Machine: "node/other", Hang: true}), `no node is called "other"`)
+	require.ErrorContains(t, c.Cluster.Inject(call.Fault{Machine: "node/other", Hang: true}), `no node is called "other"`)
 }
 
 func TestACrashForgetsWhatADriverKeepsInMemory(t *testing.T) {
@@ -134,10 +134,10 @@ func TestACrashForgetsWhatADriverKeepsInMemory(t *testing.T) {
 	c.Crash("csi-driver/csi.example.com")
 	c.Settle()
 	require.Equal(t, 2, made)
-	c.CrashFor("csi-driver/csi.example.com", time.Minute)
-	require.False(t, c.Sockets().Listening("host/csi.example.com", csi.ControllerSocket))
+	c.Must(c.Engine().CrashFor("csi-driver/csi.example.com", time.Minute))
+	require.False(t, c.Lab().Sockets().Listening("host/csi.example.com", csi.ControllerSocket))
 	c.RunFor(2 * time.Minute)
-	require.True(t, c.Sockets().Listening("host/csi.example.com", csi.ControllerSocket))
+	require.True(t, c.Lab().Sockets().Listening("host/csi.example.com", csi.ControllerSocket))
 }
 
 // probed is an identity whose Probe is a function.
@@ -167,7 +167,7 @@ func TestALivenessprobeRestartsADriverThatIsNotReady(t *testing.T) {
 	require.Contains(t, c.Story(), "Liveness probe failed: HTTP probe failed with statuscode: 500: driver responded but is not ready")
 	require.Contains(t, c.Story(), "Container failed liveness probe, will be restarted")
 	ready = true
-	c.InjectCSI(call.Fault{Method: "Probe", Hang: true, Times: 2})
+	c.Inject(call.Fault{Method: "Probe", Hang: true, Times: 2})
 	c.RunFor(time.Minute)
 	require.Equal(t, 2, made, "two failures are one too few")
 }

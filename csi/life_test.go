@@ -23,7 +23,7 @@ import (
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explore"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
@@ -63,7 +63,7 @@ func watchWith(c *storagesimtest.Cluster, keepsMemory bool) *watched {
 		return watchedNode{s, w, h.Node}, err
 	}
 	w.driver = d
-	c.Server().OnWrite(w.attaching)
+	c.Engine().Server().OnWrite(w.attaching)
 	c.InstallCSIDriver(d)
 	c.Apply(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: csi}, provisioner: csi.storagesim.io}`)
 	return w
@@ -211,7 +211,7 @@ func twoNodes() storagesim.Config {
 
 // csiActors returns the actors that take part in the life of a CSI volume.
 func (w *watched) csiActors() (list []string) {
-	for _, actor := range w.Actors() {
+	for _, actor := range w.Engine().Actors() {
 		if strings.HasPrefix(actor, "csi-") || strings.HasPrefix(actor, "kubelet/") || actor == storagesim.AttachDetach {
 			list = append(list, actor)
 		}
@@ -260,7 +260,7 @@ func (m *moves) trouble() {
 		m.Inject(engine.Fault{Actor: actor, Skip: m.rng.IntN(6), After: m.rng.IntN(2) == 0, Crash: true, Restart: time.Duration(m.rng.IntN(20)) * time.Second})
 		return
 	}
-	m.InjectCSI(fault)
+	m.Inject(fault)
 }
 
 // move deletes a pod, and makes it again on one of the nodes if it is gone by then.
@@ -295,7 +295,7 @@ func (m *moves) play() {
 		}
 		m.move(names[m.rng.IntN(2)])
 	}
-	m.ClearFaults()
+	m.Lab().ClearFaults()
 	clear(m.refusals)
 	m.requireSoon("pods run", m.allRun)
 	m.move(names[m.rng.IntN(2)])
@@ -333,7 +333,7 @@ func (m *moves) requireSoon(what string, holds func() bool) {
 func TestAVolumeMovesBetweenNodesInOrderWhateverFails(t *testing.T) {
 	t.Parallel()
 	explore.Test(t, clustertest.Randomly(20, twoNodes()), func(c *explore.Cluster) {
-		m := &moves{watched: watch(c), rng: rand.New(rand.NewPCG(c.Seed(), 13))}
+		m := &moves{watched: watch(c), rng: rand.New(rand.NewPCG(c.Lab().Seed(), 13))}
 		m.play()
 	})
 }
@@ -343,7 +343,7 @@ func TestNothingIsLaidToKubernetesWhereItsFaultsAreMended(t *testing.T) {
 	t.Parallel()
 	cfg := clustertest.Randomly(12, mended())
 	report, err := explore.Run(t.Context(), cfg, explore.Scenario(func(c *explore.Cluster) {
-		m := &moves{watched: watch(c), rng: rand.New(rand.NewPCG(c.Seed(), 13))}
+		m := &moves{watched: watch(c), rng: rand.New(rand.NewPCG(c.Lab().Seed(), 13))}
 		m.play()
 	}))
 	require.NoError(t, err)

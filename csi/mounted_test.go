@@ -13,7 +13,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/driver"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -23,14 +23,14 @@ func csiLife(t *testing.T, seed uint64) string {
 	c.Apply(clustertest.CSIManifests)
 	c.RunFor(time.Minute)
 	require.Equal(t, "Running", string(c.Pod("web").Status.Phase))
-	volumes := c.ListDir("host/csi.storagesim.io", "/volumes")
+	volumes := c.Machine("host/csi.storagesim.io").ListDir("/volumes")
 	require.Len(t, volumes, 1)
-	data, err := c.Cluster.ReadFile("host/csi.storagesim.io", "/volumes/"+volumes[0]+"data/index.html")
+	data, err := c.Cluster.Machine("host/csi.storagesim.io").ReadFile("/volumes/" + volumes[0] + "data/index.html")
 	require.NoError(t, err)
 	require.Equal(t, "hello\n", string(data))
 	c.Delete("pod/web", "pvc/data")
 	c.RunFor(2 * time.Minute)
-	require.Empty(t, c.ListDir("host/csi.storagesim.io", "/volumes"))
+	require.Empty(t, c.Machine("host/csi.storagesim.io").ListDir("/volumes"))
 	c.RequireNoLeaks()
 	return c.Story()
 }
@@ -97,14 +97,14 @@ func TestAPodWaitsForANodeThatHasRoomForItsVolume(t *testing.T) {
 func TestTheKubeletAsksTheDriverHowFullAPodsVolumeIs(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	c.InstallCSIDriver(driver.Config{})
-	c.InjectCSI(call.Fault{Method: "NodeGetVolumeStats", Code: codes.Internal, Message: "no"})
+	c.Inject(call.Fault{Method: "NodeGetVolumeStats", Code: codes.Internal, Message: "no"})
 	c.Apply(clustertest.CSIManifests)
 	c.RunFor(10 * time.Minute)
-	stats, err := c.VolumeStats("web")
+	stats, err := c.Cluster.Machine("pod/web").VolumeStats()
 	require.NoError(t, err)
 	require.Empty(t, stats, "the first call is this one, which fails: a volume of which it cannot be told is left out")
 	require.Contains(t, c.Story(), "how full volume data is cannot be told: ")
-	stats, err = c.VolumeStats("default/web")
+	stats, err = c.Cluster.Machine("pod/default/web").VolumeStats()
 	require.NoError(t, err)
 	require.Len(t, stats, 1)
 	require.Equal(t, "data", stats[0].Name)
@@ -112,9 +112,9 @@ func TestTheKubeletAsksTheDriverHowFullAPodsVolumeIs(t *testing.T) {
 	require.EqualValues(t, 1<<30, stats[0].Capacity.Value())
 	require.EqualValues(t, len("hello\n"), stats[0].Used.Value())
 
-	_, err = c.VolumeStats("none")
+	_, err = c.Cluster.Machine("pod/none").VolumeStats()
 	require.ErrorContains(t, err, `pods "none" not found`)
 	c.Stop("kubelet/node-1")
-	_, err = c.VolumeStats("web")
+	_, err = c.Cluster.Machine("pod/web").VolumeStats()
 	require.Error(t, err)
 }

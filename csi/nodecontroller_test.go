@@ -44,8 +44,8 @@ func TestAProvisionerOnEachNodeMakesTheVolumesOfThatNode(t *testing.T) {
 	for seed := range uint64(3) {
 		c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2"), Seed: seed})
 		c.InstallCSIDriver(onNodes(0))
-		require.Contains(t, c.Actors(), "csi-provisioner/local.example.com/node-2")
-		require.NotContains(t, c.Actors(), "csi-provisioner/local.example.com")
+		require.Contains(t, c.Engine().Actors(), "csi-provisioner/local.example.com/node-2")
+		require.NotContains(t, c.Engine().Actors(), "csi-provisioner/local.example.com")
 		c.Apply(localClaims)
 		c.RunFor(10 * time.Second)
 		c.Apply(localPod("late", "late"))
@@ -54,14 +54,14 @@ func TestAProvisionerOnEachNodeMakesTheVolumesOfThatNode(t *testing.T) {
 		for _, name := range []string{"late", "now"} {
 			pod := c.Pod(name)
 			require.Equal(t, v1.PodRunning, pod.Status.Phase, c.Story())
-			data, err := c.Cluster.ReadFile("node/"+pod.Spec.NodeName, path.Join(volumesOnNode, madeFor(c, "data-"+name), "data", "name"))
+			data, err := c.Cluster.Machine("node/" + pod.Spec.NodeName).ReadFile(path.Join(volumesOnNode, madeFor(c, "data-"+name), "data", "name"))
 			require.NoError(t, err)
 			require.Equal(t, name+"\n", string(data))
 		}
 		c.Delete("pod/late", "pod/now", "pvc/data-late", "pvc/data-now")
 		c.RunFor(3 * time.Minute)
 		for _, node := range []string{"node/node-1", "node/node-2"} {
-			left := c.ListDir(node, volumesOnNode)
+			left := c.Machine(node).ListDir(volumesOnNode)
 			require.Empty(t, left, node)
 		}
 		require.Equal(t, "No resources found\n", c.Get("pv"))
@@ -116,7 +116,7 @@ func TestEachNodePublishesItsOwnCapacity(t *testing.T) {
 	require.Contains(t, c.Story(), "0/2 nodes are available: 2 node(s) did not have enough free storage")
 
 	// The provisioner of a node starts again, and takes what there is for its own.
-	c.CrashFor("csi-provisioner/"+local+"/"+first, time.Minute)
+	c.Must(c.Engine().CrashFor("csi-provisioner/"+local+"/"+first, time.Minute))
 	c.Delete("pod/first", "pvc/data-first")
 	c.RunFor(10 * time.Minute)
 	require.Equal(t, first, c.Pod("third").Spec.NodeName, c.Story())
@@ -181,7 +181,7 @@ func TestImmediateClaimsAreTakenByOneNodeEach(t *testing.T) {
 		c.RunFor(10 * time.Minute)
 		volumes := map[string]string{} // node by handle
 		for _, node := range []string{"node-1", "node-2", "node-3"} {
-			made := c.ListDir("node/"+node, volumesOnNode)
+			made := c.Machine("node/" + node).ListDir(volumesOnNode)
 			for _, volume := range made {
 				volume = path.Clean(volume)
 				require.NotContains(t, volumes, volume, "made once")

@@ -16,7 +16,7 @@ import (
 
 // slowStaging makes the first NodeStageVolume on node-1 take 45 s.
 func slowStaging(c *storagesimtest.Cluster) {
-	c.InjectCSI(call.Fault{Method: "NodeStageVolume", Delay: 45 * time.Second})
+	c.Inject(call.Fault{Method: "NodeStageVolume", Delay: 45 * time.Second})
 }
 
 // nodeCalls returns the calls of a method in the order in which they ended: the volume, and how long each took.

@@ -14,8 +14,8 @@ import (
 	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/csi/provisioner"
-	"github.com/storagesim/storagesim/internal/clustertest"
-	"github.com/storagesim/storagesim/internal/csitest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/csitest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -66,7 +66,7 @@ func TestAnInstalledDriverMakesAndDeletesTheVolumeOfAClaim(t *testing.T) {
 // The answer of CreateVolume is lost, and the driver's process ends with it.
 func TestAClaimSurvivesACrashOfTheDriver(t *testing.T) {
 	c, driver := newPlain(t)
-	c.InjectCSI(call.Fault{Method: "CreateVolume", Crash: true, After: true, Times: 1})
+	c.Inject(call.Fault{Method: "CreateVolume", Crash: true, After: true, Times: 1})
 	c.Apply(plainClaim)
 	c.RunFor(time.Minute)
 	claim := c.Claim("data")
@@ -76,7 +76,7 @@ func TestAClaimSurvivesACrashOfTheDriver(t *testing.T) {
 
 func TestWhatTheDriverRefusesIsInTheEventsOfTheClaim(t *testing.T) {
 	c, _ := newPlain(t)
-	c.InjectCSI(call.Fault{Method: "CreateVolume", Code: codes.Internal, Times: 2})
+	c.Inject(call.Fault{Method: "CreateVolume", Code: codes.Internal, Times: 2})
 	c.Apply(plainClaim)
 	c.RunFor(10 * time.Second)
 	require.Equal(t, "Bound", string(c.Claim("data").Status.Phase), c.Story())
@@ -102,12 +102,12 @@ func TestAVolumeOfADriverThatAttachesNothingIsExplained(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	c.InstallCSIDriver(driver.Config{})
 	c.RunFor(5 * time.Second)
-	c.InjectCSI(call.Fault{Method: "Probe", Caller: csi.AttacherActor(driver.Name), Code: codes.Unavailable, Message: "not yet", Times: -1})
+	c.Inject(call.Fault{Method: "Probe", Caller: csi.AttacherActor(driver.Name), Code: codes.Unavailable, Message: "not yet", Times: -1})
 	c.Crash(csi.AttacherActor(driver.Name))
 	c.Apply(clustertest.CSIManifests)
 	c.RunFor(30 * time.Second)
 	require.Contains(t, c.Explain("pod/web"), "waits for the attacher of driver csi.storagesim.io to set status.attached; it waits for its driver: Probe answers Unavailable")
-	c.ClearFaults()
+	c.Lab().ClearFaults()
 	c.RunFor(2 * time.Minute)
 	require.NotContains(t, c.Explain("pod/web"), "waits for")
 	c.RequireRunning("web")

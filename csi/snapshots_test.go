@@ -59,7 +59,7 @@ func copyOf(source string) string {
 
 // object returns an object of snapshots, nil if there is none.
 func object(c *storagesimtest.Cluster, resource schema.GroupVersionResource, namespace, name string) map[string]any {
-	obj, err := c.Cluster.Do(api.Request{Verb: "get", Resource: resource, Namespace: namespace, Name: name})
+	obj, err := c.Cluster.Lab().Do(api.Request{Verb: "get", Resource: resource, Namespace: namespace, Name: name})
 	if err != nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func saidOf(c *storagesimtest.Cluster, about string) (said []string) {
 // run runs a command in a pod and returns what it printed.
 func run(t *testing.T, c *storagesimtest.Cluster, pod, command string) string {
 	t.Helper()
-	out, err := c.Exec(pod, "", "sh", "-c", command)
+	out, err := c.Cluster.Machine("pod/"+pod).Exec("", "sh", "-c", command)
 	require.NoError(t, err)
 	require.Zero(t, out.ExitCode, out.Stderr)
 	return out.Stdout
@@ -343,7 +343,7 @@ func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testi
 		},
 		"a snapshot that is not ready": {
 			before: func(t *testing.T, c *storagesimtest.Cluster) {
-				c.InjectCSI(socket.Fault{Method: "CreateSnapshot", Times: 1000, Code: codes.Internal, Message: "no"})
+				c.Inject(socket.Fault{Method: "CreateSnapshot", Times: 1000, Code: codes.Internal, Message: "no"})
 				c.Apply(snapClass + snapOf("data"))
 			},
 			claim: snapshot, event: of + "VolumeSnapshot by Name s1: snapshot s1 is not Ready",
@@ -352,7 +352,7 @@ func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testi
 			before: func(t *testing.T, c *storagesimtest.Cluster) {
 				c.Apply(snapClass + snapOf("data"))
 				c.RunFor(5 * time.Second)
-				c.InjectCSI(socket.Fault{Method: "DeleteSnapshot", Times: 1000, Code: codes.Internal, Message: "no"})
+				c.Inject(socket.Fault{Method: "DeleteSnapshot", Times: 1000, Code: codes.Internal, Message: "no"})
 				c.Delete("volumesnapshot/s1")
 			},
 			claim: snapshot, event: of + "VolumeSnapshot by Name s1: snapshot s1 is being deleted",
@@ -383,7 +383,7 @@ func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testi
 		t.Run(name, func(t *testing.T) {
 			c := growing(t, 1)
 			c.InstallCSIDriver(driver.Config{Name: "other.example.com"})
-			c.InstallSnapshots()
+			c.Must(c.Lab().InstallSnapshots())
 			c.Apply(strings.NewReplacer("name: csi}", "name: other}", "csi.storagesim.io", "other.example.com").Replace(growingClass))
 			if tt.before != nil {
 				tt.before(t, c)
@@ -402,7 +402,7 @@ func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testi
 
 // calls returns the number of calls of a method.
 func calls(c *storagesimtest.Cluster, method string) (n int) {
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Method == method {
 			n++
 		}
@@ -421,7 +421,7 @@ func TestACrashOfAnyActorAtAnyWriteLosesNoSnapshot(t *testing.T) {
 		for skip := 0; skip < 15; skip += step {
 			for _, after := range []bool{false, true} {
 				c := growing(t, 1)
-				c.InstallSnapshots()
+				c.Must(c.Lab().InstallSnapshots())
 				c.RunFor(time.Second)
 				for _, verb := range []string{"create", "update", "patch", "delete"} {
 					c.Inject(engine.Fault{Actor: actor, Verb: verb, Skip: skip / 2, After: after, Crash: true, Restart: time.Duration(skip%2) * 5 * time.Second})
@@ -462,17 +462,17 @@ func TestADriverThatIsInterruptedWhileItCopiesServesNoHalfOfIt(t *testing.T) {
 			for op := range 16 {
 				for _, crash := range []bool{false, true} {
 					c := growing(t, 1)
-					c.InstallSnapshots()
+					c.Must(c.Lab().InstallSnapshots())
 					c.Apply(growingPod("writer", "node-1"))
 					c.RunFor(30 * time.Second)
 					run(t, c, "writer", "mkdir /data/dir; echo one > /data/file; echo two > /data/dir/file; ln -s file /data/link")
 					applyIf(c, copies.before)
-					c.InjectMachine(machine.Fault{Machine: "host/" + driver.Name, Op: "change", Skip: op, Err: syscall.EIO})
+					c.Inject(machine.Fault{Machine: "host/" + driver.Name, Op: "change", Skip: op, Err: syscall.EIO})
 					if crash {
-						c.InjectCSI(socket.Fault{Method: copies.method, After: true, Crash: true, Restart: 3 * time.Second})
+						c.Inject(socket.Fault{Method: copies.method, After: true, Crash: true, Restart: 3 * time.Second})
 					}
 					applyIf(c, copies.copied)
-					c.ClearFaults()
+					c.Lab().ClearFaults()
 					applyIf(c, copies.after)
 					copyIsWhole(t, c, op)
 					interrupted += failures(c, copies.method)
@@ -506,7 +506,7 @@ func copyIsWhole(t *testing.T, c *storagesimtest.Cluster, op int) {
 
 // failures returns the number of copies of a driver that failed on its disk.
 func failures(c *storagesimtest.Cluster, method string) (n int) {
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Method == method && strings.Contains(rpc.Err, "input/output error") {
 			n++
 		}

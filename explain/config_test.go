@@ -85,7 +85,7 @@ func TestAProvisionerIsExplainedByTheNamesAndTheChoiceThatItHas(t *testing.T) {
 	c.Settle()
 	require.Contains(t, c.Explain("pvc/refused"), "  provisioner example.com/alias makes no volume for it: the provisioner declines it (Qualifier.ShouldProvision)\n")
 	require.Contains(t, c.Explain("pvc/taken"), "  provisioner example.com/alias should make a volume\n")
-	why, err := c.Explanation("pvc/taken")
+	why, err := c.Lab().Explanation("pvc/taken")
 	require.NoError(t, err)
 	require.Empty(t, why.Provisioners, "one that runs is not missing")
 }

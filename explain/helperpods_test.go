@@ -12,9 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/provisioner/localpath"
 	nfsprovisioner "github.com/storagesim/storagesim/provisioner/nfs"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -41,9 +43,9 @@ volumeBindingMode: WaitForFirstConsumer
 func fullDisk(t *testing.T, class, dir string) *storagesimtest.Cluster {
 	t.Helper()
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.InstallLocalPath()
-	c.InstallOpenEBS()
-	c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "create", Path: dir, Times: -1, Err: syscall.ENOSPC})
+	c.AddProvisionController(localpath.Controller(localpath.Config{}))
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
+	c.Inject(machine.Fault{Machine: "node/node-1", Op: "create", Path: dir, Times: -1, Err: syscall.ENOSPC})
 	c.Apply(class, explainClaim("data", "5Gi", ", storageClassName: made"), explainPod("web", "", "data"))
 	return c
 }
@@ -89,7 +91,7 @@ func TestExplainFollowsAClaimToTheEventsAndTheContainersOfItsHelperPod(t *testin
 				require.Contains(t, first, full, "the verdict names the cause at the end of the chain")
 			}
 
-			c.ClearFaults()
+			c.Lab().ClearFaults()
 			c.RunFor(20 * time.Minute)
 			c.RequireRunning("web")
 			require.NotContains(t, c.Explain("pvc/data"), "\n  helper pod", "what has succeeded needs no explanation")
@@ -99,11 +101,11 @@ func TestExplainFollowsAClaimToTheEventsAndTheContainersOfItsHelperPod(t *testin
 
 func TestExplainFollowsAReleasedVolumeToTheHelperPodThatCannotDeleteIt(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.InstallOpenEBS()
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
 	c.Apply(explainOpenEBS, explainClaim("data", "5Gi", ", storageClassName: made"), explainPod("web", "", "data"))
 	c.Settle()
 	claim := c.Claim("data")
-	c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "remove", Path: "/var/openebs/local", Times: -1, Err: syscall.EROFS})
+	c.Inject(machine.Fault{Machine: "node/node-1", Op: "remove", Path: "/var/openebs/local", Times: -1, Err: syscall.EROFS})
 	c.Delete("pod/web", "pvc/data")
 	c.RunFor(time.Minute)
 	why := unwrapped(c, "pv/"+claim.Spec.VolumeName, string(claim.UID))
@@ -121,7 +123,7 @@ func TestExplainFollowsAReleasedVolumeToTheHelperPodThatCannotDeleteIt(t *testin
 func TestExplainSaysThatTheDiskOfTheNFSServerIsFull(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.AddProvisionController(nfsprovisioner.Controller(c.AddNFSServer("nas", "/srv"), nfsprovisioner.Config{Server: "nas", Path: "/srv"}))
-	c.InjectMachine(machine.Fault{Machine: "nfs/nas", Op: "create", Times: -1, Err: syscall.ENOSPC})
+	c.Inject(machine.Fault{Machine: "nfs/nas", Op: "create", Times: -1, Err: syscall.ENOSPC})
 	c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\nprovisioner: k8s-sigs.io/nfs-subdir-external-provisioner\n",
 		explainClaim("data", "5Gi", ", storageClassName: made"))
 	c.RunFor(time.Minute)

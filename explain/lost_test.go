@@ -34,7 +34,7 @@ func loses(t *testing.T) *storagesimtest.Cluster {
 // What the explanation advises helps: the volume made again with the claim's claimRef is bound to it. See semantics 1.
 func TestALostClaimIsBoundAgainByWhatItsExplanationAdvises(t *testing.T) {
 	c := loses(t)
-	why, err := c.Explanation("pvc/data")
+	why, err := c.Lab().Explanation("pvc/data")
 	require.NoError(t, err)
 	require.Equal(t, explain.VolumeLost, why.Verdict.Code)
 	require.Equal(t, "pv/disk", why.Verdict.Object)
@@ -59,7 +59,7 @@ func TestAClaimWhoseVolumeBelongsToAnotherGetsItBackWithItsClaimRef(t *testing.T
 	}
 	patch("other", "another")
 	require.Equal(t, v1.ClaimLost, c.Claim("data").Status.Phase)
-	why, err := c.Explanation("pvc/data")
+	why, err := c.Lab().Explanation("pvc/data")
 	require.NoError(t, err)
 	require.Equal(t, explain.VolumeLost, why.Verdict.Code)
 	require.Equal(t, "spec.claimRef", why.Verdict.Field)
@@ -76,9 +76,9 @@ func TestTheExplanationOfAnObjectThatIsNotThereSaysWhenItWentOrWhatIsNear(t *tes
 		"pvc/dta":       `persistentvolumeclaims "dta" not found (did you mean "data"?)`,
 		"pvc/shop/data": `persistentvolumeclaims "data" not found (there is one in namespace default)`,
 	} {
-		_, err := c.Explanation(ref)
+		_, err := c.Lab().Explanation(ref)
 		require.EqualError(t, err, near)
 	}
-	_, err := c.Explanation("quota/x")
+	_, err := c.Lab().Explanation("quota/x")
 	require.ErrorIs(t, err, explain.ErrKind)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/provisioner/localpath"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -85,7 +86,7 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		"a volume that fits is to be bound":     {unheardClaim, "pvc/data", want{class: explain.UnderWay, code: explain.Unknown, object: "pv/disk"}},
 		"the binder has not heard of the claim": {unheardClaim, "pvc/data", want{class: explain.Ill, code: explain.CacheHeld, object: "actor/persistent-volume-binder"}},
 		"a pod has a node and waits for its volumes": {func(c *storagesimtest.Cluster) {
-			c.InjectCSI(socket.Fault{Method: "CreateVolume", Code: codes.ResourceExhausted, Message: "pool is full", Times: -1})
+			c.Inject(socket.Fault{Method: "CreateVolume", Code: codes.ResourceExhausted, Message: "pool is full", Times: -1})
 			c.Apply(csiLaterClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
 		}, "pod/web", want{class: explain.UnderWay, code: explain.VolumesNotBound, object: "node/node-1"}},
 		"no server exports the directory": {func(c *storagesimtest.Cluster) {
@@ -100,12 +101,12 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 			c.Apply(podOf("emptyDir: {}", "exit 3"))
 		}, "pod/web", want{class: explain.Ill, code: explain.PodFailed}},
 		"the attacher finds no driver": {func(c *storagesimtest.Cluster) {
-			c.InjectCSI(socket.Fault{Caller: "csi-attacher/csi.storagesim.io", Method: "ControllerGetCapabilities", Code: codes.Unavailable, Message: "starting", Times: -1})
+			c.Inject(socket.Fault{Caller: "csi-attacher/csi.storagesim.io", Method: "ControllerGetCapabilities", Code: codes.Unavailable, Message: "starting", Times: -1})
 			c.Crash("csi-attacher/csi.storagesim.io")
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
 		}, "pod/web", want{class: explain.Ill, code: explain.ActorIdle, object: "actor/csi-attacher/csi.storagesim.io"}},
 		"the driver's provisioner works on nothing": {func(c *storagesimtest.Cluster) {
-			c.InjectCSI(socket.Fault{Method: "GetPluginCapabilities", Code: codes.Unavailable, Message: "starting", Times: -1})
+			c.Inject(socket.Fault{Method: "GetPluginCapabilities", Code: codes.Unavailable, Message: "starting", Times: -1})
 			c.Crash("csi-provisioner/csi.storagesim.io")
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
 		}, "pvc/data", want{class: explain.Ill, code: explain.ActorIdle, object: "actor/csi.storagesim.io"}},
@@ -118,12 +119,12 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 			c.Apply(classOf("wild", "example.com/wild"), explainClaim("data", "1Gi", ", storageClassName: wild"))
 		}, "pvc/data", want{class: explain.Ill, code: explain.Panicked, object: "actor/example.com/wild"}},
 		"the provisioner fails": {func(c *storagesimtest.Cluster) {
-			c.InjectCSI(socket.Fault{Method: "CreateVolume", Code: codes.ResourceExhausted, Message: "pool is full", Times: -1})
+			c.Inject(socket.Fault{Method: "CreateVolume", Code: codes.ResourceExhausted, Message: "pool is full", Times: -1})
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
 		}, "pvc/data", want{class: explain.Ill, code: explain.ProvisioningFailed, object: "actor/csi-provisioner/csi.storagesim.io"}},
 		"the provisioner's helper pod fails": {func(c *storagesimtest.Cluster) {
-			c.InstallLocalPath()
-			c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "mkdir", Path: "/opt/local-path-provisioner/*", Times: -1, Err: syscall.ENOSPC})
+			c.AddProvisionController(localpath.Controller(localpath.Config{}))
+			c.Inject(machine.Fault{Machine: "node/node-1", Op: "mkdir", Path: "/opt/local-path-provisioner/*", Times: -1, Err: syscall.ENOSPC})
 			c.Apply(explainLocalPath, explainClaim("data", "1Gi", ", storageClassName: made"), explainPod("web", "  nodeSelector: {kubernetes.io/hostname: node-1}", "data"))
 		}, "pvc/data", want{class: explain.Ill, code: explain.HelperPodFailed}},
 		"growth waits for a pod": {func(c *storagesimtest.Cluster) {
@@ -134,7 +135,7 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		"a released volume cannot be deleted": {func(c *storagesimtest.Cluster) {
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
 			c.RunFor(20 * time.Second)
-			c.InjectCSI(socket.Fault{Method: "DeleteVolume", Code: codes.Internal, Message: "busy", Times: -1})
+			c.Inject(socket.Fault{Method: "DeleteVolume", Code: codes.Internal, Message: "busy", Times: -1})
 			c.Delete("pvc/data")
 		}, "PV", want{class: explain.Ill, code: explain.ReclaimFailed}},
 		"an attempt of the scheduler ends with an error": {func(c *storagesimtest.Cluster) {
@@ -147,14 +148,14 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		"a volume cannot be detached": {func(c *storagesimtest.Cluster) {
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
 			c.RunFor(30 * time.Second)
-			c.InjectCSI(socket.Fault{Method: "ControllerUnpublishVolume", Code: codes.Internal, Message: "stuck", Times: -1})
+			c.Inject(socket.Fault{Method: "ControllerUnpublishVolume", Code: codes.Internal, Message: "stuck", Times: -1})
 			c.Delete("pod/web")
 		}, "VA", want{class: explain.Ill, code: explain.DetachFailed, object: "actor/csi-attacher/csi.storagesim.io"}},
 		"a node lacks the volume's directory": {func(c *storagesimtest.Cluster) {
 			c.Apply(podOf("hostPath: {path: /no/such, type: Directory}", "sleep 1000"))
 		}, "pod/web", want{class: explain.Ill, code: explain.DirectoryMissing}},
 		"a volume cannot be mounted": {func(c *storagesimtest.Cluster) {
-			c.InjectCSI(socket.Fault{Method: "NodeStageVolume", Code: codes.Internal, Message: "no device", Times: -1})
+			c.Inject(socket.Fault{Method: "NodeStageVolume", Code: codes.Internal, Message: "no device", Times: -1})
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
 		}, "pod/web", want{class: explain.Ill, code: explain.MountFailed, object: "pod/default/web"}},
 		"a pod of a set is not ready": {func(c *storagesimtest.Cluster) {
@@ -163,7 +164,7 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 			c.Apply(plainSet)
 		}, "statefulset/db", want{class: explain.UnderWay, code: explain.PodNotReady, object: "pod/default/db-0"}},
 		"a snapshot fails": {func(c *storagesimtest.Cluster) {
-			c.InjectCSI(socket.Fault{Method: "CreateSnapshot", Code: codes.InvalidArgument, Message: "not of this volume", Times: -1})
+			c.Inject(socket.Fault{Method: "CreateSnapshot", Code: codes.InvalidArgument, Message: "not of this volume", Times: -1})
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
 			c.RunFor(20 * time.Second)
 			c.Apply(snapshotClass, snapshotOf("snap", "data"))
@@ -205,7 +206,7 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 			c.RunFor(20 * time.Second)
 			c.Apply(snapshotClass, snapshotOf("snap", "data"))
 			c.RunFor(20 * time.Second)
-			c.InjectCSI(socket.Fault{Method: "DeleteSnapshot", Code: codes.Internal, Message: "busy", Times: -1})
+			c.Inject(socket.Fault{Method: "DeleteSnapshot", Code: codes.Internal, Message: "busy", Times: -1})
 			c.Delete("volumesnapshot/snap")
 		}, "volumesnapshot/snap", want{class: explain.Ill, code: explain.SnapshotFailed}},
 		"the driver on the node is stopped and registered": {func(c *storagesimtest.Cluster) {
@@ -218,19 +219,19 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		"the driver on the node does not unmount a volume that no pod uses": {func(c *storagesimtest.Cluster) {
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
 			c.RunFor(30 * time.Second)
-			c.InjectCSI(socket.Fault{Method: "NodeUnstageVolume", Code: codes.Internal, Message: "not staged", Times: -1})
+			c.Inject(socket.Fault{Method: "NodeUnstageVolume", Code: codes.Internal, Message: "not staged", Times: -1})
 			c.Delete("pod/web")
 		}, "VA", want{class: explain.Ill, code: explain.UnmountFailed, object: "actor/csi-driver/csi.storagesim.io/node-1"}},
 		"a released volume stays attached, since it is not unmounted": {func(c *storagesimtest.Cluster) {
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
 			c.RunFor(30 * time.Second)
-			c.InjectCSI(socket.Fault{Method: "NodeUnstageVolume", Code: codes.Internal, Message: "not staged", Times: -1})
+			c.Inject(socket.Fault{Method: "NodeUnstageVolume", Code: codes.Internal, Message: "not staged", Times: -1})
 			c.Delete("pod/web", "pvc/data")
 		}, "PV", want{class: explain.Ill, code: explain.Attached}},
 		"growth fails on the node": {func(c *storagesimtest.Cluster) {
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
 			c.RunFor(30 * time.Second)
-			c.InjectCSI(socket.Fault{Method: "NodeExpandVolume", Code: codes.Internal, Message: "no answer", Times: -1})
+			c.Inject(socket.Fault{Method: "NodeExpandVolume", Code: codes.Internal, Message: "no answer", Times: -1})
 			grow(c, "2Gi")
 		}, "pvc/data", want{class: explain.Ill, code: explain.ResizeFailed, object: "pvc/default/data"}},
 		"a claim names no class, and there is no default": {func(c *storagesimtest.Cluster) {
@@ -282,7 +283,7 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2")})
 			c.InstallCSIDriver(driver.Config{})
-			c.InstallSnapshots()
+			c.Must(c.Lab().InstallSnapshots())
 			tt.trouble(c)
 			c.RunFor(4 * time.Minute)
 			switch tt.ref {
@@ -294,7 +295,7 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 				require.Len(t, list.Items, 1)
 				tt.ref = "volumeattachment/" + list.Items[0].Name
 			}
-			why, err := c.Explanation(tt.ref)
+			why, err := c.Lab().Explanation(tt.ref)
 			require.NoError(t, err)
 			i := slices.IndexFunc(why.Findings, func(v explain.Verdict) bool { return v.Code == tt.want.code })
 			require.GreaterOrEqual(t, i, 0, why.Text)

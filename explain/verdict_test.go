@@ -150,7 +150,7 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 		"a process starts again": {empty, func(c *storagesimtest.Cluster) {
 			c.Apply(explainVolume("disk", "5Gi", "node-1", ""))
 			c.Settle()
-			c.CrashFor(storagesim.PVController, time.Hour)
+			c.Must(c.Engine().CrashFor(storagesim.PVController, time.Hour))
 			c.Apply(explainClaim("data", "5Gi", ", storageClassName: ''"))
 		}, "pvc/data", want{explain.UnderWay, explain.ActorDown, "actor/persistent-volume-binder", ""}},
 		"no pod uses the claim": {later, func(c *storagesimtest.Cluster) { c.Apply(explainClaim("data", "1Gi", ofCSI)) }, "pvc/data",
@@ -211,7 +211,7 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			c.Apply(explainClaim("data", "1Gi", ofCSI+", volumeMode: Block"), mountingPod)
 		}, "pod/web", want{explain.Ill, explain.VolumeMode, "pvc/default/data", "spec.volumeMode"}},
 		"the local volume's node was deleted": {empty, func(c *storagesimtest.Cluster) {
-			c.MakeDir("node/node-1", "/data", 0o755)
+			c.Machine("node/node-1").MakeDir("/data", 0o755)
 			c.Apply(explainClass, explainVolume("disk", "5Gi", "node-1", "  storageClassName: local"), explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "", "data"))
 			c.Settle()
 			c.Stop("kubelet/node-1")
@@ -220,11 +220,11 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			c.Apply(explainPod("next", "", "data"))
 		}, "pod/next", want{explain.Ill, explain.NodeGone, "pv/disk", "spec.nodeAffinity"}},
 		"growth is infeasible": {withCSI, func(c *storagesimtest.Cluster) {
-			c.InjectCSI(socket.Fault{Method: "ControllerExpandVolume", Code: codes.OutOfRange, Message: "too big", Times: -1})
+			c.Inject(socket.Fault{Method: "ControllerExpandVolume", Code: codes.OutOfRange, Message: "too big", Times: -1})
 			grow(c, "9Gi")
 		}, "pvc/data", want{explain.Ill, explain.ResizeInfeasible, "pvc/default/data", "spec.resources.requests.storage"}},
 		"growth fails": {withCSI, func(c *storagesimtest.Cluster) {
-			c.InjectCSI(socket.Fault{Method: "ControllerExpandVolume", Code: codes.Internal, Message: "no answer", Times: -1})
+			c.Inject(socket.Fault{Method: "ControllerExpandVolume", Code: codes.Internal, Message: "no answer", Times: -1})
 			grow(c, "9Gi")
 		}, "pvc/data", want{explain.Ill, explain.ResizeFailed, "actor/csi-resizer/csi.storagesim.io", "spec.resources.requests.storage"}},
 		"the resizer is stopped": {withCSI, func(c *storagesimtest.Cluster) { c.Stop("csi-resizer/csi.storagesim.io"); grow(c, "9Gi") }, "pvc/data",
@@ -232,11 +232,11 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 		"a claim is used while it is deleted": {withCSI, func(c *storagesimtest.Cluster) { c.Delete("pvc/data") }, "pvc/data",
 			want{explain.Waits, explain.InUse, "pod/default/web", ""}},
 		"a pod's volume cannot be unmounted": {withCSI, func(c *storagesimtest.Cluster) {
-			c.InjectCSI(socket.Fault{Method: "NodeUnpublishVolume", Code: codes.Internal, Message: "busy", Times: -1})
+			c.Inject(socket.Fault{Method: "NodeUnpublishVolume", Code: codes.Internal, Message: "busy", Times: -1})
 			c.Delete("pod/web")
 		}, "pod/web", want{explain.Ill, explain.UnmountFailed, "", ""}},
 		"an attachment keeps a volume": {withCSI, func(c *storagesimtest.Cluster) {
-			c.InjectCSI(socket.Fault{Method: "ControllerUnpublishVolume", Code: codes.Internal, Message: "stuck", Times: -1})
+			c.Inject(socket.Fault{Method: "ControllerUnpublishVolume", Code: codes.Internal, Message: "stuck", Times: -1})
 			c.Delete("pod/web", "pvc/data")
 		}, "PV", want{explain.Ill, explain.Attached, "", "spec.nodeName"}},
 		"the pod's node is dead": {withCSI, func(c *storagesimtest.Cluster) { c.Stop("kubelet/node-1"); c.RunFor(3 * time.Minute) }, "pod/web",
@@ -251,8 +251,8 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			c.Apply(strings.NewReplacer("name: web", "name: two", "spec:\n", "spec:\n  nodeName: node-2\n").Replace(mountingPod))
 		}, "pod/two", want{explain.Ill, explain.AttachFailed, "pod/default/web", ""}},
 		"the disk is full": {empty, func(c *storagesimtest.Cluster) {
-			c.MakeDir("node/node-1", "/data", 0o755)
-			c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "create", Times: -1, Err: syscall.ENOSPC})
+			c.Machine("node/node-1").MakeDir("/data", 0o755)
+			c.Inject(machine.Fault{Machine: "node/node-1", Op: "create", Times: -1, Err: syscall.ENOSPC})
 			c.Apply(explainClass, explainVolume("disk", "5Gi", "node-1", "  storageClassName: local"), explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "", "data"))
 		}, "pod/web", want{explain.Ill, explain.ContainerFailed, "pod/default/web", ""}},
 		"no node has the driver": {empty, func(c *storagesimtest.Cluster) {
@@ -330,7 +330,7 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			if tt.ref == "PV" {
 				tt.ref = "pv/pvc-" + uidOf(c)
 			}
-			why, err := c.Explanation(tt.ref)
+			why, err := c.Lab().Explanation(tt.ref)
 			require.NoError(t, err)
 			v := why.Verdict
 			got := want{v.Class, v.Code, v.Object, v.Field}
@@ -406,7 +406,7 @@ type judged struct{ looked, ill int }
 
 // judge returns an error if a verdict says that a pod or a claim is well that is not.
 func judge(c *storagesim.Cluster) (n judged, err error) {
-	for _, obj := range c.Server().Objects() {
+	for _, obj := range c.Engine().Server().Objects() {
 		ref := ""
 		switch o := obj.(type) {
 		case *v1.Pod:
@@ -422,7 +422,7 @@ func judge(c *storagesim.Cluster) (n judged, err error) {
 		if ref == "" {
 			continue
 		}
-		why, err := c.Explanation(ref)
+		why, err := c.Lab().Explanation(ref)
 		if err != nil {
 			return n, err
 		}
@@ -446,7 +446,7 @@ func TestAVerdictNamesWhatWasProbablyMeant(t *testing.T) {
 		explainVolume("disk", "1Gi", "node1", ""), explainClaim("c", "1Gi", ", storageClassName: ''"), explainPod("web", "", "c"))
 	c.RunFor(20 * time.Second)
 	for ref, meant := range map[string]string{"pvc/a": `"csi"`, "pvc/b": `"csi.storagesim.io"`, "pod/web": `"node-1"`} {
-		why, err := c.Explanation(ref)
+		why, err := c.Lab().Explanation(ref)
 		require.NoError(t, err)
 		require.Contains(t, why.Verdict.Do, "did you mean "+meant, ref)
 	}
@@ -459,7 +459,7 @@ func TestADroppedDataSourceIsTold(t *testing.T) {
 	c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI+", dataSourceRef: {kind: PersistentVolumeClaim, name: golden, namespace: images}"))
 	c.RunFor(20 * time.Second)
 	c.RequireBound("data")
-	why, err := c.Explanation("pvc/data")
+	why, err := c.Lab().Explanation("pvc/data")
 	require.NoError(t, err)
 	require.Equal(t, explain.SourceDropped, why.Verdict.Code, why.Text)
 	require.Equal(t, explain.Ill, why.Verdict.Class)
@@ -476,7 +476,7 @@ func TestAVolumeOfAnEarlierClaimIsTold(t *testing.T) {
 	c.Settle()
 	c.Apply(explainClaim("data", "1Gi", ", storageClassName: ''"))
 	c.Settle()
-	why, err := c.Explanation("pvc/data")
+	why, err := c.Lab().Explanation("pvc/data")
 	require.NoError(t, err)
 	v := why.Verdict
 	require.Equal(t, [3]string{string(explain.VolumeTaken), "pv/kept", first}, [3]string{string(v.Code), v.Object, v.Value})

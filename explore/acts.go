@@ -18,7 +18,7 @@ type acts struct {
 // watchActs leaves out what a plan leaves out.
 func watchActs(c *storagesim.Cluster, plan Plan, r *recorded) *acts {
 	a := &acts{without: plan.Without, missing: map[string]bool{}}
-	c.OnAct(func(verb, ref string) bool {
+	c.Lab().OnAct(func(verb, ref string) bool {
 		if a.count == 0 {
 			r.openAt(c)
 		}

@@ -19,7 +19,7 @@ func (r *recorded) openAt(c *storagesim.Cluster) {
 		return
 	}
 	r.firstCall, r.firstPoint = len(r.calls), len(r.points)
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		if _, ok := entry.Record.(trace.RPC); ok {
 			r.firstRPC++
 		}

@@ -619,10 +619,10 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf, w *underWay)
 	}
 	r.noteRPCs(c)
 	if r != nil {
-		r.steps, r.deviations = c.Engine().Steps(), c.Deviations()
+		r.steps, r.deviations = c.Engine().Steps(), c.Trace().Deviations()
 	}
 	if r != nil && r.plain {
-		r.story, r.unlisted = tellingOf(c, c.Records())(trace.Telling{}), c.WithoutInventory()
+		r.story, r.unlisted = tellingOf(c, c.Trace().Records())(trace.Telling{}), c.Lab().WithoutInventory()
 		r.trace = r.writes.String() + c.Engine().Trace().String()
 	}
 	if err = errors.Join(err, c.Close()); err == nil {
@@ -631,9 +631,9 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf, w *underWay)
 		}
 		return nil, doubtful
 	}
-	f = &Failure{Plan: plan, Err: err, Story: seen.story, tell: seen.tell, Deviations: c.Deviations(), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c), log: c.Engine().Trace(), told: len(c.Records())}
+	f = &Failure{Plan: plan, Err: err, Story: seen.story, tell: seen.tell, Deviations: c.Trace().Deviations(), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c), log: c.Engine().Trace(), told: len(c.Trace().Records())}
 	if f.tell == nil {
-		f.tell = tellingOf(c, c.Records())
+		f.tell = tellingOf(c, c.Trace().Records())
 		f.Story = f.tell(trace.Telling{})
 	}
 	return f, nil
@@ -643,8 +643,8 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf, w *underWay)
 // a failure is told to the author of such code.
 func tellingOf(c *storagesim.Cluster, records []trace.Entry) func(trace.Telling) string {
 	return func(how trace.Telling) string {
-		how.Shorten, how.Calls = c.ShortIDs, true
-		return c.TellRecords(records, how)
+		how.Shorten, how.Calls = c.Trace().ShortIDs, true
+		return c.Trace().TellRecords(records, how)
 	}
 }
 
@@ -694,14 +694,14 @@ func (x *exploration) judge(c *storagesim.Cluster, plan Plan, seen *objects, unt
 		}
 	}
 	rests, behind := 0, error(nil)
-	c.OnRest(func() {
+	c.Lab().OnRest(func() {
 		if rests++; rests != until.at {
 			return
 		}
 		trouble.end()
-		c.OnRest(nil)
+		c.Lab().OnRest(nil)
 		behind = seen.catchUp(wrong)
-		c.Interrupt()
+		c.Engine().Interrupt()
 	})
 	_ = guarded(func() error { return x.scenario(c) }) // it is interrupted
 	if behind == nil {
@@ -716,9 +716,9 @@ func (x *exploration) begun(c *storagesim.Cluster, plan Plan, r *recorded) (*tro
 	if r != nil {
 		r.trouble = t
 		r.seen = newSeen()
-		c.Server().OnWrite(r.seen.write)
+		c.Engine().Server().OnWrite(r.seen.write)
 		if r.plain {
-			c.Server().OnWrite(r.write)
+			c.Engine().Server().OnWrite(r.write)
 		}
 	}
 	c.Engine().OnCall(func(number int, call *api.Request) {
@@ -807,7 +807,7 @@ func (r *recorded) noteRPCs(c *storagesim.Cluster) {
 	if r == nil {
 		return
 	}
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		rpc, ok := entry.Record.(trace.RPC)
 		if ok && (r.plain || r.notes) {
 			r.rpcs = append(r.rpcs, entry.Actor+" "+rpc.Method)
@@ -823,7 +823,7 @@ func (r *recorded) finish(c *storagesim.Cluster, seen *objects) error {
 	if r == nil || !r.plain && !r.notes {
 		return nil
 	}
-	for _, actor := range c.Actors() {
+	for _, actor := range c.Engine().Actors() {
 		resources, err := c.Engine().Follows(actor)
 		if err != nil {
 			return err

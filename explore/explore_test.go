@@ -17,6 +17,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/story"
 	"github.com/storagesim/storagesim/trace"
@@ -126,7 +127,7 @@ func TestWhatHoldsInEveryOrderIsTriedInAll(t *testing.T) {
 	var tried atomic.Int64
 	report, err := explore.Run(t.Context(), explore.Config{Runs: 100, Expect: threeWait}, explore.Scenario(func(c *explore.Cluster) {
 		tried.Add(1)
-		require.Empty(c.T, c.Dir(), "its disks are in memory")
+		require.Empty(c.T, c.Lab().Dir(), "its disks are in memory")
 		c.Apply(oneVolume)
 		c.Settle()
 	}))
@@ -357,7 +358,7 @@ func BenchmarkExplore(b *testing.B) {
 	for name, scenario := range map[string]func(c *explore.Cluster){
 		"race": bindsOneVolume,
 		"claim": func(c *explore.Cluster) {
-			c.InstallOpenEBS()
+			c.AddProvisionController(openebs.Controller(openebs.Config{}))
 			c.Settle()
 			c.Apply(podWithClaim)
 			c.Settle()

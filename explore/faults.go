@@ -130,7 +130,7 @@ func newTrouble(c *storagesim.Cluster, plan Plan) (*trouble, error) {
 		}
 		fault.Skip = max(0, f.Call.N-1-passed[like])
 		passed[like]++
-		errs = append(errs, c.Sockets().Inject(fault)) // the caller may come later
+		errs = append(errs, c.Lab().Sockets().Inject(fault)) // the caller may come later
 	}
 	for _, h := range plan.Holds {
 		t.holds = append(t.holds, startedHold{Hold: h})
@@ -190,7 +190,7 @@ func (t *trouble) missed() (list []string) {
 			list = append(list, f.text())
 		}
 	}
-	for _, f := range t.c.Sockets().MissedFaults() {
+	for _, f := range t.c.Lab().Sockets().MissedFaults() {
 		list = append(list, f.String())
 	}
 	for _, h := range t.holds {
@@ -215,7 +215,7 @@ func (h Hold) begin(c *storagesim.Cluster) {
 // end ends all trouble.
 func (t *trouble) end() {
 	t.over = true
-	t.c.ClearFaults()
+	t.c.Lab().ClearFaults()
 }
 
 // addresses reports whether a call at the API server is one of those that count.

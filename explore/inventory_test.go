@@ -11,6 +11,8 @@ import (
 	"github.com/storagesim/storagesim"
 	csidriver "github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/provisioner/localpath"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 )
 
 // A backend that does not say what it holds can leak unseen: that is said, with what to write.
@@ -23,8 +25,8 @@ func TestABackendThatCannotBeLookedAtIsNamed(t *testing.T) {
 
 	report, err = explore.Run(t.Context(), explore.Config{Runs: 3, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}}, explore.Scenario(func(c *explore.Cluster) {
 		c.AddProvisioner("example.com/forty", forty{c.AddNFSServer("nas", "/srv")})
-		c.InstallOpenEBS()
-		c.InstallLocalPath()
+		c.AddProvisionController(openebs.Controller(openebs.Config{}))
+		c.AddProvisionController(localpath.Controller(localpath.Config{}))
 		c.InstallCSIDriver(csidriver.Config{})
 		c.Settle()
 	}))

@@ -103,7 +103,7 @@ func (o *objects) ill(expect []Expectation) error {
 func (o *objects) expected(expect []Expectation) (map[string][]string, error) {
 	states := map[string][]string{}
 	for i, e := range expect {
-		at, err := manifest.ParseRef(o.c.Server().Registry(), "", e.Object)
+		at, err := manifest.ParseRef(o.c.Engine().Server().Registry(), "", e.Object)
 		if err != nil {
 			return nil, fmt.Errorf("explore: Config.Expect[%d]: %w", i, err)
 		}
@@ -155,7 +155,7 @@ func (o *objects) state(ref string) string {
 // waits reports whether an object waits by design, such as a claim whose class binds when a pod uses the claim, and none
 // does.
 func (o *objects) waits(ref string) bool {
-	why, err := o.c.Explanation(ref)
+	why, err := o.c.Lab().Explanation(ref)
 	return err == nil && why.Verdict.Class == explain.Waits
 }
 

@@ -171,9 +171,9 @@ func TestAFaultAtAPointCanBeInjected(t *testing.T) {
 	play := func(f engine.PointFault) (story string, missed []string) {
 		_, err := explore.Run(t.Context(), onOneNode(explore.Config{Runs: 1, Except: []string{explore.NothingLeaks}}), explore.Scenario(func(c *explore.Cluster) {
 			c.AddProvisioner("example.com/disks", &appliance{forty: forty{c.AddNFSServer("nas", "/srv")}})
-			c.InjectPoint(f)
+			c.Inject(f)
 			plantedBug{class: "example.com/disks", install: func(*explore.Cluster) {}}.scenario(c)
-			story, missed = c.Story(), c.MissedFaults()
+			story, missed = c.Story(), c.Lab().MissedFaults()
 		}))
 		require.NoError(t, err)
 		return story, missed

@@ -36,7 +36,7 @@ func TestALineOfASeedIsNotTheRunWithoutOne(t *testing.T) {
 		if err := errors.Join(c.Apply(oneVolume), c.Settle()); err != nil {
 			return err
 		}
-		if c.Seed() == 0 {
+		if c.Lab().Seed() == 0 {
 			_, err := c.Volume("only")
 			return err
 		}

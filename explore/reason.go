@@ -125,7 +125,7 @@ func testifys(text string) string {
 func needs(c *storagesim.Cluster) (missing []string) {
 	there := map[string]bool{}
 	named := map[string]string{} // what is named -> by whom
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		w, ok := entry.Record.(trace.Write)
 		if !ok || w.Err != nil || w.Old != nil || w.New == nil {
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 )
 
 func failureOf(t *testing.T, cfg explore.Config, scenario func(*storagesim.Cluster) error) *explore.Failure {
@@ -22,9 +23,9 @@ func failureOf(t *testing.T, cfg explore.Config, scenario func(*storagesim.Clust
 // A pod without its claim does not run either, and that is another reason.
 func TestAFailureIsNotMadeSmallerToAPodWithoutItsClaim(t *testing.T) {
 	f := failureOf(t, explore.Config{Strategies: []string{explore.Random}, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}}, explore.Scenario(func(c *explore.Cluster) {
-		c.InstallOpenEBS()
+		c.AddProvisionController(openebs.Controller(openebs.Config{}))
 		c.Settle()
-		if c.Seed() > 0 {
+		if c.Lab().Seed() > 0 {
 			c.Stop("kubelet/node-1")
 		}
 		c.Apply(podWithClaim)

@@ -81,9 +81,9 @@ type restOf struct {
 // follow counts the objects of a cluster from now on, at each of its rests.
 func follow(c *storagesim.Cluster) *objects {
 	o := &objects{c: c, known: map[types.UID]standing{}, tally: tally{}, states: map[string][]string{}}
-	c.Server().OnWrite(o.write)
+	c.Engine().Server().OnWrite(o.write)
 	rests := 0
-	c.OnRest(func() {
+	c.Lab().OnRest(func() {
 		rests++
 		o.rest(rests)
 	})
@@ -260,7 +260,7 @@ func (o *objects) catchUp(wrong func() error) error {
 			return fmt.Errorf("it does not come to rest: %w", err)
 		}
 	}
-	o.tell = tellingOf(o.c, o.c.Records())
+	o.tell = tellingOf(o.c, o.c.Trace().Records())
 	o.story = o.tell(trace.Telling{})
 	return wrong()
 }

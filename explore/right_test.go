@@ -87,10 +87,10 @@ func rightPrograms() []program {
 		{name: "forty lines", class: "example.com/forty", actor: "example.com/forty", install: func(c *explore.Cluster) {
 			c.AddProvisioner("example.com/forty", forty{c.AddNFSServer("nas", "/srv")})
 		}},
-		{name: "OpenEBS", class: openebs.ProvisionerName, actor: openebs.ProvisionerName, onlyDelayed: true, install: func(c *explore.Cluster) { c.InstallOpenEBS() }},
+		{name: "OpenEBS", class: openebs.ProvisionerName, actor: openebs.ProvisionerName, onlyDelayed: true, install: func(c *explore.Cluster) { c.AddProvisionController(openebs.Controller(openebs.Config{})) }},
 		// With one node, whose disk is the shared file system: then no claim needs to wait for a pod.
 		{name: "local-path", class: localpath.ProvisionerName, actor: localpath.ProvisionerName, nodes: storagesim.Nodes("node-1"), leaves: isHelperPod, install: func(c *explore.Cluster) {
-			c.InstallLocalPath()
+			c.AddProvisionController(localpath.Controller(localpath.Config{}))
 			c.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: local-path-config, namespace: local-path-storage}, data: {config.json: '{"sharedFileSystemPath": "/mnt/shared"}'}}`)
 		}},
 		{name: "NFS", class: nfsprovisioner.SubdirName, actor: nfsprovisioner.SubdirName, install: func(c *explore.Cluster) {
@@ -208,7 +208,7 @@ func (x cell) play(c *explore.Cluster) {
 
 // noMoreLeaks returns an error for a leak that the real program does not have.
 func (x cell) noMoreLeaks(c *storagesim.Cluster) error {
-	found, err := c.Leaks()
+	found, err := c.Lab().Leaks()
 	found = slices.DeleteFunc(found, func(l storagesim.Leak) bool { return l.Known != "" || x.leaves(l) })
 	if err != nil || len(found) == 0 {
 		return err

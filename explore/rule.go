@@ -55,7 +55,7 @@ func newGuard(c *storagesim.Cluster, rules []Rule) *guard {
 		watches = watches || check.Write != nil
 	}
 	if watches {
-		c.Server().OnWrite(g.write)
+		c.Engine().Server().OnWrite(g.write)
 	}
 	return g
 }
@@ -71,7 +71,7 @@ func (g *guard) write(w trace.Write) {
 		}
 		if err := check.Write(w); err != nil {
 			g.broken = &Broken{g.names[i], err}
-			g.c.Interrupt()
+			g.c.Engine().Interrupt()
 			return
 		}
 	}

@@ -66,10 +66,10 @@ func stateless() []Rule {
 			return Check{Write: func(trace.Write) error { return calls.look() }, Rest: calls.look}
 		}},
 		{CallOrder, func(c *storagesim.Cluster) Check {
-			return Check{Rest: func() error { return callsInOrder(c.Records()) }}
+			return Check{Rest: func() error { return callsInOrder(c.Trace().Records()) }}
 		}},
 		{CSICalls, func(c *storagesim.Cluster) Check {
-			return Check{Rest: func() error { return keepCSI(c.Records()) }}
+			return Check{Rest: func() error { return keepCSI(c.Trace().Records()) }}
 		}},
 	}
 }
@@ -103,7 +103,7 @@ func about(object, format string, args ...any) error {
 
 // newLeaks returns the leaks that upstream does not have.
 func newLeaks(c *storagesim.Cluster) error {
-	found, err := c.Leaks()
+	found, err := c.Lab().Leaks()
 	if err != nil {
 		return err
 	}

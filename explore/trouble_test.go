@@ -21,7 +21,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explore"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
@@ -74,10 +74,10 @@ func newTrouble(c *storagesim.Cluster, seed uint64) (*trouble, error) {
 		volumeOf: map[string]string{}, hadOne: map[string]bool{}, claims: map[string]string{}, written: map[string]file{},
 		nodeOf: map[string]string{"a": "node-1", "b": "node-2"},
 	}
-	if err := errors.Join(c.InstallOpenEBS(), c.Settle(), c.Apply(clustertest.MainStory[0])); err != nil {
+	if err := errors.Join(c.AddProvisionController(openebs.Controller(openebs.Config{})), c.Settle(), c.Apply(clustertest.MainStory[0])); err != nil {
 		return nil, err
 	}
-	c.Server().OnWrite(x.watch)
+	c.Engine().Server().OnWrite(x.watch)
 	return x, nil
 }
 
@@ -115,7 +115,7 @@ type file struct{ node, path string }
 
 // onDisk reports the file as missing if it is not there.
 func (x *trouble) onDisk(f file) error {
-	disk, err := x.Disk("node/" + f.node)
+	disk, err := x.Machine("node/" + f.node).Disk()
 	if err == nil {
 		_, err = disk.Lstat(f.path)
 	}
@@ -157,7 +157,7 @@ func (x *trouble) actor() string {
 	if x.rng.IntN(3) == 0 {
 		return openebs.ProvisionerName
 	}
-	actors := x.Actors()
+	actors := x.Engine().Actors()
 	return actors[x.rng.IntN(len(actors))]
 }
 
@@ -228,7 +228,7 @@ func (x *trouble) write(name string) error {
 	if pod.Status.Phase != v1.PodRunning || pod.DeletionTimestamp != nil || claim.DeletionTimestamp != nil {
 		return nil
 	}
-	if err := x.WriteFile("pod/"+name, "/data/keep", []byte(claim.UID)); err != nil {
+	if err := x.Machine("pod/"+name).WriteFile("/data/keep", string(claim.UID)); err != nil {
 		return fmt.Errorf("a running pod cannot write: %w", err)
 	}
 	x.written[string(claim.UID)] = file{pod.Spec.NodeName, path.Join(openebs.DefaultBasePath, claim.Spec.VolumeName, "keep")}
@@ -374,7 +374,7 @@ func (x *trouble) safe() error {
 func TestTroubleNeverHarmsDataAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	explore.Test(t, clustertest.Randomly(60, troubleConfig()), func(c *explore.Cluster) {
-		x, err := newTrouble(c.Cluster, c.Seed())
+		x, err := newTrouble(c.Cluster, c.Lab().Seed())
 		require.NoError(c.T, err)
 		require.NoError(c.T, x.play())
 	})
@@ -425,7 +425,7 @@ func TestAVolumeWhoseCreationIsNeverConfirmedLosesItsDirectory(t *testing.T) {
 	claim, err := x.Claim("a")
 	require.NoError(t, err)
 	require.Equal(t, v1.ClaimBound, claim.Status.Phase)
-	names, err := x.ListDir("node/node-1", openebs.DefaultBasePath)
+	names, err := x.Machine("node/node-1").ListDir(openebs.DefaultBasePath)
 	require.NoError(t, err)
 	require.Empty(t, names, "the claim is bound to a volume without a directory")
 }

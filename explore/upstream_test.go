@@ -84,7 +84,7 @@ func TestWhatFailsWithTheFaultMendedIsTheAuthors(t *testing.T) {
 	wrong := errors.New("the author's own")
 	scenario := func(c *storagesim.Cluster) error {
 		err := threeComeAndGo(c)
-		for _, e := range c.Records() {
+		for _, e := range c.Trace().Records() {
 			if e.Actor == "kubelet/node-1" && e.Record.Topic() == "fault" {
 				return errors.Join(err, wrong) // each crash of the kubelet
 			}
@@ -117,7 +117,7 @@ func TestARunThatMeetsTwoFaultsOfKubernetesIsLaidToBoth(t *testing.T) {
 		c.Apply(threeManifests)
 		c.RunFor(time.Minute)
 
-		c.InjectCSI(call.Fault{Method: "NodeUnstageVolume", Code: codes.Unavailable, Times: 4})
+		c.Inject(call.Fault{Method: "NodeUnstageVolume", Code: codes.Unavailable, Times: 4})
 		c.Delete("pod/web")
 		c.RunFor(2 * time.Second)
 		c.Crash("kubelet/node-1")

@@ -76,13 +76,13 @@ func (x *exploration) watch(plan Plan, number int, play func(w *underWay) *Failu
 			last, looks = steps, 0
 			if steps > x.most && !endless {
 				endless = true
-				c.Interrupt()
+				c.Engine().Interrupt()
 			}
 			continue
 		}
 		looks++
 		if limit := x.blocked(); limit > 0 && time.Duration(looks)*lookInterval >= limit {
-			c.Interrupt() // should it go on after all
+			c.Engine().Interrupt() // should it go on after all
 			return x.stuck(c, plan, limit, labels)
 		}
 	}
@@ -113,7 +113,7 @@ func (x *exploration) stuck(c *storagesim.Cluster, plan Plan, limit time.Duratio
 		}
 	}
 	err := &Broken{Returns, about("the scenario", "the scenario does not return: no step for %s%s", limit, stack)}
-	return &Failure{Plan: plan, Err: err, Story: tellingOf(c, c.Records())(trace.Telling{}), From: plan.Size(), stuck: true}
+	return &Failure{Plan: plan, Err: err, Story: tellingOf(c, c.Trace().Records())(trace.Telling{}), From: plan.Size(), stuck: true}
 }
 
 // goroutine is one, or several with the same stack, that belong to a run.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 )
 
 // BenchmarkFiveThousandPods runs n pods on 50 nodes, each with a local volume of
@@ -67,7 +67,7 @@ func podsWorld(b *testing.B, n int) *storagesim.Cluster {
 	class := "manual"
 	for i := range n {
 		name, node := fmt.Sprintf("p-%05d", i), names[i%benchNodes]
-		fail(c.MakeDir("node/"+node, "/disk/"+name, 0o755))
+		fail(c.Machine("node/"+node).MakeDir("/disk/"+name, 0o755))
 		pvc, err := core.PersistentVolumeClaims("default").Create(ctx, &v1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: v1.PersistentVolumeClaimSpec{

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine/disk"

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/volumetest"
+	"github.com/storagesim/storagesim/internal/rigs/volumetest"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/volume"
 )

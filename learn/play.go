@@ -100,7 +100,7 @@ func (e *Exercise) play(ctx context.Context, files fs.FS, wait time.Duration) (o
 	if err := sh.Play(&start, startStory, e.start); err != nil {
 		return o, e.broken(err)
 	}
-	if why, err := sh.Cluster().Explanation(e.about[0]); err == nil {
+	if why, err := sh.Cluster().Lab().Explanation(e.about[0]); err == nil {
 		o.code = why.Verdict.Code
 	}
 	if err := e.mend(ctx, sh, own, &o); err != nil {
@@ -280,7 +280,7 @@ func (e *Exercise) look(sh *story.Shell) (string, error) {
 			why = err.Error()
 		}
 		why, _, _ = strings.Cut(why, "\nevents\n") // these are told below
-		why = strings.TrimRight(prose.Wrap(sh.Cluster().ShortIDs(why), reportWidth-4, 4), "\n")
+		why = strings.TrimRight(prose.Wrap(sh.Cluster().Trace().ShortIDs(why), reportWidth-4, 4), "\n")
 		all = append(all, "> explain "+e.explain+"\n"+why)
 	}
 	for _, ref := range e.about {

@@ -96,7 +96,7 @@ func inBubble(t *testing.T, p *theirs, f func(t *testing.T, cluster *storagesim.
 func TestAProgramIsAnActorWhoseWritesBearItsName(t *testing.T) {
 	p := &theirs{}
 	inBubble(t, p, func(t *testing.T, cluster *storagesim.Cluster, _ func(func() error)) {
-		assert.Contains(t, cluster.Actors(), "theirs")
+		assert.Contains(t, cluster.Engine().Actors(), "theirs")
 		assert.Regexp(t, `theirs +creates configmap default/life-`, cluster.Story())
 	})
 }
@@ -104,7 +104,7 @@ func TestAProgramIsAnActorWhoseWritesBearItsName(t *testing.T) {
 func TestAProgramThatCrashesLosesItsConnectionsAndStartsAgainAfterTheDowntime(t *testing.T) {
 	p := &theirs{}
 	inBubble(t, p, func(t *testing.T, cluster *storagesim.Cluster, do func(func() error)) {
-		do(func() error { return cluster.CrashFor("theirs", 5*time.Minute) })
+		do(func() error { return cluster.Engine().CrashFor("theirs", 5*time.Minute) })
 		time.Sleep(4 * time.Minute)
 		assert.Equal(t, 1, p.lives())
 		require.Error(t, p.last())
@@ -242,7 +242,7 @@ func TestAProgramWorksOnTheFilesOfAnExportAndWhatItLeavesIsFound(t *testing.T) {
 	cluster, err := storagesim.New(storagesim.Config{Start: time.Now(), NFSServers: []storagesim.NFSServer{{Name: "10.0.0.1", Exports: []string{"/exports"}}}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, cluster.Close()) }()
-	dir, err := cluster.HostDir("nfs/10.0.0.1", "/exports")
+	dir, err := cluster.Machine("nfs/10.0.0.1").HostDir("/exports")
 	require.NoError(t, err)
 	const name = "pvc-01234567-89ab-cdef-0123-456789abcdef"
 	made := make(chan error, 1)
@@ -252,14 +252,14 @@ func TestAProgramWorksOnTheFilesOfAnExportAndWhatItLeavesIsFound(t *testing.T) {
 		return nil
 	}}))
 	require.NoError(t, <-made)
-	names, err := cluster.ListDir("nfs/10.0.0.1", "/exports")
+	names, err := cluster.Machine("nfs/10.0.0.1").ListDir("/exports")
 	require.NoError(t, err)
 	assert.Equal(t, []string{name + "/"}, names)
 	assert.ErrorContains(t, cluster.RequireNoLeaks(), "directory /exports/"+name+" on NFS server 10.0.0.1, which no volume uses")
 
-	_, err = cluster.HostDir("nfs/10.0.0.1", "/none")
+	_, err = cluster.Machine("nfs/10.0.0.1").HostDir("/none")
 	assert.ErrorIs(t, err, os.ErrNotExist)
-	_, err = cluster.HostDir("node/none", "/")
+	_, err = cluster.Machine("node/none").HostDir("/")
 	assert.ErrorContains(t, err, `no node is called "none"; expected node-1`)
 }
 
@@ -274,7 +274,7 @@ func TestTheInventoryOfAProgramCountsAmongTheLeaks(t *testing.T) {
 	defer func() { require.NoError(t, cluster.Close()) }()
 	require.NoError(t, cluster.AddProgram(storagesim.Program{Name: "array.example.com", Run: (&theirs{}).run, Inventory: held{"pvc-1"}}))
 	assert.ErrorContains(t, cluster.RequireNoLeaks(), "volume pvc-1 in the backend of array.example.com, for which there is no pv")
-	_, err = cluster.HostDir("node/node-1", "/")
+	_, err = cluster.Machine("node/node-1").HostDir("/")
 	assert.ErrorContains(t, err, "with MemoryDisks")
 }
 
@@ -310,7 +310,7 @@ func TestAChildProcessIsAProgramThatFaultsStrikeAndACrashKills(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	<-w.ResultChan()
-	require.True(t, driver.Do(func() { err = cluster.CrashFor("child", 100*time.Millisecond) }))
+	require.True(t, driver.Do(func() { err = cluster.Engine().CrashFor("child", 100*time.Millisecond) }))
 	require.NoError(t, err)
 	<-w.ResultChan() // the next life
 	first := <-processes

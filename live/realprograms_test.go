@@ -24,7 +24,7 @@ import (
 // local-path is ready if it can list one object of each kind that it reads.
 func TestLocalPathsReadinessCheckPasses(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.InstallLocalPath()
+	c.AddProvisionController(localpath.Controller(localpath.Config{}))
 	ctx, one, core := t.Context(), metav1.ListOptions{Limit: 1}, c.Client().CoreV1()
 	maps, err := core.ConfigMaps(localpath.DefaultNamespace).List(ctx, one)
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestLocalPathsReadinessCheckPasses(t *testing.T) {
 // until it has succeeded, delete.
 func TestAHelperPodOfLocalPathRunsWhereItsNodeNameSays(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
-	c.InstallLocalPath()
+	c.AddProvisionController(localpath.Controller(localpath.Config{}))
 	ctx, kind := t.Context(), v1.HostPathDirectoryOrCreate
 	pods := c.Client().CoreV1().Pods(localpath.DefaultNamespace)
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "helper-pod-create-pvc-1"}, Spec: v1.PodSpec{
@@ -72,7 +72,7 @@ func TestAHelperPodOfLocalPathRunsWhereItsNodeNameSays(t *testing.T) {
 	pod, err = pods.Get(ctx, pod.Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, v1.PodSucceeded, pod.Status.Phase)
-	names := c.ListDir("node/node-2", "/opt/local-path-provisioner")
+	names := c.Machine("node/node-2").ListDir("/opt/local-path-provisioner")
 	assert.Equal(t, []string{"pvc-1_default_data/"}, names)
 	require.NoError(t, pods.Delete(ctx, pod.Name, metav1.DeleteOptions{}))
 }

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/machine"
 )
@@ -20,22 +20,22 @@ import (
 func troubledLife(t testing.TB, seed uint64, ending bool, f machine.Fault) (struck int, story string) {
 	t.Helper()
 	c := withLocalVolume(t, storagesim.Config{Seed: seed})
-	c.WriteFile("node/node-1", "/data/k8s/localpv/old", "kept")
+	c.Machine("node/node-1").WriteFile("/data/k8s/localpv/old", "kept")
 	if !ending {
-		c.InjectMachine(f)
+		c.Inject(f)
 	}
 	c.Apply(localYAML)
 	c.RunFor(5 * time.Minute)
-	c.ClearFaults() // the test works on the machine, too
+	c.Lab().ClearFaults() // the test works on the machine, too
 	require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
-	require.Equal(t, "kept", c.ReadFile("pod/web", "/data/old"))
+	require.Equal(t, "kept", c.Machine("pod/web").ReadFile("/data/old"))
 	if ending {
-		c.InjectMachine(f)
+		c.Inject(f)
 	}
 	c.Delete("pod/web")
 	c.RunFor(5 * time.Minute)
-	c.ClearFaults()
-	require.Equal(t, "kept", c.ReadFile("node/node-1", "/data/k8s/localpv/old"))
+	c.Lab().ClearFaults()
+	require.Equal(t, "kept", c.Machine("node/node-1").ReadFile("/data/k8s/localpv/old"))
 	c.RequireNoLeaks()
 	story, struck = c.Story(), len(clustertest.Strikes(c.Cluster))
 	require.NoError(t, c.Close())

@@ -13,9 +13,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/volume"
 )
@@ -36,34 +37,34 @@ func TestAVolumesDirectoryIsMissedByTheKubeletAlone(t *testing.T) {
 	}{
 		"missing": {
 			func(*storagesimtest.Cluster) {},
-			func(c *storagesimtest.Cluster) { c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777) },
+			func(c *storagesimtest.Cluster) { c.Machine("node/node-1").MakeDir("/data/k8s/localpv", 0o777) },
 			`MountVolume.NewMounter initialization failed for volume "pv-local" : path "/data/k8s/localpv" does not exist`,
 		},
 		"a file": {
 			func(c *storagesimtest.Cluster) {
-				c.MakeDir("node/node-1", "/data/k8s", 0o755)
-				c.WriteFile("node/node-1", "/data/k8s/localpv", "in the way")
+				c.Machine("node/node-1").MakeDir("/data/k8s", 0o755)
+				c.Machine("node/node-1").WriteFile("/data/k8s/localpv", "in the way")
 			},
 			func(c *storagesimtest.Cluster) {
-				require.NoError(t, os.Remove(filepath.Join(c.Dir(), "node-1/data/k8s/localpv")))
-				c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777)
+				require.NoError(t, os.Remove(filepath.Join(c.Lab().Dir(), "node-1/data/k8s/localpv")))
+				c.Machine("node/node-1").MakeDir("/data/k8s/localpv", 0o777)
 			},
 			`only directory and block device are supported`,
 		},
 		"below a file": {
-			func(c *storagesimtest.Cluster) { c.WriteFile("node/node-1", "/data", "in the way") },
+			func(c *storagesimtest.Cluster) { c.Machine("node/node-1").WriteFile("/data", "in the way") },
 			func(c *storagesimtest.Cluster) {
-				require.NoError(t, os.Remove(filepath.Join(c.Dir(), "node-1/data")))
-				c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777)
+				require.NoError(t, os.Remove(filepath.Join(c.Lab().Dir(), "node-1/data")))
+				c.Machine("node/node-1").MakeDir("/data/k8s/localpv", 0o777)
 			},
 			`not a directory`,
 		},
 		"denied": {
 			func(c *storagesimtest.Cluster) {
-				c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777)
-				c.InjectMachine(machine.Fault{Machine: "node/node-1", Path: "/data/k8s", Times: -1, Err: syscall.EACCES})
+				c.Machine("node/node-1").MakeDir("/data/k8s/localpv", 0o777)
+				c.Inject(machine.Fault{Machine: "node/node-1", Path: "/data/k8s", Times: -1, Err: syscall.EACCES})
 			},
-			func(c *storagesimtest.Cluster) { c.ClearFaults() },
+			func(c *storagesimtest.Cluster) { c.Lab().ClearFaults() },
 			`permission denied`,
 		},
 	} {
@@ -89,14 +90,14 @@ func TestAVolumesDirectoryIsMissedByTheKubeletAlone(t *testing.T) {
 // The provisioner makes directories in a pod, which fails; the claim's event says so.
 func TestAFullDiskFailsAProvisionersHelperAndTheClaimIsServedWhenThereIsSpace(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1")})
-	c.InstallOpenEBS()
-	c.InjectMachine(machine.Fault{Machine: "node/node1", Op: "create", Path: "/var/openebs", Times: -1, Err: syscall.ENOSPC})
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
+	c.Inject(machine.Fault{Machine: "node/node1", Op: "create", Path: "/var/openebs", Times: -1, Err: syscall.ENOSPC})
 	c.Apply(clustertest.MainStory...)
 	c.RunFor(2 * time.Minute)
 	require.Equal(t, v1.ClaimPending, c.Claim("local-hostpath-pvc").Status.Phase)
 	require.Contains(t, c.Explain("pvc/local-hostpath-pvc"), "Warning ProvisioningFailed")
 	require.Contains(t, strings.Join(clustertest.Strikes(c.Cluster), "\n"), "kubelet/node1 cannot mkdir /var/openebs")
-	c.ClearFaults()
+	c.Lab().ClearFaults()
 	c.RunFor(20 * time.Minute)
 	require.Equal(t, v1.PodRunning, c.Pod("hello-local-hostpath-pod").Status.Phase)
 	c.Delete("pod/hello-local-hostpath-pod", "pvc/local-hostpath-pvc")
@@ -182,7 +183,7 @@ func TestAContainerThatMountsAVolumeThePodHasNotIsRefused(t *testing.T) {
 func TestAFaultThatStrikesAKubeletAsItStartsIsToldOfTheKubelet(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node1")})
 	c.Settle()
-	c.InjectMachine(machine.Fault{Machine: "node/node1", Op: "read", Times: -1, Err: syscall.EIO})
+	c.Inject(machine.Fault{Machine: "node/node1", Op: "read", Times: -1, Err: syscall.EIO})
 	c.Crash("kubelet/node1")
 	c.Settle()
 	strikes := clustertest.Strikes(c.Cluster)

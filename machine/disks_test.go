@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -21,7 +21,7 @@ func TestTheMainStoryIsTheSameOnBothKindsOfDisks(t *testing.T) {
 		inMemory, err := clustertest.PlayMainStory(storagesim.Config{Seed: seed, Disks: storagesim.MemoryDisks}, func(c *storagesim.Cluster) error {
 			entries, err := os.ReadDir(os.Getenv("TMPDIR"))
 			require.Empty(t, entries)
-			require.Empty(t, c.Dir())
+			require.Empty(t, c.Lab().Dir())
 			return err
 		})
 		require.NoError(t, err)
@@ -34,16 +34,16 @@ func TestADiskIsThatOfAMachine(t *testing.T) {
 		Disks: storagesim.MemoryDisks, NFSServers: []storagesim.NFSServer{{Name: nfsServer, Exports: []string{"/srv"}}},
 	})
 	for machine, dir := range map[string]string{"node/node-1": "/", "nfs/" + nfsServer: "/srv"} {
-		disk := c.Disk(machine)
+		disk := c.Machine(machine).Disk()
 		info, err := disk.Stat(dir)
 		require.NoError(t, err)
 		require.True(t, info.IsDir())
 	}
-	_, err := c.Cluster.Disk("node/node-2")
+	_, err := c.Cluster.Machine("node/node-2").Disk()
 	require.ErrorContains(t, err, `"node-2"`)
-	_, err = c.Cluster.Disk("node-1")
+	_, err = c.Cluster.Machine("node-1").Disk()
 	require.ErrorContains(t, err, `"node-1" is not a place for files (did you mean "node/node-1"?)`)
 	c.Cluster.Close()
-	_, err = c.Cluster.Disk("node/node-1")
+	_, err = c.Cluster.Machine("node/node-1").Disk()
 	require.Error(t, err)
 }

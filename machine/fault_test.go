@@ -10,7 +10,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -21,7 +21,7 @@ func TestAFaultSkipsAndStrikesAsOftenAsItSays(t *testing.T) {
 	try := func() (answers string) {
 		for range 6 {
 			made++
-			switch err := c.Cluster.MakeDir("node/node-1", fmt.Sprintf("/srv/%d", made), 0o755); {
+			switch err := c.Cluster.Machine("node/node-1").MakeDir(fmt.Sprintf("/srv/%d", made), 0o755); {
 			case err == nil:
 				answers += "."
 			case errors.Is(err, syscall.EIO):
@@ -32,14 +32,14 @@ func TestAFaultSkipsAndStrikesAsOftenAsItSays(t *testing.T) {
 		}
 		return answers
 	}
-	c.InjectMachine(machine.Fault{Op: "mkdir", Err: syscall.EIO})
+	c.Inject(machine.Fault{Op: "mkdir", Err: syscall.EIO})
 	require.Equal(t, "I.....", try(), "once unless it says more")
-	c.InjectMachine(machine.Fault{Op: "mkdir", Skip: 1, Times: 2, Err: syscall.EIO})
+	c.Inject(machine.Fault{Op: "mkdir", Skip: 1, Times: 2, Err: syscall.EIO})
 	require.Equal(t, ".II...", try())
-	c.InjectMachine(machine.Fault{Op: "mkdir", Skip: 2, Err: syscall.EIO})
-	c.InjectMachine(machine.Fault{Op: "mkdir", Times: -1, Err: syscall.ENOSPC})
+	c.Inject(machine.Fault{Op: "mkdir", Skip: 2, Err: syscall.EIO})
+	c.Inject(machine.Fault{Op: "mkdir", Times: -1, Err: syscall.ENOSPC})
 	require.Equal(t, "NNINNN", try(), "the first that matches")
-	c.ClearFaults()
+	c.Lab().ClearFaults()
 	require.Equal(t, "......", try())
 }
 
@@ -48,14 +48,14 @@ func TestAFaultStrikesWhereItSaysAndNowhereElse(t *testing.T) {
 	c.AddNFSServer(nfsServer, "/srv")
 	c.AddNFSServer("other.example.com", "/srv")
 	for _, node := range []string{"node/node-1", "node/node-2"} {
-		c.MakeDir(node, "/data/a/deep", 0o755)
-		c.MakeDir(node, "/database", 0o755)
+		c.Machine(node).MakeDir("/data/a/deep", 0o755)
+		c.Machine(node).MakeDir("/database", 0o755)
 	}
 	fails := func(f machine.Fault, where, path string) bool {
 		f.Err = syscall.EIO
-		c.InjectMachine(f)
-		defer c.ClearFaults()
-		err := c.Cluster.WriteFile(where, path, []byte("x"))
+		c.Inject(f)
+		defer c.Lab().ClearFaults()
+		err := c.Cluster.Machine(where).WriteFile(path, "x")
 		require.True(t, err == nil || errors.Is(err, syscall.EIO), "%v", err)
 		return err != nil
 	}
@@ -93,12 +93,12 @@ func TestAFaultStrikesWhereItSaysAndNowhereElse(t *testing.T) {
 // Whatever package disk calls it, the record says what can be injected.
 func TestARecordOfTroubleNamesAnOp(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.WriteFile("node/node-1", "/data", "x")
+	c.Machine("node/node-1").WriteFile("/data", "x")
 	for op, do := range map[string]func(){
-		"read": func() { _, _ = c.Cluster.ListDir("node/node-1", "/") },
-		"stat": func() { _ = c.Cluster.MakeDir("node/node-1", "/x", 0o755) },
+		"read": func() { _, _ = c.Cluster.Machine("node/node-1").ListDir("/") },
+		"stat": func() { _ = c.Cluster.Machine("node/node-1").MakeDir("/x", 0o755) },
 	} {
-		c.InjectMachine(machine.Fault{Op: op, Err: syscall.EIO})
+		c.Inject(machine.Fault{Op: op, Err: syscall.EIO})
 		before := len(clustertest.Strikes(c.Cluster))
 		do()
 		struck := clustertest.Strikes(c.Cluster)[before:]
@@ -113,22 +113,22 @@ func TestAWriteOnAShareIsAnOperationOfTheNodeAndOneOfTheServer(t *testing.T) {
 	c.AddNFSServer(nfsServer, "/srv")
 	c.Apply(nfsPod("one", "node-1", `{server: 192.168.203.110, path: /srv}`))
 	c.Settle()
-	c.InjectMachine(machine.Fault{Op: "write", Skip: 1, Err: syscall.EIO})
-	require.ErrorIs(t, c.Cluster.WriteFile("pod/one", "/data/x", nil), syscall.EIO)
+	c.Inject(machine.Fault{Op: "write", Skip: 1, Err: syscall.EIO})
+	require.ErrorIs(t, c.Cluster.Machine("pod/one").WriteFile("/data/x", ""), syscall.EIO)
 	require.Equal(t, []string{"user cannot write /srv/x on nfs/" + nfsServer + ": input/output error"}, clustertest.Strikes(c.Cluster))
 }
 
 func TestAServerThatComesLaterHasTheTroubleOfAnyMachine(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.InjectMachine(machine.Fault{Op: "write", Times: -1, Err: syscall.EIO})
+	c.Inject(machine.Fault{Op: "write", Times: -1, Err: syscall.EIO})
 	c.AddNFSServer(nfsServer, "/srv")
-	require.ErrorIs(t, c.Cluster.WriteFile("nfs/"+nfsServer, "/srv/x", nil), syscall.EIO)
+	require.ErrorIs(t, c.Cluster.Machine("nfs/"+nfsServer).WriteFile("/srv/x", ""), syscall.EIO)
 }
 
 func TestClearFaultsEndsTheTroubleOfCallsToo(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.Inject(engine.Fault{Actor: storagesim.PVController, Times: -1, Err: errors.New("no")})
-	c.ClearFaults()
+	c.Lab().ClearFaults()
 	c.Apply(localYAML)
 	c.Settle()
 	require.NotContains(t, c.Story(), "is refused")
@@ -151,9 +151,9 @@ func TestASenselessMachineFaultIsRefusedInWords(t *testing.T) {
 		`machine.Fault.Skip: -1 is negative`:                               {Skip: -1, Err: syscall.EIO},
 		`machine.Fault.Err is nil; it must be an error`:                    {Op: "mount"},
 	} {
-		require.ErrorContains(t, c.Cluster.InjectMachine(f), says)
+		require.ErrorContains(t, c.Cluster.Inject(f), says)
 	}
-	c.MakeDir("node/node-1", "/x", 0o755)
+	c.Machine("node/node-1").MakeDir("/x", 0o755)
 	require.NoError(t, c.Close())
-	require.ErrorIs(t, c.Cluster.InjectMachine(machine.Fault{Err: syscall.EIO}), engine.ErrClosed)
+	require.ErrorIs(t, c.Cluster.Inject(machine.Fault{Err: syscall.EIO}), engine.ErrClosed)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/internal/unshared"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/storagesimtest"
@@ -52,16 +52,16 @@ func TestBindNodesOfAClusterMountForReal(t *testing.T) {
 		require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
 		require.Equal(t, []string{
 			"node-1/var/lib/kubelet/pods/" + string(c.Pod("web").UID) + "/volumes/kubernetes.io~local-volume/pv-local",
-		}, kernelMounts(t, c.Dir()))
-		c.WriteFile("pod/web", "/data/x", "there")
-		require.Equal(t, "there", c.ReadFile("node/node-1", "/data/k8s/localpv/x"))
+		}, kernelMounts(t, c.Lab().Dir()))
+		c.Machine("pod/web").WriteFile("/data/x", "there")
+		require.Equal(t, "there", c.Machine("node/node-1").ReadFile("/data/k8s/localpv/x"))
 
-		c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "unmount", Times: 3, Err: syscall.EBUSY})
+		c.Inject(machine.Fault{Machine: "node/node-1", Op: "unmount", Times: 3, Err: syscall.EBUSY})
 		c.Crash("kubelet/node-1")
 		c.Delete("pod/web")
 		c.RunFor(time.Minute)
 		require.Len(t, clustertest.Strikes(c.Cluster), 3)
-		require.Empty(t, kernelMounts(t, c.Dir()))
+		require.Empty(t, kernelMounts(t, c.Lab().Dir()))
 		c.RequireNoLeaks()
 	})
 }
@@ -76,9 +76,9 @@ func TestBindCloseTakesEveryMountAwayAndTheDataStays(t *testing.T) {
 			c := withLocalVolume(t, cfg)
 			c.Apply(localYAML)
 			c.Settle()
-			c.WriteFile("pod/web", "/data/x", "kept")
+			c.Machine("pod/web").WriteFile("/data/x", "kept")
 			c.Crash("kubelet/node-1")
-			dir := c.Dir()
+			dir := c.Lab().Dir()
 			require.Len(t, kernelMounts(t, dir), 1)
 			require.NoError(t, c.Close())
 			require.Empty(t, kernelMounts(t, dir))
@@ -98,11 +98,11 @@ func TestBindCloseRemovesNothingThatIsStillMounted(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
 		c, err := storagesim.New(storagesim.Config{RealMounts: true})
 		require.NoError(t, err)
-		require.NoError(t, c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777))
+		require.NoError(t, c.Machine("node/node-1").MakeDir("/data/k8s/localpv", 0o777))
 		require.NoError(t, c.Apply(localYAML))
 		require.NoError(t, c.Settle())
-		require.NoError(t, c.WriteFile("pod/web", "/data/x", []byte("kept")))
-		dir := c.Dir()
+		require.NoError(t, c.Machine("pod/web").WriteFile("/data/x", "kept"))
+		dir := c.Lab().Dir()
 		user, err := os.Open(dir + "/node-1/" + kernelMounts(t, dir+"/node-1")[0] + "/x")
 		require.NoError(t, err)
 		require.ErrorContains(t, c.Close(), "what is mounted stays, and so does "+dir)
@@ -110,7 +110,7 @@ func TestBindCloseRemovesNothingThatIsStillMounted(t *testing.T) {
 		require.Error(t, c.Close(), "nor the second time")
 		require.FileExists(t, dir+"/node-1/data/k8s/localpv/x")
 
-		_, err = c.ReadFile("node/node-1", "/data/k8s/localpv/x")
+		_, err = c.Machine("node/node-1").ReadFile("/data/k8s/localpv/x")
 		require.ErrorIs(t, err, engine.ErrClosed)
 
 		require.NoError(t, user.Close())
@@ -125,9 +125,9 @@ func TestBindCloseTakesEveryMountAwayWhateverFails(t *testing.T) {
 		c := withLocalVolume(t, storagesim.Config{RealMounts: true})
 		c.Apply(localYAML)
 		c.Settle()
-		dir := c.Dir()
+		dir := c.Lab().Dir()
 		require.Len(t, kernelMounts(t, dir), 1)
-		c.InjectMachine(machine.Fault{Times: -1, Err: syscall.EIO})
+		c.Inject(machine.Fault{Times: -1, Err: syscall.EIO})
 		require.NoError(t, c.Close())
 		require.Empty(t, kernelMounts(t, dir))
 		require.NoDirExists(t, dir)
@@ -190,15 +190,15 @@ func TestBindACSIClaimBecomesAVolumeThatTheKernelMountsAndGoesAwayAgain(t *testi
 		c.RunFor(time.Minute)
 		require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
 		uid, pv := string(c.Pod("web").UID), c.Claim("data").Spec.VolumeName
-		mounts := kernelMounts(t, c.Dir())
+		mounts := kernelMounts(t, c.Lab().Dir())
 		require.Len(t, mounts, 2)
 		require.Regexp(t, `^node-1/var/lib/kubelet/plugins/kubernetes.io/csi/csi.storagesim.io/.*/globalmount$`, mounts[0])
 		require.Equal(t, "node-1/var/lib/kubelet/pods/"+uid+"/volumes/kubernetes.io~csi/"+pv+"/mount", mounts[1])
-		require.Equal(t, "hello\n", c.ReadFile("pod/web", "/data/index.html"))
+		require.Equal(t, "hello\n", c.Machine("pod/web").ReadFile("/data/index.html"))
 		c.RequireNoLeaks()
 		c.Delete("pod/web", "pvc/data")
 		c.RunFor(2 * time.Minute)
-		require.Empty(t, kernelMounts(t, c.Dir()))
+		require.Empty(t, kernelMounts(t, c.Lab().Dir()))
 		c.RequireNoLeaks()
 	})
 }

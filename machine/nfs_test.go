@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -34,17 +34,17 @@ func TestTheDocumentsNFSVolumeIsMounted(t *testing.T) {
 	}
 	c.Settle()
 	require.Equal(t, v1.PodRunning, c.Pod("test-nfs").Status.Phase)
-	c.WriteFile("pod/test-nfs", "/data/greet.txt", "hello")
-	require.Equal(t, "hello", c.ReadFile("nfs/"+nfsServer, "/data/nfs/greet.txt"))
+	c.Machine("pod/test-nfs").WriteFile("/data/greet.txt", "hello")
+	require.Equal(t, "hello", c.Machine("nfs/"+nfsServer).ReadFile("/data/nfs/greet.txt"))
 
 	c.Crash("kubelet/node-1")
 	c.Settle()
-	require.Equal(t, "hello", c.ReadFile("pod/test-nfs", "/data/greet.txt"), "a mount outlives the kubelet")
+	require.Equal(t, "hello", c.Machine("pod/test-nfs").ReadFile("/data/greet.txt"), "a mount outlives the kubelet")
 
 	c.Delete("pod/test-nfs")
 	c.Settle()
 	c.RequireNoLeaks()
-	require.Equal(t, "hello", c.ReadFile("nfs/"+nfsServer, "/data/nfs/greet.txt"))
+	require.Equal(t, "hello", c.Machine("nfs/"+nfsServer).ReadFile("/data/nfs/greet.txt"))
 }
 
 func TestTwoNodesShareAnExport(t *testing.T) {
@@ -53,10 +53,10 @@ func TestTwoNodesShareAnExport(t *testing.T) {
 	share := `{server: "fd00:0::1", path: /srv}`
 	c.Apply(nfsPod("one", "node-1", share), nfsPod("two", "node-2", share), nfsPod("reader", "node-2", `{server: "fd00::1", path: /srv, readOnly: true}`))
 	c.Settle()
-	c.WriteFile("pod/one", "/data/x", "from one")
-	require.Equal(t, "from one", c.ReadFile("pod/two", "/data/x"))
-	require.Equal(t, "from one", c.ReadFile("pod/reader", "/data/x"))
-	require.ErrorContains(t, c.Cluster.WriteFile("pod/reader", "/data/x", nil), "read-only")
+	c.Machine("pod/one").WriteFile("/data/x", "from one")
+	require.Equal(t, "from one", c.Machine("pod/two").ReadFile("/data/x"))
+	require.Equal(t, "from one", c.Machine("pod/reader").ReadFile("/data/x"))
+	require.ErrorContains(t, c.Cluster.Machine("pod/reader").WriteFile("/data/x", ""), "read-only")
 	require.Contains(t, c.Story(), "mounts data: [fd00::1]:/srv -> ")
 	c.Delete("pod/one", "pod/two", "pod/reader")
 	c.Settle()
@@ -80,7 +80,7 @@ func TestWhatNoServerExportsFailsToMountUntilItDoes(t *testing.T) {
 		require.Contains(t, c.Explain("pod/"+name), test.want, name)
 		require.Contains(t, c.Explain("pod/"+name), "mount failed: exit status 32", name)
 	}
-	c.MakeDir("nfs/"+nfsServer, "/data/nfs/later", 0o755)
+	c.Machine("nfs/"+nfsServer).MakeDir("/data/nfs/later", 0o755)
 	c.AddNFSServer("files.example.com", "/x")
 	c.RunFor(5 * time.Minute)
 	require.Equal(t, v1.PodRunning, c.Pod("subpath").Status.Phase)
@@ -103,7 +103,7 @@ func TestNFSServersAreChecked(t *testing.T) {
 	} {
 		require.ErrorContains(t, add(), want)
 	}
-	_, err = c.Cluster.ReadFile("nfs/none", "/x")
+	_, err = c.Cluster.Machine("nfs/none").ReadFile("/x")
 	require.ErrorContains(t, err, `no NFS server is called "none"; expected nas`)
 }
 
@@ -111,7 +111,7 @@ func TestNFSServersAreChecked(t *testing.T) {
 func TestALinkInAnExportDoesNotLeadOut(t *testing.T) {
 	p := newPrison(t)
 	server := p.AddNFSServer(nfsServer, "/export")
-	p.WriteFile("nfs/"+nfsServer, "/canary", "alive")
+	p.Machine("nfs/"+nfsServer).WriteFile("/canary", "alive")
 	p.before = p.outside()
 	p.Apply(nfsPod("hostile", "node-1", `{server: 192.168.203.110, path: /export}`))
 	p.Settle()
@@ -120,11 +120,11 @@ func TestALinkInAnExportDoesNotLeadOut(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, name := range []string{"/data/out/canary", "/data/file", "/data/../canary"} {
-		_, err := p.Cluster.ReadFile("pod/hostile", name)
+		_, err := p.Cluster.Machine("pod/hostile").ReadFile(name)
 		require.Error(t, err, name)
-		require.Error(t, p.Cluster.WriteFile("pod/hostile", name, []byte("dead")), name)
+		require.Error(t, p.Cluster.Machine("pod/hostile").WriteFile(name, "dead"), name)
 	}
-	require.Equal(t, "alive", p.ReadFile("nfs/"+nfsServer, "/canary"))
-	_, err := p.Cluster.ListDir("pod/hostile", "/data/out")
+	require.Equal(t, "alive", p.Machine("nfs/"+nfsServer).ReadFile("/canary"))
+	_, err := p.Cluster.Machine("pod/hostile").ListDir("/data/out")
 	require.Error(t, err)
 }

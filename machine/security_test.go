@@ -16,8 +16,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/internal/seedtest"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -42,7 +43,7 @@ func newPrison(t testing.TB) *prison {
 		require.NoError(t, os.WriteFile(filepath.Join(machine, file), []byte("alive"), 0o640))
 	}
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Dir: filepath.Join(machine, "nodes")})
-	c.InstallOpenEBS()
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
 	c.Settle()
 	p := &prison{tested: c, t: t, machine: machine}
 	p.before = p.outside()
@@ -111,10 +112,10 @@ func (p *prison) podDir(pod string) string {
 func (p *prison) use(pod string) (read string) {
 	for _, dir := range []string{"/data", "/data/out", "/data/out/deep", "/data/..", "/data/../../secret", "/", "data", "/data/../data/out"} {
 		for _, file := range []string{"", "/canary", "/deep/canary", "/etc/passwd", "/passwd"} {
-			data, _ := p.Cluster.ReadFile("pod/"+pod, dir+file)
-			names, _ := p.Cluster.ListDir("pod/"+pod, dir+file)
+			data, _ := p.Cluster.Machine("pod/" + pod).ReadFile(dir + file)
+			names, _ := p.Cluster.Machine("pod/" + pod).ListDir(dir + file)
 			read += string(data) + strings.Join(names, " ")
-			_ = p.Cluster.WriteFile("pod/"+pod, dir+file, []byte("dead"))
+			_ = p.Cluster.Machine("pod/"+pod).WriteFile(dir+file, "dead")
 		}
 	}
 	return read
@@ -385,14 +386,14 @@ func TestThePlacesOfFilesAreConfinedToo(t *testing.T) {
 			"/../../secret/canary", "../../secret/canary", "/out/canary", "/up/canary", "/up/deep/canary", "/../node-2/secret/canary",
 			p.machine + "/secret/canary", "/up", "/out", "", ".", "/..", "/proc/self/root" + p.machine + "/secret/canary", "/\x00/../canary", "/secret/canary",
 		} {
-			data, err := p.Cluster.ReadFile(where, path)
+			data, err := p.Cluster.Machine(where).ReadFile(path)
 			require.Error(t, err, "%s %q", where, path)
 			require.Empty(t, data)
-			names, err := p.Cluster.ListDir(where, path)
+			names, err := p.Cluster.Machine(where).ListDir(path)
 			require.Error(t, err, "%s %q", where, path)
 			require.Empty(t, names)
-			require.Error(t, p.Cluster.WriteFile(where, path, []byte("dead")), "%s %q", where, path)
-			_ = p.Cluster.MakeDir(where, path, 0o755) // some of these can be made on the node
+			require.Error(t, p.Cluster.Machine(where).WriteFile(path, "dead"), "%s %q", where, path)
+			_ = p.Cluster.Machine(where).MakeDir(path, 0o755) // some of these can be made on the node
 		}
 	}
 	require.Equal(t, p.before, p.outside())

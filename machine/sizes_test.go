@@ -34,7 +34,7 @@ spec:
 
 func logOf(t *testing.T, c *storagesimtest.Cluster) string {
 	t.Helper()
-	log, err := c.Logs("filler", "c", false)
+	log, err := c.Cluster.Machine("pod/filler").Logs("c", false)
 	require.NoError(t, err)
 	return log
 }
@@ -43,7 +43,7 @@ func TestAPodCannotFillTheMemoryOfTheMachine(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	c.Apply(strings.ReplaceAll(filler, "VOLUME", "emptyDir: {}"))
 	c.RunFor(80 * time.Second)
-	space, err := c.Disk("node/node-1").Space("/")
+	space, err := c.Machine("node/node-1").Disk().Space("/")
 	require.NoError(t, err)
 	require.EqualValues(t, machine.DefaultSize, space.Bytes)
 	require.Equal(t, space.Bytes, space.UsedBytes)
@@ -66,7 +66,7 @@ func TestADiskHasTheSizeOfTheConfigurationOrOfTheNodesCapacity(t *testing.T) {
 	}})
 	c.Settle()
 	for node, size := range map[string]int64{"small": 1 << 20, "large": 1 << 30} {
-		space, err := c.Disk("node/" + node).Space("/")
+		space, err := c.Machine("node/" + node).Disk().Space("/")
 		require.NoError(t, err)
 		require.Equal(t, size, space.Bytes)
 		got, err := c.Client().CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -60,7 +60,7 @@ func withLocalVolume(t testing.TB, cfg storagesim.Config) *storagesimtest.Cluste
 	t.Helper()
 	cfg.Nodes = storagesim.Nodes("node-1", "node-2")
 	c := storagesimtest.New(t, cfg)
-	c.MakeDir("node/node-1", "/data/k8s/localpv", 0o777)
+	c.Machine("node/node-1").MakeDir("/data/k8s/localpv", 0o777)
 	return c
 }
 
@@ -96,17 +96,17 @@ func TestAPodWaitsForAMachineInTroubleAndThenRuns(t *testing.T) {
 			c := withLocalVolume(t, storagesim.Config{})
 			fault := test.fault
 			fault.Machine, fault.Times = "node/node-1", -1
-			c.InjectMachine(fault)
+			c.Inject(fault)
 			c.Apply(localYAML)
 			c.Settle()
 			require.Equal(t, v1.PodPending, c.Pod("web").Status.Phase)
 			require.Contains(t, eventsOf(c, "pod/web", string(c.Pod("web").UID)), test.event)
 
-			c.ClearFaults()
+			c.Lab().ClearFaults()
 			c.RunFor(3 * time.Minute)
 			require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
-			c.WriteFile("pod/web", "/data/x", "there")
-			require.Equal(t, "there", c.ReadFile("node/node-1", "/data/k8s/localpv/x"))
+			c.Machine("pod/web").WriteFile("/data/x", "there")
+			require.Equal(t, "there", c.Machine("node/node-1").ReadFile("/data/k8s/localpv/x"))
 			c.Delete("pod/web")
 			c.Settle()
 			c.RequireNoLeaks()
@@ -125,17 +125,17 @@ func TestABusyVolumeKeepsItsPodUntilItIsFreeAndLosesNothing(t *testing.T) {
 	c := withLocalVolume(t, storagesim.Config{})
 	c.Apply(localYAML)
 	c.Settle()
-	c.WriteFile("pod/web", "/data/x", "kept")
-	c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "unmount", Times: -1, Err: syscall.EBUSY})
+	c.Machine("pod/web").WriteFile("/data/x", "kept")
+	c.Inject(machine.Fault{Machine: "node/node-1", Op: "unmount", Times: -1, Err: syscall.EBUSY})
 	c.Delete("pod/web")
 	c.RunFor(10 * time.Minute)
 	require.NotNil(t, c.Pod("web").DeletionTimestamp)
 	require.Contains(t, c.Story(), "cannot unmount /var/lib/kubelet/pods/")
-	c.ClearFaults()
+	c.Lab().ClearFaults()
 	c.RunFor(3 * time.Minute)
 	_, err := c.Cluster.Pod("web")
 	require.Error(t, err)
-	require.Equal(t, "kept", c.ReadFile("node/node-1", "/data/k8s/localpv/x"))
+	require.Equal(t, "kept", c.Machine("node/node-1").ReadFile("/data/k8s/localpv/x"))
 	c.RequireNoLeaks()
 }
 
@@ -144,16 +144,16 @@ func TestAFullVolumeIsFullForItsPod(t *testing.T) {
 	c := withLocalVolume(t, storagesim.Config{})
 	c.Apply(localYAML)
 	c.Settle()
-	c.WriteFile("pod/web", "/data/x", "kept")
-	c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "create", Path: "/data/k8s/localpv", Times: -1, Err: syscall.ENOSPC})
-	require.ErrorIs(t, c.Cluster.WriteFile("pod/web", "/data/y", nil), syscall.ENOSPC)
-	require.ErrorIs(t, c.Cluster.WriteFile("pod/web", "/data/x", nil), syscall.ENOSPC)
-	require.ErrorIs(t, c.Cluster.MakeDir("pod/web", "/data/dir", 0o755), syscall.ENOSPC)
-	require.Equal(t, "kept", c.ReadFile("pod/web", "/data/x"))
-	require.NoError(t, c.Cluster.MakeDir("node/node-1", "/data/k8s/localpv", 0o755), "what is there need not be made")
-	c.WriteFile("node/node-1", "/elsewhere", "there is space")
-	c.ClearFaults()
-	c.WriteFile("pod/web", "/data/y", "there is space")
+	c.Machine("pod/web").WriteFile("/data/x", "kept")
+	c.Inject(machine.Fault{Machine: "node/node-1", Op: "create", Path: "/data/k8s/localpv", Times: -1, Err: syscall.ENOSPC})
+	require.ErrorIs(t, c.Cluster.Machine("pod/web").WriteFile("/data/y", ""), syscall.ENOSPC)
+	require.ErrorIs(t, c.Cluster.Machine("pod/web").WriteFile("/data/x", ""), syscall.ENOSPC)
+	require.ErrorIs(t, c.Cluster.Machine("pod/web").MakeDir("/data/dir", 0o755), syscall.ENOSPC)
+	require.Equal(t, "kept", c.Machine("pod/web").ReadFile("/data/x"))
+	require.NoError(t, c.Cluster.Machine("node/node-1").MakeDir("/data/k8s/localpv", 0o755), "what is there need not be made")
+	c.Machine("node/node-1").WriteFile("/elsewhere", "there is space")
+	c.Lab().ClearFaults()
+	c.Machine("pod/web").WriteFile("/data/y", "there is space")
 }
 
 func TestAFullDiskOfAnNFSServerIsFullForAllNodes(t *testing.T) {
@@ -162,21 +162,21 @@ func TestAFullDiskOfAnNFSServerIsFullForAllNodes(t *testing.T) {
 	share := `{server: 192.168.203.110, path: /srv}`
 	c.Apply(nfsPod("one", "node-1", share))
 	c.Settle()
-	c.InjectMachine(machine.Fault{Machine: "nfs/" + nfsServer, Op: "create", Path: "/srv", Times: -1, Err: syscall.ENOSPC})
+	c.Inject(machine.Fault{Machine: "nfs/" + nfsServer, Op: "create", Path: "/srv", Times: -1, Err: syscall.ENOSPC})
 	c.Apply(nfsPod("two", "node-2", share)) // mounts an export that is full already
 	c.Settle()
 	for _, pod := range []string{"pod/one", "pod/two"} {
-		require.ErrorIs(t, c.Cluster.WriteFile(pod, "/data/x", nil), syscall.ENOSPC, pod)
+		require.ErrorIs(t, c.Cluster.Machine(pod).WriteFile("/data/x", ""), syscall.ENOSPC, pod)
 	}
 	require.Contains(t, clustertest.Strikes(c.Cluster), "user cannot write /srv/x on nfs/"+nfsServer+": no space left on device")
-	c.ClearFaults()
-	c.WriteFile("pod/one", "/data/x", "there is space")
-	require.Equal(t, "there is space", c.ReadFile("pod/two", "/data/x"))
+	c.Lab().ClearFaults()
+	c.Machine("pod/one").WriteFile("/data/x", "there is space")
+	require.Equal(t, "there is space", c.Machine("pod/two").ReadFile("/data/x"))
 }
 
 func TestAKubeletThatCrashesMeetsTheSameTrouble(t *testing.T) {
 	c := withLocalVolume(t, storagesim.Config{})
-	c.InjectMachine(machine.Fault{Machine: "node/node-1", Op: "mount", Times: -1, Err: syscall.EIO})
+	c.Inject(machine.Fault{Machine: "node/node-1", Op: "mount", Times: -1, Err: syscall.EIO})
 	c.Apply(localYAML)
 	c.Settle()
 	before := len(clustertest.Strikes(c.Cluster))
@@ -184,7 +184,7 @@ func TestAKubeletThatCrashesMeetsTheSameTrouble(t *testing.T) {
 	c.Settle()
 	require.Greater(t, len(clustertest.Strikes(c.Cluster)), before)
 	require.Equal(t, v1.PodPending, c.Pod("web").Status.Phase)
-	c.ClearFaults()
+	c.Lab().ClearFaults()
 	c.RunFor(3 * time.Minute)
 	require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
 }

@@ -12,15 +12,16 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
 )
 
 // callsOf returns the calls in the trace, as sentences.
 func callsOf(c *storagesimtest.Cluster) (calls []string) {
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		if call, ok := entry.Record.(trace.Call); ok {
 			calls = append(calls, entry.Actor+" "+call.String())
 		}
@@ -34,7 +35,7 @@ func TestEachCallOfAProvisionerIsARecordWithItsResultAndItsTime(t *testing.T) {
 	faulty.OnProvision(provisioner.Answer{Err: errors.New("busy"), State: provisioner.ProvisioningInBackground}, provisioner.Answer{AnswerLost: true})
 	faulty.OnDelete(provisioner.Answer{Err: errors.New("in use")}, provisioner.Answer{Err: &provisioner.IgnoredError{Reason: "it is theirs"}})
 	c.AddProvisionController(provisioner.Config{Name: clustertest.ShelfName, New: func(env control.Env) (provisioner.Provisioner, error) {
-		faulty.Provisioner = &clustertest.Slow{Env: env, Server: c.NFSServer("nas").Disk()}
+		faulty.Provisioner = &clustertest.Slow{Env: env, Server: c.Cluster.Machine("nfs/nas").NFSServer().Disk()}
 		return faulty, nil
 	}})
 	c.Apply(clustertest.ShelfClass, clustertest.ShelfClaim("data"))
@@ -55,35 +56,35 @@ func TestEachCallOfAProvisionerIsARecordWithItsResultAndItsTime(t *testing.T) {
 	}, callsOf(c)[3:])
 
 	require.NotContains(t, c.Story(), "calls Provision for pvc")
-	require.NotContains(t, c.Transcript(0), "calls Provision for pvc")
-	details := c.Tell(trace.Telling{Details: true})
+	require.NotContains(t, c.Trace().Transcript(0), "calls Provision for pvc")
+	details := c.Trace().Tell(trace.Telling{Details: true})
 	for _, call := range callsOf(c) {
 		require.Contains(t, details, strings.TrimPrefix(call, clustertest.ShelfName+" "))
 	}
-	told := c.Tell(trace.Telling{Calls: true})
+	told := c.Trace().Tell(trace.Telling{Calls: true})
 	require.Equal(t, len(callsOf(c)), strings.Count(told, " calls Provision for ")+strings.Count(told, " calls Delete for "))
-	require.Equal(t, c.Story(), c.Tell(trace.Telling{}))
+	require.Equal(t, c.Story(), c.Trace().Tell(trace.Telling{}))
 }
 
 func TestTheRecordsOfAStoryAreLinesOfJSON(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.InstallOpenEBS()
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
 	c.Apply(clustertest.MainStory...)
 	c.Settle()
 	c.Crash(storagesim.Scheduler)
 	c.Settle()
-	text, err := trace.JSON(c.Records())
+	text, err := trace.JSON(c.Trace().Records())
 	require.NoError(t, err)
-	again, err := trace.JSON(c.Records())
+	again, err := trace.JSON(c.Trace().Records())
 	require.NoError(t, err)
 	require.Equal(t, text, again)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	require.Len(t, lines, len(c.Records()))
+	require.Len(t, lines, len(c.Trace().Records()))
 	var types []string
 	for i, line := range lines {
 		var record struct{ Actor, Type, Topic, Text string }
 		require.NoError(t, json.Unmarshal([]byte(line), &record))
-		require.Equal(t, c.Records()[i].Record.String(), record.Text)
+		require.Equal(t, c.Trace().Records()[i].Record.String(), record.Text)
 		types = append(types, record.Type)
 	}
 	slices.Sort(types)

@@ -17,7 +17,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explore"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/provisioner"
 )
@@ -114,7 +114,7 @@ type unlucky struct {
 }
 
 func newUnlucky(c *explore.Cluster) *unlucky {
-	x := &unlucky{rng: rand.New(rand.NewPCG(c.Seed(), 3)), lastPut: map[string]int{}}
+	x := &unlucky{rng: rand.New(rand.NewPCG(c.Lab().Seed(), 3)), lastPut: map[string]int{}}
 	way := []string{"plain", "with finalizer", "with a queue", "with both of them"}[x.rng.IntN(4)]
 	x.lasting = x.rng.IntN(2) == 0
 	x.shelfRig = shelfRigOf(c, ways()[way], func(c *provisioner.Config) { c.FailedProvisionThreshold = -1 })

@@ -73,7 +73,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	counters, err := c.Counters("example.com/nas")
+	counters, err := c.Lab().Counters("example.com/nas")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -14,7 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -111,7 +111,7 @@ func TestARescheduleGoesBackToTheScheduler(t *testing.T) {
 	c.AddProvisioner(clustertest.ShelfName, p)
 	p.OnProvision(provisioner.Answer{Err: errors.New("no room here"), State: provisioner.ProvisioningReschedule})
 	var removed int
-	c.Server().OnWrite(countNodeRemovals(&removed))
+	c.Engine().Server().OnWrite(countNodeRemovals(&removed))
 	c.Apply(clustertest.ShelfClass+"volumeBindingMode: WaitForFirstConsumer", clustertest.ShelfClaim("data"), `
 apiVersion: v1
 kind: Pod
@@ -127,7 +127,7 @@ spec:
 
 func TestAProvisionerThatIsNotThereHasNoCounters(t *testing.T) {
 	x := rigForTest(t)
-	_, err := x.Cluster.Cluster.Counters("example.com/shelv")
+	_, err := x.Lab().Counters("example.com/shelv")
 	require.EqualError(t, err, `no provisioner is called "example.com/shelv" (did you mean "example.com/shelf"?); expected example.com/shelf`)
 }
 

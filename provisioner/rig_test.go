@@ -13,7 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
@@ -58,7 +58,7 @@ func shelfRigOf(c *storagesimtest.Cluster, change ...func(*provisioner.Config)) 
 		Cluster: c, shelf: s, faulty: &provisioner.Faulty{Provisioner: s},
 		claims: map[string]*v1.PersistentVolumeClaim{}, volumeOf: map[string]string{}, hadOne: map[string]bool{}, emptied: map[string]bool{},
 	}
-	c.Server().OnWrite(x.watch)
+	c.Engine().Server().OnWrite(x.watch)
 	// provisioner/doc.go: StoreVolume cannot know that a try succeeded whose answer
 	// was lost, and after its last one it deletes the asset of a volume that is
 	// there.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
 	"github.com/storagesim/storagesim/pvcontroller/expand"

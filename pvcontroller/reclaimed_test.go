@@ -10,13 +10,14 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
 func TestAPodWithAnEphemeralVolumeRuns(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.InstallOpenEBS()
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
 	c.Apply(clustertest.MainStory[0], `
 apiVersion: v1
 kind: Pod
@@ -34,8 +35,8 @@ spec:
 `)
 	c.Settle()
 	require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase, c.Cluster.Story())
-	c.WriteFile("pod/web", "/scratch/x", "here")
-	require.Equal(t, "here", c.ReadFile("node/node-1", "/var/openebs/local/"+c.Claim("web-scratch").Spec.VolumeName+"/x"))
+	c.Machine("pod/web").WriteFile("/scratch/x", "here")
+	require.Equal(t, "here", c.Machine("node/node-1").ReadFile("/var/openebs/local/"+c.Claim("web-scratch").Spec.VolumeName+"/x"))
 	require.Equal(t, c.Pod("web").UID, c.Claim("web-scratch").OwnerReferences[0].UID)
 
 	// The claim and its volume go with the pod.
@@ -43,7 +44,7 @@ spec:
 	c.Settle()
 	_, err := c.Cluster.Claim("web-scratch")
 	require.ErrorContains(t, err, "not found")
-	require.Empty(t, c.ListDir("node/node-1", "/var/openebs/local"))
+	require.Empty(t, c.Machine("node/node-1").ListDir("/var/openebs/local"))
 	c.RequireNoLeaks()
 }
 
@@ -82,13 +83,13 @@ func TestADeletedHostPathVolumesDirectoryIsDeletedFromTheFirstNode(t *testing.T)
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.Apply(reclaimedYAML("Delete"))
 	c.Settle()
-	c.WriteFile("pod/web", "/data/x", "secret")
-	require.Equal(t, "secret", c.ReadFile("node/node-1", "/tmp/data/x"))
+	c.Machine("pod/web").WriteFile("/data/x", "secret")
+	require.Equal(t, "secret", c.Machine("node/node-1").ReadFile("/tmp/data/x"))
 	c.Delete("pod/web", "pvc/data")
 	c.Settle()
 	_, err := c.Cluster.Volume("pv")
 	require.ErrorContains(t, err, "not found")
-	require.Empty(t, c.ListDir("node/node-1", "/tmp"))
+	require.Empty(t, c.Machine("node/node-1").ListDir("/tmp"))
 }
 
 func TestARecycledVolumeIsReallyEmptyForItsNextClaim(t *testing.T) {
@@ -96,11 +97,11 @@ func TestARecycledVolumeIsReallyEmptyForItsNextClaim(t *testing.T) {
 		t := c.T
 		c.Apply(reclaimedYAML("Recycle"))
 		c.RunFor(time.Minute) // the claim may be looked at before its volume, and then by the next resync
-		c.WriteFile("pod/web", "/data/x", "secret")
+		c.Machine("pod/web").WriteFile("/data/x", "secret")
 		c.Delete("pod/web", "pvc/data")
 		c.RunFor(time.Minute)
 		require.Equal(t, v1.VolumeAvailable, c.Volume("pv").Status.Phase, c.Story())
-		require.Empty(t, c.ListDir("node/node-1", "/tmp/data"))
+		require.Empty(t, c.Machine("node/node-1").ListDir("/tmp/data"))
 		_, err := c.Cluster.Pod("recycler-for-pv")
 		require.ErrorContains(t, err, "not found")
 		require.True(t, clustertest.ContainsLine(c.Story(), "persistent-volume-binder", "pv pv", "RecyclerPod", "Recycler pod: Container started"), c.Story())

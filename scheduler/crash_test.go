@@ -14,7 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/trace"

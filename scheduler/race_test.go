@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explore"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -34,11 +34,11 @@ type race struct {
 }
 
 func newRace(c *explore.Cluster) *race {
-	rng := rand.New(rand.NewPCG(c.Seed(), 2))
+	rng := rand.New(rand.NewPCG(c.Lab().Seed(), 2))
 	nodes := []string{"node-1", "node-2", "node-3"}[:1+rng.IntN(3)]
 	anyNode := func() string { return append([]string{""}, nodes...)[rng.IntN(len(nodes)+1)] }
 	x := &race{rig: rigOf(c, nodes...), rng: rng, home: anyNode(), wants: map[string]string{"one": "", "two": ""}, calmly: rng.IntN(3) == 0}
-	x.Server().OnWrite(func(w trace.Write) {
+	x.Engine().Server().OnWrite(func(w trace.Write) {
 		if w.Err != nil && w.Actor == storagesim.Scheduler && w.Kind == "PersistentVolume" {
 			x.lost++
 		}

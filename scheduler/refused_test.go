@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explore"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -173,7 +173,7 @@ func TestAPodThatGotHalfOfItsVolumesIsStuckWhenAnotherTakesTheRest(t *testing.T)
 // writes of volumes are refused. One always runs, and with a volume more both do.
 func playHalves(c *explore.Cluster) {
 	r := rigOf(c, "node-1", "node-2")
-	seed := c.Seed()
+	seed := c.Lab().Seed()
 	r.volume("disk-1", "5Gi", "node-1")
 	r.volume("disk-2", "5Gi", "node-1")
 	r.claim("a", "5Gi", "local")
@@ -205,7 +205,7 @@ func TestPodsRacingForTwoVolumesAreNeverBothStuck(t *testing.T) {
 // semantics: section 2 must 4
 func TestAProvisionerThatGivesTheNodeBackIsAskedForAnother(t *testing.T) {
 	explore.Test(t, clustertest.Randomly(40, rigConfig()), func(c *explore.Cluster) {
-		if c.Seed() == 0 {
+		if c.Lab().Seed() == 0 {
 			return // in order, the first of equal nodes is taken again and again
 		}
 		t := c.T

@@ -54,7 +54,7 @@ func rigOf(c *storagesimtest.Cluster, nodes ...string) *rig {
 		Cluster: c, nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{},
 		claims: map[string]*v1.PersistentVolumeClaim{}, volumes: map[string]*v1.PersistentVolume{},
 	}
-	c.Server().OnWrite(r.watch)
+	c.Engine().Server().OnWrite(r.watch)
 	r.class("local", binding.NotSupportedProvisioner)
 	r.class("made", rackName)
 	for _, node := range nodes {

@@ -2,7 +2,6 @@ package storagesimtest_test
 
 import (
 	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,9 +9,6 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
-
-// old are methods that stay for programs of before, with texts of their own.
-var old = []string{"ReadFile", "WriteFile", "InstallNFS"}
 
 // A test is a program with other types for the cluster and its machines, which fails where that would return an error.
 func TestATestHasTheMethodsOfAProgramWithTheirResults(t *testing.T) {
@@ -27,9 +23,6 @@ func TestATestHasTheMethodsOfAProgramWithTheirResults(t *testing.T) {
 			theirs := in.Method(i)
 			ours, ok := test.MethodByName(theirs.Name)
 			require.True(t, ok, theirs.Name)
-			if in == program && slices.Contains(old, theirs.Name) {
-				continue
-			}
 			want, has := signature(theirs.Type), signature(ours.Type)
 			for i, p := range want.out {
 				if p == in || types[p] != nil {
@@ -44,7 +37,7 @@ func TestATestHasTheMethodsOfAProgramWithTheirResults(t *testing.T) {
 		for i := range test.NumMethod() {
 			name := test.Method(i).Name
 			if _, ok := in.MethodByName(name); !ok && in == program {
-				require.Contains(t, append([]string{"Must", "Drain"}, old...), name, "storagesim.Cluster has no such method")
+				require.Contains(t, []string{"Must", "Drain", "Step"}, name, "storagesim.Cluster has no such method")
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func breakMachine(c *call) error {
 			f.Times = -1
 		}
 	}
-	if err := c.cluster.InjectMachine(f); err != nil {
+	if err := c.cluster.Inject(f); err != nil {
 		return misuse{err}
 	}
 	c.say("%s will fail to %s: %v", c.args[0], whatFails(f), errno.Linux(f.Err))
@@ -94,7 +94,7 @@ func mend(c *call) error {
 	if err := c.want(0, 0); err != nil {
 		return err
 	}
-	c.cluster.ClearFaults()
+	c.cluster.Lab().ClearFaults()
 	c.say("all faults are removed")
 	return nil
 }

@@ -55,7 +55,7 @@ func failCSI(c *call) error {
 	if err := c.csiEffect(&f, set); err != nil {
 		return err
 	}
-	if err := c.cluster.InjectCSI(f); err != nil {
+	if err := c.cluster.Inject(f); err != nil {
 		return misuse{err}
 	}
 	c.say("%s of %s will fail", c.args[1], c.args[0])

@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/bounded"
+	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
@@ -38,7 +40,11 @@ func exec(c *call) error {
 	if c.input != nil {
 		config.Stdin = strings.NewReader(strings.Join(c.input, "\n") + "\n")
 	}
-	code, err := c.cluster.ExecStreams(c.args[0], c.flag("container"), config)
+	pod, err := c.podNamed(c.args[0])
+	if err != nil {
+		return err
+	}
+	code, err := pod.ExecStreams(c.flag("container"), config)
 	c.WriteString(output.String())
 	c.endLine()
 	if err == nil && code != 0 {
@@ -47,11 +53,24 @@ func exec(c *call) error {
 	return err
 }
 
+// podNamed returns the pod "web", "pod/web" or "NAMESPACE/web".
+func (c *call) podNamed(ref string) (storagesim.Machine, error) {
+	at, err := manifest.ParseRefOf(c.cluster.Engine().Server().Registry(), "pod", ref)
+	if err != nil {
+		return storagesim.Machine{}, err
+	}
+	return c.cluster.Machine("pod/" + at.Namespace + "/" + at.Name), nil
+}
+
 func logs(c *call) error {
 	if err := c.want(1, 1); err != nil {
 		return err
 	}
-	text, err := c.cluster.Logs(c.args[0], c.flag("container"), c.on("previous"))
+	pod, err := c.podNamed(c.args[0])
+	if err != nil {
+		return err
+	}
+	text, err := pod.Logs(c.flag("container"), c.on("previous"))
 	c.WriteString(text)
 	c.endLine()
 	return err

@@ -56,7 +56,7 @@ func (c *call) place() (where, path string, err error) {
 
 // didYouMean suggests the machine that is nearest to where, with the path.
 func (c *call) didYouMean(where, path string) string {
-	if machine := prose.Nearest(where, c.cluster.Machines()); machine != "" {
+	if machine := prose.Nearest(where, c.cluster.Lab().Machines()); machine != "" {
 		return prose.Suggest(machine + ":" + path)
 	}
 	return ""
@@ -96,7 +96,7 @@ func (c *call) glob(where, pattern string) (string, error) {
 				next = append(next, path.Join(dir, element))
 				continue
 			}
-			names, err := c.cluster.ListDir(where, dir)
+			names, err := c.cluster.Machine(where).ListDir(dir)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return "", err
 			}
@@ -138,7 +138,7 @@ func write(c *call) error {
 	if lines == nil {
 		return c.misuse("no text is given; expected words after the path, or input")
 	}
-	return missing("write", path, c.cluster.WriteFile(where, path, []byte(strings.Join(lines, "\n")+"\n")))
+	return missing("write", path, c.cluster.Machine(where).WriteFile(path, strings.Join(lines, "\n")+"\n"))
 }
 
 // export makes the server with its first export.
@@ -154,7 +154,7 @@ func export(c *call) error {
 	if !ok {
 		return c.misuse("%q is not an NFS server; expected nfs/SERVER:PATH", c.args[0])
 	}
-	if server := c.cluster.NFSServer(name); server != nil {
+	if server := c.cluster.Machine("nfs/" + name).NFSServer(); server != nil {
 		return server.Export(path)
 	}
 	_, err = c.cluster.AddNFSServer(name, path)
@@ -173,7 +173,7 @@ func mkdir(c *call) error {
 	if err != nil {
 		return c.misuse("mode: %q is not an octal mode from 0 to 0777, such as 0755", c.flag("mode"))
 	}
-	return c.cluster.MakeDir(where, path, fs.FileMode(mode))
+	return c.cluster.Machine(where).MakeDir(path, fs.FileMode(mode))
 }
 
 func read(c *call) error {
@@ -184,8 +184,8 @@ func read(c *call) error {
 	if err != nil {
 		return err
 	}
-	data, err := c.cluster.ReadFile(where, path)
-	c.Write(data)
+	text, err := c.cluster.Machine(where).ReadFile(path)
+	c.WriteString(text)
 	return missing("read", path, err)
 }
 
@@ -197,7 +197,7 @@ func ls(c *call) error {
 	if err != nil {
 		return err
 	}
-	names, err := c.cluster.ListDir(where, path)
+	names, err := c.cluster.Machine(where).ListDir(path)
 	for _, name := range names {
 		c.say("%s", name)
 	}

@@ -75,8 +75,8 @@ func (c *call) power(do func(string) error, actor, machine string) error {
 
 // powered returns the names that stop and start take.
 func (c *call) powered() []string {
-	nodes := slices.DeleteFunc(c.cluster.Machines(), func(name string) bool { return !strings.HasPrefix(name, "node/") })
-	return append(c.cluster.Actors(), nodes...)
+	nodes := slices.DeleteFunc(c.cluster.Lab().Machines(), func(name string) bool { return !strings.HasPrefix(name, "node/") })
+	return append(c.cluster.Engine().Actors(), nodes...)
 }
 
 func drainNode(c *call) error {

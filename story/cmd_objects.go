@@ -164,7 +164,7 @@ func about(verb string, ref tables.Ref) api.Request {
 }
 
 func (c *call) get(ref tables.Ref) (metav1.Object, error) {
-	obj, err := c.cluster.Do(about("get", ref))
+	obj, err := c.cluster.Lab().Do(about("get", ref))
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (c *call) get(ref tables.Ref) (metav1.Object, error) {
 func (c *call) createOne(obj manifest.Object) error {
 	req := about("create", tables.Ref{Resource: obj.Resource, Namespace: obj.Meta().GetNamespace()})
 	req.Object = obj.Object
-	made, err := c.cluster.Do(req)
+	made, err := c.cluster.Lab().Do(req)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func remove(c *call) error {
 	for _, ref := range refs {
 		req := about("delete", ref)
 		req.Delete = opts
-		if _, err := c.cluster.Do(req); err != nil {
+		if _, err := c.cluster.Lab().Do(req); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -286,7 +286,7 @@ func (c *call) patch(ref tables.Ref, kind types.PatchType, data []byte, sub stri
 	before := c.version(ref)
 	req := about("patch", ref)
 	req.PatchType, req.Patch, req.Subresource = kind, data, sub
-	after, err := c.cluster.Do(req)
+	after, err := c.cluster.Lab().Do(req)
 	if err != nil {
 		return false, err
 	}

@@ -35,7 +35,7 @@ func failPoint(c *call) error {
 	if err := c.pointEffect(&f, set); err != nil {
 		return err
 	}
-	if err := c.cluster.InjectPoint(f); err != nil {
+	if err := c.cluster.Inject(f); err != nil {
 		return misuse{err}
 	}
 	c.say("%s will fail at point %s", c.args[0], c.args[1])

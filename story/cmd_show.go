@@ -160,7 +160,7 @@ func explain(c *call) error {
 	if output != "" && output != "json" {
 		return c.misuse("-o %q: expected json, or nothing for words", output)
 	}
-	why, err := c.cluster.Explanation(strings.Join(c.args, "/"))
+	why, err := c.cluster.Lab().Explanation(strings.Join(c.args, "/"))
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func explain(c *call) error {
 		if err != nil {
 			return err
 		}
-		c.WriteString(c.cluster.ShortIDs(string(values)) + "\n")
+		c.WriteString(c.cluster.Trace().ShortIDs(string(values)) + "\n")
 		return nil
 	}
 	c.say("%s", why.Text)
@@ -193,7 +193,7 @@ func leaks(c *call) error {
 	if err := c.want(0, 0); err != nil {
 		return err
 	}
-	found, err := c.cluster.Leaks()
+	found, err := c.cluster.Lab().Leaks()
 	for _, leak := range found {
 		c.say("%s", leak)
 	}

@@ -174,7 +174,7 @@ func step(c *call) error {
 	}
 	return c.advance(words, func() error {
 		for range n {
-			more, err := c.cluster.Step()
+			more, err := c.cluster.Engine().Step()
 			if err != nil || !more {
 				return err
 			}
@@ -205,7 +205,7 @@ func (c *call) filter(words []string) (keep func(trace.Entry) bool, err error) {
 	if slices.Equal(words, []string{"quiet"}) {
 		return func(trace.Entry) bool { return false }, nil
 	}
-	actors := append(c.cluster.Actors(), storagesim.User, storagesim.Setup)
+	actors := append(c.cluster.Engine().Actors(), storagesim.User, storagesim.Setup)
 	var ofActors, ofTopics []string
 	var about []trace.Ref
 	for _, word := range words {
@@ -256,7 +256,7 @@ func (c *call) pending() {
 // tell prints entries of the trace.
 func (c *call) tell(entries []trace.Entry, keep func(trace.Entry) bool) {
 	both := func(e trace.Entry) bool { return keep(e) && (c.options.Keep == nil || c.options.Keep(e)) }
-	c.WriteString(trace.Tell(entries, trace.Telling{Start: c.zero, Details: true, Keep: both, Width: c.options.Width, Shorten: c.cluster.ShortIDs}))
+	c.WriteString(trace.Tell(entries, trace.Telling{Start: c.zero, Details: true, Keep: both, Width: c.options.Width, Shorten: c.cluster.Trace().ShortIDs}))
 }
 
 // listedActors returns the cluster's actors, but those that have nothing to do in a cluster
@@ -267,5 +267,5 @@ func (c *call) listedActors() []string {
 		storagesim.Deployments, storagesim.ReplicaSets, storagesim.DaemonSets, storagesim.Jobs,
 		storagesim.TTLAfterFinished,
 	}
-	return slices.DeleteFunc(c.cluster.Actors(), func(actor string) bool { return slices.Contains(idle, actor) })
+	return slices.DeleteFunc(c.cluster.Engine().Actors(), func(actor string) bool { return slices.Contains(idle, actor) })
 }

@@ -93,10 +93,10 @@ func crash(c *call) error {
 		}
 	}
 	if len(c.args) == 0 {
-		return c.misuse("no actor is named%s", prose.OneOf("", c.cluster.Actors()))
+		return c.misuse("no actor is named%s", prose.OneOf("", c.cluster.Engine().Actors()))
 	}
 	if _, skips := set["skip"]; len(c.args) == 1 && !skips {
-		if err := c.cluster.CrashFor(c.args[0], downtime); err != nil {
+		if err := c.cluster.Engine().CrashFor(c.args[0], downtime); err != nil {
 			return misuse{err}
 		}
 		c.say("%s crashed", c.args[0])
@@ -177,7 +177,7 @@ func hold(c *call) error {
 }
 
 func lag(c *call) error {
-	return c.cache("lags behind", c.cluster.Lag)
+	return c.cache("lags behind", c.cluster.Engine().Lag)
 }
 
 func release(c *call) error {

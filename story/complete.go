@@ -32,7 +32,7 @@ func (s *Shell) Complete(line string) []string {
 		all = append(all, Commands()...)
 	}
 	if c := s.session.cluster; c != nil {
-		all = slices.Concat(all, c.Actors(), c.Machines(), topics, s.objects(words[1:], last))
+		all = slices.Concat(all, c.Engine().Actors(), c.Lab().Machines(), topics, s.objects(words[1:], last))
 	}
 	return beginningWith(last, all)
 }
@@ -46,7 +46,7 @@ func (s *Shell) objects(words []string, last string) []string {
 			kind = r.Kind
 		}
 	}
-	for _, obj := range s.session.cluster.Server().Objects() {
+	for _, obj := range s.session.cluster.Engine().Server().Objects() {
 		m, err := meta.Accessor(obj)
 		if err != nil {
 			continue

@@ -26,20 +26,21 @@ func namesOf(kind metav1.APIResource) []string {
 
 // explained are the kinds that can be explained.
 var explained = []string{
+	"Namespace",
 	"PersistentVolumeClaim", "PersistentVolume", "Pod", "StorageClass", "Node", "VolumeAttachment", "StatefulSet", "Deployment", "ReplicaSet", "DaemonSet", "Job",
 }
 
 func TestEveryKindHasTheSameNamesAtEveryEntranceOfTheLibrary(t *testing.T) {
 	c := unstarted(t)
-	for _, kind := range c.Server().Registry().Preferred() {
+	for _, kind := range c.Engine().Server().Registry().Preferred() {
 		group := schema.GroupResource{Group: kind.Group, Resource: kind.Name}
 		for _, name := range namesOf(kind) {
-			if found, err := c.Server().Registry().Find(name); err == nil && found.Group != kind.Group {
+			if found, err := c.Engine().Server().Registry().Find(name); err == nil && found.Group != kind.Group {
 				continue // a kind that has moved: its name means it in its new group
 			}
 			_, err := c.Get(name)
 			require.NoError(t, err, "get %s", name)
-			require.EqualError(t, errOf(c.GetYAML(name+"/none")), apierrors.NewNotFound(group, "none").Error())
+			require.EqualError(t, errOf(c.Get(name+"/none", "-o", "yaml")), apierrors.NewNotFound(group, "none").Error())
 			require.EqualError(t, c.Delete(name+"/none"), "delete "+name+"/none: "+apierrors.NewNotFound(group, "none").Error())
 			_, err = c.Explain(name + "/none")
 			if slices.Contains(explained, kind.Kind) {
@@ -55,7 +56,7 @@ func TestEveryKindHasTheSameNamesAtEveryEntranceOfTheLibrary(t *testing.T) {
 func TestEveryKindHasTheSameNamesInAStory(t *testing.T) {
 	var script strings.Builder
 	c := unstarted(t)
-	for _, kind := range c.Server().Registry().Preferred() {
+	for _, kind := range c.Engine().Server().Registry().Preferred() {
 		for _, name := range namesOf(kind) {
 			for _, command := range []string{"get " + name, "describe " + name, "delete " + name + "/none", "explain " + name + "/none"} {
 				script.WriteString(command + "\n----\n\n")
@@ -69,7 +70,7 @@ func TestEveryKindHasTheSameNamesInAStory(t *testing.T) {
 
 func TestAManifestMayHaveAnyKind(t *testing.T) {
 	c := unstarted(t)
-	for _, kind := range c.Server().Registry().Preferred() {
+	for _, kind := range c.Engine().Server().Registry().Preferred() {
 		gv := schema.GroupVersion{Group: kind.Group, Version: kind.Version}
 		err := c.Apply("apiVersion: " + gv.String() + "\nkind: " + kind.Kind + "\nmetadata: {name: a}\n")
 		if err != nil { // it is read, and the server finds what it lacks

@@ -104,7 +104,7 @@ func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err
 		}
 	}
 	if s.cluster != nil && o.Missed != nil {
-		for _, fault := range s.cluster.MissedFaults() {
+		for _, fault := range s.cluster.Lab().MissedFaults() {
 			o.Missed(fault)
 		}
 	}
@@ -194,14 +194,14 @@ func (s *session) fullIDs(words []string) []string {
 	}
 	full := make([]string, len(words))
 	for i, word := range words {
-		full[i] = s.cluster.FullIDs(word)
+		full[i] = s.cluster.Trace().FullIDs(word)
 	}
 	return full
 }
 
 // scrub keeps the name of Options.Dir out of a transcript.
 func (s *session) scrub(text string) string {
-	if dir := s.cluster.Dir(); dir != "" {
+	if dir := s.cluster.Lab().Dir(); dir != "" {
 		text = strings.ReplaceAll(text, dir+string(filepath.Separator), "")
 	}
 	return text
@@ -221,7 +221,7 @@ func (s *session) start(cfg storagesim.Config, provisioners []string, disks []bu
 		return misuse{err}
 	}
 	s.cluster = cluster
-	s.stop = context.AfterFunc(s.ctx, cluster.Interrupt)
+	s.stop = context.AfterFunc(s.ctx, cluster.Engine().Interrupt)
 	for _, d := range disks {
 		if err := bundled.MakeDisk(cluster, d); err != nil {
 			return misuse{err}
@@ -248,10 +248,10 @@ func (s *session) start(cfg storagesim.Config, provisioners []string, disks []bu
 func (s *session) trace() *trace.Log { return s.cluster.Engine().Trace() }
 
 // kinds returns those that the cluster's server has.
-func (s *session) kinds() *api.Registry { return s.cluster.Server().Registry() }
+func (s *session) kinds() *api.Registry { return s.cluster.Engine().Server().Registry() }
 
 func (s *session) view() tables.View {
-	return tables.View{Kinds: s.kinds(), Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs, Width: s.tableWidth}
+	return tables.View{Kinds: s.kinds(), Objects: s.cluster.Engine().Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.Trace().ShortIDs, Width: s.tableWidth}
 }
 
 // out is a call's output.
@@ -264,7 +264,7 @@ const hang = 4
 func (c *call) say(format string, args ...any) {
 	text := strings.TrimSuffix(fmt.Sprintf(format, args...), "\n")
 	if c.cluster != nil {
-		text = c.cluster.ShortIDs(text)
+		text = c.cluster.Trace().ShortIDs(text)
 	}
 	c.WriteString(prose.Wrap(text, c.options.Width, hang) + "\n")
 }

@@ -347,7 +347,7 @@ func (s *Shell) stepUntil(come func() bool) error {
 	// Passing time is a step of the command, and none of the engine: so the number for the command is found by taking them.
 	before, records := s.steps(), s.records()
 	for !come() {
-		more, err := s.session.cluster.Step()
+		more, err := s.session.cluster.Engine().Step()
 		if n++; err != nil || !more {
 			return err
 		}

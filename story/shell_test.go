@@ -171,7 +171,7 @@ func TestAShellOnAClusterOfOthersDoesNotGoBack(t *testing.T) {
 	_, err = s.BackOne()
 	require.ErrorIs(t, err, errAttached)
 	require.NoError(t, s.Close())
-	require.NotEmpty(t, c.Actors(), "the cluster is still there")
+	require.NotEmpty(t, c.Engine().Actors(), "the cluster is still there")
 }
 
 func TestWhichCommandsNeedInput(t *testing.T) {

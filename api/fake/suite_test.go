@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/internal/clienttest"
+	"github.com/storagesim/storagesim/internal/rigs/clienttest"
 )
 
 func TestClientsOfTheFakeBasedKindKeepTheirPromises(t *testing.T) {

@@ -27,7 +27,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/rest"
-	"github.com/storagesim/storagesim/internal/clienttest"
+	"github.com/storagesim/storagesim/internal/rigs/clienttest"
 )
 
 // handler serves a server.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/control/snapshots"
-	"github.com/storagesim/storagesim/internal/outside"
+	"github.com/storagesim/storagesim/internal/rigs/outside"
 )
 
 // localPathManifests are a pod with a volume of the local-path provisioner.

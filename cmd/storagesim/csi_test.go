@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/storagesim/storagesim/internal/outside"
+	"github.com/storagesim/storagesim/internal/rigs/outside"
 )
 
 // outsideManifests are a pod with a volume of the driver in package outside.

@@ -38,8 +38,8 @@ func (o filterOptions) keep(c *storagesim.Cluster) (func(trace.Entry) bool, erro
 	if !o.set() {
 		return nil, nil
 	}
-	records := c.Records()
-	actors := append(c.Actors(), storagesim.User, storagesim.Setup)
+	records := c.Trace().Records()
+	actors := append(c.Engine().Actors(), storagesim.User, storagesim.Setup)
 	for _, e := range records {
 		actors = append(actors, e.Actor)
 	}
@@ -139,17 +139,17 @@ func (s *seen) check() error {
 
 // objectOf returns the object that a user names. It must exist, or the records must name it.
 func objectOf(c *storagesim.Cluster, text string, records []trace.Entry) (trace.Ref, error) {
-	kinds := c.Server().Registry()
+	kinds := c.Engine().Server().Registry()
 	if !strings.Contains(text, "/") {
 		return trace.Ref{}, fmt.Errorf("%q does not name an object; write TYPE/NAME, such as pvc/data", text)
 	}
-	at, err := manifest.ParseRef(kinds, "", c.FullIDs(text))
+	at, err := manifest.ParseRef(kinds, "", c.Trace().FullIDs(text))
 	if err != nil {
 		return trace.Ref{}, err
 	}
 	ref := trace.Ref{Kind: at.Resource.Kind, Namespace: at.Namespace, Name: at.Name}
 	var others []string
-	for _, obj := range c.Server().Objects() {
+	for _, obj := range c.Engine().Server().Objects() {
 		m, err := meta.Accessor(obj)
 		if err != nil || kindOf(obj) != ref.Kind {
 			continue
@@ -157,7 +157,7 @@ func objectOf(c *storagesim.Cluster, text string, records []trace.Entry) (trace.
 		if m.GetNamespace() == ref.Namespace && m.GetName() == ref.Name {
 			return ref, nil
 		}
-		others = append(others, c.ShortIDs(trace.Ref{Kind: ref.Kind, Namespace: m.GetNamespace(), Name: m.GetName()}.String()))
+		others = append(others, c.Trace().ShortIDs(trace.Ref{Kind: ref.Kind, Namespace: m.GetNamespace(), Name: m.GetName()}.String()))
 	}
 	if slices.ContainsFunc(records, trace.About(ref)) {
 		return ref, nil // it is gone

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/storagesim/storagesim/internal/outside"
+	"github.com/storagesim/storagesim/internal/rigs/outside"
 	"github.com/storagesim/storagesim/story/bundled"
 )
 

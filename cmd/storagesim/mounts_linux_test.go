@@ -18,7 +18,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi"
-	"github.com/storagesim/storagesim/internal/outside"
+	"github.com/storagesim/storagesim/internal/rigs/outside"
 	"github.com/storagesim/storagesim/internal/unshared"
 	"github.com/storagesim/storagesim/machine/mount"
 )
@@ -221,7 +221,7 @@ func TestADriverThatDiesInCloseKeepsItsFiles(t *testing.T) {
 		require.NoError(t, c.InstallCSIDriver(d))
 		require.NoError(t, c.Apply(outsideManifests))
 		require.NoError(t, c.RunFor(time.Minute))
-		require.Len(t, mount.Mounted(c.Dir()), 1)
+		require.Len(t, mount.Mounted(c.Lab().Dir()), 1)
 		dead := make(chan struct{})
 		go func() {
 			defer close(dead)
@@ -231,7 +231,7 @@ func TestADriverThatDiesInCloseKeepsItsFiles(t *testing.T) {
 		<-dead
 		require.ErrorAs(t, err, new(*mount.MountedError))
 		require.FileExists(t, p.Dir+"/kept")
-		require.NoError(t, mount.Detach(c.Dir(), nil))
+		require.NoError(t, mount.Detach(c.Lab().Dir(), nil))
 		require.NoError(t, c.Close())
 	})
 }

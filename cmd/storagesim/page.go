@@ -58,8 +58,8 @@ func viewCluster(out io.Writer, c *storagesim.Cluster, format string, o view.Opt
 
 // pageOfCluster returns all that the story of a cluster tells.
 func pageOfCluster(c *storagesim.Cluster, o view.Options) view.Page {
-	o.Shorten = c.ShortIDs
-	return pageOfLog(c.Engine().Trace(), c.Engine().Trace().Len()-len(c.Records()), o)
+	o.Shorten = c.Trace().ShortIDs
+	return pageOfLog(c.Engine().Trace(), c.Engine().Trace().Len()-len(c.Trace().Records()), o)
 }
 
 // pageOfLog returns a log, whose story begins with the record of number told.

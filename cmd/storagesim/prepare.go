@@ -85,7 +85,7 @@ func (o *runOptions) makeDefault(c *storagesim.Cluster, objects []manifest.Objec
 		objects[i].JSON = data
 		return err
 	}
-	if !c.Serves(localpath.ProvisionerName) {
+	if !c.Lab().Serves(localpath.ProvisionerName) {
 		if err := bundled.Install(c, "local-path"); err != nil {
 			return err
 		}

@@ -457,7 +457,7 @@ func (o *runOptions) cluster(ctx context.Context, cfg storagesim.Config, errOut 
 	if c, err = o.newCluster(cfg); err != nil {
 		return nil, end, err
 	}
-	stop = context.AfterFunc(ctx, c.Interrupt)
+	stop = context.AfterFunc(ctx, c.Engine().Interrupt)
 	drivers, o.started, err = o.startDrivers(ctx)
 	return c, end, err
 }
@@ -600,11 +600,11 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 		if err != nil {
 			return err
 		}
-		how := trace.Telling{Width: o.width, Shorten: c.ShortIDs, Keep: keep, Fold: trace.FoldNoise}
+		how := trace.Telling{Width: o.width, Shorten: c.Trace().ShortIDs, Keep: keep, Fold: trace.FoldNoise}
 		if o.verbose {
 			how.Details, how.Fold = true, trace.FoldUpkeep
 		}
-		story := c.Tell(how)
+		story := c.Trace().Tell(how)
 		if _, err := io.WriteString(out, story); err != nil {
 			return err
 		}
@@ -616,14 +616,14 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	}
 	switch o.output {
 	case "", "table":
-		view := tables.View{Kinds: c.Server().Registry(), Objects: c.Server().Objects(), Now: c.Now(), Shorten: c.ShortIDs, Width: o.tableWidth}
+		view := tables.View{Kinds: c.Engine().Server().Registry(), Objects: c.Engine().Server().Objects(), Now: c.Now(), Shorten: c.Trace().ShortIDs, Width: o.tableWidth}
 		err := listAll(out, view)
 		if err != nil || o.output == "table" {
 			return err
 		}
 		return why(out, c, o.width)
 	case "trace":
-		records, err := trace.JSON(c.Records())
+		records, err := trace.JSON(c.Trace().Records())
 		if err == nil {
 			_, err = io.WriteString(out, records)
 		}
@@ -631,7 +631,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	case html, mermaidDiagram, svgPicture:
 		return viewCluster(out, c, o.output, view.Options{Title: "run " + quoted(dashF(o.files)), Repeat: o.repeat()})
 	case "yaml", "json":
-		return tables.Print(out, o.output, c.Server().Objects())
+		return tables.Print(out, o.output, c.Engine().Server().Objects())
 	}
 	return nil
 }

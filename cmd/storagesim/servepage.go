@@ -84,7 +84,7 @@ func startPage(ctx context.Context, p *livePage, c *offered, o story.Options) (*
 }
 
 // toldOf returns the number of the first record of a cluster's story.
-func toldOf(c *offered) int { return c.Engine().Trace().Len() - len(c.Records()) }
+func toldOf(c *offered) int { return c.Engine().Trace().Len() - len(c.Trace().Records()) }
 
 // URL returns the address with the token in its fragment, which a browser sends to no server.
 func (p *livePage) URL() string { return "http://" + p.host + "/#token=" + p.token }
@@ -188,8 +188,8 @@ func (p *livePage) look(have string) (m *liveModel, there bool) {
 		}
 		m = &liveModel{
 			Version: version, Run: p.now.number, Records: log.Len(), Lines: lines, Back: back,
-			Page:   view.OfLog(log, view.Options{Title: "A served cluster", Start: p.zero, Told: p.now.told, Steps: liveSteps, Shorten: c.ShortIDs}),
-			Actors: c.Actors(), Machines: c.Machines(), Reads: story.Reading(),
+			Page:   view.OfLog(log, view.Options{Title: "A served cluster", Start: p.zero, Told: p.now.told, Steps: liveSteps, Shorten: c.Trace().ShortIDs}),
+			Actors: c.Engine().Actors(), Machines: c.Lab().Machines(), Reads: story.Reading(),
 		}
 	})
 	return m, there

@@ -102,7 +102,7 @@ func wait(c *storagesim.Cluster, patience time.Duration) error {
 
 // behind names what is not there yet, with its state, in the order of the objects in the cluster.
 func behind(c *storagesim.Cluster) (refs []string) {
-	for _, obj := range c.Server().Objects() {
+	for _, obj := range c.Engine().Server().Objects() {
 		if g, ok := goalOf(obj); ok && !g.there {
 			refs = append(refs, refOf(obj)+" "+g.state)
 		}
@@ -122,26 +122,26 @@ func refOf(obj runtime.Object) string {
 // tellBehind says of each object that is not there why, and what the result stands on: what was stood in for, and where the run deviates. It
 // returns the error of --wait, nil if all is there.
 func tellBehind(errOut io.Writer, c *storagesim.Cluster, patience time.Duration, width int) error {
-	for _, e := range c.Records() {
+	for _, e := range c.Trace().Records() {
 		if s, ok := e.Record.(trace.StandIn); ok {
 			fmt.Fprintln(errOut, "note: storagesim", prose.Printable(s.String()))
 		}
 	}
-	for _, d := range c.Deviations() {
+	for _, d := range c.Trace().Deviations() {
 		fmt.Fprintln(errOut, "note: this run", prose.Printable(d.String()))
 	}
 	left := behind(c)
 	for _, of := range left {
 		ref, state, _ := strings.Cut(of, " ")
 		text := strings.Replace(ref, "/", " ", 1) + " is " + state
-		why, err := c.Explanation(ref)
+		why, err := c.Lab().Explanation(ref)
 		switch {
 		case err == nil && why.Verdict.Class != explain.Well:
 			text = why.Verdict.String()
 		case err != nil && !errors.Is(err, explain.ErrKind):
 			return err
 		}
-		fmt.Fprintln(errOut, prose.Wrap("not there after "+patience.String()+": "+prose.Printable(c.ShortIDs(text)), width, 2))
+		fmt.Fprintln(errOut, prose.Wrap("not there after "+patience.String()+": "+prose.Printable(c.Trace().ShortIDs(text)), width, 2))
 	}
 	if len(left) == 0 {
 		return nil

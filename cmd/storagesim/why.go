@@ -19,7 +19,7 @@ import (
 // are not bound and that no such pod uses, and the snapshots that are not ready.
 func why(out io.Writer, c *storagesim.Cluster, width int) error {
 	var pods, claims, notReady []string
-	for _, obj := range c.Server().Objects() {
+	for _, obj := range c.Engine().Server().Objects() {
 		switch o := obj.(type) {
 		case *v1.Pod:
 			if !runs(o) {
@@ -41,14 +41,14 @@ func why(out io.Writer, c *storagesim.Cluster, width int) error {
 		if explained[ref] {
 			continue
 		}
-		found, err := c.Explanation(ref)
+		found, err := c.Lab().Explanation(ref)
 		if err != nil {
 			return err
 		}
 		for _, object := range found.Objects {
 			explained[object] = true
 		}
-		if _, err := io.WriteString(out, "\n"+prose.Wrap(c.ShortIDs(found.Text+hints(found)), width, 4)); err != nil {
+		if _, err := io.WriteString(out, "\n"+prose.Wrap(c.Trace().ShortIDs(found.Text+hints(found)), width, 4)); err != nil {
 			return err
 		}
 	}

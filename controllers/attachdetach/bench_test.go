@@ -10,7 +10,7 @@ import (
 
 	"github.com/storagesim/storagesim/controllers/attachdetach"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 )
 
 // BenchmarkAttach measures the number of volumes a second that are attached to 5,000 nodes: from the first pod,

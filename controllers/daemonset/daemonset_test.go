@@ -99,7 +99,7 @@ func (c cluster) revisions() []appsv1.ControllerRevision {
 }
 
 func (c cluster) events(reason string) (list []string) {
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		if e, ok := entry.Record.(trace.Event); ok && e.Reason == reason {
 			list = append(list, e.Message)
 		}
@@ -240,7 +240,7 @@ func TestARollingUpdateOfADaemonSetKeepsItsLimitsInEveryOrder(t *testing.T) {
 			}
 			require.LessOrEqual(t, all, limit.most)
 			require.GreaterOrEqual(t, served, limit.least)
-			stepped, err := c.Cluster.Cluster.Step()
+			stepped, err := c.Engine().Step()
 			require.NoError(t, err)
 			if !stepped {
 				break
@@ -391,7 +391,7 @@ func TestThereIsNoStepInAClusterWithoutDaemonSets(t *testing.T) {
 	follows, err := c.Engine().Follows(storagesim.DaemonSets)
 	require.NoError(t, err)
 	require.Len(t, follows, 1)
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		require.NotEqual(t, storagesim.DaemonSets, entry.Actor)
 	}
 }

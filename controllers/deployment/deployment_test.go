@@ -107,7 +107,7 @@ func reasonOf(d *appsv1.Deployment, kind appsv1.DeploymentConditionType) string 
 }
 
 func (c cluster) events() (list []string) {
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		if e, ok := entry.Record.(trace.Event); ok {
 			list = append(list, e.Reason+": "+e.Message)
 		}
@@ -130,7 +130,7 @@ func TestARollingUpdateKeepsItsLimitsInEveryOrder(t *testing.T) {
 			all, ready := c.images()
 			require.LessOrEqual(t, sum(all), limit.most)
 			require.GreaterOrEqual(t, sum(ready), limit.least)
-			stepped, err := c.Cluster.Cluster.Step()
+			stepped, err := c.Engine().Step()
 			require.NoError(t, err)
 			if !stepped {
 				break
@@ -167,7 +167,7 @@ func TestRecreateNeverHasPodsOfTwoTemplates(t *testing.T) {
 				}
 			}
 			require.LessOrEqual(t, len(seen), 1)
-			stepped, err := c.Cluster.Cluster.Step()
+			stepped, err := c.Engine().Step()
 			require.NoError(t, err)
 			if !stepped {
 				break
@@ -322,7 +322,7 @@ func TestThereIsNoStepInAClusterWithoutDeployments(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, follows, 1, actor)
 	}
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		require.NotContains(t, []string{storagesim.Deployments, storagesim.ReplicaSets}, entry.Actor)
 	}
 }

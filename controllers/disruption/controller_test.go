@@ -17,7 +17,7 @@ import (
 
 	"github.com/storagesim/storagesim/controllers/disruption"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 	"github.com/storagesim/storagesim/trace"
 )
 

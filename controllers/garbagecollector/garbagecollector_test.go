@@ -19,7 +19,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/controllers/garbagecollector"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 )
 
 var ctx = context.Background()

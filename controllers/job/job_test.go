@@ -89,7 +89,7 @@ func (c cluster) conditions() (list []string) {
 
 // events returns "Reason: message" of the events about Jobs, or only of those with a reason.
 func (c cluster) events(reason string) (list []string) {
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		if e, ok := entry.Record.(trace.Event); ok && strings.EqualFold(e.About.Kind, "job") && (reason == "" || e.Reason == reason) {
 			list = append(list, e.Reason+": "+e.Message)
 		}
@@ -109,7 +109,7 @@ func TestAJobIsCompleteWhenSoManyPodsHaveSucceeded(t *testing.T) {
 				}
 			}
 			require.LessOrEqual(t, active, 2)
-			if stepped, err := c.Cluster.Cluster.Step(); err != nil || !stepped {
+			if stepped, err := c.Engine().Step(); err != nil || !stepped {
 				require.NoError(t, err)
 				break
 			}
@@ -336,7 +336,7 @@ func TestEachPodIsCountedOnceAlthoughTheControllerCrashes(t *testing.T) {
 		c.Apply(once("test $(($(date +%s) % 3)) -ne 0", "  completions: 4\n  parallelism: 2\n  backoffLimit: 100"))
 		for i := range 40 {
 			for range 11 + int(seed%7) + i {
-				_, err := c.Cluster.Cluster.Step()
+				_, err := c.Engine().Step()
 				require.NoError(t, err)
 			}
 			c.Crash(storagesim.Jobs)
@@ -377,7 +377,7 @@ func TestThereIsNoStepInAClusterWithoutJobs(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, follows, 1, actor)
 	}
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		require.NotContains(t, []string{storagesim.Jobs, storagesim.TTLAfterFinished}, entry.Actor)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
+	"github.com/storagesim/storagesim/provisioner/localpath"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -37,7 +38,7 @@ spec:
 
 func TestANamespaceIsDeletedWithItsPodsClaimsVolumesAndCustomObjects(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
-	c.InstallLocalPath()
+	c.AddProvisionController(localpath.Controller(localpath.Config{}))
 	c.Apply(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local-path}, provisioner: rancher.io/local-path, volumeBindingMode: WaitForFirstConsumer}` + "\n---\n" + team + clustertest.Backups)
 	c.RunFor(time.Minute)
 	of := metav1.ListOptions{}
@@ -47,7 +48,7 @@ func TestANamespaceIsDeletedWithItsPodsClaimsVolumesAndCustomObjects(t *testing.
 	require.Equal(t, v1.PodRunning, pods.Items[1].Status.Phase)
 	c.Delete("ns/team")
 	c.RunFor(time.Minute)
-	for _, obj := range c.Server().Objects() {
+	for _, obj := range c.Engine().Server().Objects() {
 		found := obj.(metav1.Object)
 		assert.NotEqual(t, "team", found.GetNamespace(), "%T %s", obj, found.GetName())
 		assert.NotEqual(t, "team", found.GetName())
@@ -79,14 +80,14 @@ func TestObjectsThatWereWrittenInAnOlderVersionGoWithTheirNamespace(t *testing.T
 func TestNamespacesThatAreGoneDoNotMakeTheStepLimitSmaller(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	c.Settle()
-	before := len(c.Server().Objects())
+	before := len(c.Engine().Server().Objects())
 	for range 200 {
 		c.Apply("{apiVersion: v1, kind: Namespace, metadata: {name: team}}")
 		c.Delete("ns/team")
 		c.Settle()
 	}
-	assert.Len(t, c.Server().Objects(), before)
-	assert.Equal(t, before, c.Server().Count())
+	assert.Len(t, c.Engine().Server().Objects(), before)
+	assert.Equal(t, before, c.Engine().Server().Count())
 }
 
 func TestControllersThatStartLateTakeNoPartInTheOrderInWhichAClusterComesUp(t *testing.T) {

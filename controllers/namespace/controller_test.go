@@ -13,7 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim/controllers/namespace"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 )
 
 var ctx = context.Background()

@@ -17,7 +17,7 @@ import (
 	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -66,7 +66,7 @@ func dbOnDeadNode(tb testing.TB, seed uint64, trouble func(c *storagesimtest.Clu
 // neverOnTwoNodes fails the test if a volume is attached to two nodes at once.
 func neverOnTwoNodes(tb testing.TB, c *storagesimtest.Cluster) {
 	on := map[string]string{} // node by volume
-	c.Server().OnWrite(func(w trace.Write) {
+	c.Engine().Server().OnWrite(func(w trace.Write) {
 		old, _ := w.Old.(*storagev1.VolumeAttachment)
 		va, _ := w.New.(*storagev1.VolumeAttachment)
 		if old != nil && (va == nil || !va.Status.Attached) && on[*old.Spec.Source.PersistentVolumeName] == old.Spec.NodeName {
@@ -166,7 +166,7 @@ func TestADriverThatCrashesAtAnyCallWhileAVolumeMovesOffADeadNodeLosesNothing(t 
 		n := 0
 		for ; ; n += stride {
 			crashed := moveWithTrouble(t, func(c *storagesimtest.Cluster) {
-				c.InjectCSI(call.Fault{Skip: n, Crash: true, After: after, Restart: 3 * time.Second})
+				c.Inject(call.Fault{Skip: n, Crash: true, After: after, Restart: 3 * time.Second})
 			})
 			if crashed == 0 {
 				break
@@ -189,7 +189,7 @@ func moveWithTrouble(t *testing.T, trouble func(c *storagesimtest.Cluster)) (cra
 	c.Delete("statefulset/db")
 	c.RunFor(10 * time.Minute)
 	c.RequireNoLeaks()
-	for _, e := range c.Records() {
+	for _, e := range c.Trace().Records() {
 		if _, ok := e.Record.(trace.Crashed); ok {
 			crashed++
 		}

@@ -99,7 +99,7 @@ func TestAKubeletRenewsTheLeaseOfItsNodeEveryTenSeconds(t *testing.T) {
 		require.Equal(t, node(t, c, "node-1").UID, lease.OwnerReferences[0].UID)
 		return lease.Spec.RenewTime.Time
 	}
-	before, told := lease(), len(c.Records())
+	before, told := lease(), len(c.Trace().Records())
 	c.RunFor(10 * time.Second)
 	assert.Equal(t, 10*time.Second, lease().Sub(before))
 	c.Stop(kubelet1)
@@ -108,7 +108,7 @@ func TestAKubeletRenewsTheLeaseOfItsNodeEveryTenSeconds(t *testing.T) {
 	c.Start(kubelet1)
 	c.Settle()
 	assert.Equal(t, 40*time.Second, lease().Sub(before), "a kubelet that starts renews it at once")
-	for _, r := range c.Records()[told:] {
+	for _, r := range c.Trace().Records()[told:] {
 		if w, ok := r.Record.(trace.Write); ok {
 			assert.NotEqual(t, "Lease", w.Kind, "signs of life are no part of a story")
 		}
@@ -196,7 +196,7 @@ func TestAPodOnANodeThatIsOutOfServiceIsDeletedByThePodGarbageCollector(t *testi
 	_, err := c.Client().CoreV1().Nodes().Patch(context.Background(), "node-1", types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(t, err)
 	var failed bool
-	c.Server().OnWrite(func(w trace.Write) {
+	c.Engine().Server().OnWrite(func(w trace.Write) {
 		pod, ok := w.New.(*v1.Pod)
 		failed = failed || ok && w.Actor == storagesim.PodGC && pod.Status.Phase == v1.PodFailed
 	})
@@ -338,13 +338,13 @@ func TestATaintThatIsWrittenAgainDeviates(t *testing.T) {
 	c := failing(t, 0)
 	c.Stop(kubelet1)
 	c.RunFor(time.Minute)
-	require.Empty(t, c.Deviations(), "each taint was written at once")
+	require.Empty(t, c.Trace().Deviations(), "each taint was written at once")
 
 	c = failing(t, 0)
 	c.Inject(engine.Fault{Actor: storagesim.NodeLifecycle, Verb: "patch", Resource: "nodes", Err: apierrors.NewInternalError(errors.New("injected"))})
 	c.Stop(kubelet1)
 	c.RunFor(2 * time.Minute)
-	require.Len(t, c.Deviations(), 1)
-	require.Equal(t, trace.TaintRepeated, c.Deviations()[0].Situation)
-	require.Equal(t, "node-1", c.Deviations()[0].About.Name)
+	require.Len(t, c.Trace().Deviations(), 1)
+	require.Equal(t, trace.TaintRepeated, c.Trace().Deviations()[0].Situation)
+	require.Equal(t, "node-1", c.Trace().Deviations()[0].About.Name)
 }

@@ -21,7 +21,7 @@ func mounted(t *testing.T, seed uint64) *storagesimtest.Cluster {
 	t.Helper()
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), Disks: storagesim.MemoryDisks, Seed: seed})
 	c.InstallCSIDriver(driver.Config{})
-	c.MakeDir("node/node-1", "/data/disk", 0o755)
+	c.Machine("node/node-1").MakeDir("/data/disk", 0o755)
 	c.Apply(movable, `
 apiVersion: v1
 kind: PersistentVolume
@@ -66,11 +66,11 @@ func TestAMachineThatIsSwitchedOffLosesItsMountsAndContainersAndKeepsItsDisk(t *
 	for seed := range uint64(8) {
 		c := mounted(t, seed)
 		mounts := func() []string {
-			names := c.ListDir("node/node-1", "/run/mounts")
+			names := c.Machine("node/node-1").ListDir("/run/mounts")
 			return names
 		}
 		assert.Len(t, mounts(), 3, "the local volume, and that of the driver, staged and published")
-		c.WriteFile("node/node-1", "/data/disk/file", "kept")
+		c.Machine("node/node-1").WriteFile("/data/disk/file", "kept")
 
 		c.Stop("node/node-1")
 		assert.Empty(t, mounts())
@@ -89,7 +89,7 @@ func TestAMachineThatIsSwitchedOffLosesItsMountsAndContainersAndKeepsItsDisk(t *
 		assert.EqualValues(t, 255, container.LastTerminationState.Terminated.ExitCode)
 		assert.Equal(t, "Unknown", container.LastTerminationState.Terminated.Reason)
 		assert.Len(t, mounts(), 3)
-		assert.Equal(t, "kept", string(c.ReadFile("node/node-1", "/data/disk/file")))
+		assert.Equal(t, "kept", string(c.Machine("node/node-1").ReadFile("/data/disk/file")))
 		c.Delete("pod/web", "pvc/data", "pvc/here", "pv/here")
 		c.RunFor(5 * time.Minute)
 		c.RequireNoLeaks()

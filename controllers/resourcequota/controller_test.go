@@ -14,7 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim/controllers/resourcequota"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 	"github.com/storagesim/storagesim/trace"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/controllers/snapshotcontroller"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 )
 
 const actor = "snapshot-controller"

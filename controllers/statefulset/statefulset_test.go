@@ -18,7 +18,7 @@ import (
 
 	"github.com/storagesim/storagesim/controllers/statefulset"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/trace"
 )

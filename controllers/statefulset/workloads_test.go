@@ -15,7 +15,8 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explore"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -50,14 +51,14 @@ func TestAStatefulSetFindsItsDataAfterScalingDownAndUp(t *testing.T) {
 		for _, seed := range []uint64{0, 1, 2} {
 			t.Run(fmt.Sprintf("%s seed %d", management, seed), func(t *testing.T) {
 				c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Disks: storagesim.MemoryDisks, Seed: seed})
-				c.InstallOpenEBS()
+				c.AddProvisionController(openebs.Controller(openebs.Config{}))
 				c.Apply(clustertest.MainStory[0], setYAML(3, management))
 				c.Settle()
 				nodes := map[string]string{}
 				for _, name := range []string{"db-0", "db-1", "db-2"} {
 					require.Equal(t, v1.PodRunning, c.Pod(name).Status.Phase, c.Cluster.Story())
 					require.Equal(t, v1.ClaimBound, c.Claim("data-"+name).Status.Phase)
-					c.WriteFile("pod/"+name, "/var/lib/mysql/who", name)
+					c.Machine("pod/"+name).WriteFile("/var/lib/mysql/who", name)
 					nodes[name] = c.Pod(name).Spec.NodeName
 				}
 				require.Regexp(t, `db +3/3`, c.Get("statefulsets"))
@@ -74,7 +75,7 @@ func TestAStatefulSetFindsItsDataAfterScalingDownAndUp(t *testing.T) {
 				for name, node := range nodes {
 					require.Equal(t, v1.PodRunning, c.Pod(name).Status.Phase)
 					require.Equal(t, node, c.Pod(name).Spec.NodeName, "where its data is")
-					require.Equal(t, name, c.ReadFile("pod/"+name, "/var/lib/mysql/who"))
+					require.Equal(t, name, c.Machine("pod/"+name).ReadFile("/var/lib/mysql/who"))
 				}
 
 				// A pod that is deleted comes back to its data, too.
@@ -82,7 +83,7 @@ func TestAStatefulSetFindsItsDataAfterScalingDownAndUp(t *testing.T) {
 				c.Delete("pod/db-1")
 				c.Settle()
 				require.NotEqual(t, before, c.Pod("db-1").UID)
-				require.Equal(t, "db-1", c.ReadFile("pod/db-1", "/var/lib/mysql/who"))
+				require.Equal(t, "db-1", c.Machine("pod/db-1").ReadFile("/var/lib/mysql/who"))
 
 				// The pods go with their set; the claims do not.
 				c.Delete("sts/db")
@@ -92,7 +93,7 @@ func TestAStatefulSetFindsItsDataAfterScalingDownAndUp(t *testing.T) {
 				c.Delete("pvc/data-db-0", "pvc/data-db-1", "pvc/data-db-2")
 				c.Settle()
 				for _, node := range []string{"node1", "node2"} {
-					names, _ := c.Cluster.ListDir("node/"+node, "/var/openebs/local") // one node may have had none
+					names, _ := c.Cluster.Machine("node/" + node).ListDir("/var/openebs/local") // one node may have had none
 					require.Empty(t, names)
 				}
 				c.RequireNoLeaks()
@@ -106,7 +107,7 @@ func TestAStatefulSetRunsWhoeverCrashes(t *testing.T) {
 	for _, actor := range []string{storagesim.StatefulSets, storagesim.PVController, storagesim.Scheduler} {
 		for skip := range 12 {
 			c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Disks: storagesim.MemoryDisks})
-			c.InstallOpenEBS()
+			c.AddProvisionController(openebs.Controller(openebs.Config{}))
 			c.Settle()
 			c.Inject(engine.Fault{Actor: actor, Skip: skip, Crash: true, After: skip%2 == 0, Restart: time.Second})
 			c.Apply(clustertest.MainStory[0], setYAML(2, "OrderedReady"))
@@ -128,12 +129,12 @@ func ownedClaimsSet(replicas int) string {
 func TestAStatefulSetDeletedInTheForegroundGoesLast(t *testing.T) {
 	explore.Test(t, clustertest.Randomly(10, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2")}), func(c *explore.Cluster) {
 		t := c.T
-		c.InstallOpenEBS()
+		c.AddProvisionController(openebs.Controller(openebs.Config{}))
 		c.Apply(clustertest.MainStory[0], ownedClaimsSet(2))
 		c.Settle()
 		require.Regexp(t, `db +2/2`, c.Get("statefulsets"))
 		var gone []string
-		c.Server().OnWrite(func(w trace.Write) {
+		c.Engine().Server().OnWrite(func(w trace.Write) {
 			if w.Last != nil && w.Namespace == "default" && w.Kind != "ControllerRevision" { // it has a generated name
 				gone = append(gone, w.Kind+" "+w.Name)
 			}
@@ -153,7 +154,7 @@ func TestAStatefulSetDeletedInTheForegroundGoesLast(t *testing.T) {
 func TestTheOrphansOfAStatefulSetRunOnAndAreAdopted(t *testing.T) {
 	explore.Test(t, clustertest.Randomly(5, storagesim.Config{}), func(c *explore.Cluster) {
 		t := c.T
-		c.InstallOpenEBS()
+		c.AddProvisionController(openebs.Controller(openebs.Config{}))
 		c.Apply(clustertest.MainStory[0], ownedClaimsSet(2))
 		c.Settle()
 		before := c.Pod("db-1")
@@ -195,7 +196,7 @@ func TestTheRetentionPolicySaysWhetherClaimsGoWithTheirSetOrReplica(t *testing.T
 		for _, policy := range [][2]string{{"Retain", "Retain"}, {"Delete", "Retain"}, {"Retain", "Delete"}, {"Delete", "Delete"}} {
 			t.Run(fmt.Sprint(policy, " seed ", seed), func(t *testing.T) {
 				c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node1", "node2"), Disks: storagesim.MemoryDisks, Seed: seed})
-				c.InstallOpenEBS()
+				c.AddProvisionController(openebs.Controller(openebs.Config{}))
 				c.Apply(clustertest.MainStory[0], retained(2, policy[0], policy[1]))
 				c.Settle()
 				require.Regexp(t, `db +2/2`, c.Get("statefulsets"), c.Cluster.Story())

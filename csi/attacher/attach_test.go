@@ -16,8 +16,8 @@ import (
 
 	"github.com/storagesim/storagesim/csi/attacher"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/csitest"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/csitest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 )
 
 // As recorded: full/csi01_dynamic_immediate, steps 3 and 4.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/storagesim/storagesim/csi/attacher"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/csitest"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/csitest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 )
 
 // As recorded: full/csi07e_teardown_fails.

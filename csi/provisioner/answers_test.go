@@ -11,7 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/csitest"
+	"github.com/storagesim/storagesim/internal/rigs/csitest"
 )
 
 // Upstream does not look at the handle or the segments that a driver answers with: the API

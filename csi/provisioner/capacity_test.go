@@ -17,7 +17,7 @@ import (
 
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/csitest"
+	"github.com/storagesim/storagesim/internal/rigs/csitest"
 )
 
 // room is the capacity of a driver in each zone.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/csitest"
+	"github.com/storagesim/storagesim/internal/rigs/csitest"
 )
 
 func (r *rig) attach(volume string) {

@@ -16,8 +16,8 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/csitest"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/csitest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 )
 
 // nodeRig is a driver with a provisioner on each of two nodes, each of them a zone.

@@ -14,8 +14,8 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/csitest"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/csitest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 	"github.com/storagesim/storagesim/trace"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/csitest"
+	"github.com/storagesim/storagesim/internal/rigs/csitest"
 )
 
 func topology(d *csitest.Driver, _ *provisioner.Config) {

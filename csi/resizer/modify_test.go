@@ -16,7 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim/csi/resizer"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/csitest"
+	"github.com/storagesim/storagesim/internal/rigs/csitest"
 	"github.com/storagesim/storagesim/trace"
 )
 

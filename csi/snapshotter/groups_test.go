@@ -15,8 +15,8 @@ import (
 
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/csitest"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/csitest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 )
 
 // newGroupRig returns a rig with the definitions of group snapshots, which come after the sidecar, and a driver that

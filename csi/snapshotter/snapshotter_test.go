@@ -17,8 +17,8 @@ import (
 	"github.com/storagesim/storagesim/csi/internal/sidecar"
 	"github.com/storagesim/storagesim/csi/snapshotter"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/csitest"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/csitest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 )
 
 const actor = "csi-snapshotter"

@@ -64,7 +64,7 @@ func play(out io.Writer) error {
 
 // restore returns claims that are filled from the members, whose names are digests: each says which claim it is of.
 func restore(c *storagesim.Cluster) (manifest string, err error) {
-	list, err := c.Do(api.Request{Verb: "list", Resource: snapshots.Snapshots(), Namespace: "default"})
+	list, err := c.Lab().Do(api.Request{Verb: "list", Resource: snapshots.Snapshots(), Namespace: "default"})
 	if err != nil {
 		return "", err
 	}

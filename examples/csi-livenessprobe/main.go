@@ -48,7 +48,7 @@ func play(out io.Writer) error {
 	d.Liveness = &livenessprobe.Config{} // the kubelet's and livenessprobe's own defaults
 	s.Try(c.InstallCSIDriver(d))
 	s.RunFor(5 * time.Second)
-	s.Try(c.InjectCSI(call.Fault{Caller: "csi-livenessprobe/" + driver.Name, Method: "Probe", Hang: true, Times: 3}))
+	s.Try(c.Inject(call.Fault{Caller: "csi-livenessprobe/" + driver.Name, Method: "Probe", Hang: true, Times: 3}))
 	s.RunFor(40 * time.Second)
 
 	s.Title("It has forgotten nothing, and goes on.")

@@ -36,7 +36,7 @@ func begin(out io.Writer, node storagesim.Node, cfg localpath.Config) (*storages
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := c.InstallLocalPath(cfg); err != nil {
+	if err := c.AddProvisionController(localpath.Controller(cfg)); err != nil {
 		return nil, nil, errors.Join(err, c.Close())
 	}
 	return c, show.New(c, manifests, out), nil

@@ -40,7 +40,7 @@ func newCluster() (*storagesim.Cluster, error) {
 
 // ls lists a directory of the NFS server.
 func ls(c *storagesim.Cluster, s *show.Show, path string) {
-	names, err := c.ListDir("nfs/"+server, path)
+	names, err := c.Machine("nfs/" + server).ListDir(path)
 	s.Try(err)
 	s.Printf("%s$ ls %s\n", server, path)
 	for _, name := range names {
@@ -51,7 +51,7 @@ func ls(c *storagesim.Cluster, s *show.Show, path string) {
 
 // cat reads a file as a pod sees it.
 func cat(c *storagesim.Cluster, s *show.Show, pod, path string) {
-	data, err := c.ReadFile("pod/"+pod, path)
+	data, err := c.Machine("pod/" + pod).ReadFile(path)
 	s.Try(err)
 	s.Printf("%s$ cat %s\n%s\n", pod, path, data)
 }

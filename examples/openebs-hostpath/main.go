@@ -13,6 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/examples/internal/show"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 )
 
 //go:embed *.yaml
@@ -30,7 +31,7 @@ func play(out io.Writer) error {
 		return err
 	}
 	defer c.Close()
-	if err := c.InstallOpenEBS(); err != nil {
+	if err := c.AddProvisionController(openebs.Controller(openebs.Config{})); err != nil {
 		return err
 	}
 	s := show.New(c, manifests, out)

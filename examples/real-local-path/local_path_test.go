@@ -105,7 +105,7 @@ func TestTheRealLocalPathMakesAndDeletesAVolume(t *testing.T) {
 		t.Fatal(cluster.Story())
 	}
 	require.NoError(t, driver.Stop())
-	t.Log("\n" + cluster.Transcript(0))
+	t.Log("\n" + cluster.Trace().Transcript(0))
 	assert.Contains(t, cluster.Story(), "rancher.io/local-path")
 	require.NoError(t, cluster.Stop("rancher.io/local-path"))
 	assert.NoError(t, cluster.RequireNoLeaks())

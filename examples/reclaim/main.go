@@ -82,7 +82,7 @@ func remove(out io.Writer) error {
 		return err
 	}
 	defer c.Close()
-	if err := c.InstallOpenEBS(); err != nil {
+	if err := c.AddProvisionController(openebs.Controller(openebs.Config{})); err != nil {
 		return err
 	}
 	s := show.New(c, manifests, out)
@@ -112,7 +112,7 @@ func tidyUp(out io.Writer) error {
 		return err
 	}
 	defer c.Close()
-	if err := c.InstallOpenEBS(); err != nil {
+	if err := c.AddProvisionController(openebs.Controller(openebs.Config{})); err != nil {
 		return err
 	}
 	s := show.New(c, manifests, out)

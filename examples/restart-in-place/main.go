@@ -14,6 +14,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/examples/internal/show"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 )
 
 //go:embed *.yaml
@@ -37,7 +38,7 @@ func play(out io.Writer) error {
 		return err
 	}
 	defer c.Close()
-	if err := c.InstallOpenEBS(); err != nil {
+	if err := c.AddProvisionController(openebs.Controller(openebs.Config{})); err != nil {
 		return err
 	}
 	s := show.New(c, manifests, out)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/examples/internal/show"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 )
 
 //go:embed *.yaml
@@ -60,7 +61,7 @@ func phases(out io.Writer) error {
 
 	s.Title("OpenEBS is installed. It makes the volume, and at its next check the scheduler goes on to Bind.")
 	s.Only(storagesim.Scheduler, storagesim.PVController, "openebs.io/local")
-	s.Try(c.InstallOpenEBS())
+	s.Try(c.AddProvisionController(openebs.Controller(openebs.Config{})))
 	s.Settle()
 	s.GetWide("pods")
 	return s.Err()

@@ -14,7 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/internal/volumetest"
+	"github.com/storagesim/storagesim/internal/rigs/volumetest"
 	"github.com/storagesim/storagesim/kubelet/local"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"

@@ -38,7 +38,7 @@ func live(t *testing.T, cfg storagesim.Config, faults ...call.Fault) {
 	c.InstallCSIDriver(New().Driver())
 	c.RunFor(10 * time.Second) // the kubelet registers it
 	for _, f := range faults {
-		c.InjectCSI(f)
+		c.Inject(f)
 	}
 	c.Apply(manifests)
 	c.RunFor(10 * time.Minute)

@@ -17,7 +17,7 @@ import (
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explain/leaks"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -129,13 +129,13 @@ func TestWhatACSIDriverHoldsAndNeedNotIsFoundAndNamed(t *testing.T) {
 func TestAVolumeThatACSIDriverKeepsAfterItsDeletionIsALeak(t *testing.T) {
 	c, held := mountedCSI(t)
 	id := held.Inventory.Holdings().Volumes[0]
-	file, err := c.Cluster.ReadFile("host/"+driver.Name, "/volumes/"+id+"/volume.json")
+	file, err := c.Cluster.Machine("host/" + driver.Name).ReadFile("/volumes/" + id + "/volume.json")
 	require.NoError(t, err)
 	c.Delete("pod/web", "pvc/data")
 	c.RunFor(2 * time.Minute)
 	c.RequireNoLeaks()
-	c.MakeDir("host/"+driver.Name, "/volumes/"+id, 0o755)
-	c.WriteFile("host/"+driver.Name, "/volumes/"+id+"/volume.json", string(file))
+	c.Machine("host/"+driver.Name).MakeDir("/volumes/"+id, 0o755)
+	c.Machine("host/"+driver.Name).WriteFile("/volumes/"+id+"/volume.json", string(file))
 	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "volume "+id+" of driver csi.storagesim.io, for which there is no pv")
 }
 
@@ -179,9 +179,9 @@ func TestAVolumeThatWasMadeForAClaimThatWentWhileTheProvisionerWasDownIsAKnownLe
 			c.Inject(engine.Fault{Actor: actor, Verb: "create", Resource: "pv", Crash: true, Restart: time.Minute})
 		},
 		"the answer is lost, and it crashes": func(c *storagesimtest.Cluster, actor string) {
-			c.InjectCSI(call.Fault{Method: "CreateVolume", After: true})
+			c.Inject(call.Fault{Method: "CreateVolume", After: true})
 			c.RunUntil(func() bool { return strings.Contains(c.Story(), "CreateVolume") })
-			c.CrashFor(actor, time.Minute)
+			c.Must(c.Engine().CrashFor(actor, time.Minute))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explain/leaks"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/storagesimtest"
@@ -90,7 +90,7 @@ func TestEachKindOfLeakSaysInFieldsWhatItIs(t *testing.T) {
 		},
 		"a helper pod and what it made": func(t *testing.T) (*storagesimtest.Cluster, []storagesim.Leak) {
 			c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
-			c.InstallOpenEBS()
+			c.AddProvisionController(openebs.Controller(openebs.Config{}))
 			c.Inject(engine.Fault{Actor: openebs.ProvisionerName, Resource: "pods", Verb: "delete", Times: -1, Err: errors.New("etcd is down")})
 			c.Apply(leakyManifests)
 			c.RunFor(10 * time.Second)
@@ -107,15 +107,15 @@ func TestEachKindOfLeakSaysInFieldsWhatItIs(t *testing.T) {
 		},
 		"what a node has of a pod": func(t *testing.T) (*storagesimtest.Cluster, []storagesim.Leak) {
 			c := storagesimtest.New(t, storagesim.Config{})
-			c.MakeDir("node/node-1", "/var/lib/kubelet/pods/gone", 0o755)
+			c.Machine("node/node-1").MakeDir("/var/lib/kubelet/pods/gone", 0o755)
 			return c, []storagesim.Leak{{Kind: leaks.PodState, Machine: "node/node-1", Path: "/var/lib/kubelet/pods/gone", Maker: "kubelet/node-1"}}
 		},
 		"a record of a mount": func(t *testing.T) (*storagesimtest.Cluster, []storagesim.Leak) {
 			c := storagesimtest.New(t, storagesim.Config{})
 			const target = "/var/lib/kubelet/pods/gone/volumes/kubernetes.io~nfs/pv"
 			at := "/run/mounts/" + clustertest.MountRecord(target)
-			c.MakeDir("node/node-1", "/run/mounts", 0o755)
-			c.WriteFile("node/node-1", at, `{"target": "`+target+`", "source": "/disk"}`)
+			c.Machine("node/node-1").MakeDir("/run/mounts", 0o755)
+			c.Machine("node/node-1").WriteFile(at, `{"target": "`+target+`", "source": "/disk"}`)
 			return c, []storagesim.Leak{{Kind: leaks.MountRecord, Machine: "node/node-1", Path: at, Maker: "kubelet/node-1"}}
 		},
 	} {
@@ -135,9 +135,9 @@ func TestWhatAProvisionerMadeAndDidNotReportBeforeItCrashedIsALeak(t *testing.T)
 			}
 			c := storagesimtest.New(t, storagesim.Config{NFSServers: []storagesim.NFSServer{{Name: "nas", Exports: []string{exports}}}})
 			c.AddProvisionController(provisioner.Config{Name: clustertest.ShelfName, New: func(env control.Env) (provisioner.Provisioner, error) {
-				return &clustertest.Slow{Env: env, Server: c.NFSServer("nas").Disk()}, nil
+				return &clustertest.Slow{Env: env, Server: c.Cluster.Machine("nfs/nas").NFSServer().Disk()}, nil
 			}})
-			c.MakeDir("nfs/nas", "/srv/pvc-mine", 0o755) // no name of the library's
+			c.Machine("nfs/nas").MakeDir("/srv/pvc-mine", 0o755) // no name of the library's
 			c.Apply(clustertest.ShelfClass)
 			maker := ""
 			if !first {
@@ -149,7 +149,7 @@ func TestWhatAProvisionerMadeAndDidNotReportBeforeItCrashedIsALeak(t *testing.T)
 			c.Apply(clustertest.ShelfClaim("data"))
 			c.RunFor(5 * time.Second)
 			pv := "pvc-" + string(c.Claim("data").UID)
-			c.CrashFor(clustertest.ShelfName, time.Minute)
+			c.Must(c.Engine().CrashFor(clustertest.ShelfName, time.Minute))
 			c.Delete("pvc/data")
 			c.RunFor(10 * time.Minute)
 			require.Equal(t, []storagesim.Leak{{Kind: leaks.Directory, Machine: "nfs/nas", Path: "/srv/" + pv, Volume: pv, Provisioner: maker, Maker: maker}}, leaksOf(t, c))
@@ -159,7 +159,7 @@ func TestWhatAProvisionerMadeAndDidNotReportBeforeItCrashedIsALeak(t *testing.T)
 
 func TestAStoryDoesNotTellAssetsAndTheTraceHasThem(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.InstallOpenEBS()
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
 	c.Apply(clustertest.MainStory...)
 	c.Settle()
 	pv := c.Claim("local-hostpath-pvc").Spec.VolumeName

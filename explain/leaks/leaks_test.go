@@ -19,7 +19,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
 	"github.com/storagesim/storagesim/provisioner"
@@ -64,7 +64,7 @@ func TestAPodOnAnotherNodeIsGoneFromThisOne(t *testing.T) {
 
 func TestAVolumesDirectoryOnAnotherNodeIsALeak(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
-	c.InstallOpenEBS()
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
 	c.Apply(clustertest.MainStory...)
 	c.Settle()
 	c.RequireNoLeaks()
@@ -77,7 +77,7 @@ func TestAVolumesDirectoryOnAnotherNodeIsALeak(t *testing.T) {
 	helper := &v1.Pod{}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(clustertest.PodYAML("helper", clustertest.HostPathYAML("/var/openebs/local", "DirectoryOrCreate"), "mountPath: /data", "[mkdir, /data/"+pv+"]")), helper))
 	helper.Spec.NodeName = other
-	pods := fake.New(c.Server(), openebs.ProvisionerName).CoreV1().Pods("default")
+	pods := fake.New(c.Engine().Server(), openebs.ProvisionerName).CoreV1().Pods("default")
 	_, err := pods.Create(context.Background(), helper, metav1.CreateOptions{})
 	require.NoError(t, err)
 	c.Settle()
@@ -108,7 +108,7 @@ func TestADirectoryThatAUsersPodMadeIsNoLeak(t *testing.T) {
 	c.Settle()
 	c.Delete("pod/web")
 	c.Settle()
-	names := c.ListDir("node/node-1", "/srv")
+	names := c.Machine("node/node-1").ListDir("/srv")
 	require.Equal(t, []string{"mine/"}, names)
 	c.RequireNoLeaks()
 }
@@ -144,7 +144,7 @@ func TestWhatAProcessThatEndedLeftBehindIsNamedAsUpstreamsOwnLeak(t *testing.T) 
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := storagesimtest.New(t, storagesim.Config{})
-			c.InstallOpenEBS()
+			c.AddProvisionController(openebs.Controller(openebs.Config{}))
 			c.Inject(tt.crash)
 			c.Apply(leakyManifests)
 			c.RunFor(10 * time.Second)

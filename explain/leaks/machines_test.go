@@ -10,7 +10,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/storagesimtest"
@@ -21,7 +21,7 @@ import (
 func lostDirectory(t *testing.T) (c *storagesimtest.Cluster, lost string) {
 	t.Helper()
 	c = storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1"), Disks: storagesim.DirectoryDisks})
-	c.InstallOpenEBS()
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
 	c.Apply(clustertest.MainStory...)
 	c.Settle()
 	pv := c.Claim("local-hostpath-pvc").Spec.VolumeName
@@ -38,18 +38,18 @@ func lostDirectory(t *testing.T) (c *storagesimtest.Cluster, lost string) {
 func TestTheSearchForLeaksMeetsNoTroubleOfMachines(t *testing.T) {
 	c, lost := lostDirectory(t)
 	clustertest.RequireLeaks(t, c, lost)
-	c.InjectMachine(machine.Fault{Err: syscall.EIO})
+	c.Inject(machine.Fault{Err: syscall.EIO})
 	clustertest.RequireLeaks(t, c, lost)
 	require.Empty(t, clustertest.Strikes(c.Cluster))
-	require.ErrorIs(t, c.Cluster.WriteFile("node/node-1", "/x", nil), syscall.EIO)
+	require.ErrorIs(t, c.Cluster.Machine("node/node-1").WriteFile("/x", ""), syscall.EIO)
 }
 
 func TestTheSearchForLeaksSaysWhereItCannotLook(t *testing.T) {
 	c, _ := lostDirectory(t)
-	above := filepath.Join(c.Dir(), "node-1/var/openebs")
+	above := filepath.Join(c.Lab().Dir(), "node-1/var/openebs")
 	require.NoError(t, os.RemoveAll(above))
 	c.RequireNoLeaks()
-	c.WriteFile("node/node-1", "/var/openebs", "a file has nothing below it")
+	c.Machine("node/node-1").WriteFile("/var/openebs", "a file has nothing below it")
 	c.RequireNoLeaks()
 	require.NoError(t, os.Remove(above))
 	require.NoError(t, os.Symlink("openebs", above))

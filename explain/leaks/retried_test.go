@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/explain/leaks"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -25,16 +25,16 @@ func TestAVolumeThatIsUnmountedInVainAgainAndAgainIsLeftBehind(t *testing.T) {
 			c.InstallCSIDriver(driver.Config{NoAttach: true})
 			c.Apply(clustertest.CSIManifests)
 			c.RunFor(time.Minute)
-			c.InjectCSI(socket.Fault{Method: method, After: true, Code: codes.Internal, Message: "not there", Times: -1})
+			c.Inject(socket.Fault{Method: method, After: true, Code: codes.Internal, Message: "not there", Times: -1})
 			c.Delete("pod/web")
 			c.RunFor(30 * time.Minute)
-			found, err := c.Leaks()
+			found, err := c.Lab().Leaks()
 			require.NoError(t, err)
 			i := slices.IndexFunc(found, func(l storagesim.Leak) bool { return l.Kind == kind })
 			require.GreaterOrEqual(t, i, 0, "%v", found)
 			require.Contains(t, found[i].What, "which kubelet/node-1 is still to unmount from ")
 			require.Contains(t, found[i].What, method+": Internal: not there")
-			c.ClearFaults()
+			c.Lab().ClearFaults()
 			c.RunFor(5 * time.Minute)
 			c.RequireNoLeaks()
 		})

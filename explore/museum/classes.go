@@ -36,8 +36,8 @@ func boundElsewhere() Exhibit {
 			if fixed {
 				mode = "WaitForFirstConsumer"
 			}
-			c.MakeDir("node/node-1", "/disk", 0o755)
-			c.MakeDir("node/node-2", "/disk", 0o755)
+			c.Machine("node/node-1").MakeDir("/disk", 0o755)
+			c.Machine("node/node-2").MakeDir("/disk", 0o755)
 			c.Apply(storageClass("local", "kubernetes.io/no-provisioner", mode))
 			c.Settle()
 			c.Apply(localVolume("pv-1", "local", "1Gi", "node-1", "/disk"), localVolume("pv-2", "local", "1Gi", "node-2", "/disk"),

@@ -127,7 +127,7 @@ func neverUnstaged() Exhibit {
 			cfg.Kubelet = func(cfg *kubelet.Config) { cfg.Uncertain = func(error) bool { return false } }
 		}),
 		scenario: func(c *explore.Cluster, _ bool) {
-			c.InjectCSI(call.Fault{Method: "NodeStageVolume", Hang: true, After: true, Times: -1})
+			c.Inject(call.Fault{Method: "NodeStageVolume", Hang: true, After: true, Times: -1})
 			withCSI(c, func(*csi.Driver) {})
 			c.RunFor(time.Minute)
 			c.Delete("pod/web")

@@ -21,7 +21,7 @@ const kept = "/disks/disk-1/keep"
 // ended runs a pod with disk-1 and deletes it, ten seconds later by force if it is still there.
 func ended(c *explore.Cluster, _ bool) {
 	makeDisks(c, "node-1", "disk-1")
-	c.WriteFile("node/node-1", kept, "kept")
+	c.Machine("node/node-1").WriteFile(kept, "kept")
 	c.Apply(disksClass(), disk("node-1", "disk-1"), diskClaims("a"), pod("web", "", "a"))
 	c.RunFor(time.Minute)
 	c.Delete("pod/web")

@@ -39,7 +39,7 @@ func podRules() []explore.Rule {
 		{Name: OneWriter, Begin: func(*storagesim.Cluster) explore.Check { return explore.Check{Write: writers{}.write} }},
 		{Name: DataIsKept, Begin: func(c *storagesim.Cluster) explore.Check {
 			return explore.Check{Rest: func() error {
-				_, err := c.ReadFile("node/node-1", kept)
+				_, err := c.Machine("node/node-1").ReadFile(kept)
 				return err
 			}}
 		}},

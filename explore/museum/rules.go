@@ -43,7 +43,7 @@ const (
 
 // noLeaks returns an error that lists what was left behind.
 func noLeaks(c *storagesim.Cluster) error {
-	found, err := c.Leaks()
+	found, err := c.Lab().Leaks()
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -56,10 +56,10 @@ func rules() []explore.Rule {
 			return explore.Check{Rest: func() error { return noLeaks(c) }}
 		}},
 		{Name: NotDetachedInUse, Begin: func(c *storagesim.Cluster) explore.Check {
-			return explore.Check{Rest: func() error { return notDetachedInUse(c.Records()) }}
+			return explore.Check{Rest: func() error { return notDetachedInUse(c.Trace().Records()) }}
 		}},
 		{Name: UnpublishedOnce, Begin: func(c *storagesim.Cluster) explore.Check {
-			return explore.Check{Rest: func() error { return unpublishedOnce(c.Records()) }}
+			return explore.Check{Rest: func() error { return unpublishedOnce(c.Trace().Records()) }}
 		}},
 		{Name: NotReleasedInUse, Begin: func(*storagesim.Cluster) explore.Check {
 			return explore.Check{Write: newPresent().notReleasedInUse}
@@ -69,14 +69,14 @@ func rules() []explore.Rule {
 			return explore.Check{Write: p.see, Rest: p.releasedWithoutClaim}
 		}},
 		{Name: ForLivingClaims, Begin: func(c *storagesim.Cluster) explore.Check {
-			return explore.Check{Rest: func() error { return forLivingClaims(c.Records()) }}
+			return explore.Check{Rest: func() error { return forLivingClaims(c.Trace().Records()) }}
 		}},
 		{Name: MadeOnce, Begin: func(c *storagesim.Cluster) explore.Check {
-			return explore.Check{Rest: func() error { return madeOnce(c.Records()) }}
+			return explore.Check{Rest: func() error { return madeOnce(c.Trace().Records()) }}
 		}},
 		{Name: ToldWhy, Begin: func(c *storagesim.Cluster) explore.Check {
 			p := newPresent()
-			return explore.Check{Write: p.see, Rest: func() error { return p.toldWhy(c.Records()) }}
+			return explore.Check{Write: p.see, Rest: func() error { return p.toldWhy(c.Trace().Records()) }}
 		}},
 		{Name: DefaultForAll, Begin: func(c *storagesim.Cluster) explore.Check {
 			return explore.Check{Rest: func() error { return defaultForAll(c) }}

@@ -50,7 +50,7 @@ func diskClaims(names ...string) string { return claims("disks", "5Gi", names...
 // makeDisks makes the directories of a node's disks.
 func makeDisks(c *explore.Cluster, node string, names ...string) {
 	for _, name := range names {
-		c.MakeDir("node/"+node, "/disks/"+name, 0o755)
+		c.Machine("node/"+node).MakeDir("/disks/"+name, 0o755)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // Removers returns the packages that may call os.RemoveAll: the one whose removals stop at mounts, on systems that have
 // none, and support of tests, which know what is in their directories.
 func Removers() []string {
-	return []string{"machine/internal/removal", "internal/outside", "internal/seedtest"}
+	return []string{"machine/internal/removal", "internal/rigs/outside", "internal/seedtest"}
 }
 
 // CheckRemovals reports every use of os.RemoveAll, outside tests, in a package that may not: it goes through mounts, and

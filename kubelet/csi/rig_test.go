@@ -19,7 +19,7 @@ import (
 
 	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/enginetest"
+	"github.com/storagesim/storagesim/internal/rigs/enginetest"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/csi"
 	"github.com/storagesim/storagesim/kubelet/runtime"

@@ -34,10 +34,10 @@ func TestACommandIsRunInAContainerOfAPod(t *testing.T) {
 	c := memory(t)
 	c.Apply(podOf("web", "[sleep, infinity]"))
 	c.Settle()
-	result, err := c.Exec("web", "", "sh", "-c", "echo kept > /data/x; hostname; echo oops >&2; exit 4")
+	result, err := c.Cluster.Machine("pod/web").Exec("", "sh", "-c", "echo kept > /data/x; hostname; echo oops >&2; exit 4")
 	require.NoError(t, err)
 	require.Equal(t, storagesim.ExecResult{Stdout: "web\n", Stderr: "oops\n", ExitCode: 4}, result)
-	result, err = c.Exec("default/web", "d", "cat", "/data/x")
+	result, err = c.Cluster.Machine("pod/default/web").Exec("d", "cat", "/data/x")
 	require.NoError(t, err)
 	require.Equal(t, storagesim.ExecResult{Stdout: "kept\n"}, result)
 	require.Contains(t, c.Story(), `runs "sh -c`)
@@ -48,13 +48,13 @@ func TestVirtualTimePassesForEverybodyWhileACommandSleeps(t *testing.T) {
 	c.Apply(podOf("web", `[sh, -c, "while true; do echo x >> /data/x; sleep 60; done"]`))
 	c.Settle()
 	began := c.Now()
-	result, err := c.Exec("web", "d", "sh", "-c", "sleep 300; wc -l < /data/x")
+	result, err := c.Cluster.Machine("pod/web").Exec("d", "sh", "-c", "sleep 300; wc -l < /data/x")
 	require.NoError(t, err)
 	require.Equal(t, 5*time.Minute, c.Now().Sub(began))
 	require.Contains(t, []string{"5", "6"}, strings.TrimSpace(result.Stdout))
 
 	for _, command := range [][]string{{"sleep", "infinity"}, {"tail", "-f", "/data/x"}, {"sh", "-c", "while true; do sleep 3600; done"}} {
-		_, err = c.Exec("web", "d", command...)
+		_, err = c.Cluster.Machine("pod/web").Exec("d", command...)
 		require.EqualError(t, err, "the command has not ended after 24h0m0s of virtual time, or waits for ever; it was stopped")
 	}
 }
@@ -64,7 +64,7 @@ func TestACommandReadsAndWritesStreams(t *testing.T) {
 	c.Apply(podOf("web", "[sleep, infinity]"))
 	c.Settle()
 	var out bytes.Buffer
-	code, err := c.ExecStreams("web", "c", runtime.ExecConfig{
+	code, err := c.Cluster.Machine("pod/web").ExecStreams("c", runtime.ExecConfig{
 		Command: []string{"sh", "-c", "while read line; do echo \"<$line>\"; done; cat /nothing"},
 		Stdin:   strings.NewReader("one\ntwo\n"), Stdout: &out, Stderr: &out,
 	})
@@ -81,7 +81,7 @@ func TestWhatCannotBeRunInAContainerIsRefusedAndSaysWhy(t *testing.T) {
 	c.Apply(strings.Replace(podOf("done", "['true']"), "spec: {", "spec: {restartPolicy: Never, ", 1))
 	c.Settle()
 	c.Apply(strings.Replace(podOf("lost", "[sleep, '1']"), "node-1", "node-9", 1))
-	_, err := c.Exec("done", "d", "true")
+	_, err := c.Cluster.Machine("pod/done").Exec("d", "true")
 	require.NoError(t, err)
 	for _, test := range []struct {
 		pod, container string
@@ -96,18 +96,18 @@ func TestWhatCannotBeRunInAContainerIsRefusedAndSaysWhy(t *testing.T) {
 		{"unplaced", "", []string{"ls"}, `pod unplaced does not have a host assigned`},
 		{"lost", "", []string{"ls"}, `no node is called "node-9"`},
 	} {
-		_, err := c.Exec(test.pod, test.container, test.command...)
+		_, err := c.Cluster.Machine("pod/"+test.pod).Exec(test.container, test.command...)
 		require.ErrorContains(t, err, test.want)
 	}
-	result, err := c.Exec("web", "d", "catt", "/data/x")
+	result, err := c.Cluster.Machine("pod/web").Exec("d", "catt", "/data/x")
 	require.NoError(t, err)
 	require.EqualValues(t, 127, result.ExitCode)
 	require.Contains(t, result.Stderr, `catt: not found; this simulation has no such program, and its image is not known to start with it (did you mean "cat"?); expected one of [, ash,`)
 
 	require.NoError(t, c.Cluster.Stop("kubelet/node-1"))
-	_, err = c.Exec("web", "d", "ls")
+	_, err = c.Cluster.Machine("pod/web").Exec("d", "ls")
 	require.Regexp(t, `^error dialing backend: dial tcp 172\.18\.\d+\.\d+:10250: connect: connection refused$`, err.Error())
-	_, err = c.Logs("web", "d", false)
+	_, err = c.Cluster.Machine("pod/web").Logs("d", false)
 	require.Regexp(t, `^Get "https://172\.18\.(\d+\.\d+):10250/containerLogs/default/web/d": dial tcp 172\.18\.(\d+\.\d+):10250: connect: connection refused$`, err.Error())
 }
 
@@ -115,12 +115,12 @@ func TestACommandIsStoppedWhenItsContainerOrItsKubeletGoesMeanwhile(t *testing.T
 	c := memory(t)
 	c.Apply(podOf("web", "[sleep, '100']"))
 	c.Settle()
-	result, err := c.Exec("web", "c", "sleep", "200")
+	result, err := c.Cluster.Machine("pod/web").Exec("c", "sleep", "200")
 	require.NoError(t, err)
 	require.EqualValues(t, 137, result.ExitCode, "the container has ended meanwhile")
 
 	require.NoError(t, c.Cluster.Inject(engine.Fault{Actor: "kubelet/node-1", Verb: "patch", Resource: "pods/status", Crash: true, Restart: time.Hour}))
-	_, err = c.Exec("web", "d", "sleep", "300")
+	_, err = c.Cluster.Machine("pod/web").Exec("d", "sleep", "300")
 	require.ErrorContains(t, err, "the connection to the container was lost, and the command stopped: dial tcp 172.18.")
 }
 
@@ -129,20 +129,20 @@ func TestTheLogsOfAContainerAndOfTheOneBeforeIt(t *testing.T) {
 	c.Apply(podOf("web", prints))
 	c.Settle()
 	c.RunFor(10 * time.Second)
-	text, err := c.Logs("web", "c", false)
+	text, err := c.Cluster.Machine("pod/web").Logs("c", false)
 	require.NoError(t, err)
 	require.Equal(t, "begins web\n", text)
-	_, err = c.Logs("web", "c", true)
+	_, err = c.Cluster.Machine("pod/web").Logs("c", true)
 	require.EqualError(t, err, `previous terminated container "c" in pod "web" not found`)
 	c.RunFor(35 * time.Second) // it has failed, and runs again
-	text, err = c.Logs("web", "", true)
+	text, err = c.Cluster.Machine("pod/web").Logs("", true)
 	require.NoError(t, err)
 	require.Equal(t, "begins web\nfails\n", text)
-	_, err = c.Logs("web", "e", false)
+	_, err = c.Cluster.Machine("pod/web").Logs("e", false)
 	require.ErrorContains(t, err, `container e is not valid for pod web; expected one of c, d`)
 
 	c.Apply(strings.Replace(podOf("never", "[sleep, '1']"), "image: busybox", "image: mine, imagePullPolicy: Never", 1))
 	c.Settle()
-	_, err = c.Logs("never", "c", false)
+	_, err = c.Cluster.Machine("pod/never").Logs("c", false)
 	require.EqualError(t, err, `container "c" in pod "never" is waiting to start: ErrImageNeverPull`)
 }

@@ -62,7 +62,7 @@ func withoutControlPlane(t *testing.T, f func(t *testing.T, c *storagesim.Cluste
 			Only: []string{}, Start: time.Now(), Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2"),
 		})
 		require.NoError(t, err)
-		require.NoError(t, c.MakeDir("node/node-2", "/data/disk", 0o777))
+		require.NoError(t, c.Machine("node/node-2").MakeDir("/data/disk", 0o777))
 		driver := live.Start(c.Engine())
 		f(t, c)
 		require.NoError(t, driver.Stop())

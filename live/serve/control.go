@@ -66,8 +66,8 @@ func (s *run) story(w http.ResponseWriter, r *http.Request) {
 		refuse(w, metav1.Status{Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: err.Error()})
 		return
 	}
-	text, next := s.cluster.StoryPage(from, min(limit, maxStory), width)
-	if _, more := s.cluster.StoryPage(next, 1, width); more > next {
+	text, next := s.cluster.Trace().Page(from, min(limit, maxStory), width)
+	if _, more := s.cluster.Trace().Page(next, 1, width); more > next {
 		text += fmt.Sprintf("(there is more: %sstory?from=%d)\n", controlPath, next)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -86,7 +86,7 @@ func (s *run) explain(w http.ResponseWriter, r *http.Request, ref string) {
 	}
 	var why storagesim.Explanation
 	var err error
-	if !s.Do(func() { why, err = s.cluster.Explanation(bounded.Text(ref, 1000)) }) {
+	if !s.Do(func() { why, err = s.cluster.Lab().Explanation(bounded.Text(ref, 1000)) }) {
 		refuse(w, gone())
 		return
 	}
@@ -126,7 +126,7 @@ func (s *run) move(w http.ResponseWriter, r *http.Request, command string) {
 	var err error
 	switch command {
 	case "step":
-		moved, err = s.moveBy(func() error { _, err := s.cluster.Step(); return err })
+		moved, err = s.moveBy(func() error { _, err := s.cluster.Engine().Step(); return err })
 	case "settle":
 		moved, err = s.moveBy(s.cluster.Settle)
 	case "run-for":

@@ -70,7 +70,7 @@ func (n nodes) nextLog(ctx context.Context, pod types.NamespacedName, opts *core
 }
 
 func (n nodes) log(pod types.NamespacedName, opts *corev1.PodLogOptions) (text string, err error) {
-	if !n.Do(func() { text, err = n.cluster.Logs(pod.String(), opts.Container, opts.Previous) }) {
+	if !n.Do(func() { text, err = n.cluster.Machine("pod/"+pod.String()).Logs(opts.Container, opts.Previous) }) {
 		return "", errEnded
 	}
 	return text, err
@@ -144,7 +144,7 @@ func (n nodes) Exec(ctx context.Context, pod types.NamespacedName, opts *corev1.
 		x.stdin = newInput(opts.TTY)
 		config.Stdin = x.stdin
 	}
-	if !n.Do(func() { x.Execution, err = n.cluster.BeginExec(pod.String(), opts.Container, config) }) {
+	if !n.Do(func() { x.Execution, err = n.cluster.Machine("pod/"+pod.String()).BeginExec(opts.Container, config) }) {
 		return 0, errEnded
 	}
 	if err != nil {

@@ -29,7 +29,7 @@ type run struct {
 func (s *Server) start(cluster *storagesim.Cluster, afterWrite func()) *run {
 	r := &run{cluster: cluster}
 	r.ctx, r.end = context.WithCancelCause(context.Background())
-	handler := rest.New(s.furnishing(cluster), cluster.Server().Registry(), cluster.Now).WithNodes(nodes{r})
+	handler := rest.New(s.furnishing(cluster), cluster.Engine().Server().Registry(), cluster.Now).WithNodes(nodes{r})
 	r.handler = r.withControl(r.withSnapshots(r.withAfterWrite(afterWrite, r.withAges(handler))))
 	r.driver = live.StartAt(cluster.Engine(), s.speed)
 	return r
@@ -91,7 +91,7 @@ func (s *Server) Prepare(cluster *storagesim.Cluster) error {
 }
 
 func (s *Server) furnishing(cluster *storagesim.Cluster) furnishing {
-	return furnishing{cluster.Server(), s.config.certificate}
+	return furnishing{cluster.Engine().Server(), s.config.certificate}
 }
 
 // Replace offers another cluster in place of the one that is offered, which is the caller's again. Watches end with 410 Expired, so that their clients list again; followed logs end. Nothing

@@ -53,7 +53,7 @@ func TestAnotherClusterTakesThePlaceOfTheOneThatWasOffered(t *testing.T) {
 	_, err = client.CoreV1().ConfigMaps("default").Get(t.Context(), "kube-root-ca.crt", metav1.GetOptions{})
 	require.NoError(t, err)
 	var nodes int
-	require.True(t, server.Do(func() { nodes = len(other.Actors()) }))
+	require.True(t, server.Do(func() { nodes = len(other.Engine().Actors()) }))
 	require.NotZero(t, nodes)
 	_, err = client.CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 	require.NoError(t, err)

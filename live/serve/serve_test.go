@@ -380,7 +380,7 @@ func TestTheServerEndsWhenTheClusterFails(t *testing.T) {
 	require.NoError(t, err)
 	client, err := serve.NewClient(server.Kubeconfig())
 	require.NoError(t, err)
-	cluster.Interrupt()
+	cluster.Engine().Interrupt()
 	server.Do(func() {})
 	failure := server.Wait(t.Context())
 	require.Error(t, failure)

@@ -38,9 +38,9 @@ func (s *run) withAfterWrite(f func(), next http.Handler) http.Handler {
 // installSnapshots does nothing as long as a kind is missing, and when they are installed already.
 func (s *run) installSnapshots() {
 	for _, kind := range []string{"VolumeSnapshot", "VolumeSnapshotContent", "VolumeSnapshotClass"} {
-		if _, err := s.cluster.Server().Registry().New(snapshotv1.SchemeGroupVersion.WithKind(kind)); err != nil {
+		if _, err := s.cluster.Engine().Server().Registry().New(snapshotv1.SchemeGroupVersion.WithKind(kind)); err != nil {
 			return
 		}
 	}
-	_ = s.cluster.InstallSnapshots() // it fails only when the cluster is closed, which the server tells anyway
+	_ = s.cluster.Lab().InstallSnapshots() // it fails only when the cluster is closed, which the server tells anyway
 }

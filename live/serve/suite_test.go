@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clienttest"
+	"github.com/storagesim/storagesim/internal/rigs/clienttest"
 	"github.com/storagesim/storagesim/live/serve"
 )
 

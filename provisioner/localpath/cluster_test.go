@@ -71,7 +71,7 @@ func newCluster(t *testing.T, cfg localpath.Config, nodes ...storagesim.Node) *c
 		nodes = []storagesim.Node{{Name: "node1"}, {Name: "node2", Taints: []v1.Taint{{Key: "dedicated", Value: "db", Effect: v1.TaintEffectNoSchedule}}}}
 	}
 	c := storagesimtest.New(t, storagesim.Config{Nodes: nodes})
-	c.InstallLocalPath(cfg)
+	c.AddProvisionController(localpath.Controller(cfg))
 	return &cluster{c, t}
 }
 
@@ -95,7 +95,7 @@ func (c *cluster) configure(key, text string) {
 
 func (c *cluster) list(node, dir string) []string {
 	c.t.Helper()
-	names, err := c.Cluster.ListDir("node/"+node, dir)
+	names, err := c.Cluster.Machine("node/" + node).ListDir(dir)
 	require.NoError(c.t, err)
 	return names
 }
@@ -138,8 +138,8 @@ func TestTheDefaultScriptsMakeAndRemoveTheDirectory(t *testing.T) {
 	name := c.Claim("data").Spec.VolumeName
 	folder := name + "_default_data"
 	assert.Equal(t, []string{folder + "/"}, c.list("node2", localpath.DefaultPath))
-	c.WriteFile("pod/web", "/data/x", "here")
-	assert.Equal(t, "here", c.ReadFile("node/node2", localpath.DefaultPath+"/"+folder+"/x"))
+	c.Machine("pod/web").WriteFile("/data/x", "here")
+	assert.Equal(t, "here", c.Machine("node/node2").ReadFile(localpath.DefaultPath+"/"+folder+"/x"))
 	assert.Contains(t, c.Story(), `runs "/bin/sh /script/setup -p /opt/local-path-provisioner/`+folder+` -s 134217728 -m Filesystem -a create" in pod local-path-storage/helper-pod-create-`+name)
 	assert.Contains(t, c.Story(), `runs "mkdir -m 0777 -p /opt/local-path-provisioner/`+folder+`"`)
 	assert.NotContains(t, c.Story(), "kube-scheduler            binds pod local-path-storage/", "nobody schedules helper pods")
@@ -201,7 +201,7 @@ func TestTheDirectoryIsOnTheChosenNodeBeforeTheVolumeExists(t *testing.T) {
 		{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{"node2"}},
 	}}}, pv.Spec.NodeAffinity.Required.NodeSelectorTerms)
 	assert.Equal(t, "n2", pv.Annotations[localpath.AnnSelectedNode])
-	_, err := c.Cluster.ListDir("node/node1", localpath.DefaultPath)
+	_, err := c.Cluster.Machine("node/node1").ListDir(localpath.DefaultPath)
 	assert.Error(t, err, "there is nothing on the other node")
 }
 
@@ -228,12 +228,12 @@ func TestRetainLeavesTheDirectory(t *testing.T) {
 	c := newCluster(t, localpath.Config{})
 	c.Apply(class("", "reclaimPolicy: Retain"), fmt.Sprintf(claimYAML, "", "ReadWriteOnce"), podYAML)
 	c.Settle()
-	c.WriteFile("pod/web", "/data/x", "kept")
+	c.Machine("pod/web").WriteFile("/data/x", "kept")
 	name := c.Claim("data").Spec.VolumeName
 	c.Delete("pod/web", "pvc/data")
 	c.RunFor(time.Hour)
 	assert.Equal(t, v1.VolumeReleased, c.Volume(name).Status.Phase)
-	assert.Equal(t, "kept", c.ReadFile("node/node2", localpath.DefaultPath+"/"+name+"_default_data/x"))
+	assert.Equal(t, "kept", c.Machine("node/node2").ReadFile(localpath.DefaultPath+"/"+name+"_default_data/x"))
 	assert.NotContains(t, c.Story(), "creates pod "+localpath.DefaultNamespace+"/helper-pod-delete")
 }
 
@@ -243,7 +243,7 @@ func TestDeletingRunsOnTheVolumesNodeOnly(t *testing.T) {
 	c.Apply(podYAML)
 	c.Settle()
 	folder := c.Claim("data").Spec.VolumeName + "_default_data"
-	c.MakeDir("node/node1", localpath.DefaultPath+"/"+folder, 0o755)
+	c.Machine("node/node1").MakeDir(localpath.DefaultPath+"/"+folder, 0o755)
 	c.Delete("pod/web", "pvc/data")
 	c.Settle()
 	assert.Empty(t, c.list("node2", localpath.DefaultPath))

@@ -76,14 +76,14 @@ func newCluster(t *testing.T) *cluster {
 		Nodes:      storagesim.Nodes("node1", "node2"),
 		NFSServers: []storagesim.NFSServer{{Name: server, Exports: []string{export}}},
 	})
-	c.InstallNFS()
+	c.AddProvisioner(nfs.StaticName, nfs.Static{})
 	c.AddProvisionController(nfs.Controller(c.Machine("nfs/"+server).NFSServer(), nfs.Config{Server: server, Path: export}))
 	return &cluster{c, t}
 }
 
 func (c *cluster) exported() []string {
 	c.t.Helper()
-	names, err := c.Cluster.ListDir("nfs/"+server, export)
+	names, err := c.Cluster.Machine("nfs/" + server).ListDir(export)
 	require.NoError(c.t, err)
 	return names
 }
@@ -108,13 +108,13 @@ func TestTheStaticProvisionerReturnsWhatTheClassSays(t *testing.T) {
 	assert.Equal(t, &v1.NFSVolumeSource{Server: server, Path: export}, pv.Spec.NFS)
 	assert.Equal(t, []string{"hard"}, pv.Spec.MountOptions)
 	assert.Equal(t, v1.PersistentVolumeReclaimDelete, pv.Spec.PersistentVolumeReclaimPolicy)
-	c.WriteFile("pod/one", "/data/x", "of one")
-	assert.Equal(t, "of one", c.ReadFile("pod/two", "/data/x"), "two claims, one directory")
+	c.Machine("pod/one").WriteFile("/data/x", "of one")
+	assert.Equal(t, "of one", c.Machine("pod/two").ReadFile("/data/x"), "two claims, one directory")
 
 	c.Delete("pod/one", "pvc/one")
 	c.Settle()
 	assert.Equal(t, 1, c.volumes())
-	assert.Equal(t, "of one", c.ReadFile("pod/two", "/data/x"), "Delete deletes nothing")
+	assert.Equal(t, "of one", c.Machine("pod/two").ReadFile("/data/x"), "Delete deletes nothing")
 	c.RequireNoLeaks()
 }
 
@@ -126,12 +126,12 @@ func TestEachClaimGetsADirectoryOfTheExport(t *testing.T) {
 	one, two := c.Claim("one").Spec.VolumeName, c.Claim("two").Spec.VolumeName
 	assert.ElementsMatch(t, []string{"default-one-" + one + "/", "default-two-" + two + "/"}, c.exported())
 	assert.Equal(t, &v1.NFSVolumeSource{Server: server, Path: export + "/default-one-" + one}, c.Volume(one).Spec.NFS)
-	info, err := c.NFSServer(server).Disk().Stat(export + "/default-one-" + one)
+	info, err := c.Machine("nfs/" + server).NFSServer().Disk().Stat(export + "/default-one-" + one)
 	require.NoError(t, err)
 	assert.Equal(t, fs.FileMode(0o777), info.Mode().Perm())
-	c.WriteFile("pod/one", "/data/x", "of one")
-	assert.Equal(t, "of one", c.ReadFile("pod/also-one", "/data/x"), "on another node")
-	names := c.ListDir("pod/two", "/data")
+	c.Machine("pod/one").WriteFile("/data/x", "of one")
+	assert.Equal(t, "of one", c.Machine("pod/also-one").ReadFile("/data/x"), "on another node")
+	names := c.Machine("pod/two").ListDir("/data")
 	assert.Empty(t, names)
 	assert.Contains(t, c.Story(), `runs "mkdir -m 0777 -p /persistentvolumes/default-one-`+one+`" in export 192.168.203.110:/data/nfs`)
 
@@ -164,7 +164,7 @@ func TestWhatHappensToTheDirectoryOfADeletedVolume(t *testing.T) {
 			c.Apply(classYAML(nfs.SubdirName, tt.class), claimYAML("data", "", ""), podYAML("web", "data", "node1"))
 			c.Settle()
 			pv := c.Claim("data").Spec.VolumeName
-			c.WriteFile("pod/web", "/data/x", "here")
+			c.Machine("pod/web").WriteFile("/data/x", "here")
 			c.Delete("pod/web", "pvc/data")
 			c.Settle()
 			leaves := "leaves /data/nfs/default-data-" + pv + " on NFS server " + server + ", since onDelete is retain"
@@ -174,7 +174,7 @@ func TestWhatHappensToTheDirectoryOfADeletedVolume(t *testing.T) {
 			} else {
 				dir := strings.ReplaceAll(tt.want, "PV", pv)
 				assert.Equal(t, []string{dir}, c.exported())
-				assert.Equal(t, "here", c.ReadFile("nfs/"+server, export+"/"+dir+"x"))
+				assert.Equal(t, "here", c.Machine("nfs/"+server).ReadFile(export+"/"+dir+"x"))
 			}
 			c.RequireNoLeaks()
 		})
@@ -186,7 +186,7 @@ func TestADirectoryThatIsGoneAlreadyIsDeleted(t *testing.T) {
 	c.Apply(classYAML(nfs.SubdirName, ""), claimYAML("data", "", ""))
 	c.Settle()
 	pv := c.Claim("data").Spec.VolumeName
-	require.NoError(t, c.NFSServer(server).Disk().RemoveAll(export+"/default-data-"+pv))
+	require.NoError(t, c.Machine("nfs/"+server).NFSServer().Disk().RemoveAll(export+"/default-data-"+pv))
 	c.Delete("sc/my-nfs", "pvc/data")
 	c.Settle()
 	assert.Zero(t, c.volumes())
@@ -227,10 +227,10 @@ func TestAPathPatternNamesTheDirectory(t *testing.T) {
 			pv := c.Claim("data").Spec.VolumeName
 			dir := export + "/" + strings.ReplaceAll(want, "VOLUME", pv)
 			require.Equal(t, dir, c.Volume(pv).Spec.NFS.Path)
-			c.ListDir("nfs/"+server, dir)
+			c.Machine("nfs/" + server).ListDir(dir)
 			c.Delete("pvc/data")
 			c.Settle()
-			_, err := c.Cluster.ListDir("nfs/"+server, dir)
+			_, err := c.Cluster.Machine("nfs/" + server).ListDir(dir)
 			require.ErrorIs(t, err, fs.ErrNotExist)
 			c.RequireNoLeaks()
 		})
@@ -267,7 +267,7 @@ func TestAVolumeThatIsNotInTheExportIsNotDeleted(t *testing.T) {
 		"nfs: {server: 192.168.203.110, path: /etc}", "nfs: {server: 192.168.203.111, path: /data/nfs/keep}",
 	} {
 		c := newCluster(t)
-		require.NoError(t, c.NFSServer(server).Disk().MakeDir(export+"/keep", 0o777))
+		require.NoError(t, c.Machine("nfs/"+server).NFSServer().Disk().MakeDir(export+"/keep", 0o777))
 		c.Apply(classYAML(nfs.SubdirName, "parameters: {onDelete: delete}"), `
 apiVersion: v1
 kind: PersistentVolume
@@ -331,11 +331,11 @@ func TestBadInputIsAnEventThatNamesIt(t *testing.T) {
 
 func TestAServerThatDoesNotExportTheDirectoryIsTriedAgain(t *testing.T) {
 	c := newCluster(t)
-	c.NFSServer(server).Unexport(export)
+	c.Machine("nfs/" + server).NFSServer().Unexport(export)
 	c.Apply(classYAML(nfs.SubdirName, ""), claimYAML("data", "", ""))
 	c.RunFor(20 * time.Second)
 	assert.Contains(t, c.Story(), "unable to create directory to provision new pv: mount.nfs: access denied by server while mounting 192.168.203.110:/data/nfs")
-	require.NoError(t, c.NFSServer(server).Export(export))
+	require.NoError(t, c.Machine("nfs/"+server).NFSServer().Export(export))
 	c.RunFor(5 * time.Minute)
 	assert.Equal(t, v1.ClaimBound, c.Claim("data").Status.Phase)
 }

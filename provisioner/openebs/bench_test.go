@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -81,7 +81,7 @@ func claimsToRunningPods(b *testing.B, n int, sum *stopwatch) {
 		b.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.InstallOpenEBS(); err != nil {
+	if err := c.AddProvisionController(openebs.Controller(openebs.Config{})); err != nil {
 		b.Fatal(err)
 	}
 	if err := c.Apply(clustertest.MainStory[0]); err != nil {

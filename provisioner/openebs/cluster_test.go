@@ -85,14 +85,14 @@ func newCluster(t *testing.T, class classOptions) *storagesimtest.Cluster {
 			Taints: []v1.Taint{{Key: "dedicated", Value: "db", Effect: v1.TaintEffectNoSchedule}},
 		},
 	}})
-	c.InstallOpenEBS()
+	c.AddProvisionController(openebs.Controller(openebs.Config{}))
 	c.Apply(class.yaml(), clusterClaim)
 	return c
 }
 
 func list(t *testing.T, c *storagesimtest.Cluster, node, dir string) []string {
 	t.Helper()
-	names := c.ListDir("node/"+node, dir)
+	names := c.Machine("node/" + node).ListDir(dir)
 	return names
 }
 
@@ -150,7 +150,7 @@ func TestTheDirectoryIsOnTheChosenNodeBeforeTheVolumeExists(t *testing.T) {
 	assert.Equal(t, []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
 		{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{"host2"}},
 	}}}, terms)
-	_, err := c.Cluster.ListDir("node/node1", openebs.DefaultBasePath)
+	_, err := c.Cluster.Machine("node/node1").ListDir(openebs.DefaultBasePath)
 	assert.Error(t, err, "there is nothing on the other node")
 	c.Settle()
 	assert.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
@@ -203,11 +203,11 @@ func TestRetainLeavesTheDirectory(t *testing.T) {
 	c.Apply(clusterPod)
 	c.Settle()
 	name := c.Claim("data").Spec.VolumeName
-	c.WriteFile("pod/web", "/data/x", "kept")
+	c.Machine("pod/web").WriteFile("/data/x", "kept")
 	c.Delete("pod/web", "pvc/data")
 	c.RunFor(time.Hour)
 	assert.Equal(t, v1.VolumeReleased, c.Volume(name).Status.Phase)
-	assert.Equal(t, "kept", c.ReadFile("node/node2", openebs.DefaultBasePath+"/"+name+"/x"))
+	assert.Equal(t, "kept", c.Machine("node/node2").ReadFile(openebs.DefaultBasePath+"/"+name+"/x"))
 	assert.NotContains(t, c.Story(), "creates pod openebs/cleanup-")
 }
 
@@ -219,7 +219,7 @@ func TestDeletingRunsOnTheVolumesNodeOnly(t *testing.T) {
 	c.Settle()
 	name := c.Claim("data").Spec.VolumeName
 	decoy := openebs.DefaultBasePath + "/" + name
-	c.MakeDir("node/node1", decoy, 0o755)
+	c.Machine("node/node1").MakeDir(decoy, 0o755)
 	c.Delete("pod/web", "pvc/data")
 	c.Settle()
 	assert.Empty(t, list(t, c, "node2", openebs.DefaultBasePath))
@@ -268,7 +268,7 @@ func TestAQuotaIsRecordedOnTheNode(t *testing.T) {
 			name := c.Claim("data").Spec.VolumeName
 			quotas := list(t, c, "node2", "/run/quotas")
 			require.Len(t, quotas, 1)
-			record := c.ReadFile("node/node2", "/run/quotas/"+quotas[0])
+			record := c.Machine("node/node2").ReadFile("/run/quotas/" + quotas[0])
 			assert.Contains(t, record, `"path":"`+openebs.DefaultBasePath+"/"+name+`"`)
 			assert.Contains(t, record, want)
 			assert.Contains(t, c.Story(), "pod openebs/quota-"+name+": the limits of "+openebs.DefaultBasePath+"/"+name+" are recorded")

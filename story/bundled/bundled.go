@@ -19,8 +19,12 @@ import (
 // installers returns the provisioners that need no more than their name.
 func installers() map[string]func(*storagesim.Cluster) error {
 	return map[string]func(*storagesim.Cluster) error{
-		"openebs":    func(c *storagesim.Cluster) error { return c.InstallOpenEBS() },
-		"local-path": func(c *storagesim.Cluster) error { return c.InstallLocalPath() },
+		"openebs": func(c *storagesim.Cluster) error {
+			return c.AddProvisionController(openebs.Controller(openebs.Config{}))
+		},
+		"local-path": func(c *storagesim.Cluster) error {
+			return c.AddProvisionController(localpath.Controller(localpath.Config{}))
+		},
 		"nfs": func(c *storagesim.Cluster) error {
 			return c.AddProvisioner(nfsprovisioner.StaticName, nfsprovisioner.Static{})
 		},

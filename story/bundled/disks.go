@@ -30,7 +30,7 @@ func ParseDisks(flag string, texts, nodes []string) (disks []Disk, err error) {
 
 // MakeDisk gives a node a disk.
 func MakeDisk(c *storagesim.Cluster, d Disk) error {
-	files, err := c.Disk("node/" + d.Node)
+	files, err := c.Machine("node/" + d.Node).Disk()
 	switch {
 	case err != nil:
 	case strings.HasPrefix(d.Path, "/dev/"):

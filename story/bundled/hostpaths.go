@@ -55,11 +55,11 @@ func (h hostPaths) Provision(_ context.Context, options provisioner.ProvisionOpt
 // Delete removes the volume's directory on each node.
 func (h hostPaths) Delete(_ context.Context, volume *v1.PersistentVolume) error {
 	var errs []error
-	for _, name := range h.cluster.Machines() {
+	for _, name := range h.cluster.Lab().Machines() {
 		if !strings.HasPrefix(name, string(machine.Node)+"/") {
 			continue
 		}
-		disk, err := h.cluster.Disk(name)
+		disk, err := h.cluster.Machine(name).Disk()
 		if err == nil {
 			err = disk.RemoveAll(h.dir(volume.Name))
 		}

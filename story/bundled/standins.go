@@ -50,11 +50,11 @@ type StandIn struct {
 //
 // The trace names each stand-in (trace.StandIn).
 func StandIns(c *storagesim.Cluster, further ...runtime.Object) (names []string, err error) {
-	objects := slices.Concat(c.Server().Objects(), further)
+	objects := slices.Concat(c.Engine().Server().Objects(), further)
 	wanted := map[string]bool{} // whether an inline volume names it
 	for _, obj := range objects {
 		for name, inline := range namesIn(obj) {
-			if CanStandIn(name) && !c.Serves(name) {
+			if CanStandIn(name) && !c.Lab().Serves(name) {
 				wanted[name] = wanted[name] || inline
 				names = append(names, name)
 			}
@@ -144,13 +144,13 @@ func standIn(c *storagesim.Cluster, name string, inline bool, objects []runtime.
 // InstallStandIn runs the reference CSI driver under another name. The CSIDriver object of that name, in the cluster or among
 // further objects that are going to be applied, says how the driver's volumes are treated.
 func InstallStandIn(c *storagesim.Cluster, s StandIn, further ...runtime.Object) error {
-	if c.Serves(s.Name) {
+	if c.Lab().Serves(s.Name) {
 		return fmt.Errorf("stand-in for %s: a driver or provisioner of that name runs already", s.Name)
 	}
 	if err := csi.CheckName(s.Name); err != nil {
 		return fmt.Errorf("stand-in: %w", err)
 	}
-	return runDriver(c, s, false, slices.Concat(c.Server().Objects(), further))
+	return runDriver(c, s, false, slices.Concat(c.Engine().Server().Objects(), further))
 }
 
 func runDriver(c *storagesim.Cluster, s StandIn, inline bool, objects []runtime.Object) error {
@@ -218,7 +218,7 @@ func record(c *storagesim.Cluster, name, as string) {
 func FollowStandIns(c *storagesim.Cluster) func() error {
 	var named atomic.Bool
 	named.Store(true) // what there is already
-	c.Server().OnWrite(func(w trace.Write) {
+	c.Engine().Server().OnWrite(func(w trace.Write) {
 		if w.Err == nil && len(namesIn(w.New)) > 0 {
 			named.Store(true)
 		}

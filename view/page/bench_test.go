@@ -6,7 +6,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/internal/clustertest"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/view"
 	"github.com/storagesim/storagesim/view/page"
 )
@@ -19,8 +19,8 @@ func BenchmarkMainStorysPage(b *testing.B) {
 	var text bytes.Buffer
 	for b.Loop() {
 		text.Reset()
-		told := c.Engine().Trace().Len() - len(c.Records())
-		clustertest.Must(b, page.Write(&text, view.OfLog(c.Engine().Trace(), view.Options{Title: "The main story", Start: engine.Start(), Told: told, Shorten: c.ShortIDs})))
+		told := c.Engine().Trace().Len() - len(c.Trace().Records())
+		clustertest.Must(b, page.Write(&text, view.OfLog(c.Engine().Trace(), view.Options{Title: "The main story", Start: engine.Start(), Told: told, Shorten: c.Trace().ShortIDs})))
 	}
 	b.ReportMetric(float64(text.Len())/1000, "kB")
 }

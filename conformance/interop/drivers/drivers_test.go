@@ -76,7 +76,7 @@ func life(t *testing.T, at, binding string, mounts bool, change ...func(*csi.Dri
 	c.RequireRunning("web")
 	where = c.Volume(c.Claim("data").Spec.VolumeName).Spec.NodeAffinity
 	if mounts {
-		text, err := c.Cluster.Logs("web", "web", false)
+		text, err := c.Cluster.Machine("pod/web").Logs("web", false)
 		require.NoError(t, err)
 		require.Equal(t, "hello\n", text)
 		grow(t, c, strings.Split(manifests(d.Name, binding, ""), "---")[1])
@@ -87,7 +87,7 @@ func life(t *testing.T, at, binding string, mounts bool, change ...func(*csi.Dri
 	require.NoError(t, err)
 	require.Empty(t, volumes.Items, c.Story())
 	c.RequireNoLeaks()
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		rpc, ok := entry.Record.(trace.RPC)
 		if ok && rpc.Code == "OK" && slices.Contains(calls(), rpc.Method) && !slices.Contains(methods, rpc.Method) {
 			methods = append(methods, rpc.Method)
@@ -139,7 +139,7 @@ func TestTheMockDriverTakesSnapshots(t *testing.T) {
 	d, err := csi.AtEndpoint(t.Context(), "unix://"+start(t, "mock"))
 	require.NoError(t, err)
 	c.InstallCSIDriver(d)
-	c.InstallSnapshots()
+	c.Must(c.Lab().InstallSnapshots())
 	c.RunFor(5 * time.Second)
 	c.Apply(manifests(d.Name, "Immediate", "sleep 3600"), snapshot)
 	c.RunFor(time.Minute)
@@ -152,7 +152,7 @@ func TestTheMockDriverTakesSnapshots(t *testing.T) {
 	require.Equal(t, "No resources found\n", c.Get("pv,volumesnapshot,volumesnapshotcontent"), c.Story())
 	c.RequireNoLeaks()
 	var made []string
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Code == "OK" && slices.Contains([]string{"CreateVolume", "CreateSnapshot", "DeleteSnapshot"}, rpc.Method) {
 			made = append(made, rpc.Method)
 		}
@@ -189,14 +189,14 @@ func TestTheMockDriverWithVolumesInline(t *testing.T) {
 	c.Apply(strings.Replace(pod, "persistentVolumeClaim: {claimName: data}", "csi: {driver: "+d.Name+"}", 1))
 	c.RunFor(time.Minute)
 	c.RequireRunning("web")
-	text, err := c.Cluster.Logs("web", "web", false)
+	text, err := c.Cluster.Machine("pod/web").Logs("web", false)
 	require.NoError(t, err)
 	require.Equal(t, "hello\n", text)
 	c.Delete("pod/web")
 	c.RunFor(5 * time.Minute)
 	c.RequireNoLeaks()
 	var methods []string
-	for _, entry := range c.Records() {
+	for _, entry := range c.Trace().Records() {
 		if rpc, ok := entry.Record.(trace.RPC); ok && rpc.Code == "OK" && slices.Contains(calls(), rpc.Method) {
 			methods = append(methods, rpc.Method)
 		}

@@ -126,7 +126,7 @@ func (r *rig) install(s setup, socket string) {
 		d.Options = append(d.Options, grpc.ChainUnaryInterceptor(r.watcher.Intercept, r.intercept))
 	}
 	require.NoError(r, r.cluster.InstallCSIDriver(d))
-	require.NoError(r, r.cluster.InstallSnapshots())
+	require.NoError(r, r.cluster.Lab().InstallSnapshots())
 	if s.groups { // before the real programs, which look once
 		definitions, err := snapshots.GroupDefinitions()
 		require.NoError(r, err)
@@ -287,7 +287,7 @@ func (r *rig) reads(pod, file string) string {
 	var err error
 	require.True(r, r.server.Do(func() {
 		var result storagesim.ExecResult
-		result, err = r.cluster.Exec(pod, "", "cat", file)
+		result, err = r.cluster.Machine("pod/"+pod).Exec("", "cat", file)
 		text = result.Stdout
 	}))
 	require.NoError(r, err)

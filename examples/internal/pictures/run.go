@@ -33,11 +33,11 @@ func play(name string) (r run, err error) {
 	watch := func(c *storagesim.Cluster, line string) {
 		if c != nil && !watched {
 			watched = true
-			c.Server().OnWrite(func(w trace.Write) { r.stacks = append(r.stacks, stackOf(w)) })
+			c.Engine().Server().OnWrite(func(w trace.Write) { r.stacks = append(r.stacks, stackOf(w)) })
 		}
 		if line == "" { // the end
 			log := c.Engine().Trace()
-			r.Page = view.OfLog(log, view.Options{Start: engine.Start(), Told: log.Len() - len(c.Records()), Shorten: c.ShortIDs})
+			r.Page = view.OfLog(log, view.Options{Start: engine.Start(), Told: log.Len() - len(c.Trace().Records()), Shorten: c.Trace().ShortIDs})
 		}
 	}
 	err = story.Play(context.Background(), io.Discard, name, strings.ReplaceAll(string(script), "\r\n", "\n"), story.Options{RecordValues: true, Watch: watch})

@@ -11,12 +11,12 @@ var errNotRefused = errors.New("the write was not refused")
 // directory, as its administrator would.
 func (s *Show) Export(server, path string) {
 	s.command("%s$ mkdir -p %s && exportfs '*:%s'\n", server, path, path) // the command's name
-	if s.cluster.NFSServer(server) == nil {
+	if s.cluster.Machine("nfs/"+server).NFSServer() == nil {
 		_, err := s.cluster.AddNFSServer(server)
 		s.Try(err)
 	}
 	if s.err == nil {
-		s.Try(s.cluster.NFSServer(server).Export(path))
+		s.Try(s.cluster.Machine("nfs/" + server).NFSServer().Export(path))
 	}
 }
 
@@ -24,13 +24,13 @@ func (s *Show) Export(server, path string) {
 // ("nfs/nas"), as its administrator would.
 func (s *Show) WriteOn(where, path, line string) {
 	s.command("%s$ echo '%s' > %s\n", host(where), line, path)
-	s.Try(s.cluster.WriteFile(where, path, []byte(line+"\n")))
+	s.Try(s.cluster.Machine(where).WriteFile(path, line+"\n"))
 }
 
 // LsOn lists a directory of a node, an NFS server or a pod ("pod/web"), as a shell
 // there would.
 func (s *Show) LsOn(where, path string) {
-	names, err := s.cluster.ListDir(where, path)
+	names, err := s.cluster.Machine(where).ListDir(path)
 	s.Try(err)
 	s.command("%s$ ls -A %s\n", host(where), path)
 	for _, name := range names {
@@ -40,7 +40,7 @@ func (s *Show) LsOn(where, path string) {
 
 // CatOn prints a file of a node, an NFS server or a pod, as a shell there would.
 func (s *Show) CatOn(where, path string) {
-	data, err := s.cluster.ReadFile(where, path)
+	data, err := s.cluster.Machine(where).ReadFile(path)
 	s.Try(err)
 	s.command("%s$ cat %s\n", host(where), path)
 	s.print(string(data))
@@ -49,7 +49,7 @@ func (s *Show) CatOn(where, path string) {
 // RefusedOn tries to write a file and prints the error, as a shell there would; it
 // is an error if there is none.
 func (s *Show) RefusedOn(where, path string) {
-	err := s.cluster.WriteFile(where, path, nil)
+	err := s.cluster.Machine(where).WriteFile(path, "")
 	if err == nil {
 		s.Try(errNotRefused)
 		return

@@ -23,7 +23,7 @@ const (
 // WithGroups returns a Show for manifests with fsGroup 1000 and 2000 and no other setting
 // of groups.
 func WithGroups(c *storagesim.Cluster, node string, files fs.FS, out io.Writer) (*Show, error) {
-	root, err := disk.Open(filepath.Join(c.Dir(), node))
+	root, err := disk.Open(filepath.Join(c.Lab().Dir(), node))
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (s *Show) Try(err error) {
 
 // Printf prints; identifiers are short, and long lines are wrapped.
 func (s *Show) Printf(format string, args ...any) {
-	s.print(prose.Wrap(s.cluster.ShortIDs(fmt.Sprintf(format, args...)), s.width, hang))
+	s.print(prose.Wrap(s.cluster.Trace().ShortIDs(fmt.Sprintf(format, args...)), s.width, hang))
 }
 
 // print prints a text as it is.
@@ -165,7 +165,7 @@ func (s *Show) Until(text string) {
 
 func (s *Show) tell() {
 	log := s.cluster.Engine().Trace()
-	s.print(trace.Tell(log.Since(s.told), trace.Telling{Start: engine.Start(), Fold: trace.FoldNoise, Keep: s.keep, Width: s.width, Shorten: s.cluster.ShortIDs}) + "\n")
+	s.print(trace.Tell(log.Since(s.told), trace.Telling{Start: engine.Start(), Fold: trace.FoldNoise, Keep: s.keep, Width: s.width, Shorten: s.cluster.Trace().ShortIDs}) + "\n")
 	s.told = log.Len()
 }
 
@@ -184,7 +184,7 @@ func (s *Show) get(o tables.Options, args []string) {
 		command += " -o " + o.Output
 	}
 	var b strings.Builder
-	view := tables.View{Kinds: s.cluster.Server().Registry(), Objects: s.cluster.Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.ShortIDs, Width: s.table}
+	view := tables.View{Kinds: s.cluster.Engine().Server().Registry(), Objects: s.cluster.Engine().Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.Trace().ShortIDs, Width: s.table}
 	s.Try(view.Get(&b, o, args...))
 	s.command("$ %s\n", command)
 	s.print(b.String() + "\n")
@@ -218,12 +218,12 @@ func (s *Show) Explain(ref string) {
 // MakeDir makes a directory on a node, as its administrator would.
 func (s *Show) MakeDir(node, path string) {
 	s.command("%s$ mkdir -p %s\n", node, path)
-	s.Try(s.cluster.MakeDir("node/"+node, path, 0o755))
+	s.Try(s.cluster.Machine("node/"+node).MakeDir(path, 0o755))
 }
 
 // Ls lists a directory of a node.
 func (s *Show) Ls(node, path string) {
-	names, err := s.cluster.ListDir("node/"+node, path)
+	names, err := s.cluster.Machine("node/" + node).ListDir(path)
 	s.Try(err)
 	s.command("%s$ ls %s\n", node, path)
 	for _, name := range names {
@@ -233,7 +233,7 @@ func (s *Show) Ls(node, path string) {
 
 // Cat prints a file of a node.
 func (s *Show) Cat(node, path string) {
-	data, err := s.cluster.ReadFile("node/"+node, path)
+	data, err := s.cluster.Machine("node/" + node).ReadFile(path)
 	s.Try(err)
 	s.command("%s$ cat %s\n", node, path)
 	s.print(string(data))
@@ -241,7 +241,7 @@ func (s *Show) Cat(node, path string) {
 
 // CatIn prints a file below a pod's mount path, as a shell in the pod would.
 func (s *Show) CatIn(pod, path string) {
-	data, err := s.cluster.ReadFile("pod/"+pod, path)
+	data, err := s.cluster.Machine("pod/" + pod).ReadFile(path)
 	s.Try(err)
 	s.command("%s$ cat %s\n", pod, path)
 	s.print(string(data))
@@ -251,5 +251,5 @@ func (s *Show) CatIn(pod, path string) {
 // would.
 func (s *Show) Exec(pod, path, line string) {
 	s.command("%s$ echo '%s' > %s\n", pod, line, path)
-	s.Try(s.cluster.WriteFile("pod/"+pod, path, []byte(line+"\n")))
+	s.Try(s.cluster.Machine("pod/"+pod).WriteFile(path, line+"\n"))
 }

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/storagesim/storagesim/internal/volumetest"
+	"github.com/storagesim/storagesim/internal/rigs/volumetest"
 	"github.com/storagesim/storagesim/kubelet/internal/apivolume"
 	"github.com/storagesim/storagesim/kubelet/internal/emptydir"
 	"github.com/storagesim/storagesim/volume"

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/storagesim/storagesim/internal/volumetest"
+	"github.com/storagesim/storagesim/internal/rigs/volumetest"
 	"github.com/storagesim/storagesim/kubelet/internal/emptydir"
 	"github.com/storagesim/storagesim/volume"
 )

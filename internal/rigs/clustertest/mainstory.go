@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/provisioner/openebs"
 )
 
 // MainStory holds the manifests of the main story, those of examples/openebs-hostpath: a class, a
@@ -47,7 +48,7 @@ func PlayMainStory(cfg storagesim.Config, trouble func(*storagesim.Cluster) erro
 	}
 	defer c.Close()
 	defer func() { story = c.Story() }()
-	if err := c.InstallOpenEBS(); err != nil {
+	if err := c.AddProvisionController(openebs.Controller(openebs.Config{})); err != nil {
 		return "", err
 	}
 	if err := c.Settle(); err != nil {
@@ -86,7 +87,7 @@ func PlayMainStory(cfg storagesim.Config, trouble func(*storagesim.Cluster) erro
 	if err != nil {
 		return "", err
 	}
-	data, err := c.ReadFile("node/"+pod.Spec.NodeName, "/var/openebs/local/"+claim.Spec.VolumeName+"/greet.txt")
+	data, err := c.Machine("node/" + pod.Spec.NodeName).ReadFile("/var/openebs/local/" + claim.Spec.VolumeName + "/greet.txt")
 	if err != nil || !strings.HasSuffix(string(data), Greeting) {
 		return "", fmt.Errorf("the pod's greeting is not in the volume's directory: %q, %w", data, err)
 	}
@@ -102,7 +103,7 @@ func PlayMainStory(cfg storagesim.Config, trouble func(*storagesim.Cluster) erro
 			return "", err
 		}
 	}
-	names, err := c.ListDir("node/"+pod.Spec.NodeName, "/var/openebs/local")
+	names, err := c.Machine("node/" + pod.Spec.NodeName).ListDir("/var/openebs/local")
 	if err != nil || len(names) > 0 {
 		return "", fmt.Errorf("the directory is not gone: %q, %w", names, err)
 	}
