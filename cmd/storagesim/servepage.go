@@ -212,12 +212,16 @@ type liveCommand struct {
 	Input string `json:"input,omitempty"`
 	// From, if set, is the number of a record: the cluster goes back to where that was the last, and the line forks from there.
 	From *int `json:"from,omitempty"`
+	// Have is the version of the model that the client has: the answer brings a newer one, so that a click takes one request.
+	Have string `json:"have,omitempty"`
 }
 
 // liveAnswer is the answer: what the command printed, or why it was not played.
 type liveAnswer struct {
 	Output string `json:"output"`
 	Error  string `json:"error,omitempty"`
+	// Model is what there is now, if the command has Have and that is older.
+	Model *liveModel `json:"model,omitempty"`
 }
 
 // command plays a line between two steps of the cluster.
@@ -237,6 +241,9 @@ func (p *livePage) command(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		http.Error(w, "the cluster has ended", http.StatusServiceUnavailable)
 		return
+	}
+	if c.Have != "" {
+		answer.Model, _ = p.look(c.Have)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer) // the client has gone

@@ -191,7 +191,10 @@ func TestACommandAtAnEarlierStepForksTheServedCluster(t *testing.T) {
 	visit(t, func(p visited) {
 		require.Empty(t, p.post(liveCommand{Line: "apply", Input: claimAndVolume}).Error)
 		require.Empty(t, p.post(liveCommand{Line: "crash persistent-volume-binder before update persistentvolumeclaims data"}).Error)
-		require.Contains(t, p.post(liveCommand{Line: "settle"}).Output, "crashe")
+		settled := p.post(liveCommand{Line: "settle", Have: p.model().Version})
+		require.Contains(t, settled.Output, "crashe")
+		require.Equal(t, p.model(), *settled.Model, "the answer has what is new")
+		require.Nil(t, p.post(liveCommand{Line: "nothing", Have: settled.Model.Version}).Model, "and nothing if nothing is")
 		before := p.model()
 		require.Equal(t, 1, before.Run)
 		require.Empty(t, before.Back.Never)

@@ -89,15 +89,19 @@ export class Live {
     if (!answer.ok) throw new Error(String(answer.status));
     this.warn("");
     if (answer.status === 204) return true;
-    const model = (await answer.json()) as Model;
-    if (this.model && older(model, this.model)) return true; // an answer that was overtaken
+    this.take((await answer.json()) as Model);
+    return true;
+  }
+
+  /** Shows a model, unless it is an answer that was overtaken. */
+  private take(model: Model): void {
+    if (this.model && older(model, this.model)) return;
     const forked = this.model !== undefined && model.run > this.model.run;
     this.model = model;
     complete(model.page);
     if (!this.store) this.build(model.page);
     else this.store.extend(model.page, forked);
     this.fill();
-    return true;
   }
 
   private build(page: Page): void {
@@ -164,13 +168,12 @@ export class Live {
   /** Sends a line; from is the number of the record from which it is to fork, if it is. */
   private async send(line: string, input: string, from?: number): Promise<boolean> {
     try {
-      const answer = await this.ask("/command", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ line, input, from }) });
-      const { output, error } = answer.ok ? ((await answer.json()) as { output: string; error?: string }) : { output: "", error: await answer.text() };
+      const answer = await this.ask("/command", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ line, input, from, have: this.model!.version }) });
+      const { output, error, model } = answer.ok ? ((await answer.json()) as { output: string; error?: string; model?: Model }) : { output: "", error: await answer.text(), model: undefined };
       this.said.classList.toggle("bad", !!error);
       this.said.textContent = error ? plain(error).trim() : output.split("\n").map(plain).join("\n").replace(/^\n+|\s+$/g, "") || `${plain(line)}: done`;
-      if (error) return false;
-      await this.refresh();
-      return true;
+      if (model) this.take(model);
+      return !error;
     } catch {
       this.warn("storagesim serve does not answer: perhaps the line was not played.");
       return false;
