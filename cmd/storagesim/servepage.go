@@ -220,7 +220,7 @@ type liveCommand struct {
 type liveAnswer struct {
 	Output string `json:"output"`
 	Error  string `json:"error,omitempty"`
-	// Model is what there is now, if the command has Have and that is older.
+	// Model, if the command has Have and there is a newer one, is that.
 	Model *liveModel `json:"model,omitempty"`
 }
 
