@@ -64,7 +64,7 @@ spec:
 func withOutside(t *testing.T) (*storagesimtest.Cluster, *outside.Process) {
 	t.Helper()
 	p := outside.Start(t, outside.Config{})
-	c := storagesimtest.New(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.DirectoryDisks})
 	d, err := csi.AtEndpoint(t.Context(), p.Endpoint())
 	require.NoError(t, err)
 	c.InstallCSIDriver(d)
@@ -139,7 +139,7 @@ func TestAnEndpointWhereNoDriverCanBeIsRefusedByName(t *testing.T) {
 
 func TestADriverInAnotherProcessWithAnotherNameIsNotUsed(t *testing.T) {
 	p := outside.Start(t, outside.Config{})
-	c := storagesimtest.New(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.DirectoryDisks})
 	c.InstallCSIDriver(csi.Driver{Name: "csi.example.com", Endpoint: p.Endpoint()})
 	c.RunFor(time.Minute)
 	require.Contains(t, c.Story(), `cannot start: GetPluginInfo: the driver says that its name is "outside.csi.example.com"; it was installed as "csi.example.com"`)

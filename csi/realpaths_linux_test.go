@@ -77,7 +77,7 @@ spec:
 `
 
 func TestADriverInThisProcessCanUseRealPaths(t *testing.T) {
-	c := storagesimtest.New(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.DirectoryDisks})
 	d, made := driverByOS(true, "")
 	c.InstallCSIDriver(d)
 	c.RunFor(10 * time.Second)
