@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
-	"github.com/storagesim/storagesim/provisioner/internal/helperpod"
 	"github.com/storagesim/storagesim/provisioner"
+	"github.com/storagesim/storagesim/provisioner/internal/helperpod"
 )
 
 const (
