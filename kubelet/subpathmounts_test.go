@@ -185,12 +185,12 @@ func TestAPartThatCannotBeMountedKeepsItsContainerWaiting(t *testing.T) {
 
 func TestALinkInAVolumeLeadsNoPartOutOfIt(t *testing.T) {
 	for link, what := range map[string]string{
-		"/etc":     "prepare subPath",          // there is a part in it
+		"/outside": "prepare subPath",          // there is a part in it
 		"/missing": "create subPath directory", // there is not
 	} {
 		t.Run(link, func(t *testing.T) {
 			w := simple(t)
-			for _, dir := range []string{"/etc/part", "/srv"} {
+			for _, dir := range []string{"/outside/part", "/srv"} {
 				require.NoError(t, w.node.MkdirAll(dir, 0o755))
 			}
 			w.link(link, "/srv/a")
@@ -201,7 +201,7 @@ func TestALinkInAVolumeLeadsNoPartOutOfIt(t *testing.T) {
 			w.delete("web")
 			w.settle()
 			w.requireNothingLeft()
-			names, err := w.node.List("/etc")
+			names, err := w.node.List("/outside")
 			require.NoError(t, err)
 			require.Equal(t, []string{"part/"}, names)
 		})
