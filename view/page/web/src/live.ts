@@ -154,9 +154,10 @@ export class Live {
 
   private async place(line: string, input: string): Promise<boolean> {
     const store = this.store!;
-    const { reads, back } = this.model!;
     const step = store.page.steps[store.step];
-    if (!step || store.place() >= store.steps.length - 1 || reads.includes(line.trim().split(/\s+/)[0]!)) return this.send(line, input);
+    if (!step || store.place() >= store.steps.length - 1 || this.model!.reads.includes(line.trim().split(/\s+/)[0]!)) return this.send(line, input);
+    await this.refresh().catch(() => false); // another client may have changed the cluster since the page last asked
+    const { back } = this.model!;
     const never = back.never ?? (step.n < back.from ? "what happened there was before this page's first line" : "");
     const place = await this.offer.ask(plain(line), `step ${store.place() + 1} of ${store.steps.length}`, plain(never));
     if (place === "nowhere") return false;
