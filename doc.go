@@ -23,15 +23,18 @@
 // "user": Client is an ordinary client-go clientset over the same server.
 //
 // Nothing moves by itself. Settle runs to a fixed point, RunFor lets virtual
-// time pass, RunUntil waits for something, Step takes one step. The same
+// time pass, RunUntil waits for something, Engine().Step takes one step. The same
 // Config.Seed gives the same run, to the byte.
 //
 // # Trouble
 //
-// Crash ends an actor's process, Inject makes calls to the API fail, lag, lose
-// their answer or crash the caller, Hold keeps a cache stale. See package
-// engine. InjectMachine makes mounts and files of a node or of an NFS server fail,
-// InjectPoint an author's own code where package mayfail marks it.
+// Crash ends an actor's process, and Hold keeps a cache stale. Inject takes each kind of fault:
+// an engine.Fault makes calls to the API fail, lag, lose their answer or crash the caller, a
+// machine.Fault makes mounts and files of a node or of an NFS server fail, a call.Fault calls to a
+// CSI driver, and an engine.PointFault an author's own code where package mayfail marks it.
+//
+// Machine("node/node-1") has a machine's files, and Machine("pod/web") a pod's, its commands and
+// its logs. Trace tells of what has happened, and Lab is for tools.
 //
 // This package wires and asserts; it holds no behaviour of Kubernetes.
 package storagesim

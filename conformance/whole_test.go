@@ -318,7 +318,7 @@ func TestHostCommandsReachTheNodesDisksAndNothingElse(t *testing.T) {
 		assert.Equal(t, []string{"a/"}, list)
 		data, err := r.cluster.Machine(node).ReadFile(hostDir + "/a/f")
 		require.NoError(t, err)
-		assert.Equal(t, "some words\n", string(data))
+		assert.Equal(t, "some words\n", data)
 		_, err = r.cluster.Machine(node).ReadFile("/x")
 		require.NoError(t, err)
 	}

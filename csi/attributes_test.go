@@ -40,7 +40,7 @@ func TestAVolumeInUseGetsAnotherVolumeAttributesClassAndTheOldOneCanBeDeletedThe
 		volumes := c.Machine("host/csi.storagesim.io").ListDir("/volumes")
 		data, err := c.Cluster.Machine("host/csi.storagesim.io").ReadFile("/volumes/" + volumes[0] + "volume.json")
 		require.NoError(t, err)
-		return string(data)
+		return data
 	}
 	require.Contains(t, iops(), `"iops":"100"`)
 

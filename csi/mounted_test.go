@@ -27,7 +27,7 @@ func csiLife(t *testing.T, seed uint64) string {
 	require.Len(t, volumes, 1)
 	data, err := c.Cluster.Machine("host/csi.storagesim.io").ReadFile("/volumes/" + volumes[0] + "data/index.html")
 	require.NoError(t, err)
-	require.Equal(t, "hello\n", string(data))
+	require.Equal(t, "hello\n", data)
 	c.Delete("pod/web", "pvc/data")
 	c.RunFor(2 * time.Minute)
 	require.Empty(t, c.Machine("host/csi.storagesim.io").ListDir("/volumes"))

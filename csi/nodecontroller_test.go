@@ -56,7 +56,7 @@ func TestAProvisionerOnEachNodeMakesTheVolumesOfThatNode(t *testing.T) {
 			require.Equal(t, v1.PodRunning, pod.Status.Phase, c.Story())
 			data, err := c.Cluster.Machine("node/" + pod.Spec.NodeName).ReadFile(path.Join(volumesOnNode, madeFor(c, "data-"+name), "data", "name"))
 			require.NoError(t, err)
-			require.Equal(t, name+"\n", string(data))
+			require.Equal(t, name+"\n", data)
 		}
 		c.Delete("pod/late", "pod/now", "pvc/data-late", "pvc/data-now")
 		c.RunFor(3 * time.Minute)

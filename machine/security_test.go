@@ -114,7 +114,7 @@ func (p *prison) use(pod string) (read string) {
 		for _, file := range []string{"", "/canary", "/deep/canary", "/etc/passwd", "/passwd"} {
 			data, _ := p.Cluster.Machine("pod/" + pod).ReadFile(dir + file)
 			names, _ := p.Cluster.Machine("pod/" + pod).ListDir(dir + file)
-			read += string(data) + strings.Join(names, " ")
+			read += data + strings.Join(names, " ")
 			_ = p.Cluster.Machine("pod/"+pod).WriteFile(dir+file, "dead")
 		}
 	}

@@ -89,7 +89,7 @@ func TestAMachineThatIsSwitchedOffLosesItsMountsAndContainersAndKeepsItsDisk(t *
 		assert.EqualValues(t, 255, container.LastTerminationState.Terminated.ExitCode)
 		assert.Equal(t, "Unknown", container.LastTerminationState.Terminated.Reason)
 		assert.Len(t, mounts(), 3)
-		assert.Equal(t, "kept", string(c.Machine("node/node-1").ReadFile("/data/disk/file")))
+		assert.Equal(t, "kept", c.Machine("node/node-1").ReadFile("/data/disk/file"))
 		c.Delete("pod/web", "pvc/data", "pvc/here", "pv/here")
 		c.RunFor(5 * time.Minute)
 		c.RequireNoLeaks()

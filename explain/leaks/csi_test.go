@@ -135,7 +135,7 @@ func TestAVolumeThatACSIDriverKeepsAfterItsDeletionIsALeak(t *testing.T) {
 	c.RunFor(2 * time.Minute)
 	c.RequireNoLeaks()
 	c.Machine("host/"+driver.Name).MakeDir("/volumes/"+id, 0o755)
-	c.Machine("host/"+driver.Name).WriteFile("/volumes/"+id+"/volume.json", string(file))
+	c.Machine("host/"+driver.Name).WriteFile("/volumes/"+id+"/volume.json", file)
 	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "volume "+id+" of driver csi.storagesim.io, for which there is no pv")
 }
 

@@ -116,7 +116,7 @@ var containers = []*Gap{
 		Fields:  ofContainers("image"),
 		Images:  []string{"node-disk-manager", "node-disk-operator", "node-disk-exporter"},
 		Cluster: "runs OpenEBS' node-disk-manager, which finds the block devices of its nodes, keeps a BlockDevice for each, and gives one to a claim of StorageType device",
-		Here:    "nodes have no block devices to find: the container runs and does nothing, and openebs.io/local refuses claims of StorageType device",
+		Here:    "the container runs and looks for no device, and openebs.io/local refuses claims of StorageType device",
 	},
 	{
 		Kinds:   pods,

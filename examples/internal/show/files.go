@@ -43,7 +43,7 @@ func (s *Show) CatOn(where, path string) {
 	data, err := s.cluster.Machine(where).ReadFile(path)
 	s.Try(err)
 	s.command("%s$ cat %s\n", host(where), path)
-	s.print(string(data))
+	s.print(data)
 }
 
 // RefusedOn tries to write a file and prints the error, as a shell there would; it

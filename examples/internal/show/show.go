@@ -236,7 +236,7 @@ func (s *Show) Cat(node, path string) {
 	data, err := s.cluster.Machine("node/" + node).ReadFile(path)
 	s.Try(err)
 	s.command("%s$ cat %s\n", node, path)
-	s.print(string(data))
+	s.print(data)
 }
 
 // CatIn prints a file below a pod's mount path, as a shell in the pod would.
@@ -244,7 +244,7 @@ func (s *Show) CatIn(pod, path string) {
 	data, err := s.cluster.Machine("pod/" + pod).ReadFile(path)
 	s.Try(err)
 	s.command("%s$ cat %s\n", pod, path)
-	s.print(string(data))
+	s.print(data)
 }
 
 // Exec writes a line into a file below a pod's mount path, as a shell in the pod

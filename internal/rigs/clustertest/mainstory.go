@@ -88,7 +88,7 @@ func PlayMainStory(cfg storagesim.Config, trouble func(*storagesim.Cluster) erro
 		return "", err
 	}
 	data, err := c.Machine("node/" + pod.Spec.NodeName).ReadFile("/var/openebs/local/" + claim.Spec.VolumeName + "/greet.txt")
-	if err != nil || !strings.HasSuffix(string(data), Greeting) {
+	if err != nil || !strings.HasSuffix(data, Greeting) {
 		return "", fmt.Errorf("the pod's greeting is not in the volume's directory: %q, %w", data, err)
 	}
 	if err := c.Delete("pod/hello-local-hostpath-pod", "pvc/local-hostpath-pvc"); err != nil {
