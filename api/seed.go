@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Seed stores a copy of an object as it is, over one of its name: it is not admitted, defaulted or validated, its namespace need not exist,
-// and only its version is set. A cluster would never have such an object. It is for tests that were written for a store without
+// Seed stores a copy of an object as it is, over one of its name: it is not admitted or validated, its namespace need not exist, and only
+// its version is set and the defaults that a server adds to what it reads of its store. A cluster would never have such an object. It is for tests that were written for a store without
 // rules. obj is of a kind of client-go's scheme, in the version that is stored.
 func (s *Server) Seed(obj runtime.Object) error {
 	copied, ok := obj.DeepCopyObject().(object)
@@ -34,6 +34,7 @@ func (s *Server) Seed(obj runtime.Object) error {
 	if err != nil {
 		return err
 	}
+	k.setDefaults(copied)
 	s.put(st, st.items[key(copied)], copied)
 	return nil
 }

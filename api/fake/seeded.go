@@ -19,6 +19,9 @@ func NewClientset(objects ...runtime.Object) *Clientset {
 	return c
 }
 
+// NewSimpleClientset does the same as [NewClientset], under client-go's older name.
+func NewSimpleClientset(objects ...runtime.Object) *Clientset { return NewClientset(objects...) }
+
 // NewClientsetUnchecked works as NewClientset, for tests that are written for client-go's: the objects are stored as they are,
 // without defaults and validation. What the clientset writes afterwards is judged as ever.
 func NewClientsetUnchecked(objects ...runtime.Object) *Clientset {

@@ -16,6 +16,12 @@ const (
 // attachment validates a VolumeAttachment.
 // Upstream: storage/validation ValidateVolumeAttachment, v1.37.
 func (p *problems) attachment(va *storagev1.VolumeAttachment) {
+	p.attachmentFields(va)
+	p.driverName(va.Spec.Attacher, specPath.Child("attacher")) // last: v1.37 validates it by a tag of its type
+}
+
+// attachmentFields validates the fields that have no tags.
+func (p *problems) attachmentFields(va *storagev1.VolumeAttachment) {
 	p.attachmentSource(&va.Spec.Source, specPath.Child("source"))
 	p.subdomain(va.Spec.NodeName, specPath.Child("nodeName"))
 
@@ -31,7 +37,6 @@ func (p *problems) attachment(va *storagev1.VolumeAttachment) {
 	if name := va.Spec.Source.PersistentVolumeName; name != nil {
 		p.subdomain(*name, specPath.Child("source", "persistentVolumeName"))
 	}
-	p.driverName(va.Spec.Attacher, specPath.Child("attacher")) // last: v1.37 validates it by a tag of its type
 }
 
 func (p *problems) volumeError(e *storagev1.VolumeError, name string) {
@@ -60,7 +65,12 @@ func (p *problems) attachmentSource(s *storagev1.VolumeAttachmentSource, at *fie
 	}
 }
 
+// attachmentUpdate validates an update. A field with a tag is not looked at again while it keeps its value.
+// Upstream: storage/v1/zz_generated.validations.go Validate_VolumeAttachmentSpec, v1.37.
 func (p *problems) attachmentUpdate(va, old *storagev1.VolumeAttachment) {
-	p.attachment(va)
+	p.attachmentFields(va)
+	if va.Spec.Attacher != old.Spec.Attacher {
+		p.driverName(va.Spec.Attacher, specPath.Child("attacher"))
+	}
 	p.fixed(va.Spec, old.Spec, specPath)
 }
