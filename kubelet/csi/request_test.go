@@ -249,21 +249,27 @@ func TestTheDriversNodeIsToldWhatItsControllerSaid(t *testing.T) {
 	w.boundVolume("data", nil)
 	w.create(pod("web", claim("data")))
 	w.run(5 * time.Second)
-	volume := "pv-data"
-	attachment, err := w.user.StorageV1().VolumeAttachments().Create(t.Context(), &storagev1.VolumeAttachment{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("csi-%x", sha256.Sum256([]byte("vol-data"+driverName+"node-1")))},
-		Spec:       storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: "node-1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	attachment.Status = storagev1.VolumeAttachmentStatus{Attached: true, AttachmentMetadata: map[string]string{"device": "/dev/sdb"}}
-	_, err = w.user.StorageV1().VolumeAttachments().UpdateStatus(t.Context(), attachment, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	w.attachment("data")
 	node := w.node().DeepCopy()
 	node.Status.VolumesAttached = []v1.AttachedVolume{{Name: v1.UniqueVolumeName("kubernetes.io/csi/" + driverName + "^vol-data")}}
-	_, err = w.user.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
+	_, err := w.user.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	w.run(time.Minute)
 	require.Equal(t, v1.PodRunning, w.phase("web"), "%v", w.events("web"))
 	require.Equal(t, map[string]string{"device": "/dev/sdb"}, w.stageRequest().PublishContext)
 	require.Equal(t, map[string]string{"device": "/dev/sdb"}, w.publishRequest().PublishContext)
+}
+
+// attachment makes the VolumeAttachment of volume vol-NAME to node-1, as its driver's controller has attached it.
+func (w *world) attachment(name string) {
+	w.t.Helper()
+	ctx, volume := context.Background(), "pv-"+name
+	attachment, err := w.user.StorageV1().VolumeAttachments().Create(ctx, &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("csi-%x", sha256.Sum256([]byte("vol-"+name+driverName+"node-1")))},
+		Spec:       storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: "node-1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}},
+	}, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	attachment.Status = storagev1.VolumeAttachmentStatus{Attached: true, AttachmentMetadata: map[string]string{"device": "/dev/sdb"}}
+	_, err = w.user.StorageV1().VolumeAttachments().UpdateStatus(ctx, attachment, metav1.UpdateOptions{})
+	require.NoError(w.t, err)
 }

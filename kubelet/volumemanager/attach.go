@@ -3,6 +3,7 @@ package volumemanager
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -48,6 +49,27 @@ func (a *attachments) add(name v1.UniqueVolumeName) {
 	a.attachable[name] = true
 	a.followNode()
 	a.kubelet.ReportNodeStatus()
+}
+
+// markVolumeAttachability stops waiting for the volumes of which their driver says now that they need not be attached. One that is attached
+// stays in use until it is unmounted.
+//
+// Upstream: desired_state_of_world_populator.go findAndRemoveDeletedPods, and desired_state_of_world.go MarkVolumeAttachability, v1.37.
+func (a *attachments) markVolumeAttachability() {
+	for _, name := range slices.Sorted(maps.Keys(a.attachable)) {
+		for _, key := range a.desired.volumes.of(name) {
+			v := a.desired.get(key)
+			if needed, err := isAttachable(v.plugin, v.spec); err != nil || needed || !v.attachable {
+				continue
+			}
+			v.attachable = false
+			if !a.actual.attached[name] {
+				delete(a.attachable, name)
+			}
+			a.note(v.ref(), fmt.Sprintf("volume %s need not be attached any more: its driver says so", v.spec.Name()))
+			a.touch(key)
+		}
+	}
 }
 
 // followNode starts to follow the Node object, whose status lists the attached volumes. A

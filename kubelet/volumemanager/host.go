@@ -26,7 +26,8 @@ import (
 // Upstream: pkg/kubelet/volume_host.go kubeletVolumeHost, v1.37.
 type host struct {
 	control.Clock
-	shared *shared
+	shared      *shared
+	attachments *attachments
 	// objects are the API objects whose content the volume being set up holds.
 	objects map[volume.ObjectRef]fetchedObject
 	// csiDrivers is nil until a plugin asks for it.
@@ -69,10 +70,12 @@ func (h *host) GetObject(ref volume.ObjectRef) (runtime.Object, error) {
 	return nil, fmt.Errorf("%s %q was not read", ref.Kind, ref.Name)
 }
 
-// CSIDrivers follows the CSIDriver objects from the first call on.
+// CSIDrivers follows the CSIDriver objects from the first call on. Each may say that volumes need not be attached.
 func (h *host) CSIDrivers() volume.CSIDriverLister {
 	if h.csiDrivers == nil {
 		h.csiDrivers = control.NewCache[*storagev1.CSIDriver](h.shared.env, control.CSIDrivers())
+		changed := func(*storagev1.CSIDriver) { h.attachments.markVolumeAttachability() }
+		h.csiDrivers.Handle(control.Handler[*storagev1.CSIDriver]{Add: changed, Update: func(_, d *storagev1.CSIDriver) { changed(d) }})
 	}
 	return h.csiDrivers
 }

@@ -80,11 +80,11 @@ func New(cfg Config, env control.Env) (*VolumeManager, error) {
 		desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(), sizes: newVolumeSizes(),
 	}
 	s.decideBy(cfg.Decisions)
-	h := &host{Clock: env, shared: s}
+	attached := &attachments{shared: s, attachable: map[v1.UniqueVolumeName]bool{}}
+	h := &host{Clock: env, shared: s, attachments: attached}
 	var err error
 	s.plugins, err = volume.InitPlugins(cfg.Plugins, h)
 
-	attached := &attachments{shared: s, attachable: map[v1.UniqueVolumeName]bool{}}
 	populate := &populator{shared: s, attachments: attached, waiting: map[types.UID]bool{}}
 	parts := &subPaths{s}
 	expand := &expandOperations{s, populate}
