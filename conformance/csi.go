@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +34,7 @@ func knownDrivers() []string { return append(testDrivers(), reference.Name) }
 func (r *replay) installDrivers() error {
 	for _, name := range testDrivers() {
 		driver := newTestDriver(name)
+		driver.words = r.rec.words
 		r.drivers = append(r.drivers, driver)
 		err := r.cluster.InstallCSIDriver(csi.Driver{
 			Name: name, Identity: driver, Controller: driver,
@@ -59,37 +59,6 @@ func (r *replay) installDrivers() error {
 		}
 	}
 	return r.cluster.RunFor(time.Second)
-}
-
-// lateSnapshots is the control of drivers by which the next snapshot is not ready at first.
-const lateSnapshots = "/set?lateSnap=1"
-
-// capabilities begins the control by which a driver lacks capabilities from now on:
-// "/caps?driver=NAME&without=EXPAND_VOLUME,CREATE_DELETE_SNAPSHOT".
-const capabilities = "/caps?"
-
-// control controls the drivers.
-func (r *replay) control(what string) error {
-	arguments, ok := strings.CutPrefix(what, capabilities)
-	if !ok {
-		if what != lateSnapshots {
-			return bad("driver: %q is not a known control", what)
-		}
-		for _, d := range r.drivers {
-			d.notReady = 1
-		}
-		return nil
-	}
-	values, err := url.ParseQuery(arguments)
-	if err != nil {
-		return bad("driver: %q: %w", what, err)
-	}
-	i := slices.IndexFunc(r.drivers, func(d *testDriver) bool { return d.name == values.Get("driver") })
-	if i < 0 {
-		return bad("driver: %q: there is no driver %q", what, values.Get("driver"))
-	}
-	r.drivers[i].without = strings.FieldsFunc(values.Get("without"), func(c rune) bool { return c == ',' })
-	return nil
 }
 
 // answers are the answers with nothing in them, by their names in recordings.

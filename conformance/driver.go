@@ -34,6 +34,10 @@ type testDriver struct {
 	published map[string][]string
 	// without names the controller's capabilities that it lacks.
 	without []string
+	// limit is the number of volumes that can be attached to a node. 0: no limit.
+	limit int
+	// words returns the recorded driver's words for an error's code, "" if none are known.
+	words func(codes.Code) string
 }
 
 // volumesDir has the files of volumes on each node.
@@ -97,7 +101,7 @@ func (d *testDriver) CreateVolume(_ context.Context, req *csipb.CreateVolumeRequ
 
 func (d *testDriver) DeleteVolume(_ context.Context, req *csipb.DeleteVolumeRequest) (*csipb.DeleteVolumeResponse, error) {
 	if on := d.published[req.GetVolumeId()]; len(on) > 0 {
-		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is published on %s", req.GetVolumeId(), strings.Join(on, ", "))
+		return nil, d.refuse(codes.FailedPrecondition, "volume %s is published on %s", req.GetVolumeId(), strings.Join(on, ", "))
 	}
 	delete(d.volumes, strings.TrimPrefix(req.GetVolumeId(), "h-"))
 	return &csipb.DeleteVolumeResponse{}, nil
@@ -121,14 +125,27 @@ func (d *testDriver) ControllerPublishVolume(_ context.Context, req *csipb.Contr
 	on := d.published[id]
 	several := strings.HasPrefix(req.GetVolumeCapability().GetAccessMode().GetMode().String(), "MULTI_NODE")
 	if len(on) > 0 && !slices.Contains(on, node) && !several {
-		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is published on %s", id, strings.Join(on, ", "))
+		return nil, d.refuse(codes.FailedPrecondition, "volume %s is published on %s", id, strings.Join(on, ", "))
 	}
 	if !slices.Contains(on, node) {
+		if d.limit > 0 && d.attached(node) >= d.limit {
+			return nil, d.refuse(codes.ResourceExhausted, "node %s has %d volumes", node, d.limit)
+		}
 		on = append(slices.Clone(on), node)
 		slices.Sort(on)
 		d.published[id] = on
 	}
 	return &csipb.ControllerPublishVolumeResponse{PublishContext: map[string]string{"device": "/dev/x"}}, nil
+}
+
+// attached returns the number of volumes that are published on a node.
+func (d *testDriver) attached(node string) (n int) {
+	for _, on := range d.published {
+		if slices.Contains(on, node) {
+			n++
+		}
+	}
+	return n
 }
 
 func (d *testDriver) ControllerUnpublishVolume(_ context.Context, req *csipb.ControllerUnpublishVolumeRequest) (*csipb.ControllerUnpublishVolumeResponse, error) {
@@ -150,7 +167,7 @@ type testNode struct {
 }
 
 func (n *testNode) NodeGetInfo(context.Context, *csipb.NodeGetInfoRequest) (*csipb.NodeGetInfoResponse, error) {
-	answer := &csipb.NodeGetInfoResponse{NodeId: "id-" + n.on.Name()}
+	answer := &csipb.NodeGetInfoResponse{NodeId: "id-" + n.on.Name(), MaxVolumesPerNode: int64(n.driver.limit)}
 	if n.driver.topology {
 		zone := "z" + strings.TrimPrefix(n.on.Name(), "node-")
 		answer.AccessibleTopology = &csipb.Topology{Segments: map[string]string{n.driver.name + "/zone": zone}}

@@ -7,23 +7,15 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/binding"
-	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/machine/shell"
-	"github.com/storagesim/storagesim/trace"
 )
 
 // Where recordings of the whole stack write <host> and <root>, nodes here have these.
@@ -41,11 +33,6 @@ func (r *Recording) needsDriver() bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool {
 		return len(s.Action.Fail) > 0 || s.Action.Driver != "" || slices.ContainsFunc(s.Calls, func(c DriverCall) bool { return c.Method != "NodeGetInfo" })
 	})
-}
-
-// isControl reports whether a step controls the driver in a way that is not simulated.
-func (s Step) isControl() bool {
-	return s.Action.Driver != "" && s.Action.Driver != lateSnapshots && !strings.HasPrefix(s.Action.Driver, capabilities)
 }
 
 // fromNothing reports whether the case begins without nodes: its kubelets start in it.
@@ -173,133 +160,6 @@ type machineHost struct{ *storagesim.Cluster }
 
 // Choose implements shell.Host.
 func (machineHost) Choose(int) int { return 0 }
-
-// until lets time pass until what the recorder waited for is there, or no longer than
-// it would have waited.
-func (r *replay) until(a Action) error {
-	most := 60 * time.Second
-	if a.Most > 0 {
-		most = seconds(a.Most)
-	}
-	for end := r.cluster.Now().Add(most); r.cluster.Now().Before(end); {
-		done := true
-		for _, condition := range a.Until {
-			holds, err := r.holds(condition)
-			if err != nil {
-				return err
-			}
-			done = done && holds
-		}
-		if done {
-			break
-		}
-		if err := r.cluster.RunFor(100 * time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// holds reports whether one condition of until holds: "pod/web Running", "pvc/data Bound",
-// "gone pod/web", "gone pv" (the last of its kind), "event FailedMount".
-func (r *replay) holds(condition string) (bool, error) {
-	first, second, ok := strings.Cut(condition, " ")
-	switch {
-	case !ok:
-		return false, bad("until: %q is not a known condition", condition)
-	case first == "event":
-		return slices.ContainsFunc(r.cluster.Engine().Trace().Since(r.began), func(entry trace.Entry) bool {
-			e, ok := entry.Record.(trace.Event)
-			return ok && e.Reason == second
-		}), nil
-	case first == "gone":
-		return r.gone(second)
-	case first == "grpc":
-		return r.called(second)
-	}
-	kind, name, _ := strings.Cut(first, "/")
-	switch kind {
-	case "node":
-		return r.ready(name) == strings.TrimPrefix(second, "nodeready "), nil
-	case "pod":
-		pod, err := r.cluster.Pod(name)
-		return err == nil && string(pod.Status.Phase) == second, nil
-	case "pvc":
-		claim, err := r.cluster.Claim(name)
-		if size, ok := strings.CutPrefix(second, "capacity "); ok && err == nil {
-			return claim.Status.Capacity.Storage().String() == size, nil
-		}
-		return err == nil && string(claim.Status.Phase) == second, nil
-	case "vs":
-		obj, err := r.cluster.Lab().Do(api.Request{Verb: "get", Resource: snapshots.Snapshots(), Namespace: metav1.NamespaceDefault, Name: name})
-		if err != nil || second != "ready" {
-			return false, nil //nolint:nilerr // it may come
-		}
-		ready, _, err := unstructured.NestedBool(obj.(*unstructured.Unstructured).Object, "status", "readyToUse")
-		return ready, err
-	}
-	return false, bad("until: %q is not a known condition", condition)
-}
-
-// called reports whether a method of a driver was called in this step, so often: "CreateVolume 2".
-func (r *replay) called(what string) (bool, error) {
-	method, number, _ := strings.Cut(what, " ")
-	times := 1
-	if number != "" {
-		var err error
-		if times, err = strconv.Atoi(number); err != nil {
-			return false, bad("until: grpc %q: expected a method and a number", what)
-		}
-	}
-	calls, err := r.calls()
-	for _, c := range calls {
-		if c.Method == method {
-			times--
-		}
-	}
-	return times <= 0, err
-}
-
-// ready returns the status of a node's condition Ready.
-func (r *replay) ready(name string) string {
-	node, err := r.client.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{})
-	if err != nil {
-		return ""
-	}
-	for _, c := range node.Status.Conditions {
-		if c.Type == v1.NodeReady {
-			return string(c.Status)
-		}
-	}
-	return ""
-}
-
-// gone reports whether an object, or every object of a kind, is gone.
-func (r *replay) gone(what string) (bool, error) {
-	kind, name, _ := strings.Cut(what, "/")
-	ctx, options := context.Background(), metav1.GetOptions{}
-	var err error
-	switch {
-	case what == "pv":
-		list, err := r.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
-		return err == nil && len(list.Items) == 0, err
-	case what == "va":
-		list, err := r.client.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
-		return err == nil && len(list.Items) == 0, err
-	case what == "vsc":
-		list, err := r.cluster.Lab().Do(api.Request{Verb: "list", Resource: snapshots.Contents()})
-		return err == nil && meta.LenList(list) == 0, err
-	case kind == "vs":
-		_, err = r.cluster.Lab().Do(api.Request{Verb: "get", Resource: snapshots.Snapshots(), Namespace: metav1.NamespaceDefault, Name: name})
-	case kind == "pod":
-		_, err = r.client.CoreV1().Pods(metav1.NamespaceDefault).Get(ctx, name, options)
-	case kind == "pvc":
-		_, err = r.client.CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault).Get(ctx, name, options)
-	default:
-		return false, bad("until: gone %q: expected pv, va, vsc, vs/NAME, pod/NAME or pvc/NAME", what)
-	}
-	return apierrors.IsNotFound(err), nil
-}
 
 // places finds the directories that a step looks at: the node and the path on it.
 func (r *replay) places(look []string) ([][2]string, error) {
