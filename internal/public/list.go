@@ -27,6 +27,8 @@ type Row struct {
 	// Ends are the expectations: the words of a line each.
 	Ends  []End
 	Notes []string
+	// Shapes are the shapes of the row, one or more, each with a small manifest of our own in testdata/shapes.
+	Shapes []string
 }
 
 // Edit replaces a text of a file.
@@ -106,6 +108,8 @@ func (r *Row) add(word, rest string, line int) error {
 		r.Flags = strings.Fields(rest)
 	case "edit":
 		return r.edit(rest)
+	case "shape":
+		r.Shapes = append(r.Shapes, strings.Fields(rest)...)
 	case "note":
 		r.Notes = append(r.Notes, rest)
 	default:

@@ -34,6 +34,31 @@ func TestTheListOfPublicManifestsCanBeRead(t *testing.T) {
 	require.GreaterOrEqual(t, planted, 20)
 }
 
+func TestEachRowHasAShapeThatIsPlayed(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", public.List))
+	require.NoError(t, err)
+	rows, err := public.Parse(string(text))
+	require.NoError(t, err)
+	shapes, err := public.Shapes()
+	require.NoError(t, err)
+	used := map[string]bool{}
+	for _, shape := range shapes {
+		require.NotEmpty(t, shape.Ends, shape.Name)
+		used[shape.Name] = false
+	}
+	for _, row := range rows {
+		require.NotEmpty(t, row.Shapes, "%s:%d: row %s: a line shape NAME is missing; the files of internal/public/testdata/shapes are the shapes",
+			public.List, row.Line, row.Name)
+		for _, name := range row.Shapes {
+			require.Contains(t, used, name, "%s:%d: row %s", public.List, row.Line, row.Name)
+			used[name] = true
+		}
+	}
+	for name, has := range used {
+		require.True(t, has, "no row has the shape %s", name)
+	}
+}
+
 const list = `
 repo o/r 123
 row a

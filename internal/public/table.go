@@ -24,15 +24,17 @@ func Table(rows []*Row) string {
 		}
 		if row.Repo != repo {
 			repo = row.Repo
-			fmt.Fprintf(&b, "\n**%s**%s\n\n| row | manifests | flags | end on a cluster | counted as |\n| --- | --- | --- | --- | --- |\n", repo, row.at())
+			fmt.Fprintf(&b, "\n**%s**%s\n\n| row | manifests | flags | end on a cluster | counted as | shape |\n| --- | --- | --- | --- | --- | --- |\n", repo, row.at())
 		}
-		fmt.Fprintf(&b, "| %s | %s | `%s` | %s | %s |\n", row.Name, cell(row.paths()), strings.Join(row.Flags, " "), row.summary(), row.counted())
+		fmt.Fprintf(&b, "| %s | %s | `%s` | %s | %s | %s |\n",
+			row.Name, cell(row.paths()), strings.Join(row.Flags, " "), row.summary(), row.counted(), strings.Join(row.Shapes, ", "))
 	}
-	b.WriteString("\n**Planted faults**\n\n| row | in row | file | instead of | stands | end on a cluster |\n| --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("\n**Planted faults**\n\n| row | in row | file | instead of | stands | end on a cluster | shape |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, row := range planted {
 		file, _, _ := strings.Cut(row.Edit.File, "@")
 		line := func(text string) string { return "`" + cell(strings.Join(strings.Fields(text), " ")) + "`" }
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", row.Name, row.Of, path.Base(file), line(row.Edit.Old), line(row.Edit.New), row.summary())
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n",
+			row.Name, row.Of, path.Base(file), line(row.Edit.Old), line(row.Edit.New), row.summary(), strings.Join(row.Shapes, ", "))
 	}
 	return b.String()
 }
