@@ -142,12 +142,13 @@ func declares(files map[string]*ast.File, dir string, name *regexp.Regexp) bool 
 // the list names exists: a package that is renamed would otherwise drop out of it.
 func TestPackagesWithGoroutinesRunUnderTheRaceDetector(t *testing.T) {
 	listed := map[string]bool{}
-	for _, dir := range words(t, read(t, ".ci", "run"), "concurrent") {
-		dir = strings.TrimPrefix(dir, "./")
+	files, fset := goFiles(t)
+	for _, entry := range words(t, read(t, ".ci", "run"), "concurrent") {
+		dir, test, _ := strings.Cut(strings.TrimPrefix(entry, "./"), "=")
 		require.DirExists(t, filepath.Join("..", "..", strings.TrimSuffix(dir, "/...")))
+		require.True(t, test == "" || declares(files, dir, regexp.MustCompile("^"+test+"$")), "%s is not there", entry)
 		listed[dir] = true
 	}
-	files, fset := goFiles(t)
 	for name, f := range files {
 		dir := path.Dir(name)
 		under := false
