@@ -576,10 +576,18 @@ func read(r manifest.Reader, files []string, in io.Reader) ([]manifest.Object, e
 	return r.Set(manifest.Source{Name: "standard input", Data: data})
 }
 
-// applyAll applies the objects and tells of those that are refused.
+// applyAll applies the objects, in order, and tells of those that are refused. One that occurs twice is applied twice, as kubectl does it.
 func applyAll(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer) error {
 	var refused error
+	first := map[string]manifest.Object{}
 	for _, obj := range objects {
+		key := strings.Join([]string{obj.Resource.Group, obj.Ref(), obj.Meta().GetNamespace()}, " ")
+		if at, twice := first[key]; !twice {
+			first[key] = obj
+		} else if obj.Meta().GetName() != "" {
+			fmt.Fprintf(errOut, "note: %s:%d: %s is at %s:%d, too: both are applied in this order, as kubectl does it\n",
+				obj.File, obj.Line, obj.Ref(), at.File, at.Line)
+		}
 		err := c.Apply(string(obj.JSON))
 		if err == nil {
 			continue

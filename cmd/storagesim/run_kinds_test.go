@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -91,4 +92,13 @@ func TestRunPlaysEveryExampleOrSaysWhatDoes(t *testing.T) {
 	info, err := os.Stat("../../examples/topology/main.go") // the commands that the notes name
 	require.NoError(t, err)
 	assert.False(t, info.IsDir())
+}
+
+func TestAnObjectThatIsThereTwiceIsAppliedTwice(t *testing.T) {
+	const first = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {was: one, both: one}\n"
+	path := file(t, "all.yaml", first+"---\n"+strings.NewReplacer("one", "two", "was", "is").Replace(first))
+	code, out, errOut := command(t, "", "run", "-f", path, "-o", "yaml")
+	require.Zero(t, code, errOut)
+	require.Equal(t, "note: "+path+":6: ConfigMap/a is at "+path+":1, too: both are applied in this order, as kubectl does it\n", errOut)
+	require.Contains(t, out, "  data:\n    both: two\n    is: two\n")
 }

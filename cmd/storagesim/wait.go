@@ -13,9 +13,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
@@ -66,6 +68,12 @@ func goalOf(obj runtime.Object) (g goal, ok bool) {
 			return c.Type == batchv1.JobComplete && c.Status == v1.ConditionTrue
 		})
 		return goal{fmt.Sprintf("%d succeeded, not complete", o.Status.Succeeded), complete}, true
+	case *unstructured.Unstructured:
+		if gvk := o.GroupVersionKind(); gvk.Group != snapshots.Group || gvk.Kind != "VolumeSnapshot" {
+			return goal{}, false
+		}
+		ready, _, _ := unstructured.NestedBool(o.Object, "status", "readyToUse")
+		return goal{"not ready to use", ready}, true
 	}
 	return goal{}, false
 }
@@ -78,7 +86,7 @@ func replicasOf(n *int32) int32 {
 }
 
 // errNothingToWaitFor is the error of --wait without an object that it could wait for.
-var errNothingToWaitFor = errors.New("--wait: nothing to wait for: the manifests have no claim, pod, StatefulSet, Deployment, ReplicaSet, DaemonSet or Job")
+var errNothingToWaitFor = errors.New("--wait: nothing to wait for: the manifests have no claim, pod, StatefulSet, Deployment, ReplicaSet, DaemonSet, Job or VolumeSnapshot")
 
 // canWait returns an error if none of the objects is one that --wait waits for.
 func canWait(objects []manifest.Object) error {

@@ -70,3 +70,28 @@ func TestRunWaitsForAJob(t *testing.T) {
 	require.Equal(t, exitNotThere, code, errOut)
 	require.Contains(t, errOut, "not there after 1m0s: job default/load is ")
 }
+
+func TestRunWaitsForSnapshotsAlone(t *testing.T) {
+	const snapshot = `apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshotClass
+metadata: {name: snap}
+driver: ebs.csi.aws.com
+deletionPolicy: Retain
+---
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshotContent
+metadata: {name: backup}
+spec: {deletionPolicy: Retain, driver: ebs.csi.aws.com, source: {snapshotHandle: snap-1}, volumeSnapshotRef: {name: backup, namespace: default}}
+---
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshot
+metadata: {name: backup}
+spec: {volumeSnapshotClassName: snap, source: {volumeSnapshotContentName: backup}}
+`
+	code, _, errOut := command(t, "", "run", "-f", file(t, "all.yaml", snapshot), "--wait", "10m", "--stand-ins")
+	require.Zero(t, code, errOut)
+	code, _, errOut = command(t, "", "run", "-f", file(t, "all.yaml", snapshot), "--wait", "1m")
+	require.Equal(t, exitNotThere, code, errOut)
+	require.Contains(t, errOut, "not there after 1m0s: ")
+	require.Contains(t, strings.Join(strings.Fields(errOut), " "), "volumesnapshot default/backup is not ready to use")
+}

@@ -63,7 +63,7 @@ func Parse(kinds Kinds, filename string, data []byte) ([]Object, error) {
 // ParseSet reads the objects of all sources, of the kinds that the server has, in order, lists taken apart and
 // namespaces defaulted. If anything is wrong it returns no object and Errors,
 // which hold every problem found; but if only kinds are unknown (Errors.OnlyUnknownKinds) the objects of the other
-// kinds come with the errors. An object may occur only once in the set.
+// kinds come with the errors. An object that occurs twice comes twice, as kubectl applies it.
 func ParseSet(kinds Kinds, sources ...Source) ([]Object, error) {
 	return Reader{Kinds: kinds}.Set(sources...)
 }
@@ -79,7 +79,7 @@ type Reader struct {
 
 // Set works as ParseSet.
 func (r Reader) Set(sources ...Source) ([]Object, error) {
-	p := &parser{kinds: r.Kinds, namespace: r.Namespace, seen: map[string]*Object{}}
+	p := &parser{kinds: r.Kinds, namespace: r.Namespace}
 	p.findDefinitions(sources)
 	for _, source := range sources {
 		p.file = source.Name
@@ -127,7 +127,6 @@ type parser struct {
 	defined   map[schema.GroupVersionKind]Resource // by definitions in the set
 	file      string
 	objects   []Object
-	seen      map[string]*Object
 	errs      Errors
 }
 
@@ -259,27 +258,13 @@ func (p *parser) object(node *yaml.Node, resource Resource) {
 		p.problem(node.Line, c.object, "", "%v", err)
 		return
 	}
-	p.add(Object{File: p.file, Line: node.Line, Resource: resource, Object: obj, JSON: data})
+	p.objects = append(p.objects, Object{File: p.file, Line: node.Line, Resource: resource, Object: obj, JSON: data})
 }
 
 // decodeStrictly fails on anything that the checks should have found before.
 func decodeStrictly(data []byte, into runtime.Object) error {
 	strict, err := kjson.UnmarshalStrict(bytes.Clone(data), into)
 	return errors.Join(append(strict, err)...)
-}
-
-// add adds an object unless there is one of its name.
-func (p *parser) add(o Object) {
-	meta := o.Meta()
-	if meta.GetName() != "" {
-		key := strings.Join([]string{o.Resource.Group, o.Resource.Kind, meta.GetNamespace(), meta.GetName()}, "/")
-		if first, taken := p.seen[key]; taken {
-			p.problem(o.Line, o.Ref(), "metadata.name", "the same object is already at %s:%d; expected each object once", first.File, first.Line)
-			return
-		}
-		p.seen[key] = &o
-	}
-	p.objects = append(p.objects, o)
 }
 
 // objectName returns "Kind/name" as far as the node has them.
