@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
 	"github.com/storagesim/storagesim/controllers/daemonset"
@@ -132,7 +132,7 @@ var collected = sync.OnceValue(func() []metav1.APIResource {
 		"statefulsets deployments replicasets daemonsets controllerrevisions jobs cronjobs horizontalpodautoscalers poddisruptionbudgets " +
 		"storageclasses csidrivers csinodes csistoragecapacities volumeattachments volumeattributesclasses " +
 		"roles rolebindings clusterroles clusterrolebindings ingresses networkpolicies endpointslices leases priorityclasses runtimeclasses"
-	registry := api.NewRegistry()
+	registry := registry.New()
 	var kinds []metav1.APIResource
 	for _, name := range strings.Fields(names) {
 		if kind, err := registry.Find(name); err == nil { // there may be none in this version

@@ -5,6 +5,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 var serviceAccounts = v1.SchemeGroupVersion.WithResource("serviceaccounts")
@@ -22,7 +25,7 @@ func (s *Server) MakeDefaultAccounts() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.makesAccounts = true
-	for _, ns := range s.peekList(namespaces) {
+	for _, ns := range s.peekList(registry.Namespaces) {
 		s.addAccount(ns.(*v1.Namespace))
 	}
 }
@@ -49,14 +52,14 @@ func (s *Server) putAccount(ns *v1.Namespace) {
 		return
 	}
 	account.UID = s.uid(st, key(account))
-	st.kind.setDefaults(account)
+	st.kind.SetDefaults(account)
 	s.put(st, nil, account)
 }
 
 // restoreAccount makes a service account anew that every namespace has.
-func (s *Server) restoreAccount(gone object) {
+func (s *Server) restoreAccount(gone call.Object) {
 	if account, ok := gone.(*v1.ServiceAccount); ok && account.Name == defaultAccount {
-		if ns, ok := s.peek(namespaces, account.Namespace); ok {
+		if ns, ok := s.peek(registry.Namespaces, account.Namespace); ok {
 			s.putAccount(ns.(*v1.Namespace))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/strategy"
 )
 
@@ -51,7 +52,7 @@ func admitCreate(s *Server, obj runtime.Object) error {
 
 // admitNew runs the admission plugins that refuse valid new objects. It runs after
 // validation, without the lock: quotas are charged when the object is stored.
-func admitNew(s *Server, obj object) error {
+func admitNew(s *Server, obj call.Object) error {
 	if err := s.checkLimits(obj); err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func admitNew(s *Server, obj object) error {
 
 // admitUpdate runs the admission plugins that refuse valid updates. It runs
 // after validation, without the lock: quotas are charged when the object is stored.
-func admitUpdate(s *Server, r *request, obj, old object) error {
+func admitUpdate(s *Server, r *request, obj, old call.Object) error {
 	if claim, ok := obj.(*v1.PersistentVolumeClaim); ok && r.sub == "" {
 		return s.admitClaimUpdate(claim, old.(*v1.PersistentVolumeClaim))
 	}

@@ -12,6 +12,9 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	podresource "k8s.io/component-helpers/resource"
 
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/views"
 	"github.com/storagesim/storagesim/internal/quota"
 )
 
@@ -40,7 +43,7 @@ func applyLimits(pod *v1.Pod, ranges []*v1.LimitRange) {
 			set = append(set, fillIn(&pod.Spec.InitContainers[i], defaults, "init container")...)
 		}
 		if len(set) > 0 {
-			pod.Annotations = merged(pod.Annotations, map[string]string{limitRangerAnnotation: "LimitRanger plugin set: " + strings.Join(set, "; ")})
+			pod.Annotations = views.Merged(pod.Annotations, map[string]string{limitRangerAnnotation: "LimitRanger plugin set: " + strings.Join(set, "; ")})
 		}
 	}
 }
@@ -96,10 +99,10 @@ func (s *Server) checkLimits(obj runtime.Object) error {
 }
 
 // eachLimit refuses an object for the first LimitRange that it is outside of.
-func (s *Server) eachLimit(resource schema.GroupResource, obj object, outside func(*v1.LimitRange) error) error {
+func (s *Server) eachLimit(resource schema.GroupResource, obj call.Object, outside func(*v1.LimitRange) error) error {
 	for _, limits := range s.limitsOf(obj.GetNamespace()) {
 		if err := outside(limits); err != nil {
-			return refuseObject(resource, obj, err)
+			return refusal.OfObject(resource, obj, err)
 		}
 	}
 	return nil

@@ -1,14 +1,13 @@
 package api
 
 import (
-	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/api/internal/refusal"
 )
 
 // systemPriorities are the classes that every cluster has from its start.
@@ -27,7 +26,7 @@ func admitPriority(pod *v1.Pod, find func(name string) *schedulingv1.PriorityCla
 		class = find(name)
 		value, system := systemPriorities[name]
 		if class == nil && !system {
-			return forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf("no PriorityClass with name %v was found", name))
+			return refusal.Forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf("no PriorityClass with name %v was found", name))
 		}
 		priority = value
 	}
@@ -39,11 +38,11 @@ func admitPriority(pod *v1.Pod, find func(name string) *schedulingv1.PriorityCla
 		}
 	}
 	if said := pod.Spec.Priority; said != nil && *said != priority {
-		return forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf("the integer value of priority (%d) must not be provided in pod spec; "+
+		return refusal.Forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf("the integer value of priority (%d) must not be provided in pod spec; "+
 			"priority admission controller computed %d from the given PriorityClass name", *said, priority))
 	}
 	if said := pod.Spec.PreemptionPolicy; said != nil && *said != policy {
-		return forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; "+
+		return refusal.Forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; "+
 			"priority admission controller computed %s from the given PriorityClass name", *said, policy))
 	}
 	pod.Spec.Priority, pod.Spec.PreemptionPolicy = &priority, &policy
@@ -60,9 +59,4 @@ func defaultPriority(classes []runtime.Object) *schedulingv1.PriorityClass {
 		}
 	}
 	return best
-}
-
-// forbidden returns the error with which admission refuses.
-func forbidden(resource schema.GroupResource, name, reason string) error {
-	return apierrors.NewForbidden(resource, name, errors.New(reason))
 }

@@ -7,7 +7,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/views"
 )
 
 var runtimeClasses = nodev1.SchemeGroupVersion.WithResource("runtimeclasses")
@@ -36,7 +40,7 @@ func (s *Server) admitRuntimeClass(pod *v1.Pod) error {
 		return err
 	}
 	if class.Overhead != nil {
-		if len(pod.Spec.Overhead) > 0 && !semanticEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
+		if len(pod.Spec.Overhead) > 0 && !equality.Semantic.DeepEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
 			return rejectPod(pod, overheadDiffers)
 		}
 		pod.Spec.Overhead = class.Overhead.PodFixed.DeepCopy()
@@ -47,13 +51,13 @@ func (s *Server) admitRuntimeClass(pod *v1.Pod) error {
 	for _, key := range slices.Sorted(maps.Keys(class.Scheduling.NodeSelector)) {
 		value := class.Scheduling.NodeSelector[key]
 		if own, ok := pod.Spec.NodeSelector[key]; ok && own != value {
-			return forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf(
+			return refusal.Forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf(
 				"conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s", key, value, key, own))
 		}
 	}
-	pod.Spec.NodeSelector = merged(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
+	pod.Spec.NodeSelector = views.Merged(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
 	for _, t := range class.Scheduling.Tolerations {
-		if !slices.ContainsFunc(pod.Spec.Tolerations, func(o v1.Toleration) bool { return semanticEqual(o, t) }) {
+		if !slices.ContainsFunc(pod.Spec.Tolerations, func(o v1.Toleration) bool { return equality.Semantic.DeepEqual(o, t) }) {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, t)
 		}
 	}
@@ -70,7 +74,7 @@ func (s *Server) checkOverhead(pod *v1.Pod) error {
 	case err != nil:
 		return err
 	case class != nil && class.Overhead != nil:
-		if !semanticEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
+		if !equality.Semantic.DeepEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
 			return rejectPod(pod, overheadDiffers)
 		}
 	case pod.Spec.Overhead != nil:

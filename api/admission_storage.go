@@ -7,6 +7,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/api/internal/refusal"
 )
 
 // The finalizers that keep an object while it is in use.
@@ -80,7 +82,7 @@ func admitResize(claim, old *v1.PersistentVolumeClaim, class func(name string) *
 	}
 	resource := v1.Resource("persistentvolumeclaims")
 	if old.Status.Phase != v1.ClaimBound {
-		return forbidden(resource, claim.Name, "Only bound persistent volume claims can be expanded")
+		return refusal.Forbidden(resource, claim.Name, "Only bound persistent volume claims can be expanded")
 	}
 	// The old claim counts: the class must not change together with the size.
 	if name := claimClass(old); name != "" {
@@ -88,6 +90,6 @@ func admitResize(claim, old *v1.PersistentVolumeClaim, class func(name string) *
 			return nil
 		}
 	}
-	return forbidden(resource, claim.Name,
+	return refusal.Forbidden(resource, claim.Name,
 		"only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
 }

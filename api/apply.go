@@ -17,6 +17,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
 
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
@@ -28,31 +31,31 @@ var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
 
 // fieldManager tracks which manager set which field of the objects of a kind. Only
 // objects that were once applied are tracked: everything else stays fast.
-func (k *kind) fieldManager(sub string) (*managedfields.FieldManager, error) {
+func fieldManager(k *registry.Entry, sub string) (*managedfields.FieldManager, error) {
 	ignored := "status"
 	if sub == "status" {
 		ignored = "spec"
 	}
 	reset := map[fieldpath.APIVersion]fieldpath.Filter{
-		fieldpath.APIVersion(k.gvk.GroupVersion().String()): fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie(ignored))),
+		fieldpath.APIVersion(k.GVK.GroupVersion().String()): fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie(ignored))),
 	}
 	converter := managedfields.NewDeducedTypeConverter()
 	switch {
 	case k.Types != nil:
 		converter = k.Types
-	case k.scheme == scheme.Scheme:
+	case k.Scheme == scheme.Scheme:
 		converter = typeConverter()
 	}
-	return managedfields.NewDefaultFieldManager(converter, asIs{k}, asIs{k}, asIs{k}, k.gvk, k.gvk.GroupVersion(), sub, reset)
+	return managedfields.NewDefaultFieldManager(converter, asIs{k}, asIs{k}, asIs{k}, k.GVK, k.GVK.GroupVersion(), sub, reset)
 }
 
 // asIs converts and defaults nothing: objects come in one version, and the
 // server applies its defaults itself. It only sets their
 // kind.
-type asIs struct{ kind *kind }
+type asIs struct{ Entry *registry.Entry }
 
 // New makes an empty object: there is only one kind here.
-func (a asIs) New(schema.GroupVersionKind) (runtime.Object, error) { return a.kind.newObject(), nil }
+func (a asIs) New(schema.GroupVersionKind) (runtime.Object, error) { return a.Entry.NewObject(), nil }
 
 func (asIs) Default(runtime.Object) {}
 
@@ -62,14 +65,14 @@ func (asIs) Convert(in, out, _ any) error {
 
 func (a asIs) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
 	out := in.DeepCopyObject()
-	if u, ok := in.(*unstructured.Unstructured); ok && a.kind.scheme != nil {
-		typed := a.kind.newObject()
+	if u, ok := in.(*unstructured.Unstructured); ok && a.Entry.Scheme != nil {
+		typed := a.Entry.NewObject()
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		out = typed
 	}
-	out.GetObjectKind().SetGroupVersionKind(a.kind.gvk)
+	out.GetObjectKind().SetGroupVersionKind(a.Entry.GVK)
 	return out, nil
 }
 
@@ -86,7 +89,7 @@ func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runti
 		return nil, s.refuse(r, err)
 	}
 	r.tracked = true
-	return s.change(r, func(r *request, old object) (object, error) {
+	return s.change(r, func(r *request, old call.Object) (call.Object, error) {
 		live := r.asShown(old)
 		exists := live != nil
 		if uid := config.GetUID(); uid != "" && !exists {
@@ -118,8 +121,8 @@ func (r *request) configuration(data []byte) (*unstructured.Unstructured, error)
 	}
 	if gvk := config.GroupVersionKind(); gvk.Version == "" || gvk.Kind == "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
-	} else if gvk != r.kind.gvk {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, r.kind.gvk))
+	} else if gvk != r.kind.GVK {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, r.kind.GVK))
 	}
 	if metadata, _ := config.Object["metadata"].(map[string]any); metadata["name"] == "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", r.name))
@@ -127,7 +130,7 @@ func (r *request) configuration(data []byte) (*unstructured.Unstructured, error)
 	if name := config.GetName(); name != "" && name != r.name {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, r.name))
 	}
-	if ns := config.GetNamespace(); r.kind.namespaced && ns != "" && ns != r.namespace {
+	if ns := config.GetNamespace(); r.kind.Namespaced && ns != "" && ns != r.namespace {
 		return nil, apierrors.NewBadRequest(wrongNamespace)
 	}
 	asJSON, err := json.Marshal(config.Object)
@@ -137,7 +140,7 @@ func (r *request) configuration(data []byte) (*unstructured.Unstructured, error)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if err := quantity.CheckJSON(asJSON, r.kind.newObject()); err != nil {
+	if err := quantity.CheckJSON(asJSON, r.kind.NewObject()); err != nil {
 		return nil, r.refusedQuantity(err)
 	}
 	if len(config.GetManagedFields()) > 0 {
@@ -148,21 +151,21 @@ func (r *request) configuration(data []byte) (*unstructured.Unstructured, error)
 }
 
 // applied returns the live object, or an empty one, with the configuration applied.
-func (s *Server) applied(r *request, live object, exists bool, config *unstructured.Unstructured, opts metav1.PatchOptions) (object, error) {
-	manager, err := r.kind.fieldManager(r.sub)
+func (s *Server) applied(r *request, live call.Object, exists bool, config *unstructured.Unstructured, opts metav1.PatchOptions) (call.Object, error) {
+	manager, err := fieldManager(r.kind, r.sub)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	base := r.kind.newObject()
+	base := r.kind.NewObject()
 	if exists {
-		base = live.DeepCopyObject().(object)
+		base = live.DeepCopyObject().(call.Object)
 	}
-	base.GetObjectKind().SetGroupVersionKind(r.kind.gvk)
+	base.GetObjectKind().SetGroupVersionKind(r.kind.GVK)
 	out, err := manager.Apply(base, config, opts.FieldManager, opts.Force != nil && *opts.Force)
 	if err != nil {
-		return nil, asStatus(err)
+		return nil, refusal.AsStatus(err)
 	}
-	obj, ok := out.(object)
+	obj, ok := out.(call.Object)
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("apply made a %T", out))
 	}
@@ -175,11 +178,11 @@ func (s *Server) applied(r *request, live object, exists bool, config *unstructu
 
 // trackFields notes which manager set which field in an update of an object that was once
 // applied.
-func (s *Server) trackFields(r *request, old, obj object) error {
+func (s *Server) trackFields(r *request, old, obj call.Object) error {
 	if r.tracked || len(old.GetManagedFields()) == 0 {
 		return nil
 	}
-	manager, err := r.kind.fieldManager(r.sub)
+	manager, err := fieldManager(r.kind, r.sub)
 	if err != nil {
 		return err
 	}
@@ -187,15 +190,15 @@ func (s *Server) trackFields(r *request, old, obj object) error {
 	if name == "" {
 		name = r.actor
 	}
-	live := r.kind.shown(old).(object)
-	live.GetObjectKind().SetGroupVersionKind(r.kind.gvk)
-	obj.GetObjectKind().SetGroupVersionKind(r.kind.gvk)
+	live := r.kind.Shown(old).(call.Object)
+	live.GetObjectKind().SetGroupVersionKind(r.kind.GVK)
+	obj.GetObjectKind().SetGroupVersionKind(r.kind.GVK)
 	out, err := manager.Update(live, obj, name)
 	if err != nil {
 		return err
 	}
-	obj.SetManagedFields(out.(object).GetManagedFields())
-	r.kind.label(obj)
+	obj.SetManagedFields(out.(call.Object).GetManagedFields())
+	r.kind.Label(obj)
 	s.stampFields(old, obj)
 	return nil
 }
@@ -203,7 +206,7 @@ func (s *Server) trackFields(r *request, old, obj object) error {
 // stampFields gives entries that are new or changed the server's time: the field
 // manager only knows the wall clock. If nothing but the time of an entry differs,
 // the entry did not change.
-func (s *Server) stampFields(old, obj object) {
+func (s *Server) stampFields(old, obj call.Object) {
 	var before []metav1.ManagedFieldsEntry
 	if old != nil {
 		before = old.GetManagedFields()

@@ -17,8 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
@@ -31,9 +34,9 @@ func (s *Server) create(r *request, in runtime.Object) (runtime.Object, error) {
 		return nil, s.refuse(r, err)
 	}
 	repeats := obj.GetName() == "" || knowsItsUID(obj)
-	return s.tries(r, func(*request) (object, object, error) {
+	return s.tries(r, func(*request) (call.Object, call.Object, error) {
 		if repeats {
-			return nil, obj.DeepCopyObject().(object), nil
+			return nil, obj.DeepCopyObject().(call.Object), nil
 		}
 		return nil, obj, nil
 	})
@@ -43,18 +46,18 @@ func (s *Server) create(r *request, in runtime.Object) (runtime.Object, error) {
 func (s *Server) prepareNew(r *request, d *draft) error {
 	obj := d.obj
 	if r.kind.Sealed != "" {
-		return forbidden(r.kind.gvr.GroupResource(), r.name, r.kind.Sealed)
+		return refusal.Forbidden(r.kind.GVR.GroupResource(), r.name, r.kind.Sealed)
 	}
 	if err := s.locked(func() error { return s.admitNamespace(r) }); err != nil {
 		return err
 	}
 	now := s.now()
-	if r.kind.status >= 0 && !r.kind.Strategy.KeepStatus {
-		drop(r.kind.status, obj)
+	if r.kind.Status.Exists() && !r.kind.Strategy.KeepStatus {
+		r.kind.Status.Drop(obj)
 	}
-	r.kind.setDefaults(obj)
+	r.kind.SetDefaults(obj)
 	if err := admitCreate(s, obj); err != nil {
-		return asStatus(err)
+		return refusal.AsStatus(err)
 	}
 	if err := s.fillSystemFields(r, d, now); err != nil {
 		return err
@@ -76,7 +79,7 @@ func (s *Server) prepareNew(r *request, d *draft) error {
 	}
 	r.warnOf(r.kind.Warnings.Write, obj, nil)
 	if err := admitNew(s, obj); err != nil {
-		return asStatus(err)
+		return refusal.AsStatus(err)
 	}
 	if err := r.receive(obj); err != nil {
 		return err
@@ -84,13 +87,13 @@ func (s *Server) prepareNew(r *request, d *draft) error {
 	if d.late = r.fits(obj); r.verb == "create" {
 		d.late = cmp.Or(versionOnCreate(obj), d.late)
 	}
-	r.kind.storable(obj)
+	r.kind.Storable(obj)
 	return nil
 }
 
 // hasSourceAcross reports whether an object is a claim whose data source is in another namespace. Such a source is dropped without a word
 // unless a feature gate is on.
-func hasSourceAcross(obj object) bool {
+func hasSourceAcross(obj call.Object) bool {
 	claim, ok := obj.(*v1.PersistentVolumeClaim)
 	return ok && claim.Spec.DataSourceRef != nil && claim.Spec.DataSourceRef.Namespace != nil && *claim.Spec.DataSourceRef.Namespace != ""
 }
@@ -99,10 +102,10 @@ func hasSourceAcross(obj object) bool {
 // ignored.
 // Upstream: apiserver storage/etcd3 store.Create, v1.37: an error without a code of
 // its own, which therefore is an internal one.
-func versionOnCreate(obj object) error {
+func versionOnCreate(obj call.Object) error {
 	version, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	if err == nil && version != 0 {
-		return internalError("resourceVersion should not be set on objects to be created")
+		return refusal.Internal("resourceVersion should not be set on objects to be created")
 	}
 	return nil
 }
@@ -122,7 +125,7 @@ func (s *Server) fillSystemFields(r *request, d *draft, now metav1.Time) error {
 		obj.SetManagedFields(nil)
 	}
 	// A CSIDriver, and kinds that do not count, keep what they come with.
-	if r.kind.Generations && r.kind.gvk.Kind != "CSIDriver" {
+	if r.kind.Generations && r.kind.GVK.Kind != "CSIDriver" {
 		obj.SetGeneration(1)
 	}
 	return nil
@@ -132,7 +135,7 @@ func (s *Server) fillSystemFields(r *request, d *draft, now metav1.Time) error {
 func (s *Server) identify(r *request, d *draft) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st, err := s.store(r.kind.gvr)
+	st, err := s.store(r.kind.GVR)
 	if err != nil {
 		return err
 	}
@@ -145,29 +148,9 @@ func (s *Server) identify(r *request, d *draft) error {
 	return nil
 }
 
-// unknown returns the fields of obj that its kind does not have.
-func (k *kind) unknown(obj runtime.Object) []string {
-	if k.Unknown == nil {
-		return nil
-	}
-	return k.Unknown(obj)
-}
-
-func (k *kind) setDefaults(obj object) {
-	if k.Strategy.Default != nil {
-		k.Strategy.Default(obj)
-	}
-	if !k.protobuf {
-		return
-	}
-	if lists := bareListsOf(k.typ); lists != nil {
-		lists.emptyOf(reflect.ValueOf(obj))
-	}
-}
-
 // privilegeErrors returns the errors for privileged containers, if the server does not
 // allow them.
-func (s *Server) privilegeErrors(obj object) field.ErrorList {
+func (s *Server) privilegeErrors(obj call.Object) field.ErrorList {
 	if !s.unprivileged.Load() {
 		return nil
 	}
@@ -182,8 +165,8 @@ func (s *Server) privilegeErrors(obj object) field.ErrorList {
 
 // validateNew returns what is wrong with a new object. An object without a name is always
 // refused.
-func (r *request) validateNew(obj object) field.ErrorList {
-	errs := r.kind.Validation.ValidateCreate(obj, r.kind.namespaced)
+func (r *request) validateNew(obj call.Object) field.ErrorList {
+	errs := r.kind.Validation.ValidateCreate(obj, r.kind.Namespaced)
 	if len(errs) == 0 && obj.GetName() == "" {
 		errs = append(errs, field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
 	}
@@ -194,23 +177,23 @@ const wrongNamespace = "the namespace of the provided object does not match the 
 
 // accept checks that what came with a request is an object of the resource, belongs to
 // the namespace of the request and has no quantity that nothing can compute with.
-func (r *request) accept(in runtime.Object) (object, error) {
-	obj, ok := in.(object)
-	if !ok || reflect.TypeOf(in) != reflect.PointerTo(r.kind.typ) {
+func (r *request) accept(in runtime.Object) (call.Object, error) {
+	obj, ok := in.(call.Object)
+	if !ok || reflect.TypeOf(in) != reflect.PointerTo(r.kind.Type) {
 		return nil, apierrors.NewBadRequest(typeMismatch(r.kind, in))
 	}
-	if gvk := obj.GetObjectKind().GroupVersionKind(); r.kind.scheme == nil && !gvk.Empty() && gvk != r.kind.gvk {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s", gvk, r.kind.gvk))
+	if gvk := obj.GetObjectKind().GroupVersionKind(); r.kind.Scheme == nil && !gvk.Empty() && gvk != r.kind.GVK {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s", gvk, r.kind.GVK))
 	}
-	r.kind.label(obj)
+	r.kind.Label(obj)
 	if u, ok := in.(*unstructured.Unstructured); ok {
 		if err := canonicalMeta(u); err != nil {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s: %v", r.kind.gvk.Kind, r.kind.gvk.Kind, err))
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s: %v", r.kind.GVK.Kind, r.kind.GVK.Kind, err))
 		}
 	}
 	obj.SetOwnerReferences(r.distinctOwners(obj.GetOwnerReferences()))
 	switch {
-	case !r.kind.namespaced:
+	case !r.kind.Namespaced:
 		obj.SetNamespace("")
 	case obj.GetNamespace() == "":
 		obj.SetNamespace(r.namespace)
@@ -273,7 +256,7 @@ func (r *request) distinctOwners(owners []metav1.OwnerReference) []metav1.OwnerR
 }
 
 // warnOf tells the client what a rule says of an object that is accepted. old is nil for a new one.
-func (r *request) warnOf(rule func(obj, old runtime.Object) []string, obj, old object) {
+func (r *request) warnOf(rule func(obj, old runtime.Object) []string, obj, old call.Object) {
 	if rule == nil || r.warn == nil {
 		return
 	}
@@ -323,11 +306,11 @@ func flag(of *bool) *bool {
 	return no
 }
 
-func typeMismatch(k *kind, in runtime.Object) string {
+func typeMismatch(k *registry.Entry, in runtime.Object) string {
 	if in == nil || reflect.ValueOf(in).IsNil() {
-		return "there is no object in the request: a " + k.gvk.Kind + " is expected"
+		return "there is no object in the request: a " + k.GVK.Kind + " is expected"
 	}
-	return reflect.TypeOf(in).Elem().Name() + " cannot be handled as a " + k.gvk.Kind
+	return reflect.TypeOf(in).Elem().Name() + " cannot be handled as a " + k.GVK.Kind
 }
 
 // refuse reports a write that did not get as far as the store.

@@ -66,7 +66,7 @@ func (c *Cursor) List() []control.Item {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	if c.store.retired && !c.stopped {
-		c.store = c.server.followed(c.store.kind.gvr)
+		c.store = c.server.followed(c.store.kind.GVR)
 		c.filter = newFilter(c.store.kind, c.filter.Selector)
 		c.follow()
 	}

@@ -5,12 +5,16 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 // delete removes an object, or marks it as being deleted if a finalizer or its
@@ -38,10 +42,10 @@ func (s *Server) delete(r *request, opts metav1.DeleteOptions) (runtime.Object, 
 	case err != nil:
 		return nil, err
 	case out.new != nil || r.kind.AnswersDeleted:
-		return r.kind.given(out.answer(), r.shared), nil
+		return r.kind.Given(out.answer(), r.shared), nil
 	}
 	status := success()
-	status.Details = &metav1.StatusDetails{Name: out.last.GetName(), Group: r.kind.gvr.Group, Kind: r.kind.gvr.Resource, UID: out.last.GetUID()}
+	status.Details = &metav1.StatusDetails{Name: out.last.GetName(), Group: r.kind.GVR.Group, Kind: r.kind.GVR.Resource, UID: out.last.GetUID()}
 	return status, nil
 }
 
@@ -60,11 +64,11 @@ func success() *metav1.Status { return &metav1.Status{Status: metav1.StatusSucce
 // same request: followers see both.
 // Upstream: registry/generic/registry Store.Delete and
 // updateForGracefulDeletionAndFinalizers, v1.37.
-func (s *Server) markOrRemove(r *request, st *store, old object, opts metav1.DeleteOptions) (outcome, error) {
+func (s *Server) markOrRemove(r *request, st *store, old call.Object, opts metav1.DeleteOptions) (outcome, error) {
 	if err := r.checkPreconditions(old, opts.Preconditions); err != nil {
 		return outcome{}, err
 	}
-	obj := old.DeepCopyObject().(object)
+	obj := old.DeepCopyObject().(call.Object)
 	grace, graceful, pending := s.beforeDelete(obj, opts.GracePeriodSeconds)
 	if pending {
 		return outcome{old: old, new: old}, nil
@@ -86,7 +90,7 @@ func (s *Server) markOrRemove(r *request, st *store, old object, opts metav1.Del
 	if !graceful {
 		s.markAsDeleting(obj)
 	}
-	if semanticEqual(old, obj) {
+	if equality.Semantic.DeepEqual(old, obj) {
 		return outcome{old: old, new: old}, nil
 	}
 	if !r.dryRun {
@@ -101,8 +105,8 @@ func (s *Server) markOrRemove(r *request, st *store, old object, opts metav1.Del
 }
 
 // takeOut removes the stored object. last is the state that followers see.
-func (s *Server) takeOut(r *request, st *store, stored, last object) outcome {
-	last = last.DeepCopyObject().(object)
+func (s *Server) takeOut(r *request, st *store, stored, last call.Object) outcome {
+	last = last.DeepCopyObject().(call.Object)
 	if !r.dryRun {
 		s.remove(st, stored, last)
 	}
@@ -113,7 +117,7 @@ func (s *Server) takeOut(r *request, st *store, stored, last object) outcome {
 // shortens that period. Other kinds have none: graceful is false. pending means that the
 // period goes on as it is, and that the request changes nothing.
 // Upstream: rest.BeforeDelete, v1.37.
-func (s *Server) beforeDelete(obj object, asked *int64) (grace int64, graceful, pending bool) {
+func (s *Server) beforeDelete(obj call.Object, asked *int64) (grace int64, graceful, pending bool) {
 	pod, ok := obj.(*v1.Pod)
 	if !ok {
 		return 0, false, false
@@ -153,7 +157,7 @@ func (s *Server) shorten(pod *v1.Pod, left, grace int64) {
 
 // markAsDeleting: only finalizers hold the object from now on.
 // Upstream: registry/generic/registry markAsDeleting, v1.37.
-func (s *Server) markAsDeleting(obj object) {
+func (s *Server) markAsDeleting(obj call.Object) {
 	if obj.GetDeletionTimestamp() == nil {
 		countDeletion(obj)
 		now := s.now()
@@ -163,7 +167,7 @@ func (s *Server) markAsDeleting(obj object) {
 }
 
 // countDeletion: the beginning of a deletion counts as a change of the spec.
-func countDeletion(obj object) {
+func countDeletion(obj call.Object) {
 	if obj.GetGeneration() > 0 {
 		obj.SetGeneration(obj.GetGeneration() + 1)
 	}
@@ -196,7 +200,7 @@ func notNegative(grace int64) int64 {
 
 // checkPreconditions. That the conflict names the kind and not the resource is
 // upstream's. Upstream: rest.BeforeDelete, v1.37.
-func (r *request) checkPreconditions(old object, p *metav1.Preconditions) error {
+func (r *request) checkPreconditions(old call.Object, p *metav1.Preconditions) error {
 	var err error
 	switch {
 	case p == nil:
@@ -212,7 +216,7 @@ func (r *request) checkPreconditions(old object, p *metav1.Preconditions) error 
 	default:
 		return nil
 	}
-	return apierrors.NewConflict(schema.GroupResource{Group: r.kind.gvk.Group, Resource: r.kind.gvk.Kind}, r.name, err)
+	return apierrors.NewConflict(schema.GroupResource{Group: r.kind.GVK.Group, Resource: r.kind.GVK.Kind}, r.name, err)
 }
 
 // checkDeleteOptions refuses options that are not valid, before the object is looked up.
@@ -229,8 +233,8 @@ func (r *request) checkDeleteOptions(opts metav1.DeleteOptions) error {
 // the other, and answers with the list. Namespaces go one by one.
 // Upstream: registry/generic/registry Store.DeleteCollection, v1.37.
 func (s *Server) deleteCollection(r *request, opts metav1.DeleteOptions, listOpts metav1.ListOptions) (runtime.Object, error) {
-	if r.kind.namespaced && r.namespace == "" || r.kind.gvr == namespaces {
-		return nil, s.refuse(r, apierrors.NewMethodNotSupported(r.kind.gvr.GroupResource(), r.verb))
+	if r.kind.Namespaced && r.namespace == "" || r.kind.GVR == registry.Namespaces {
+		return nil, s.refuse(r, apierrors.NewMethodNotSupported(r.kind.GVR.GroupResource(), r.verb))
 	}
 	list, err := s.list(r, listOpts)
 	if err == nil {
@@ -241,7 +245,7 @@ func (s *Server) deleteCollection(r *request, opts metav1.DeleteOptions, listOpt
 	}
 	return list, meta.EachListItem(list, func(item runtime.Object) error {
 		one := *r
-		one.namespace, one.name = item.(object).GetNamespace(), item.(object).GetName()
+		one.namespace, one.name = item.(call.Object).GetNamespace(), item.(call.Object).GetName()
 		if _, err := s.delete(&one, opts); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}

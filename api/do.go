@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/views"
 )
 
 // Request is one request to the server, in the words of an audit log.
@@ -28,9 +30,9 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	if s.isEventsV1(&req) {
 		return s.doEventsV1(ctx, req)
 	}
-	k, ok := s.cfg.Registry.at(req.Resource)
-	if answer, asked := reviews[req.Resource]; asked && !ok {
-		return s.review(req, answer)
+	k, ok := s.cfg.Registry.Lookup(req.Resource)
+	if _, asked := views.Review(req.Resource); asked && !ok {
+		return views.Answer(req)
 	}
 	if !ok {
 		return nil, unknownResource(req.Resource)
@@ -39,7 +41,7 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 		ended: ctx.Err, actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.ObjectName(),
 		created: req.Created, warn: req.Warn, warnFields: req.Warn, shared: req.Shared, manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
 	}
-	if !k.namespaced {
+	if !k.Namespaced {
 		r.namespace = ""
 	}
 	if req.Write.FieldValidation == metav1.FieldValidationIgnore {
@@ -51,8 +53,8 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 			return nil, err
 		}
 		obj, err := s.get(r, req.Get)
-		if view := k.subresources[r.sub].view; view != nil && err == nil {
-			return view.show(obj.(object))
+		if view := k.Subresources[r.sub].View; view != nil && err == nil {
+			return view.Show(obj.(call.Object))
 		}
 		return obj, err
 	case "list":
@@ -66,7 +68,7 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 			return nil, s.refuse(r, err)
 		}
 		if r.sub != "" {
-			return nil, s.refuse(r, apierrors.NewMethodNotSupported(k.gvr.GroupResource(), req.Verb))
+			return nil, s.refuse(r, apierrors.NewMethodNotSupported(k.GVR.GroupResource(), req.Verb))
 		}
 		r.warnOfOrphans(req.Delete)
 		return s.delete(r, req.Delete)
@@ -87,11 +89,11 @@ func (s *Server) Watch(ctx context.Context, req Request) (watch.Interface, error
 	if s.isEventsV1(&req) {
 		return s.watchEventsV1(ctx, req)
 	}
-	k, ok := s.cfg.Registry.at(req.Resource)
+	k, ok := s.cfg.Registry.Lookup(req.Resource)
 	if !ok {
 		return nil, unknownResource(req.Resource)
 	}
-	if !k.namespaced {
+	if !k.Namespaced {
 		req.Namespace = ""
 	}
 	return s.watch(ctx, k, req)
@@ -101,16 +103,34 @@ func (s *Server) serveCreate(r *request, req Request) (runtime.Object, error) {
 	if err := r.checkWriteOptions(&req); err != nil {
 		return nil, s.refuse(r, err)
 	}
-	if r.kind.namespaced && r.namespace == "" {
+	if r.kind.Namespaced && r.namespace == "" {
 		return nil, s.refuse(r, apierrors.NewBadRequest("an empty namespace may not be set during creation"))
 	}
 	if r.sub == "" {
 		return s.create(r, req.Object)
 	}
-	if post := r.kind.subresources[r.sub].post; post != nil {
-		return post(s, r, req.Object)
+	if post := s.post(r); post != nil {
+		return post(r, req.Object)
 	}
 	return nil, s.refuse(r, noSubresource(r))
+}
+
+// post returns the function that answers requests for a subresource which is no form of its object, nil for other subresources.
+func (s *Server) post(r *request) func(r *request, obj runtime.Object) (runtime.Object, error) {
+	if r.kind.GVR.Group != v1.GroupName {
+		return nil
+	}
+	switch r.kind.GVR.Resource + "/" + r.sub {
+	case "pods/binding":
+		return s.bindPod
+	case "pods/eviction":
+		return s.evictPod
+	case "namespaces/finalize":
+		return s.finalizeNamespace
+	case "serviceaccounts/token":
+		return s.requestToken
+	}
+	return nil
 }
 
 // serveUpdate updates or patches.
@@ -122,13 +142,13 @@ func (s *Server) serveUpdate(r *request, req Request) (runtime.Object, error) {
 	if err := r.checkWriteOptions(&req); err != nil {
 		return nil, s.refuse(r, err)
 	}
-	if post := r.kind.subresources[r.sub].post; post != nil && req.Verb == "update" && slices.Contains(r.kind.subresources[r.sub].verbs, "update") {
-		return post(s, r, req.Object)
+	if post := s.post(r); post != nil && req.Verb == "update" && slices.Contains(r.kind.Subresources[r.sub].Verbs, "update") {
+		return post(r, req.Object)
 	}
 	if err := r.address(); err != nil {
 		return nil, s.refuse(r, err)
 	}
-	if view := r.kind.subresources[r.sub].view; view != nil {
+	if view := r.kind.Subresources[r.sub].View; view != nil {
 		return s.writeView(r, view, req)
 	}
 	if req.Verb == "patch" {
@@ -140,18 +160,18 @@ func (s *Server) serveUpdate(r *request, req Request) (runtime.Object, error) {
 // address checks that the request says which object it is about.
 func (r *request) address() error {
 	switch {
-	case r.kind.namespaced && r.namespace == "":
+	case r.kind.Namespaced && r.namespace == "":
 		return apierrors.NewBadRequest("an empty namespace may not be set when a resource name is provided")
 	case r.name == "":
 		return apierrors.NewBadRequest("resource name may not be empty")
-	case r.sub != "" && !r.kind.hasPart(r.sub):
+	case r.sub != "" && !r.kind.HasPart(r.sub):
 		return noSubresource(r)
 	}
 	return nil
 }
 
 func noSubresource(r *request) error {
-	err := apierrors.NewNotFound(r.kind.gvr.GroupResource(), r.name)
-	err.ErrStatus.Message = fmt.Sprintf("the server could not find the requested resource: %s has no %s here", r.kind.gvr.Resource, r.sub)
+	err := apierrors.NewNotFound(r.kind.GVR.GroupResource(), r.name)
+	err.ErrStatus.Message = fmt.Sprintf("the server could not find the requested resource: %s has no %s here", r.kind.GVR.Resource, r.sub)
 	return err
 }

@@ -26,24 +26,24 @@
 //
 // # Kinds
 //
-// A server's [Registry] has one entry, a [Kind], for each kind of object:
+// A server's [registry.Registry] has one entry, a [registry.Kind], for each kind of object:
 // names, scope, defaults, the form that is stored, validation, fields to select by and
 // subresources. The entries of Kubernetes' own kinds are in kinds_*.go; packages strategy
 // and validation have the functions that they name. Names on a command line, in manifests
 // and in discovery all come from the registry.
 //
-//	registry := api.NewRegistry()
-//	err := registry.Add(scheme, api.Kind{Group: "example.com", Version: "v1", Kind: "Backup", ShortNames: []string{"bak"}})
-//	server := api.NewServer(api.Config{Registry: registry})
+//	kinds := registry.New()
+//	err := kinds.Add(scheme, registry.Kind{Group: "example.com", Version: "v1", Kind: "Backup", ShortNames: []string{"bak"}})
+//	server := api.NewServer(api.Config{Registry: kinds})
 //
-// Kinds may come and go while the server runs. [Registry.Add] without a scheme registers
+// Kinds may come and go while the server runs. [registry.Registry.Add] without a scheme registers
 // a kind whose objects are unstructured, as a CustomResourceDefinition needs it:
 // its controller adds an entry with the names, scope and versions of the definition, a
 // Strategy that sets the defaults and drops the fields that its schema does not have, and a
-// Validation that applies the schema. When the definition goes, [Registry.Remove] takes
+// Validation that applies the schema. When the definition goes, [registry.Registry.Remove] takes
 // the entry out, with all objects. Their followers get 410 Gone, and 404 on the next list.
-// Discovery is made from the entries: [Registry.Groups] is /api and /apis,
-// [Registry.ResourceLists] are the documents below them.
+// Discovery is made from the entries: [registry.Registry.Groups] is /api and /apis,
+// [registry.Registry.ResourceLists] are the documents below them.
 //
 // # A write
 //

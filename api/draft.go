@@ -7,6 +7,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
 )
 
 // draft is an object that is ready to be stored. It was prepared without the lock, against what was read: whatever a client
@@ -14,7 +17,7 @@ import (
 // the object is stored.
 type draft struct {
 	// old is the stored object that obj replaces, nil if obj is new.
-	old, obj object
+	old, obj call.Object
 	// late refuses the write after its quotas were charged; nil if nothing does.
 	late error
 	// same: nothing changed. ends: the object is removed, since nothing holds it any longer.
@@ -29,7 +32,7 @@ var errStale = errors.New("the object was written meanwhile")
 // tries stores the object that next returns with the stored one that it replaces, nil for a new one. If that was written
 // meanwhile, next is called again, until the request's context ends: other clients write meanwhile, and this one only waits.
 // Upstream: apiserver storage/etcd3 store.GuaranteedUpdate, v1.37.
-func (s *Server) tries(r *request, next func(r *request) (old, obj object, err error)) (runtime.Object, error) {
+func (s *Server) tries(r *request, next func(r *request) (old, obj call.Object, err error)) (runtime.Object, error) {
 	for {
 		one := *r
 		old, obj, err := next(&one)
@@ -47,7 +50,7 @@ func (s *Server) tries(r *request, next func(r *request) (old, obj object, err e
 }
 
 // try prepares an object and stores it, unless the stored one was written meanwhile.
-func (s *Server) try(r *request, old, obj object) (runtime.Object, error) {
+func (s *Server) try(r *request, old, obj call.Object) (runtime.Object, error) {
 	defer s.release(r)
 	prepare := s.prepareChanged
 	if old == nil {
@@ -71,8 +74,8 @@ func (s *Server) try(r *request, old, obj object) (runtime.Object, error) {
 
 // change stores the object that make returns for the stored one, which is nil if there is none. make may be called more than
 // once.
-func (s *Server) change(r *request, make func(r *request, old object) (object, error)) (runtime.Object, error) {
-	return s.tries(r, func(r *request) (old, obj object, err error) {
+func (s *Server) change(r *request, make func(r *request, old call.Object) (call.Object, error)) (runtime.Object, error) {
+	return s.tries(r, func(r *request) (old, obj call.Object, err error) {
 		old = s.stored(r)
 		obj, err = make(r, old)
 		return old, obj, err
@@ -81,27 +84,27 @@ func (s *Server) change(r *request, make func(r *request, old object) (object, e
 
 // stored returns the object that the request names, nil if there is none. It is shared: do not
 // modify it.
-func (s *Server) stored(r *request) object {
+func (s *Server) stored(r *request) call.Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if st, ok := s.stores[r.kind.home]; ok {
+	if st, ok := s.stores[r.kind.Home]; ok {
 		return st.items[keyOf(r.namespace, r.name)]
 	}
 	return nil
 }
 
 // asShown returns a stored object as the version of the request shows it, nil if there is none. It is shared if it is stored so.
-func (r *request) asShown(old object) object {
+func (r *request) asShown(old call.Object) call.Object {
 	if old == nil || r.kind.StoredAs == "" {
 		return old
 	}
-	return r.kind.shown(old).(object)
+	return r.kind.Shown(old).(call.Object)
 }
 
 // commit stores an object in place of stored, which has the version that was read.
-func (s *Server) commit(r *request, st *store, d *draft, stored object) (outcome, error) {
+func (s *Server) commit(r *request, st *store, d *draft, stored call.Object) (outcome, error) {
 	if err := s.chargeQuotas(r, d.obj, stored); err != nil {
-		return outcome{}, asStatus(err)
+		return outcome{}, refusal.AsStatus(err)
 	}
 	switch {
 	case d.late != nil:
@@ -122,7 +125,7 @@ func (s *Server) commit(r *request, st *store, d *draft, stored object) (outcome
 }
 
 // commitNew stores a new object. taken is the object that has its name, nil if none has.
-func (s *Server) commitNew(r *request, st *store, d *draft, taken object) (outcome, error) {
+func (s *Server) commitNew(r *request, st *store, d *draft, taken call.Object) (outcome, error) {
 	if err := s.admitNamespace(r); err != nil {
 		return outcome{}, err
 	}
@@ -130,13 +133,13 @@ func (s *Server) commitNew(r *request, st *store, d *draft, taken object) (outco
 		return outcome{}, errStale
 	}
 	if err := s.chargeQuotas(r, d.obj, nil); err != nil {
-		return outcome{}, asStatus(err)
+		return outcome{}, refusal.AsStatus(err)
 	}
 	switch {
 	case d.late != nil:
 		return outcome{}, d.late
 	case taken != nil:
-		err := apierrors.NewAlreadyExists(r.kind.gvr.GroupResource(), r.name)
+		err := apierrors.NewAlreadyExists(r.kind.GVR.GroupResource(), r.name)
 		if taken.GetDeletionTimestamp() != nil {
 			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 		}
@@ -158,7 +161,7 @@ func (s *Server) commitNew(r *request, st *store, d *draft, taken object) (outco
 }
 
 // knowsItsUID reports whether a new object has its UID in other fields.
-func knowsItsUID(obj object) bool {
+func knowsItsUID(obj call.Object) bool {
 	_, is := obj.(*batchv1.Job)
 	return is
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 var slowThings = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "slows"}
@@ -32,7 +33,7 @@ var slowThings = schema.GroupVersionResource{Group: "example.com", Version: "v1"
 func slowServer(t *testing.T, during func(phase string)) (*api.Server, *fake.Clientset) {
 	s, c := newServer()
 	phase := func(name string) field.ErrorList { during(name); return nil }
-	require.NoError(t, s.Registry().Add(nil, api.Kind{
+	require.NoError(t, s.Registry().Add(nil, registry.Kind{
 		Group: "example.com", Version: "v1", Kind: "Slow", Generations: true,
 		Strategy: strategy.Kind{
 			Default: func(runtime.Object) { during("default") },

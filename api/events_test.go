@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
+	"github.com/storagesim/storagesim/api/views"
 )
 
 func listEvents(t *testing.T, c *fake.Clientset, opts metav1.ListOptions) []v1.Event {
@@ -105,7 +106,7 @@ func TestAnEventThatIsGoneIsRecordedAnew(t *testing.T) {
 	s := api.NewServer(api.Config{Now: clock.Now})
 	c := fake.New(s, "user")
 	m := createMap(t, c, configMap("a"))
-	about, ok := api.ReferenceTo(m)
+	about, ok := views.ReferenceTo(m)
 	require.True(t, ok)
 	event := s.RecordEvent(&v1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}, InvolvedObject: about, Message: "once"})
 	clock.Advance(40 * time.Minute)

@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 // Backup is a kind that client-go does not know.
@@ -71,8 +72,8 @@ func withBackups(t *testing.T) *api.Server {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(backupGroup, &Backup{}, &BackupList{})
-	registry := api.NewRegistry()
-	require.NoError(t, registry.Add(scheme, api.Kind{
+	kinds := registry.New()
+	require.NoError(t, kinds.Add(scheme, registry.Kind{
 		Group: backupGroup.Group, Version: backupGroup.Version, Kind: "Backup", ShortNames: []string{"bak"}, Generations: true,
 		Strategy: strategy.Of[*Backup]{Default: func(b *Backup) {
 			if b.Spec.Keep == 0 {
@@ -87,7 +88,7 @@ func withBackups(t *testing.T) *api.Server {
 		}},
 		Fields: map[string]func(runtime.Object) string{"spec.claim": func(obj runtime.Object) string { return obj.(*Backup).Spec.Claim }},
 	}))
-	return api.NewServer(api.Config{Now: newClock().Now, Registry: registry})
+	return api.NewServer(api.Config{Now: newClock().Now, Registry: kinds})
 }
 
 func backup(name, claim string) *Backup {
@@ -179,17 +180,17 @@ func TestDiscoveryTellsOfAForeignKind(t *testing.T) {
 func TestAnEntryThatIsWrongIsRefusedInWords(t *testing.T) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(backupGroup, &Backup{})
-	registry := api.NewRegistry()
-	before := len(registry.All())
-	for says, kind := range map[string]api.Kind{
+	kinds := registry.New()
+	before := len(kinds.All())
+	for says, kind := range map[string]registry.Kind{
 		`a kind is registered with kind "" and version "v1": both are required`: {Version: "v1"},
 		`the kind example.com/v1, Kind=Restore is not in the scheme`:            {Group: "example.com", Version: "v1", Kind: "Restore"},
 		`the kind example.com/v1, Kind=Backup has no list in the scheme`:        {Group: "example.com", Version: "v1", Kind: "Backup"},
 	} {
-		require.ErrorContains(t, registry.Add(scheme, kind), says)
+		require.ErrorContains(t, kinds.Add(scheme, kind), says)
 	}
-	require.ErrorContains(t, registry.Add(nil, api.Kind{Version: "v1", Kind: "Pod"}), "the kind /v1, Kind=Pod (pods) is registered already")
-	require.Len(t, registry.All(), before, "nothing is registered then")
+	require.ErrorContains(t, kinds.Add(nil, registry.Kind{Version: "v1", Kind: "Pod"}), "the kind /v1, Kind=Pod (pods) is registered already")
+	require.Len(t, kinds.All(), before, "nothing is registered then")
 }
 
 func TestAKindMayComeAndGoWhileTheServerRuns(t *testing.T) {
@@ -203,7 +204,7 @@ func TestAKindMayComeAndGoWhileTheServerRuns(t *testing.T) {
 	_, err := s.Do(ctx, request("create", "", thing.DeepCopy()))
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
 
-	kind := api.Kind{Group: "example.com", Version: "v1", Kind: "Backup", Generations: true}
+	kind := registry.Kind{Group: "example.com", Version: "v1", Kind: "Backup", Generations: true}
 	require.NoError(t, s.Registry().Add(nil, kind))
 	_, _, err = cursor.Next()
 	require.True(t, apierrors.IsResourceExpired(err), "who follows lists again: %v", err)

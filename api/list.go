@@ -18,6 +18,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 // get returns one object.
@@ -31,12 +35,12 @@ func (s *Server) get(r *request, opts metav1.GetOptions) (runtime.Object, error)
 		s.mu.RUnlock()
 		return nil, err
 	}
-	obj, ok := s.peek(r.kind.home, keyOf(r.namespace, r.name))
+	obj, ok := s.peek(r.kind.Home, keyOf(r.namespace, r.name))
 	s.mu.RUnlock()
 	if !ok {
 		return nil, r.notFound()
 	}
-	return r.kind.given(obj, r.shared), nil
+	return r.kind.Given(obj, r.shared), nil
 }
 
 // continueToken holds where the next page of a list begins. A page shows the objects as they were
@@ -66,11 +70,11 @@ func (s *Server) list(r *request, opts metav1.ListOptions) (runtime.Object, erro
 	if err != nil {
 		return nil, err
 	}
-	list := k.newList()
+	list := k.NewList()
 	slot := reflect.ValueOf(list).Elem().FieldByName("Items")
 	slot.Set(reflect.MakeSlice(slot.Type(), len(items), len(items)))
 	for i, obj := range items {
-		slot.Index(i).Set(reflect.ValueOf(k.given(obj, r.shared)).Elem())
+		slot.Index(i).Set(reflect.ValueOf(k.Given(obj, r.shared)).Elem())
 	}
 	acc, err := meta.ListAccessor(list)
 	if err != nil {
@@ -83,7 +87,7 @@ func (s *Server) list(r *request, opts metav1.ListOptions) (runtime.Object, erro
 }
 
 // page returns the objects for one list request, shared.
-func (s *Server) page(k *kind, sel Selector, opts metav1.ListOptions) ([]runtime.Object, metav1.ListMeta, error) {
+func (s *Server) page(k *registry.Entry, sel Selector, opts metav1.ListOptions) ([]runtime.Object, metav1.ListMeta, error) {
 	f := newFilter(k, sel)
 	items, token, err := s.snapshot(k, f.Namespace, opts)
 	if err != nil {
@@ -95,12 +99,12 @@ func (s *Server) page(k *kind, sel Selector, opts metav1.ListOptions) ([]runtime
 		start = keyOf(f.Namespace, start)
 	}
 	if token.Start != "" {
-		items = items[sort.Search(len(items), func(i int) bool { return key(items[i].(object)) >= start }):]
+		items = items[sort.Search(len(items), func(i int) bool { return key(items[i].(call.Object)) >= start }):]
 	}
 	listMeta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(token.RV, 10)}
 	if rest := int64(len(items)) - opts.Limit; opts.Limit > 0 && rest > 0 && opts.ResourceVersion != "0" {
 		items = items[:opts.Limit]
-		last := key(items[len(items)-1].(object))
+		last := key(items[len(items)-1].(call.Object))
 		if f.Namespace != "" {
 			_, last, _ = strings.Cut(last, "/")
 		}
@@ -119,10 +123,10 @@ func (s *Server) page(k *kind, sel Selector, opts metav1.ListOptions) ([]runtime
 
 // snapshot returns all objects in a namespace in the version that the options ask for. What else is selected is looked for
 // without the lock: a selector may be long.
-func (s *Server) snapshot(k *kind, namespace string, opts metav1.ListOptions) ([]runtime.Object, continueToken, error) {
+func (s *Server) snapshot(k *registry.Entry, namespace string, opts metav1.ListOptions) ([]runtime.Object, continueToken, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	st, ok := s.stores[k.home]
+	st, ok := s.stores[k.Home]
 	if !ok {
 		st = newStore(k, 1)
 	}
@@ -222,7 +226,7 @@ func (st *store) listAt(f *filter, rv uint64) []runtime.Object {
 			list = append(list, obj)
 		}
 	}
-	slices.SortFunc(list, func(a, b runtime.Object) int { return cmp.Compare(key(a.(object)), key(b.(object))) })
+	slices.SortFunc(list, func(a, b runtime.Object) int { return cmp.Compare(key(a.(call.Object)), key(b.(call.Object))) })
 	return list
 }
 
@@ -245,7 +249,7 @@ func parseVersion(text string) (uint64, error) {
 	}
 	rv, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, internalError(fmt.Sprintf("resourceVersion: Invalid value: %q: %v", text, err))
+		return 0, refusal.Internal(fmt.Sprintf("resourceVersion: Invalid value: %q: %v", text, err))
 	}
 	return rv, nil
 }

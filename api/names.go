@@ -26,7 +26,7 @@ func (s *Server) digest(n uint64, parts ...string) [32]byte {
 // An object that is created again gets another one, since its earlier life has
 // been removed in between.
 func (s *Server) uid(st *store, key string) types.UID {
-	sum := s.digest(st.deleted, "uid", st.kind.gvr.Group, st.kind.gvr.Resource, key)
+	sum := s.digest(st.deleted, "uid", st.kind.GVR.Group, st.kind.GVR.Resource, key)
 	b := sum[:16]
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
@@ -56,7 +56,7 @@ func (s *Server) generateName(st *store, namespace, base string) string {
 	}
 	var name string
 	for try := uint64(0); try < generateNameTries; try++ {
-		sum := s.digest(st.created<<8|try, "name", st.kind.gvr.Resource, namespace, base)
+		sum := s.digest(st.created<<8|try, "name", st.kind.GVR.Resource, namespace, base)
 		suffix := sum[:suffixLength]
 		for i, b := range suffix {
 			suffix[i] = nameAlphabet[int(b)%len(nameAlphabet)]

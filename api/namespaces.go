@@ -4,22 +4,19 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/validation"
-)
-
-var (
-	namespaces = v1.SchemeGroupVersion.WithResource("namespaces")
-	nodes      = v1.SchemeGroupVersion.WithResource("nodes")
-	events     = v1.SchemeGroupVersion.WithResource("events")
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 // addNamespace makes one of the namespaces that are always there.
 func (s *Server) addNamespace(name string) {
-	st, err := s.store(namespaces)
+	st, err := s.store(registry.Namespaces)
 	if err != nil {
 		return // the scheme always has namespaces
 	}
@@ -34,17 +31,17 @@ func (s *Server) addNamespace(name string) {
 // admitNamespace refuses new objects in a namespace that does not exist or is being deleted.
 // Upstream: admission/plugin/namespace/lifecycle Lifecycle.Admit, v1.37.
 func (s *Server) admitNamespace(r *request) error {
-	if !r.kind.namespaced {
+	if !r.kind.Namespaced {
 		return nil
 	}
-	found, ok := s.peek(namespaces, r.namespace)
+	found, ok := s.peek(registry.Namespaces, r.namespace)
 	if !ok {
-		return apierrors.NewNotFound(namespaces.GroupResource(), r.namespace)
+		return apierrors.NewNotFound(registry.Namespaces.GroupResource(), r.namespace)
 	}
 	if ns := found.(*v1.Namespace); ns.Status.Phase != v1.NamespaceTerminating {
 		return nil
 	}
-	err := apierrors.NewForbidden(r.kind.gvr.GroupResource(), r.name,
+	err := apierrors.NewForbidden(r.kind.GVR.GroupResource(), r.name,
 		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", r.namespace))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
 		Type: v1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", r.namespace), Field: "metadata.namespace",
@@ -62,7 +59,7 @@ func (s *Server) deleteNamespace(r *request, st *store, old *v1.Namespace, opts 
 	}
 	switch old.Name {
 	case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic:
-		return outcome{}, apierrors.NewForbidden(namespaces.GroupResource(), old.Name, fmt.Errorf("this namespace may not be deleted"))
+		return outcome{}, apierrors.NewForbidden(registry.Namespaces.GroupResource(), old.Name, fmt.Errorf("this namespace may not be deleted"))
 	}
 	switch {
 	case old.DeletionTimestamp != nil && len(old.Spec.Finalizers) > 0:
@@ -82,7 +79,7 @@ func (s *Server) deleteNamespace(r *request, st *store, old *v1.Namespace, opts 
 
 // otherPreconditions checks preconditions, as checkPreconditions does, with the error texts for
 // namespaces and for kinds whose deletion begins with a step of their own.
-func (r *request) otherPreconditions(old object, p *metav1.Preconditions, failed string) error {
+func (r *request) otherPreconditions(old call.Object, p *metav1.Preconditions, failed string) error {
 	switch {
 	case p != nil && p.UID != nil && *p.UID != old.GetUID():
 		return r.conflict(fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", failed, *p.UID, old.GetUID()))
@@ -121,7 +118,7 @@ func (s *Server) finalizeNamespace(r *request, in runtime.Object) (runtime.Objec
 
 func (s *Server) settleNamespace(r *request, st *store, old, ns *v1.Namespace) (outcome, error) {
 	if ns.DeletionTimestamp == nil || len(ns.Spec.Finalizers)+len(ns.Finalizers) > 0 {
-		if semanticEqual(old, ns) {
+		if equality.Semantic.DeepEqual(old, ns) {
 			return outcome{old: old, new: old}, nil
 		}
 		if !r.dryRun {

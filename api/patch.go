@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
@@ -41,7 +43,7 @@ func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.
 	if pt == types.ApplyPatchType {
 		return s.apply(r, data, opts)
 	}
-	return s.change(r, func(r *request, old object) (object, error) {
+	return s.change(r, func(r *request, old call.Object) (call.Object, error) {
 		if old == nil {
 			return nil, r.notFound()
 		}
@@ -50,8 +52,8 @@ func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.
 }
 
 // patched returns old with the patch applied.
-func (r *request) patched(old object, pt types.PatchType, data []byte) (object, error) {
-	var obj object
+func (r *request) patched(old call.Object, pt types.PatchType, data []byte) (call.Object, error) {
+	var obj call.Object
 	var err error
 	switch pt {
 	case types.JSONPatchType:
@@ -59,7 +61,7 @@ func (r *request) patched(old object, pt types.PatchType, data []byte) (object, 
 	case types.MergePatchType:
 		obj, err = r.patchJSON(old, data, mergePatch)
 	case types.StrategicMergePatchType:
-		if r.kind.scheme == nil {
+		if r.kind.Scheme == nil {
 			return nil, unknownPatch(pt)
 		}
 		obj, err = r.strategicPatch(old, data)
@@ -67,13 +69,13 @@ func (r *request) patched(old object, pt types.PatchType, data []byte) (object, 
 		return nil, unknownPatch(pt)
 	}
 	if err != nil {
-		return nil, asStatus(err)
+		return nil, refusal.AsStatus(err)
 	}
 	return r.addressed(obj)
 }
 
 // patchJSON applies a patch to the object's JSON.
-func (r *request) patchJSON(old object, data []byte, apply func(before, data []byte) ([]byte, []error, error)) (object, error) {
+func (r *request) patchJSON(old call.Object, data []byte, apply func(before, data []byte) ([]byte, []error, error)) (call.Object, error) {
 	before, err := r.encode(old)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -82,7 +84,7 @@ func (r *request) patchJSON(old object, data []byte, apply func(before, data []b
 	if err != nil {
 		return nil, err
 	}
-	if err := quantity.CheckJSON(after, r.kind.newObject()); err != nil {
+	if err := quantity.CheckJSON(after, r.kind.NewObject()); err != nil {
 		return nil, r.refusedQuantity(err)
 	}
 	obj, err := r.decode(after, strict)
@@ -140,7 +142,7 @@ func jsonPatch(before, data []byte) ([]byte, []error, error) {
 	}
 	after, err := patch.Apply(before)
 	if err != nil { // well-formed, but it does not fit this object
-		return nil, nil, unprocessable(err)
+		return nil, nil, refusal.Unprocessable(err)
 	}
 	return after, strict, nil
 }
@@ -162,12 +164,12 @@ func mergePatch(before, data []byte) ([]byte, []error, error) {
 }
 
 // encode returns the object as JSON, with its kind.
-func (r *request) encode(obj object) ([]byte, error) {
+func (r *request) encode(obj call.Object) ([]byte, error) {
 	data, err := json.Marshal(obj)
-	if err != nil || r.kind.scheme == nil {
+	if err != nil || r.kind.Scheme == nil {
 		return data, err
 	}
-	head, err := json.Marshal(metav1.TypeMeta{APIVersion: r.kind.gvk.GroupVersion().String(), Kind: r.kind.gvk.Kind})
+	head, err := json.Marshal(metav1.TypeMeta{APIVersion: r.kind.GVK.GroupVersion().String(), Kind: r.kind.GVK.Kind})
 	if err != nil {
 		return nil, err
 	}
@@ -177,27 +179,27 @@ func (r *request) encode(obj object) ([]byte, error) {
 
 // decode decodes an object that was patched. The patch may leave its kind out, but not
 // name another.
-func (r *request) decode(data []byte, strict []error) (object, error) {
+func (r *request) decode(data []byte, strict []error) (call.Object, error) {
 	if err := r.decodesAsOther(data); err != nil {
 		return nil, err
 	}
-	obj := r.kind.newObject()
+	obj := r.kind.NewObject()
 	more, err := kjson.UnmarshalStrict(data, obj)
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range r.kind.unknown(obj) {
+	for _, path := range r.kind.UnknownFields(obj) {
 		more = append(more, fmt.Errorf("unknown field %q", path))
 	}
 	if err := r.orWarn(append(strict, more...)); err != nil {
 		return nil, err
 	}
 	gvk := obj.GetObjectKind().GroupVersionKind()
-	gvk.Kind = cmp.Or(gvk.Kind, r.kind.gvk.Kind)
+	gvk.Kind = cmp.Or(gvk.Kind, r.kind.GVK.Kind)
 	switch {
 	case gvk.Version == "": // upstream reads an object of no version, which has nothing in it
 		obj.SetName("")
-	case gvk != r.kind.gvk:
+	case gvk != r.kind.GVK:
 		return nil, r.otherKind(gvk)
 	}
 	return obj, nil
@@ -205,7 +207,7 @@ func (r *request) decode(data []byte, strict []error) (object, error) {
 
 // decodesAsOther returns the error of decoding an object that a patch has made one of another kind: that comes before the refusal of the kind.
 func (r *request) decodesAsOther(data []byte) error {
-	if r.kind.scheme == nil {
+	if r.kind.Scheme == nil {
 		return nil
 	}
 	var named metav1.TypeMeta
@@ -213,10 +215,10 @@ func (r *request) decodesAsOther(data []byte) error {
 		return nil //nolint:nilerr // the caller refuses what is no object
 	}
 	gvk := named.GroupVersionKind()
-	if gvk == r.kind.gvk || !r.kind.scheme.Recognizes(gvk) {
+	if gvk == r.kind.GVK || !r.kind.Scheme.Recognizes(gvk) {
 		return nil
 	}
-	other, err := r.kind.scheme.New(gvk)
+	other, err := r.kind.Scheme.New(gvk)
 	if err != nil {
 		return err
 	}
@@ -239,8 +241,8 @@ func (r *request) orWarn(strict []error) error {
 
 // otherKind returns the error for an object that is of another kind after a patch.
 func (r *request) otherKind(gvk schema.GroupVersionKind) error {
-	if r.kind.scheme == nil || r.kind.scheme.Recognizes(gvk) {
-		return fmt.Errorf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, r.kind.gvk)
+	if r.kind.Scheme == nil || r.kind.Scheme.Recognizes(gvk) {
+		return fmt.Errorf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, r.kind.GVK)
 	}
 	return runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", gvk) // the name that the scheme has there
 }
@@ -255,7 +257,7 @@ func patchInvalid(outcome string, err error) error {
 }
 
 // addressed checks that a patch did not change the namespace and name of the object.
-func (r *request) addressed(obj object) (object, error) {
+func (r *request) addressed(obj call.Object) (call.Object, error) {
 	if obj.GetName() == "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", r.name))
 	}
@@ -274,8 +276,4 @@ func joined(errs []error) string {
 		text += err.Error()
 	}
 	return text
-}
-
-func unprocessable(err error) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 }

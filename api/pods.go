@@ -1,33 +1,20 @@
 package api
 
 import (
-	"fmt"
-
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-)
 
-// podBindings is the name of the subresource in a conflict.
-var podBindings = schema.GroupResource{Resource: "pods/binding"}
+	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/api/views"
+)
 
 // bindPod assigns a pod to a node. It does not check that the node exists. Upstream: pkg/registry/core/pod/storage BindingREST, v1.37.
 func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) {
-	binding, ok := in.(*v1.Binding)
-	if !ok {
-		return nil, s.refuse(r, apierrors.NewBadRequest("a Binding is expected"))
+	binding, err := views.BindingOf(in, r.name)
+	if err != nil {
+		return nil, s.refuse(r, err)
 	}
-	if binding.Name != "" && binding.Name != r.name {
-		return nil, s.refuse(r, apierrors.NewBadRequest("name in URL does not match name in Binding object"))
-	}
-	if errs := validateBinding(binding); len(errs) > 0 { // upstream gives the error no code of its own
-		return nil, s.refuse(r, internalError(errs.ToAggregate().Error()))
-	}
-	_, err := s.writeLocked(r, func(st *store) (outcome, error) {
+	_, err = s.writeLocked(r, func(st *store) (outcome, error) {
 		found, ok := st.items[keyOf(r.namespace, r.name)]
 		if !ok {
 			return outcome{}, r.notFound()
@@ -36,10 +23,11 @@ func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) 
 		if binding.UID != "" && binding.UID != old.UID {
 			return outcome{}, r.wrongUID(binding.UID, old.UID)
 		}
-		if err := mayBind(old, binding); err != nil {
-			return outcome{}, apierrors.NewConflict(podBindings, r.name, err)
+		if err := views.MayBind(old, binding); err != nil {
+			return outcome{}, err
 		}
-		pod := s.assign(old, binding)
+		node, _ := s.peek(registry.Nodes, binding.Target.Name)
+		pod := views.Assign(old, binding, node, s.now())
 		if !r.dryRun {
 			s.put(st, old, pod)
 		}
@@ -49,99 +37,4 @@ func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) 
 		return nil, err
 	}
 	return success(), nil
-}
-
-func validateBinding(b *v1.Binding) field.ErrorList {
-	var errs field.ErrorList
-	target := field.NewPath("target")
-	if b.Target.Kind != "" && b.Target.Kind != "Node" {
-		errs = append(errs, field.NotSupported(target.Child("kind"), b.Target.Kind, []string{"Node", "<empty>"}))
-	}
-	switch {
-	case b.Target.Name == "":
-		errs = append(errs, field.Required(target.Child("name"), ""))
-	case b.Target.Kind == "" || b.Target.Kind == "Node":
-		for _, text := range apivalidation.NameIsDNSSubdomain(b.Target.Name, false) {
-			errs = append(errs, field.Invalid(target.Child("name"), b.Target.Name, text))
-		}
-	}
-	return errs
-}
-
-// mayBind returns an error if the pod cannot be bound.
-func mayBind(pod *v1.Pod, b *v1.Binding) error {
-	switch {
-	case b.ResourceVersion != "" && b.ResourceVersion != pod.ResourceVersion:
-		return fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", b.ResourceVersion, pod.ResourceVersion)
-	case pod.DeletionTimestamp != nil:
-		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
-	case pod.Spec.NodeName != "":
-		return fmt.Errorf("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
-	case len(pod.Spec.SchedulingGates) > 0:
-		return fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
-	}
-	return nil
-}
-
-// assign returns the pod as bound: on its node, with the annotations and
-// labels of the binding and the topology labels of the node, scheduled, and no
-// longer nominated.
-func (s *Server) assign(old *v1.Pod, b *v1.Binding) *v1.Pod {
-	pod := old.DeepCopy()
-	pod.Spec.NodeName = b.Target.Name
-	pod.Annotations = merged(pod.Annotations, b.Annotations)
-	pod.Labels = merged(pod.Labels, b.Labels)
-	if found, ok := s.peek(nodes, b.Target.Name); ok {
-		pod.Labels = merged(pod.Labels, topologyOf(found.(*v1.Node)))
-	}
-	pod.Status.NominatedNodeName = ""
-	setPodScheduled(pod, s.now())
-	return pod
-}
-
-// topologyOf returns the labels that pods inherit from their node.
-// Upstream: plugin/pkg/admission/podtopologylabels, v1.37.
-func topologyOf(node *v1.Node) map[string]string {
-	labels := map[string]string{}
-	for _, name := range []string{v1.LabelTopologyZone, v1.LabelTopologyRegion} {
-		if value, ok := node.Labels[name]; ok {
-			labels[name] = value
-		}
-	}
-	return labels
-}
-
-func merged(into, from map[string]string) map[string]string {
-	if len(from) == 0 {
-		return into
-	}
-	if into == nil {
-		into = make(map[string]string, len(from))
-	}
-	for name, value := range from {
-		into[name] = value
-	}
-	return into
-}
-
-// setPodScheduled sets the condition PodScheduled to True.
-func setPodScheduled(pod *v1.Pod, now metav1.Time) {
-	setPodCondition(pod, v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now})
-}
-
-// setPodCondition sets a condition. Its time stays if its status does.
-// Upstream: pkg/api/pod UpdatePodCondition, v1.37.
-func setPodCondition(pod *v1.Pod, condition v1.PodCondition) {
-	for i := range pod.Status.Conditions {
-		old := &pod.Status.Conditions[i]
-		if old.Type != condition.Type {
-			continue
-		}
-		if old.Status == condition.Status {
-			condition.LastTransitionTime = old.LastTransitionTime
-		}
-		*old = condition
-		return
-	}
-	pod.Status.Conditions = append(pod.Status.Conditions, condition)
 }

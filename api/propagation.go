@@ -10,6 +10,8 @@ import (
 	eventsv1beta1 "k8s.io/api/events/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 // This file decides what the options of a deletion mean for the dependents of the
@@ -31,8 +33,8 @@ var defaultPropagation = map[schema.GroupVersionResource]metav1.DeletionPropagat
 // propagationOf returns how to treat the dependents of the object. The options decide;
 // then a finalizer that the object already has; then the default of its kind.
 // Upstream: registry/generic/registry shouldOrphanDependents, shouldDeleteDependentsInForeground, v1.37.
-func propagationOf(k *kind, finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
-	policy, own := defaultPropagation[k.gvr]
+func propagationOf(k *registry.Entry, finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
+	policy, own := defaultPropagation[k.GVR]
 	switch {
 	case own && policy == "":
 		return metav1.DeletePropagationBackground
@@ -83,7 +85,7 @@ func withPropagation(finalizers []string, policy metav1.DeletionPropagation) []s
 // orphanDependents=false means the foreground.
 // Upstream: registry/core/namespace/storage shouldHaveOrphanFinalizer,
 // shouldHaveDeleteDependentsFinalizer, v1.37.
-func namespacePropagation(k *kind, finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
+func namespacePropagation(k *registry.Entry, finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
 	if orphan := opts.OrphanDependents; orphan != nil && !*orphan { //nolint:staticcheck // deprecated, and clients still send it
 		return metav1.DeletePropagationForeground
 	}
@@ -94,7 +96,7 @@ func namespacePropagation(k *kind, finalizers []string, opts metav1.DeleteOption
 // Upstream: registry/batch/job/storage Delete and DeleteCollection, v1.37.
 func (r *request) warnOfOrphans(opts metav1.DeleteOptions) {
 	//nolint:staticcheck // clients may still use the deprecated field
-	if r.warn == nil || r.kind.gvk.Group != "batch" || r.kind.gvk.Kind != "Job" || opts.PropagationPolicy != nil || opts.OrphanDependents != nil {
+	if r.warn == nil || r.kind.GVK.Group != "batch" || r.kind.GVK.Kind != "Job" || opts.PropagationPolicy != nil || opts.OrphanDependents != nil {
 		return
 	}
 	r.warn("child pods are preserved by default when jobs are deleted; " +

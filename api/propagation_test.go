@@ -79,40 +79,40 @@ func (d deletable) finalizersOf(t *testing.T, c *fake.Clientset) []string {
 // registry/core/namespace/storage for the namespace, v1.37.
 func TestHowAnObjectIsDeletedBecomesAFinalizerOfIt(t *testing.T) {
 	for _, tc := range []struct {
-		name, kind string
-		has        []string
-		opts       metav1.DeleteOptions
-		want       []string // nil: gone
+		name, Entry string
+		has         []string
+		opts        metav1.DeleteOptions
+		want        []string // nil: gone
 	}{
-		{name: "nothing said: it goes at once", kind: "config map"},
-		{name: "in the background", kind: "config map", opts: policy("Background")},
-		{name: "in the foreground", kind: "config map", opts: policy("Foreground"), want: []string{foreground}},
-		{name: "its dependents orphaned", kind: "config map", opts: policy("Orphan"), want: []string{orphan}},
-		{name: "orphanDependents", kind: "config map", opts: orphanDependents(true), want: []string{orphan}},
-		{name: "orphanDependents=false is the background", kind: "config map", opts: orphanDependents(false)},
-		{name: "other finalizers stay, in front", kind: "config map", has: []string{"example.com/a"}, opts: policy("Orphan"), want: []string{"example.com/a", orphan}},
-		{name: "nothing said: the finalizer decides", kind: "config map", has: []string{orphan}, want: []string{orphan}},
-		{name: "and the other one, too", kind: "config map", has: []string{foreground, "example.com/a"}, want: []string{foreground, "example.com/a"}},
-		{name: "the options win over the finalizer", kind: "config map", has: []string{orphan, "example.com/a"}, opts: policy("Foreground"), want: []string{"example.com/a", foreground}},
-		{name: "the background takes it away", kind: "config map", has: []string{foreground, "example.com/a"}, opts: policy("Background"), want: []string{"example.com/a"}},
-		{name: "and if it was the only one, the object goes", kind: "config map", has: []string{orphan}, opts: policy("Background")},
-		{name: "a job leaves its pods", kind: "job", want: []string{orphan}},
-		{name: "unless told otherwise", kind: "job", opts: policy("Background")},
-		{name: "or by orphanDependents", kind: "job", opts: orphanDependents(false)},
-		{name: "or by its finalizer", kind: "job", has: []string{foreground}, want: []string{foreground}},
-		{name: "a replication controller leaves its pods", kind: "replication controller", want: []string{orphan}},
-		{name: "an event has no dependents", kind: "event", opts: policy("Foreground")},
-		{name: "nor has it of events.k8s.io", kind: "event of events.k8s.io", opts: policy("Orphan")},
-		{name: "an event loses such a finalizer", kind: "event", has: []string{orphan, "example.com/a"}, want: []string{"example.com/a"}},
-		{name: "a namespace stays until it is finalized", kind: "namespace", want: []string{}},
-		{name: "a namespace in the foreground", kind: "namespace", opts: policy("Foreground"), want: []string{foreground}},
-		{name: "of a namespace orphanDependents=false is the foreground", kind: "namespace", opts: orphanDependents(false), want: []string{foreground}},
-		{name: "the finalizer of a namespace", kind: "namespace", has: []string{orphan}, want: []string{orphan}},
-		{name: "the options win there, too", kind: "namespace", has: []string{orphan}, opts: policy("Background"), want: []string{}},
+		{name: "nothing said: it goes at once", Entry: "config map"},
+		{name: "in the background", Entry: "config map", opts: policy("Background")},
+		{name: "in the foreground", Entry: "config map", opts: policy("Foreground"), want: []string{foreground}},
+		{name: "its dependents orphaned", Entry: "config map", opts: policy("Orphan"), want: []string{orphan}},
+		{name: "orphanDependents", Entry: "config map", opts: orphanDependents(true), want: []string{orphan}},
+		{name: "orphanDependents=false is the background", Entry: "config map", opts: orphanDependents(false)},
+		{name: "other finalizers stay, in front", Entry: "config map", has: []string{"example.com/a"}, opts: policy("Orphan"), want: []string{"example.com/a", orphan}},
+		{name: "nothing said: the finalizer decides", Entry: "config map", has: []string{orphan}, want: []string{orphan}},
+		{name: "and the other one, too", Entry: "config map", has: []string{foreground, "example.com/a"}, want: []string{foreground, "example.com/a"}},
+		{name: "the options win over the finalizer", Entry: "config map", has: []string{orphan, "example.com/a"}, opts: policy("Foreground"), want: []string{"example.com/a", foreground}},
+		{name: "the background takes it away", Entry: "config map", has: []string{foreground, "example.com/a"}, opts: policy("Background"), want: []string{"example.com/a"}},
+		{name: "and if it was the only one, the object goes", Entry: "config map", has: []string{orphan}, opts: policy("Background")},
+		{name: "a job leaves its pods", Entry: "job", want: []string{orphan}},
+		{name: "unless told otherwise", Entry: "job", opts: policy("Background")},
+		{name: "or by orphanDependents", Entry: "job", opts: orphanDependents(false)},
+		{name: "or by its finalizer", Entry: "job", has: []string{foreground}, want: []string{foreground}},
+		{name: "a replication controller leaves its pods", Entry: "replication controller", want: []string{orphan}},
+		{name: "an event has no dependents", Entry: "event", opts: policy("Foreground")},
+		{name: "nor has it of events.k8s.io", Entry: "event of events.k8s.io", opts: policy("Orphan")},
+		{name: "an event loses such a finalizer", Entry: "event", has: []string{orphan, "example.com/a"}, want: []string{"example.com/a"}},
+		{name: "a namespace stays until it is finalized", Entry: "namespace", want: []string{}},
+		{name: "a namespace in the foreground", Entry: "namespace", opts: policy("Foreground"), want: []string{foreground}},
+		{name: "of a namespace orphanDependents=false is the foreground", Entry: "namespace", opts: orphanDependents(false), want: []string{foreground}},
+		{name: "the finalizer of a namespace", Entry: "namespace", has: []string{orphan}, want: []string{orphan}},
+		{name: "the options win there, too", Entry: "namespace", has: []string{orphan}, opts: policy("Background"), want: []string{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, c := newServer()
-			d := deletables[tc.kind]
+			d := deletables[tc.Entry]
 			obj := d.new(metav1.ObjectMeta{Name: "x", Namespace: "default", Finalizers: tc.has})
 			_, err := c.Invokes(clienttesting.NewCreateAction(d.gvr, obj.(metav1.Object).GetNamespace(), obj), obj)
 			require.NoError(t, err)

@@ -4,6 +4,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/internal/quota"
 )
 
@@ -16,18 +18,18 @@ const serverActor = "kube-apiserver"
 // runs after all other admission, with the lock held. What was charged stays charged if the write then fails, until the
 // controller of quotas counts again: as upstream.
 // Upstream: apiserver admission/plugin/resourcequota, v1.37.
-func (s *Server) chargeQuotas(r *request, obj, old object) error {
+func (s *Server) chargeQuotas(r *request, obj, old call.Object) error {
 	st := s.stores[resourceQuotas]
 	if st == nil || len(st.items) == 0 || obj.GetNamespace() == "" {
 		return nil
 	}
-	w := quota.Write{Resource: r.kind.gvr.GroupResource(), Subresource: r.sub, Object: obj, Now: s.cfg.Now()}
+	w := quota.Write{Resource: r.kind.GVR.GroupResource(), Subresource: r.sub, Object: obj, Now: s.cfg.Now()}
 	if old != nil {
 		w.Old = old
 	}
 	charged, err := quota.Charge(inNamespace[*v1.ResourceQuota](s, resourceQuotas, obj.GetNamespace()), w)
 	if err != nil {
-		return refuseObject(r.kind.gvr.GroupResource(), obj, err)
+		return refusal.OfObject(r.kind.GVR.GroupResource(), obj, err)
 	}
 	if r.dryRun {
 		return nil
@@ -43,7 +45,7 @@ func (s *Server) chargeQuotas(r *request, obj, old object) error {
 
 // inNamespace returns the objects of a resource in a namespace, in order of name. They are shared: do not modify them. The
 // caller holds the lock.
-func inNamespace[T object](s *Server, gvr schema.GroupVersionResource, namespace string) (list []T) {
+func inNamespace[T call.Object](s *Server, gvr schema.GroupVersionResource, namespace string) (list []T) {
 	st := s.stores[gvr]
 	if st == nil {
 		return nil
@@ -54,14 +56,4 @@ func inNamespace[T object](s *Server, gvr schema.GroupVersionResource, namespace
 		}
 	}
 	return list
-}
-
-// refuseObject returns the error with which admission refuses an object, whose name may not have been generated yet.
-// Upstream: apiserver admission NewForbidden, v1.37.
-func refuseObject(resource schema.GroupResource, obj object, err error) error {
-	name := obj.GetName()
-	if name == "" {
-		name = obj.GetGenerateName()
-	}
-	return forbidden(resource, name, err.Error())
 }

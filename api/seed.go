@@ -5,13 +5,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/storagesim/storagesim/api/internal/call"
 )
 
 // Seed stores a copy of an object as it is, over one of its name: it is not admitted or validated, its namespace need not exist, and only
 // its version is set and the defaults that a server adds to what it reads of its store. A cluster would never have such an object. It is for tests that were written for a store without
 // rules. obj is of a kind of client-go's scheme, in the version that is stored.
 func (s *Server) Seed(obj runtime.Object) error {
-	copied, ok := obj.DeepCopyObject().(object)
+	copied, ok := obj.DeepCopyObject().(call.Object)
 	if !ok {
 		return fmt.Errorf("%T has no metadata", obj)
 	}
@@ -26,8 +28,8 @@ func (s *Server) Seed(obj runtime.Object) error {
 	gvr := gvks[0].GroupVersion().WithResource(resource.Name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, ok := s.cfg.Registry.at(gvr)
-	if !ok || k.home != gvr || k.StoredAs != "" {
+	k, ok := s.cfg.Registry.Lookup(gvr)
+	if !ok || k.Home != gvr || k.StoredAs != "" {
 		return fmt.Errorf("%s is stored in another version than %s", gvr.Resource, gvr.Version)
 	}
 	st, err := s.store(gvr)

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -29,7 +31,7 @@ type Selector struct {
 type filter struct {
 	Selector
 	bucket bucket
-	fields selectable
+	fields registry.Selectable
 }
 
 // bucket identifies the followers of objects with one value of a field, so that a change wakes
@@ -42,7 +44,7 @@ const (
 	fieldNodeName  = "spec.nodeName"
 )
 
-func newFilter(k *kind, sel Selector) filter {
+func newFilter(k *registry.Entry, sel Selector) filter {
 	f := filter{Selector: sel, fields: k.Fields}
 	if f.Labels != nil && f.Labels.Empty() {
 		f.Labels = nil
@@ -66,7 +68,7 @@ func newFilter(k *kind, sel Selector) filter {
 
 // bucketsOf returns the buckets whose followers a change may concern.
 func bucketsOf(c control.Change) ([5]bucket, int) {
-	obj := c.Object.(object)
+	obj := c.Object.(call.Object)
 	buckets := [5]bucket{1: {fieldName, obj.GetName()}}
 	n := 2
 	if ns := obj.GetNamespace(); ns != "" {
@@ -87,7 +89,7 @@ func bucketsOf(c control.Change) ([5]bucket, int) {
 }
 
 func (f *filter) matches(obj runtime.Object) bool {
-	o := obj.(object)
+	o := obj.(call.Object)
 	if f.Namespace != "" && o.GetNamespace() != f.Namespace {
 		return false
 	}
@@ -110,7 +112,7 @@ func (f *filter) of(list []runtime.Object) []runtime.Object {
 // added.
 func (f *filter) see(c control.Change) (control.Change, bool) {
 	if f.Labels == nil && f.Fields == nil {
-		return c, f.Namespace == "" || c.Object.(object).GetNamespace() == f.Namespace
+		return c, f.Namespace == "" || c.Object.(call.Object).GetNamespace() == f.Namespace
 	}
 	before := c.Old != nil && f.matches(c.Old)
 	after := c.Type != watch.Deleted && f.matches(c.Object)
@@ -122,8 +124,8 @@ func (f *filter) see(c control.Change) (control.Change, bool) {
 	case before && c.Type == watch.Deleted:
 		return c, true
 	case before:
-		last := c.Old.DeepCopyObject().(object)
-		last.SetResourceVersion(c.Object.(object).GetResourceVersion())
+		last := c.Old.DeepCopyObject().(call.Object)
+		last.SetResourceVersion(c.Object.(call.Object).GetResourceVersion())
 		return control.Change{Type: watch.Deleted, Item: control.Item{Key: c.Key, Object: last}, Old: c.Old, RV: c.RV, Heartbeat: trace.IsHeartbeat(c.Old, last)}, true
 	}
 	return control.Change{}, false
@@ -139,8 +141,8 @@ func (st *store) list(f *filter) []runtime.Object {
 }
 
 // selected walks the objects that a filter selects, in order of key.
-func (st *store) selected(f *filter) iter.Seq2[string, object] {
-	return func(yield func(string, object) bool) {
+func (st *store) selected(f *filter) iter.Seq2[string, call.Object] {
+	return func(yield func(string, call.Object) bool) {
 		for k := range st.inNamespace(f.Namespace) {
 			if obj := st.items[k]; f.matches(obj) && !yield(k, obj) {
 				return
@@ -150,7 +152,7 @@ func (st *store) selected(f *filter) iter.Seq2[string, object] {
 }
 
 // selectorOf reads the selectors of a list or watch request.
-func selectorOf(k *kind, namespace string, opts metav1.ListOptions) (Selector, error) {
+func selectorOf(k *registry.Entry, namespace string, opts metav1.ListOptions) (Selector, error) {
 	sel := Selector{Namespace: namespace}
 	var err error
 	if opts.LabelSelector != "" {
@@ -173,7 +175,7 @@ func selectorOf(k *kind, namespace string, opts metav1.ListOptions) (Selector, e
 }
 
 // knowsField refuses a field that objects of this kind cannot be selected by.
-func knowsField(k *kind, field string) error {
+func knowsField(k *registry.Entry, field string) error {
 	if field == fieldName || field == fieldNamespace {
 		return nil
 	}
@@ -188,8 +190,8 @@ func knowsField(k *kind, field string) error {
 
 // selectedFields shows the fields by which an object can be selected.
 type selectedFields struct {
-	object
-	by selectable
+	call.Object
+	by registry.Selectable
 }
 
 // Has implements fields.Fields.
@@ -204,7 +206,7 @@ func (f selectedFields) Get(field string) string {
 		return f.GetNamespace()
 	}
 	if get, ok := f.by[field]; ok {
-		return get(f.object)
+		return get(f.Object)
 	}
 	return ""
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/api/views"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -28,7 +30,7 @@ type Config struct {
 	LogLimit int
 	// Registry holds the kinds of the server; default: NewRegistry, the kinds of
 	// Kubernetes. Kinds may be added and removed while the server runs.
-	Registry *Registry
+	Registry *registry.Registry
 }
 
 // defaultLogLimit is Config.LogLimit where it is 0.
@@ -44,7 +46,7 @@ type Server struct {
 	// count is the number of objects in all stores.
 	count  int
 	hooks  []func(trace.Write)
-	events eventIndex
+	events views.EventIndex
 	// makesAccounts: each namespace has a service account.
 	makesAccounts bool
 	// taken holds what services have and what is reserved for them.
@@ -64,18 +66,18 @@ func NewServer(cfg Config) *Server {
 		cfg.LogLimit = defaultLogLimit
 	}
 	if cfg.Registry == nil {
-		cfg.Registry = NewRegistry()
+		cfg.Registry = registry.New()
 	}
-	s := &Server{cfg: cfg, stores: map[schema.GroupVersionResource]*store{}, events: newEventIndex(), taken: newTaken()}
+	s := &Server{cfg: cfg, stores: map[schema.GroupVersionResource]*store{}, events: views.NewEventIndex(), taken: newTaken()}
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, v1.NamespaceNodeLease} {
 		s.addNamespace(name)
 	}
-	cfg.Registry.onChange(s.retireStores)
+	cfg.Registry.OnChange(s.retireStores)
 	return s
 }
 
 // Registry returns the kinds of the server.
-func (s *Server) Registry() *Registry { return s.cfg.Registry }
+func (s *Server) Registry() *registry.Registry { return s.cfg.Registry }
 
 // Count returns the number of stored objects, of all kinds.
 func (s *Server) Count() int {
@@ -90,7 +92,7 @@ func (s *Server) StoredInOlderVersions() (list []metav1.APIResource) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, st := range s.sortedStores() {
-		if st.kind.older && st.kind.StoredAs == "" && len(st.items) > 0 {
+		if st.kind.Older && st.kind.StoredAs == "" && len(st.items) > 0 {
 			list = append(list, st.kind.APIResource())
 		}
 	}
@@ -127,7 +129,7 @@ func (s *Server) Objects() []runtime.Object {
 	for _, st := range s.sortedStores() {
 		for key := range st.keys.All() {
 			obj := st.items[key].DeepCopyObject()
-			obj.GetObjectKind().SetGroupVersionKind(st.kind.storedGVK())
+			obj.GetObjectKind().SetGroupVersionKind(st.kind.StoredGVK())
 			all = append(all, obj)
 		}
 	}
@@ -141,9 +143,9 @@ func (s *Server) sortedStores() []*store {
 	}
 	slices.SortFunc(stores, func(a, b *store) int {
 		return cmp.Or(
-			cmp.Compare(a.kind.gvr.Resource, b.kind.gvr.Resource),
-			cmp.Compare(a.kind.gvr.Group, b.kind.gvr.Group),
-			cmp.Compare(a.kind.gvr.Version, b.kind.gvr.Version))
+			cmp.Compare(a.kind.GVR.Resource, b.kind.GVR.Resource),
+			cmp.Compare(a.kind.GVR.Group, b.kind.GVR.Group),
+			cmp.Compare(a.kind.GVR.Version, b.kind.GVR.Version))
 	})
 	return stores
 }

@@ -8,6 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
+
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
 )
 
 // Services get an address each, and ports of nodes, from the ranges that kubeadm gives a cluster: 10.96.0.0/12 and 30000-32767. Nothing
@@ -236,7 +239,7 @@ type taken struct {
 func newTaken() taken { return taken{map[string]int{}, map[int32]int{}} }
 
 // count adds what a service has as many times as by says; other objects, and nil, have nothing.
-func (t *taken) count(obj object, by int) {
+func (t *taken) count(obj call.Object, by int) {
 	service, ok := obj.(*v1.Service)
 	if !ok {
 		return
@@ -303,7 +306,7 @@ func (s *Server) allocatePorts(r *request, service *v1.Service) error {
 				return port, nil
 			}
 		}
-		return 0, internalError("failed to allocate a nodePort: range is full")
+		return 0, refusal.Internal("failed to allocate a nodePort: range is full")
 	}
 	var err error
 	for i := range spec.Ports {

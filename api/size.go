@@ -7,6 +7,9 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
 )
 
 // Limits of a cluster as it is usually set up, in bytes.
@@ -56,7 +59,7 @@ func (r *request) receiveBody(data []byte) error {
 // receive refuses an object that would not fit into the body of a request. Clients send
 // JSON. That of an object is rarely more than a few times as long as what is stored of
 // it, so that only large objects are encoded to measure them.
-func (r *request) receive(obj object) error {
+func (r *request) receive(obj call.Object) error {
 	if r.size = sizeOf(obj); r.verb == "patch" || r.size < maxBody/8 {
 		return nil
 	}
@@ -70,7 +73,7 @@ func (r *request) receive(obj object) error {
 // orTooLarge returns the error of a request that fails with err: the body of a request is
 // read before anything else is done with it. To measure an object costs time, so that it
 // is done only then, and for what is to be stored.
-func (r *request) orTooLarge(obj object, err error) error {
+func (r *request) orTooLarge(obj call.Object, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -85,7 +88,7 @@ func (r *request) orTooLarge(obj object, err error) error {
 // what a request to etcd has beside it, some hundred bytes, are not counted.
 // Upstream: apiserver endpoints/handlers isTooLargeError, createHandler and
 // patchResource, v1.37; etcd server processInternalRaftRequestOnce and client/v3, v3.6.
-func (r *request) fits(obj object) error {
+func (r *request) fits(obj call.Object) error {
 	if r.dryRun || r.size <= maxStored {
 		return nil
 	}
@@ -97,8 +100,8 @@ func (r *request) fits(obj object) error {
 	case r.size <= maxStored:
 		return nil
 	case r.size <= maxSent:
-		return internalError("etcdserver: request is too large")
+		return refusal.Internal("etcdserver: request is too large")
 	default:
-		return internalError(fmt.Sprintf("rpc error: code = ResourceExhausted desc = trying to send message larger than max (%d vs. %d)", r.size, maxSent))
+		return refusal.Internal(fmt.Sprintf("rpc error: code = ResourceExhausted desc = trying to send message larger than max (%d vs. %d)", r.size, maxSent))
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/sorted"
 	"github.com/storagesim/storagesim/trace"
@@ -18,9 +20,9 @@ import (
 
 // store holds one resource: its objects, its log of changes and its followers. Objects in it are shared with readers and never changed.
 type store struct {
-	kind      *kind // one of its versions, if they share the store
+	kind      *registry.Entry // one of its versions, if they share the store
 	home      schema.GroupVersionResource
-	items     map[string]object // by key
+	items     map[string]call.Object // by key
 	keys      sorted.Keys
 	log       changeLog
 	followers map[bucket][]*Cursor
@@ -42,16 +44,16 @@ func (s *Server) store(gvr schema.GroupVersionResource) (*store, error) {
 	if st, ok := s.stores[gvr]; ok && !st.placeholder {
 		return st, nil
 	}
-	k, ok := s.cfg.Registry.at(gvr)
+	k, ok := s.cfg.Registry.Lookup(gvr)
 	if !ok {
 		return nil, unknownResource(gvr)
 	}
-	if st, ok := s.stores[k.home]; ok && k.home != gvr {
+	if st, ok := s.stores[k.Home]; ok && k.Home != gvr {
 		return st, nil
 	}
 	st := newStore(k, s.cfg.LogLimit)
 	st.lastBookmark = s.cfg.Now()
-	s.stores[k.home] = st
+	s.stores[k.Home] = st
 	return st, nil
 }
 
@@ -63,7 +65,7 @@ func (s *Server) followed(gvr schema.GroupVersionResource) *store {
 	}
 	st, ok := s.stores[gvr]
 	if !ok {
-		st = newStore(&kind{gvr: gvr, home: gvr}, 1)
+		st = newStore(&registry.Entry{GVR: gvr, Home: gvr}, 1)
 		st.placeholder = true
 		s.stores[gvr] = st
 	}
@@ -76,7 +78,7 @@ func (s *Server) retireStores() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, st := range s.sortedStores() {
-		if k, ok := s.cfg.Registry.at(st.kind.gvr); k == st.kind || !ok && st.placeholder || s.inherited(st) {
+		if k, ok := s.cfg.Registry.Lookup(st.kind.GVR); k == st.kind || !ok && st.placeholder || s.inherited(st) {
 			continue
 		}
 		delete(s.stores, st.home)
@@ -96,12 +98,12 @@ func (s *Server) inherited(st *store) (found bool) {
 	if st.placeholder || st.kind.StoredAs == "" {
 		return false
 	}
-	for _, k := range s.cfg.Registry.table.Load().kinds {
-		if k.home != st.home {
+	for _, k := range s.cfg.Registry.Entries() {
+		if k.Home != st.home {
 			continue
 		}
 		st.kind, found = k, true
-		if k.gvk.Version == k.StoredAs {
+		if k.GVK.Version == k.StoredAs {
 			st.reread(k)
 		}
 	}
@@ -111,12 +113,12 @@ func (s *Server) inherited(st *store) (found bool) {
 // reread changes the objects to how the entry of their version shows them, with the fields and defaults
 // that its schema has now. Their versions stay, and followers see it when they list again: on
 // a cluster, too, that is done whenever an object is read from etcd.
-func (st *store) reread(k *kind) {
+func (st *store) reread(k *registry.Entry) {
 	if k.Show == nil {
 		return
 	}
 	for at, obj := range st.items {
-		shown := obj.DeepCopyObject().(object)
+		shown := obj.DeepCopyObject().(call.Object)
 		k.Show(shown)
 		if !equality.Semantic.DeepEqual(obj, shown) {
 			st.items[at] = shown
@@ -124,9 +126,9 @@ func (st *store) reread(k *kind) {
 	}
 }
 
-func newStore(k *kind, limit int) *store {
+func newStore(k *registry.Entry, limit int) *store {
 	return &store{
-		kind: k, home: k.home, items: map[string]object{}, log: changeLog{limit: limit}, followers: map[bucket][]*Cursor{},
+		kind: k, home: k.Home, items: map[string]call.Object{}, log: changeLog{limit: limit}, followers: map[bucket][]*Cursor{},
 	}
 }
 
@@ -143,17 +145,17 @@ func keyOf(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-func key(obj object) string { return keyOf(obj.GetNamespace(), obj.GetName()) }
+func key(obj call.Object) string { return keyOf(obj.GetNamespace(), obj.GetName()) }
 
 // version gives obj the next resourceVersion.
-func (s *Server) version(obj object) {
+func (s *Server) version(obj call.Object) {
 	s.rv++
 	obj.SetResourceVersion(strconv.FormatUint(s.rv, 10))
 }
 
 // put stores obj, which must not be modified from now on, under a new version, and
 // tells followers. old is the object it replaces, nil if it is new.
-func (s *Server) put(st *store, old, obj object) {
+func (s *Server) put(st *store, old, obj call.Object) {
 	s.version(obj)
 	s.taken.count(old, -1)
 	s.taken.count(obj, 1)
@@ -172,7 +174,7 @@ func (s *Server) put(st *store, old, obj object) {
 
 // remove removes the object. last is its final state, a copy that gets the version of the
 // removal; old is the stored object.
-func (s *Server) remove(st *store, old, last object) {
+func (s *Server) remove(st *store, old, last call.Object) {
 	s.version(last)
 	s.taken.count(old, -1)
 	k := key(last)
@@ -186,7 +188,7 @@ func (s *Server) remove(st *store, old, last object) {
 
 // inNamespace returns the keys in a namespace, all of them for "", in order.
 func (st *store) inNamespace(namespace string) iter.Seq[string] {
-	if namespace == "" || !st.kind.namespaced {
+	if namespace == "" || !st.kind.Namespaced {
 		return st.keys.All()
 	}
 	return st.keys.Range(namespace+"/", namespace+"0") // '0' follows '/'

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
@@ -23,12 +25,12 @@ import (
 //
 // Upstream: apiserver endpoints/handlers strategicPatchObject and applyPatchToObject, v1.37,
 // which always convert the whole object.
-func (r *request) strategicPatch(old object, data []byte) (object, error) {
+func (r *request) strategicPatch(old call.Object, data []byte) (call.Object, error) {
 	if err := quantity.CheckJSON(data, old); err != nil {
 		return nil, r.refusedQuantity(err)
 	}
 	var patch map[string]any
-	if !r.strict && kjson.UnmarshalCaseSensitivePreserveInts(data, &patch) == nil && namesFields(r.kind.typ, patch) {
+	if !r.strict && kjson.UnmarshalCaseSensitivePreserveInts(data, &patch) == nil && namesFields(r.kind.Type, patch) {
 		obj := r.copyFor(old, patch)
 		if mergeStruct(reflect.ValueOf(obj).Elem(), patch, r.warnFields != nil) == nil {
 			return obj, nil
@@ -39,13 +41,13 @@ func (r *request) strategicPatch(old object, data []byte) (object, error) {
 
 // copyFor returns a copy of old to apply the patch to. It leaves out the spec of an object of
 // which only the status is patched: the spec is not read, and keep puts it back afterwards.
-func (r *request) copyFor(old object, patch map[string]any) object {
-	part := reflect.New(r.kind.typ)
+func (r *request) copyFor(old call.Object, patch map[string]any) call.Object {
+	part := reflect.New(r.kind.Type)
 	part.Elem().Set(reflect.ValueOf(old).Elem())
-	if _, mentioned := patch["spec"]; !mentioned && r.sub == "status" && r.kind.status >= 0 && r.kind.spec >= 0 {
-		part.Elem().Field(r.kind.spec).SetZero()
+	if _, mentioned := patch["spec"]; !mentioned && r.sub == "status" && r.kind.Status.Exists() && r.kind.Spec.Exists() {
+		r.kind.Spec.Drop(part.Interface().(call.Object))
 	}
-	return part.Interface().(object).DeepCopyObject().(object)
+	return part.Interface().(call.Object).DeepCopyObject().(call.Object)
 }
 
 // mergeStruct applies a patch, which namesFields has accepted, to the fields of a struct that
@@ -159,7 +161,7 @@ func fieldsOf(t reflect.Type) map[string]structField {
 
 // patchWhole returns old with the patch applied to all of it.
 // Upstream: apiserver endpoints/handlers strategicPatchObject and applyPatchToObject, v1.37.
-func (r *request) patchWhole(old object, data []byte) (object, error) {
+func (r *request) patchWhole(old call.Object, data []byte) (call.Object, error) {
 	patch := map[string]any{}
 	strict, err := kjson.UnmarshalStrict(data, &patch)
 	if err != nil {
@@ -170,8 +172,8 @@ func (r *request) patchWhole(old object, data []byte) (object, error) {
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	obj := r.kind.newObject()
-	after, err := mergeMaps(before, patch, r.kind.typ)
+	obj := r.kind.NewObject()
+	after, err := mergeMaps(before, patch, r.kind.Type)
 	if err != nil {
 		return nil, strategicError(err)
 	}
@@ -198,7 +200,7 @@ func strategicError(err error) error {
 		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
 		return apierrors.NewBadRequest(err.Error())
 	case is(mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys):
-		return unprocessable(err)
+		return refusal.Unprocessable(err)
 	}
 	return err
 }
@@ -210,7 +212,7 @@ func strategicError(err error) error {
 func mergeMaps(before, patch map[string]any, t reflect.Type) (after map[string]any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = internalError(fmt.Sprintf("This request caused apiserver to panic. Look in the logs for details. (%v)", p))
+			err = refusal.Internal(fmt.Sprintf("This request caused apiserver to panic. Look in the logs for details. (%v)", p))
 		}
 	}()
 	deletionsLast(patch)

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
@@ -35,7 +37,7 @@ func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) 
 		kind := g.kind()
 		old, patch := g.object(kind), g.patch(kind)
 		r := &request{kind: kind}
-		if kind.status >= 0 && g.chance(2) {
+		if kind.Status.Exists() && g.chance(2) {
 			r.sub = "status"
 		}
 		before, err := json.Marshal(old)
@@ -60,8 +62,8 @@ func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) 
 // A patch that sets a list and takes items out of it has one outcome here, the one in
 // which they are taken out last.
 func TestItemsAreTakenOutOfAListLast(t *testing.T) {
-	kinds := builtin().kinds
-	at := slices.IndexFunc(kinds, func(k *kind) bool { return k.gvk.Kind == "ConfigMap" })
+	kinds := registry.New().Entries()
+	at := slices.IndexFunc(kinds, func(k *registry.Entry) bool { return k.GVK.Kind == "ConfigMap" })
 	r := &request{kind: kinds[at]}
 	old := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Finalizers: []string{"a", "b"}}}
 	for patch, want := range map[string][]string{
@@ -113,7 +115,7 @@ func TestFieldsThatJSONOmitsOrDecodesInTheirOwnWayAreMergedByTheLibrary(t *testi
 // libraryGives reports whether the outcome is one of the library's. Those of a patch that
 // sets a list and takes items out of it differ from call to call, since the library walks
 // the patch in the order of Go's maps.
-func libraryGives(r *request, old object, patch []byte, got, want string) bool {
+func libraryGives(r *request, old call.Object, patch []byte, got, want string) bool {
 	for range 50 {
 		if got == want {
 			return true
@@ -125,7 +127,7 @@ func libraryGives(r *request, old object, patch []byte, got, want string) bool {
 
 // byLibrary returns the outcome as JSON. It converts the whole object to maps, as a real API
 // server does.
-func byLibrary(r *request, old object, patch []byte) (text string, err error) {
+func byLibrary(r *request, old call.Object, patch []byte) (text string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the library panics: %v", p)
@@ -139,7 +141,7 @@ func byLibrary(r *request, old object, patch []byte) (text string, err error) {
 	if err != nil {
 		return "", err
 	}
-	obj := r.kind.newObject()
+	obj := r.kind.NewObject()
 	after, err := strategicpatch.StrategicMergeMapPatch(before, patchMap, obj)
 	if err != nil {
 		return "", err
@@ -155,9 +157,9 @@ func byLibrary(r *request, old object, patch []byte) (text string, err error) {
 }
 
 // asJSON returns the outcome with the spec that a status update keeps.
-func asJSON(r *request, old, obj object) string {
-	if r.sub == "status" && r.kind.spec >= 0 {
-		keep(r.kind.spec, obj, old)
+func asJSON(r *request, old, obj call.Object) string {
+	if r.sub == "status" && r.kind.Spec.Exists() {
+		r.kind.Spec.Keep(obj, old)
 	}
 	text, err := json.Marshal(obj)
 	if err != nil {
@@ -171,26 +173,26 @@ type patchMaker struct{ *rand.Rand }
 
 func (g *patchMaker) chance(oneIn int) bool { return g.IntN(oneIn) == 0 }
 
-func (g *patchMaker) kind() *kind {
-	var list []*kind
-	for _, k := range builtin().kinds {
-		switch k.newObject().(type) {
+func (g *patchMaker) kind() *registry.Entry {
+	var list []*registry.Entry
+	for _, k := range registry.New().Entries() {
+		switch k.NewObject().(type) {
 		case *v1.Pod, *v1.Node, *v1.PersistentVolume, *v1.PersistentVolumeClaim, *v1.ConfigMap, *v1.Event, *appsv1.Deployment:
 			list = append(list, k)
 		}
 	}
-	slices.SortFunc(list, func(a, b *kind) int { return strings.Compare(a.gvk.Kind, b.gvk.Kind) })
+	slices.SortFunc(list, func(a, b *registry.Entry) int { return strings.Compare(a.GVK.Kind, b.GVK.Kind) })
 	if g.chance(2) {
-		return list[slices.IndexFunc(list, func(k *kind) bool { return k.gvk.Kind == "Pod" })]
+		return list[slices.IndexFunc(list, func(k *registry.Entry) bool { return k.GVK.Kind == "Pod" })]
 	}
 	return list[g.IntN(len(list))]
 }
 
-func (g *patchMaker) object(k *kind) object {
-	obj := k.newObject()
+func (g *patchMaker) object(k *registry.Entry) call.Object {
+	obj := k.NewObject()
 	g.fill(reflect.ValueOf(obj).Elem(), 0)
 	text, _ := json.Marshal(obj)
-	obj = k.newObject() // as it comes in: without pointers to times that are null
+	obj = k.NewObject() // as it comes in: without pointers to times that are null
 	_ = json.Unmarshal(text, obj)
 	return obj
 }
@@ -283,14 +285,14 @@ func (g *patchMaker) name(list reflect.Value, key string) {
 }
 
 // patch returns one between two random objects, or a spoilt one.
-func (g *patchMaker) patch(k *kind) []byte {
+func (g *patchMaker) patch(k *registry.Entry) []byte {
 	for {
 		base := g.object(k)
-		changed := base.DeepCopyObject().(object)
+		changed := base.DeepCopyObject().(call.Object)
 		g.change(reflect.ValueOf(changed).Elem())
 		from, _ := json.Marshal(base)
 		to, _ := json.Marshal(changed)
-		patch, err := strategicpatch.CreateTwoWayMergePatch(from, to, k.newObject())
+		patch, err := strategicpatch.CreateTwoWayMergePatch(from, to, k.NewObject())
 		if err != nil {
 			continue // a list names something twice
 		}

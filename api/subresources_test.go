@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 // scales returns a request for the scale of the StatefulSet db.
@@ -90,7 +91,7 @@ func TestAStatefulSetIsScaledThroughItsSubresource(t *testing.T) {
 
 func TestDiscoveryNamesTheKindsThatSubresourcesTake(t *testing.T) {
 	found := map[string]string{}
-	for _, list := range api.NewRegistry().ResourceLists() {
+	for _, list := range registry.New().ResourceLists() {
 		for _, r := range list.APIResources {
 			found[list.GroupVersion+" "+r.Name] = r.Group + "/" + r.Version + " " + r.Kind
 		}

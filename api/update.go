@@ -9,6 +9,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
 )
 
 // errModified has the text of upstream's OptimisticLockErrorMsg.
@@ -30,14 +34,14 @@ func (s *Server) update(r *request, in runtime.Object) (runtime.Object, error) {
 		return nil, s.refuse(r, err)
 	}
 	version, prepared := obj.GetResourceVersion(), false
-	return s.change(r, func(r *request, old object) (object, error) {
+	return s.change(r, func(r *request, old call.Object) (call.Object, error) {
 		switch {
 		case old == nil && (!r.kind.CreatesOnUpdate || r.sub != ""):
 			return nil, r.orTooLarge(obj, r.notFound())
 		case old == nil && obj.GetUID() != "":
 			return nil, r.orTooLarge(obj, r.wrongUID(obj.GetUID(), ""))
 		case old == nil || version == "" || version == "0": // it may be prepared once more
-			return obj.DeepCopyObject().(object), nil
+			return obj.DeepCopyObject().(call.Object), nil
 		case prepared: // the stored object had this version, and has it no longer
 			return nil, r.conflict(errModified)
 		}
@@ -56,8 +60,8 @@ func (r *request) wrongUID(asked, is types.UID) error {
 // storageKey returns the key of the request's object in etcd, as messages name it.
 // Upstream: pkg/kubeapiserver SpecialDefaultResourcePrefixes, v1.37.
 func (r *request) storageKey() string {
-	name := r.kind.gvr.Resource
-	switch r.kind.gvr.GroupResource().String() {
+	name := r.kind.GVR.Resource
+	switch r.kind.GVR.GroupResource().String() {
 	case "replicationcontrollers":
 		name = "controllers"
 	case "endpoints":
@@ -71,8 +75,8 @@ func (r *request) storageKey() string {
 	case "customresourcedefinitions.apiextensions.k8s.io":
 		name = "apiextensions.k8s.io/" + name
 	}
-	if r.kind.scheme == nil && r.kind.gvr.Group != "apiextensions.k8s.io" {
-		name = r.kind.gvr.Group + "/" + name
+	if r.kind.Scheme == nil && r.kind.GVR.Group != "apiextensions.k8s.io" {
+		name = r.kind.GVR.Group + "/" + name
 	}
 	return "/registry/" + name + "/" + keyOf(r.namespace, r.name)
 }
@@ -84,7 +88,7 @@ func (s *Server) prepareChanged(r *request, d *draft) error {
 	if err := r.checkVersion(old, obj); err != nil {
 		return err
 	}
-	r.kind.setDefaults(obj)
+	r.kind.SetDefaults(obj)
 	r.keepSystemFields(old, obj)
 	if service, ok := obj.(*v1.Service); ok && r.sub == "" {
 		if err := s.allocate(r, service, old.(*v1.Service)); err != nil {
@@ -101,13 +105,13 @@ func (s *Server) prepareChanged(r *request, d *draft) error {
 		r.warnOf(r.kind.Warnings.Status, obj, old)
 	}
 	if err := admitUpdate(s, r, obj, old); err != nil {
-		return asStatus(err)
+		return refusal.AsStatus(err)
 	}
 	if err := s.trackFields(r, old, obj); err != nil {
-		d.late = r.orTooLarge(obj, asStatus(err))
+		d.late = r.orTooLarge(obj, refusal.AsStatus(err))
 		return nil
 	}
-	r.kind.storable(obj)
+	r.kind.Storable(obj)
 	if d.ends = deletedByUpdate(old, obj); d.ends {
 		return nil
 	}
@@ -122,24 +126,24 @@ func (s *Server) prepareChanged(r *request, d *draft) error {
 }
 
 // prepareUpdate brings obj into the form that is stored, and returns what is wrong with it.
-func (s *Server) prepareUpdate(r *request, old, obj object) field.ErrorList {
-	part := r.kind.subresources[r.sub].part
+func (s *Server) prepareUpdate(r *request, old, obj call.Object) field.ErrorList {
+	part := r.kind.Subresources[r.sub].Part
 	switch {
 	case part != nil:
-		part.keep(obj, old)
+		part.Keep(obj, old)
 		r.countGeneration(old, obj)
-		return append(part.validate(obj, old), s.privilegeErrors(obj)...)
-	case r.sub == "status" && r.kind.status >= 0:
-		if r.kind.spec >= 0 {
-			keep(r.kind.spec, obj, old)
+		return append(part.Validate(obj, old), s.privilegeErrors(obj)...)
+	case r.sub == "status" && r.kind.Status.Exists():
+		if r.kind.Spec.Exists() {
+			r.kind.Spec.Keep(obj, old)
 		}
 		if prepare := r.kind.Strategy.UpdateStatus; prepare != nil {
 			prepare(obj, old, s.now())
 		}
 		return r.kind.Validation.ValidateUpdateStatus(obj, old)
 	}
-	if r.kind.status >= 0 {
-		keep(r.kind.status, obj, old)
+	if r.kind.Status.Exists() {
+		r.kind.Status.Keep(obj, old)
 	}
 	if prepare := r.kind.Strategy.Update; prepare != nil {
 		prepare(obj, old)
@@ -151,7 +155,7 @@ func (s *Server) prepareUpdate(r *request, old, obj object) field.ErrorList {
 // share lets obj use the maps of old, which is nil for a new object, and the lists of quantities
 // of the latest stored object where they are equal. Stored objects are never modified, and
 // maps are most of what objects take in memory.
-func (st *store) share(old, obj object) {
+func (st *store) share(old, obj call.Object) {
 	if old != nil {
 		if same := old.GetLabels(); len(same) > 0 && maps.Equal(same, obj.GetLabels()) {
 			obj.SetLabels(same)
@@ -175,7 +179,7 @@ func (st *store) share(old, obj object) {
 }
 
 // quantitiesOf returns the lists of quantities of volumes and claims, of which there are many.
-func quantitiesOf(obj object) (lists [3]*v1.ResourceList) {
+func quantitiesOf(obj call.Object) (lists [3]*v1.ResourceList) {
 	switch o := obj.(type) {
 	case *v1.PersistentVolume:
 		lists[0] = &o.Spec.Capacity
@@ -187,7 +191,7 @@ func quantitiesOf(obj object) (lists [3]*v1.ResourceList) {
 
 // same reports whether nothing changed. It first compares what is likely to differ and cheap to
 // compare: comparing whole objects is the most expensive part of an update.
-func (r *request) same(old, obj object) bool {
+func (r *request) same(old, obj call.Object) bool {
 	if !maps.Equal(old.GetAnnotations(), obj.GetAnnotations()) || !slices.Equal(old.GetFinalizers(), obj.GetFinalizers()) {
 		return false
 	}
@@ -201,10 +205,10 @@ func (r *request) same(old, obj object) bool {
 			return false
 		}
 	}
-	if r.sub == "status" && r.kind.status >= 0 && !sameField(r.kind.status, old, obj) {
+	if r.sub == "status" && r.kind.Status.Exists() && !r.kind.Status.Same(old, obj) {
 		return false
 	}
-	return semanticEqual(old, obj)
+	return equality.Semantic.DeepEqual(old, obj)
 }
 
 // podStatusDiffers reports whether a part that often changes differs.
@@ -221,7 +225,7 @@ func podStatusDiffers(a, b *v1.PodStatus) bool {
 // checkVersion refuses an update that is based on an older version of the object. Without a
 // resourceVersion it is accepted, where the kind allows that. A UID is a
 // precondition of an update; in a patch it is a field that cannot change.
-func (r *request) checkVersion(old, obj object) error {
+func (r *request) checkVersion(old, obj call.Object) error {
 	if uid := obj.GetUID(); uid != "" && uid != old.GetUID() && r.verb != "patch" {
 		return r.wrongUID(uid, old.GetUID())
 	}
@@ -230,12 +234,12 @@ func (r *request) checkVersion(old, obj object) error {
 		if !r.kind.Conditional {
 			return nil
 		}
-		return apierrors.NewInvalid(schema.GroupKind{Group: r.kind.gvr.Group, Kind: r.kind.gvr.Resource}, r.name, field.ErrorList{
+		return apierrors.NewInvalid(schema.GroupKind{Group: r.kind.GVR.Group, Kind: r.kind.GVR.Resource}, r.name, field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
 		})
 	}
 	if _, err := strconv.ParseUint(rv, 10, 64); err != nil {
-		return internalError(err.Error())
+		return refusal.Internal(err.Error())
 	}
 	if rv != old.GetResourceVersion() {
 		return r.conflict(errModified)
@@ -246,7 +250,7 @@ func (r *request) checkVersion(old, obj object) error {
 // keepSystemFields sets the fields that only the server may set. Some values of the
 // client's that differ are ignored, others are left for validation to refuse.
 // Upstream: rest.BeforeUpdate and ValidateObjectMetaUpdate, v1.37.
-func (r *request) keepSystemFields(old, obj object) {
+func (r *request) keepSystemFields(old, obj call.Object) {
 	if obj.GetUID() == "" {
 		obj.SetUID(old.GetUID())
 	}
@@ -272,14 +276,14 @@ func (r *request) keepSystemFields(old, obj object) {
 // countGeneration raises the generation with every change of the spec; of an unstructured
 // object, with every change but of its metadata.
 // Upstream for the latter: customresource strategy.PrepareForUpdate, v1.36.
-func (r *request) countGeneration(old, obj object) {
+func (r *request) countGeneration(old, obj call.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok && r.kind.Generations {
 		if !sameContent(u.Object, old.(*unstructured.Unstructured).Object) {
 			obj.SetGeneration(old.GetGeneration() + 1)
 		}
 		return
 	}
-	if r.kind.Generations && r.kind.spec >= 0 && (!sameField(r.kind.spec, obj, old) || r.kind.AnnotationsCount && !maps.Equal(old.GetAnnotations(), obj.GetAnnotations())) {
+	if r.kind.Generations && r.kind.Spec.Exists() && (!r.kind.Spec.Same(obj, old) || r.kind.AnnotationsCount && !maps.Equal(old.GetAnnotations(), obj.GetAnnotations())) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
 }
@@ -287,7 +291,7 @@ func (r *request) countGeneration(old, obj object) {
 // sameContent reports whether two objects are equal, except their metadata and versions.
 func sameContent(a, b map[string]any) bool {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
-		if value, ok := b[name]; !isMeta(name) && (!ok || !semanticEqual(a[name], value)) {
+		if value, ok := b[name]; !isMeta(name) && (!ok || !equality.Semantic.DeepEqual(a[name], value)) {
 			return false
 		}
 	}
@@ -306,7 +310,7 @@ func isMeta(field string) bool {
 // deletedByUpdate reports whether nothing, such as a finalizer, keeps an object that is being
 // deleted any longer.
 // Upstream: registry/generic/registry ShouldDeleteDuringUpdate, v1.37.
-func deletedByUpdate(old, obj object) bool {
+func deletedByUpdate(old, obj call.Object) bool {
 	if ns, ok := old.(*v1.Namespace); ok && len(ns.Spec.Finalizers) > 0 {
 		return false
 	}

@@ -11,12 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 // watcher is a watch for client-go. A goroutine reads a cursor and delivers the objects. A watcher that is not read waits with one event in hand and
 // costs the server nothing else.
 type watcher struct {
-	kind      *kind
+	kind      *registry.Entry
 	cursor    *Cursor
 	initial   []runtime.Object // to be shown as ADDED first; place leaves the selection to be made without the lock
 	listed    bool             // then say with a bookmark that this was all
@@ -32,7 +34,7 @@ type watcher struct {
 }
 
 // watch begins a watch of a kind.
-func (s *Server) watch(ctx context.Context, k *kind, req Request) (watch.Interface, error) {
+func (s *Server) watch(ctx context.Context, k *registry.Entry, req Request) (watch.Interface, error) {
 	opts := req.List
 	sel, err := selectorOf(k, req.Namespace, opts)
 	if err != nil {
@@ -86,10 +88,10 @@ func checkListOptions(opts metav1.ListOptions, watch bool) error {
 
 // place sets the watcher's cursor to where the watch begins: now, after the objects
 // there are, or after version rv.
-func (s *Server) place(w *watcher, k *kind, sel Selector, rv uint64, initial bool) error {
+func (s *Server) place(w *watcher, k *registry.Entry, sel Selector, rv uint64, initial bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st, err := s.store(k.gvr)
+	st, err := s.store(k.GVR)
 	if err != nil {
 		return err
 	}
@@ -140,7 +142,7 @@ func (w *watcher) run() {
 		return
 	}
 	for _, obj := range w.initial {
-		if !w.send(watch.Added, w.kind.given(obj, w.shared)) {
+		if !w.send(watch.Added, w.kind.Given(obj, w.shared)) {
 			return
 		}
 	}
@@ -169,7 +171,7 @@ func (w *watcher) deliver() bool {
 			rv, due := w.cursor.bookmarkDue()
 			return !due || w.sendBookmark(rv, false)
 		}
-		if !w.send(change.Type, w.kind.given(change.Object, w.shared)) {
+		if !w.send(change.Type, w.kind.Given(change.Object, w.shared)) {
 			return false
 		}
 	}
@@ -194,7 +196,7 @@ func (w *watcher) sendError(err error) {
 
 // sendBookmark tells the watcher that it has seen everything up to rv.
 func (w *watcher) sendBookmark(rv uint64, endOfInitial bool) bool {
-	obj := w.kind.newObject()
+	obj := w.kind.NewObject()
 	obj.SetResourceVersion(strconv.FormatUint(rv, 10))
 	if endOfInitial {
 		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})

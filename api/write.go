@@ -2,13 +2,9 @@ package api
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -16,14 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/storagesim/storagesim/internal/bounded"
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/trace"
 )
 
 // request is one write request on its way through the server.
 type request struct {
 	actor, verb          string
-	kind                 *kind
+	kind                 *registry.Entry
 	sub, namespace, name string
 	ended                func() error // the error of the request's context
 	dryRun               bool
@@ -41,10 +39,10 @@ type request struct {
 }
 
 // outcome holds what a request did to one object: see Write.
-type outcome struct{ old, new, last object }
+type outcome struct{ old, new, last call.Object }
 
 // answer returns the object for the caller.
-func (o outcome) answer() object {
+func (o outcome) answer() call.Object {
 	if o.new != nil {
 		return o.new
 	}
@@ -60,7 +58,7 @@ func (s *Server) write(r *request, do func(st *store) (outcome, error)) (runtime
 	if r.created != nil {
 		*r.created = out.old == nil
 	}
-	return r.kind.given(out.answer(), r.shared), nil
+	return r.kind.Given(out.answer(), r.shared), nil
 }
 
 // writeLocked does what write does, without the answer.
@@ -83,7 +81,7 @@ func (s *Server) writeLocked(r *request, do func(st *store) (outcome, error)) (o
 func (s *Server) writeOnce(r *request, do func(st *store) (outcome, error)) (outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st, err := s.store(r.kind.gvr)
+	st, err := s.store(r.kind.GVR)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -104,8 +102,8 @@ func (s *Server) report(r *request, out outcome, err error) {
 		return
 	}
 	w := trace.Write{
-		RV: s.rv, Time: s.cfg.Now(), Actor: r.actor, Verb: r.verb, Resource: r.kind.gvr, Subresource: r.sub,
-		Namespace: r.namespace, Name: r.name, Kind: r.kind.gvk.Kind, Code: codeOf(r, out, err), Err: err,
+		RV: s.rv, Time: s.cfg.Now(), Actor: r.actor, Verb: r.verb, Resource: r.kind.GVR, Subresource: r.sub,
+		Namespace: r.namespace, Name: r.name, Kind: r.kind.GVK.Kind, Code: codeOf(r, out, err), Err: err,
 		Dropped: r.dropped,
 	}
 	if out.old != nil {
@@ -167,56 +165,13 @@ func (r *request) checkWriteOptions(req *Request) error {
 }
 
 func (r *request) notFound() error {
-	return apierrors.NewNotFound(r.kind.gvr.GroupResource(), r.name)
+	return apierrors.NewNotFound(r.kind.GVR.GroupResource(), r.name)
 }
 
 func (r *request) conflict(err error) error {
-	return apierrors.NewConflict(r.kind.gvr.GroupResource(), r.name, err)
+	return apierrors.NewConflict(r.kind.GVR.GroupResource(), r.name, err)
 }
 
 func (r *request) invalid(errs field.ErrorList) error {
-	return apierrors.NewInvalid(r.kind.gvk.GroupKind(), r.name, foremost(errs))
+	return apierrors.NewInvalid(r.kind.GVK.GroupKind(), r.name, refusal.Foremost(errs))
 }
-
-// maxRefusal is the number of bytes of a refusal that are told.
-const maxRefusal = 64 << 10
-
-// foremost returns the errors that fit into a refusal, and at the end how many more there are. A
-// text that is too long is cut.
-func foremost(errs field.ErrorList) field.ErrorList {
-	left := maxRefusal
-	for i, err := range errs {
-		text := err.ErrorBody()
-		if left -= len(text); left >= 0 {
-			continue
-		}
-		kept := slices.Clone(errs[:i])
-		if i == 0 {
-			kept = append(kept, &field.Error{Type: err.Type, Field: err.Field, BadValue: field.OmitValueType{}, Detail: bounded.Text(strings.TrimPrefix(text, err.Type.String()+": "), maxRefusal)})
-			i++
-		}
-		if more := len(errs) - i; more > 0 {
-			kept = append(kept, &field.Error{Type: field.ErrorTypeInvalid, Field: errs[len(errs)-1].Field, BadValue: field.OmitValueType{}, Detail: fmt.Sprintf("... %d more errors; the last is: %s", more, bounded.Text(errs[len(errs)-1].Detail, 1024))})
-		}
-		return kept
-	}
-	return errs
-}
-
-// internalError returns the status for an error without a code of its own.
-func internalError(message string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message,
-	}}
-}
-
-// asStatus returns an error of a library as one that an API server answers with.
-func asStatus(err error) error {
-	var status apierrors.APIStatus
-	if err == nil || errors.As(err, &status) {
-		return err
-	}
-	return internalError(err.Error())
-}
-
-func semanticEqual(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }

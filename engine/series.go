@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/views"
 )
 
 // How long a series is remembered after it was last observed, and how often those
@@ -58,13 +58,13 @@ func newEventRecorder(v *env, controller string) *eventRecorder {
 // the second is written at once, further ones when the series is refreshed or ends.
 // Upstream: client-go tools/events recordToSink, v1.37.
 func (r *eventRecorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
-	about, ok := api.ReferenceTo(regarding)
+	about, ok := views.ReferenceTo(regarding)
 	if !ok || !r.env.alive() {
 		return
 	}
 	k := seriesKey{eventtype: eventtype, reason: reason, action: action, regarding: about}
 	if related != nil {
-		k.related, _ = api.ReferenceTo(related)
+		k.related, _ = views.ReferenceTo(related)
 	}
 	message := fmt.Sprintf(note, args...)
 	if known := r.known[k]; known != nil {

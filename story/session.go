@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
@@ -248,7 +248,7 @@ func (s *session) start(cfg storagesim.Config, provisioners []string, disks []bu
 func (s *session) trace() *trace.Log { return s.cluster.Engine().Trace() }
 
 // kinds returns those that the cluster's server has.
-func (s *session) kinds() *api.Registry { return s.cluster.Engine().Server().Registry() }
+func (s *session) kinds() *registry.Registry { return s.cluster.Engine().Server().Registry() }
 
 func (s *session) view() tables.View {
 	return tables.View{Kinds: s.kinds(), Objects: s.cluster.Engine().Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.Trace().ShortIDs, Width: s.tableWidth}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 // Actor is the name of the actor that writes the statuses of definitions and deletes the objects of
@@ -43,8 +44,8 @@ var scheme = sync.OnceValue(func() *runtime.Scheme {
 
 // NewRegistry returns a registry of the kinds of Kubernetes and of the definitions themselves,
 // for reading manifests. A server gets its own by Install.
-func NewRegistry() *api.Registry {
-	registry := api.NewRegistry()
+func NewRegistry() *registry.Registry {
+	registry := registry.New()
 	if err := registry.Add(scheme(), (&controller{}).kind()); err != nil {
 		panic(err) // a mistake in the entry, which each test would find
 	}

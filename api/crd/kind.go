@@ -13,19 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/util/jsonpath"
 
-	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
 	"github.com/storagesim/storagesim/api/internal/warnings"
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 // kind returns the entry of the definitions themselves.
 // Upstream: registry/customresourcedefinition strategy, v1.37.
-func (c *controller) kind() api.Kind {
+func (c *controller) kind() registry.Kind {
 	def := func(obj runtime.Object) *apiextensions.CustomResourceDefinition {
 		return obj.(*apiextensions.CustomResourceDefinition)
 	}
-	return api.Kind{
+	return registry.Kind{
 		Group: apiextensions.GroupName, Version: "v1", Kind: "CustomResourceDefinition", ShortNames: []string{"crd", "crds"},
 		Categories: []string{"api-extensions"}, ClusterScoped: true, Generations: true, Conditional: true,
 		Strategy: strategy.Kind{
@@ -62,12 +62,12 @@ func storeVersion(def *apiextensions.CustomResourceDefinition) {
 // kindsOf returns the entries of the kind that a definition defines, one for each version that
 // is served, the preferred one first.
 // Upstream: apiserver crdHandler.getOrCreateServingInfoFor, v1.37.
-func (c *controller) kindsOf(def *apiextensions.CustomResourceDefinition, terminating bool) ([]api.Kind, error) {
+func (c *controller) kindsOf(def *apiextensions.CustomResourceDefinition, terminating bool) ([]registry.Kind, error) {
 	versions := slices.Clone(def.Spec.Versions)
 	slices.SortStableFunc(versions, func(a, b apiextensions.CustomResourceDefinitionVersion) int {
 		return version.CompareKubeAwareVersionStrings(b.Name, a.Name)
 	})
-	var kinds []api.Kind
+	var kinds []registry.Kind
 	for i := range versions {
 		v := &versions[i]
 		if !v.Served {
@@ -86,26 +86,26 @@ func (c *controller) kindsOf(def *apiextensions.CustomResourceDefinition, termin
 	return kinds, nil
 }
 
-func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apiextensions.CustomResourceDefinitionVersion) (api.Kind, error) {
+func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apiextensions.CustomResourceDefinitionVersion) (registry.Kind, error) {
 	names := def.Status.AcceptedNames
 	s, err := compile(def, v)
 	if err != nil {
-		return api.Kind{}, err
+		return registry.Kind{}, err
 	}
 	fields, err := selectable(v.SelectableFields)
 	if err != nil {
-		return api.Kind{}, err
+		return registry.Kind{}, err
 	}
 	columns, cells, err := printer(v.AdditionalPrinterColumns)
 	if err != nil {
-		return api.Kind{}, err
+		return registry.Kind{}, err
 	}
 	types, err := s.types(def.Spec.Group, v.Name, names.Kind)
 	if err != nil {
-		return api.Kind{}, err
+		return registry.Kind{}, err
 	}
 	hasStatus := v.Subresources != nil && v.Subresources.Status != nil
-	return api.Kind{
+	return registry.Kind{
 		Group: def.Spec.Group, Version: v.Name, Kind: names.Kind, ListKind: names.ListKind, Resource: names.Plural, Singular: names.Singular,
 		ShortNames: names.ShortNames, Categories: names.Categories, ClusterScoped: def.Spec.Scope == apiextensions.ClusterScoped,
 		StoredAs: storedAs(def), NoStatus: !hasStatus, Generations: true, Conditional: true,

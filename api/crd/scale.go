@@ -5,17 +5,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/views"
 )
 
 // scaling returns the subresource scale that a version has, nil if it has none.
 // Upstream: registry/customresource scaleFromCustomResource and
 // scaleUpdatedObjectInfo.UpdatedObject, v1.37.
-func (s *shape) scaling() *api.Scale {
+func (s *shape) scaling() *views.Scale {
 	if s.scale == nil {
 		return nil
 	}
-	return &api.Scale{
+	return &views.Scale{
 		Path: s.scale.SpecReplicasPath,
 		Counts: func(obj runtime.Object) (spec autoscalingv1.ScaleSpec, status autoscalingv1.ScaleStatus, found bool, err error) {
 			wanted, found, err := unstructured.NestedInt64(fieldsOf(obj), steps(s.scale.SpecReplicasPath)...)

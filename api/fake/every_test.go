@@ -20,6 +20,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 // eachClient calls f with the client of each kind of each group and version.
@@ -57,7 +58,7 @@ func served(typ reflect.Type) bool {
 	}
 	gvk := kinds[0]
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	_, ok = api.NewRegistry().OfKind(gvk)
+	_, ok = registry.New().OfKind(gvk)
 	return ok
 }
 

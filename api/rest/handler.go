@@ -12,13 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/api/views"
 )
 
 // Handler serves the Kubernetes API of a server. It does not authenticate: a server that
 // listens on a port must do that before.
 type Handler struct {
 	server    api.Handler
-	registry  *api.Registry
+	registry  *registry.Registry
 	now       func() time.Time
 	nodes     Nodes // nil where there is no way to them
 	encodings *encodings
@@ -29,7 +31,7 @@ var _ http.Handler = (*Handler)(nil)
 
 // New makes a handler before a server, or before what stands before one. The registry has
 // the server's kinds, and now tells the time that the ages in tables are counted to.
-func New(server api.Handler, registry *api.Registry, now func() time.Time) *Handler {
+func New(server api.Handler, registry *registry.Registry, now func() time.Time) *Handler {
 	return &Handler{server: server, registry: registry, now: now, encodings: &encodings{}, swagger: &swagger{}}
 }
 
@@ -98,7 +100,7 @@ func (h *Handler) serveGroup(w http.ResponseWriter, r *http.Request, legacy bool
 // serveResource serves a request about objects. An error is to be told to the client,
 // who has had no answer yet.
 func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target) error {
-	if review, ok := api.Review(t.gvr()); ok && r.Method == http.MethodPost {
+	if review, ok := views.Review(t.gvr()); ok && r.Method == http.MethodPost {
 		return h.serveReview(w, r, t, review)
 	}
 	if t.isOldBinding(r) {

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/views"
 )
 
 // serveReview serves a question to the server.
@@ -28,7 +28,7 @@ func (h *Handler) serveReview(w http.ResponseWriter, r *http.Request, t target, 
 	}
 	if review, ok := obj.(*authenticationv1.TokenReview); ok && review.Spec.Token != "" && r.Header.Get("Authorization") == "Bearer "+review.Spec.Token {
 		// the token that this request was admitted with
-		review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: api.User()}
+		review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: views.User()}
 	}
 	return c.answer(http.StatusCreated, obj)
 }

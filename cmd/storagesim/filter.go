@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/trace"
@@ -80,7 +80,7 @@ func (o filterOptions) seen() (*seen, error) {
 		return nil, nil
 	}
 	s := &seen{o: o, met: make([]bool, len(o.about)), names: map[string]bool{}, actors: map[string]bool{}}
-	kinds := api.NewRegistry()
+	kinds := registry.New()
 	for _, text := range o.about {
 		kind, name, ok := strings.Cut(text, "/")
 		if !ok || kind == "" || name == "" {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/crd"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/rest"
 )
 
@@ -60,7 +61,7 @@ type player struct {
 func newPlayer() (*player, error) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := func() time.Time { return start }
-	registry := api.NewRegistry()
+	registry := registry.New()
 	server := api.NewServer(api.Config{Now: now, Registry: registry})
 	if err := crd.Install(server, now); err != nil {
 		return nil, err

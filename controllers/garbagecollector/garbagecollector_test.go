@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/controllers/garbagecollector"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/rigs/enginetest"
@@ -29,7 +29,7 @@ type cluster struct{ *enginetest.Rig }
 
 func newCluster(t testing.TB, cfg engine.Config) *cluster {
 	t.Helper()
-	gc := garbagecollector.New(garbagecollector.Config{Kinds: api.NewRegistry().Preferred()})
+	gc := garbagecollector.New(garbagecollector.Config{Kinds: registry.New().Preferred()})
 	return &cluster{enginetest.New(t, cfg, garbagecollector.ActorName, gc)}
 }
 

@@ -12,12 +12,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
-var kinds = api.NewRegistry()
+var kinds = registry.New()
 
 const claim = `apiVersion: v1
 kind: PersistentVolumeClaim

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kinds are the kinds of objects that a server has: an *api.Registry.
+// Kinds are the kinds of objects that a server has: a *registry.Registry.
 type Kinds interface {
 	// Find is the resource that a user calls by any of its names.
 	Find(word string) (metav1.APIResource, error)

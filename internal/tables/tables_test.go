@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
@@ -22,7 +22,7 @@ const expected = "; expected a kind, for example storageclass, or a short name: 
 	"limits, netpol, no, ns, pc, pdb, po, pv, pvc, quota, rc, rs, sa, sc, sts, svc, va, vac"
 
 var (
-	kinds = api.NewRegistry()
+	kinds = registry.New()
 	now   = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 )
 

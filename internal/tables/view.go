@@ -38,7 +38,7 @@ type View struct {
 // Printer knows the tables of kinds that are defined at run time.
 type Printer interface {
 	// Printer are the columns of a kind, and what is in them of an object at a time; nil for
-	// a kind that has no columns of its own. It is api.Registry's.
+	// a kind that has no columns of its own. It is that of a registry.Registry.
 	Printer(kind schema.GroupVersionKind) (columns []metav1.TableColumnDefinition, cells func(obj runtime.Object, now time.Time) []any)
 }
 

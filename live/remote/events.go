@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/views"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -93,7 +93,7 @@ const manySaid = 10_000
 
 // said tells of an event.
 func (p *process) said(obj runtime.Object, eventtype, reason, message string) {
-	about, ok := api.ReferenceTo(obj)
+	about, ok := views.ReferenceTo(obj)
 	if !ok {
 		return
 	}

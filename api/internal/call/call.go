@@ -1,5 +1,5 @@
-// Package call has the type of a request to the API server. The server, which exports it
-// as api.Request, and the typed clients share it without importing each other.
+// Package call has the type of a request to the API server, and that of an object. The server, which exports the former
+// as api.Request, its rooms and the typed clients share them without importing each other.
 package call
 
 import (

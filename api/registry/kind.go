@@ -1,4 +1,4 @@
-package api
+package registry
 
 import (
 	"cmp"
@@ -17,9 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
+	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
 	"github.com/storagesim/storagesim/api/internal/warnings"
+	"github.com/storagesim/storagesim/api/views"
 	"github.com/storagesim/storagesim/internal/release"
 )
 
@@ -99,46 +101,31 @@ type Kind struct {
 	Cells   func(obj runtime.Object, now time.Time) []any
 
 	// Scale is the subresource scale of unstructured objects, nil if they have none.
-	Scale *Scale
+	Scale *views.Scale
 
-	// subresources are the subresources besides status, by name.
-	subresources map[string]subresource
+	// Subresources are the subresources besides status, by name.
+	Subresources map[string]views.Subresource
 }
 
-// post answers a request that creates a subresource of an object.
-type post func(s *Server, r *request, obj runtime.Object) (runtime.Object, error)
-
-// object is an object in the store, typed or unstructured.
-type object interface {
-	runtime.Object
-	metav1.Object
-}
-
-// kind is a Kind in one version, ready for use.
-type kind struct {
+// Entry is a Kind in one version, ready for use.
+type Entry struct {
 	Kind
-	gvr        schema.GroupVersionResource
-	gvk        schema.GroupVersionKind
-	namespaced bool
+	GVR        schema.GroupVersionResource
+	GVK        schema.GroupVersionKind
+	Namespaced bool
 	lower      string                      // the name of the kind in lower case
-	older      bool                        // it is not in the preferred version
-	home       schema.GroupVersionResource // the key of its store
-	scheme     *runtime.Scheme             // nil if objects are unstructured
+	Older      bool                        // it is not in the preferred version
+	Home       schema.GroupVersionResource // the key of its store
+	Scheme     *runtime.Scheme             // nil if objects are unstructured
 	protobuf   bool                        // objects can be written as protobuf
 	resource   metav1.APIResource          // as discovery shows it
-	// typ is the Go struct of an object, listType that of a list.
-	typ, listType reflect.Type
-	// spec and status are the indexes of those fields in the struct, -1 if there
-	// are none. Of unstructured objects they are indexes of unstructuredParts.
-	spec, status int
+	// Type is the Go struct of an object, listType that of a list.
+	Type, listType reflect.Type
+	Spec, Status   half
 }
 
-// unstructuredParts are the fields of unstructured objects that kind.spec and kind.status
-// mean.
-var unstructuredParts = [...]string{"spec", "status"}
-
 // ready returns the completed entry for each version of a kind.
-func (k Kind) ready(scheme *runtime.Scheme) ([]*kind, error) {
+func (k Kind) ready(scheme *runtime.Scheme) ([]*Entry, error) {
 	if k.Kind == "" || k.Version == "" {
 		return nil, fmt.Errorf("a kind is registered with kind %q and version %q: both are required", k.Kind, k.Version)
 	}
@@ -150,20 +137,20 @@ func (k Kind) ready(scheme *runtime.Scheme) ([]*kind, error) {
 		k.Singular = strings.ToLower(k.Kind)
 	}
 	if k.Scale != nil {
-		k.subresources = map[string]subresource{"scale": k.Scale.subresource()}
+		k.Subresources = map[string]views.Subresource{"scale": k.Scale.Subresource()}
 	}
-	var list []*kind
+	var list []*Entry
 	for _, version := range append([]string{k.Version}, k.OtherVersions...) {
-		one := &kind{Kind: k, namespaced: !k.ClusterScoped, scheme: scheme, lower: strings.ToLower(k.Kind)}
+		one := &Entry{Kind: k, Namespaced: !k.ClusterScoped, Scheme: scheme, lower: strings.ToLower(k.Kind)}
 		if version != k.Version {
-			one.Version, one.older, one.subresources = version, true, nil
+			one.Version, one.Older, one.Subresources = version, true, nil
 			one.Strategy, one.Validation, one.Fields = strategy.Kind{}, validation.Kind{Names: k.Validation.Names}, nil
 		}
-		one.gvk = schema.GroupVersionKind{Group: k.Group, Version: version, Kind: k.Kind}
-		one.gvr = one.gvk.GroupVersion().WithResource(k.Resource)
-		one.home = one.gvr
+		one.GVK = schema.GroupVersionKind{Group: k.Group, Version: version, Kind: k.Kind}
+		one.GVR = one.GVK.GroupVersion().WithResource(k.Resource)
+		one.Home = one.GVR
 		if k.StoredAs != "" {
-			one.older, one.home.Version = one.older || k.NotPreferred, "" // one store for all versions
+			one.Older, one.Home.Version = one.Older || k.NotPreferred, "" // one store for all versions
 		}
 		if err := one.findTypes(); err != nil {
 			return nil, err
@@ -175,44 +162,44 @@ func (k Kind) ready(scheme *runtime.Scheme) ([]*kind, error) {
 }
 
 // findTypes finds the Go types in the scheme.
-func (k *kind) findTypes() error {
-	if k.scheme == nil {
-		k.typ, k.listType = reflect.TypeFor[unstructured.Unstructured](), reflect.TypeFor[unstructured.UnstructuredList]()
-		k.spec, k.status = 0, 1
+func (k *Entry) findTypes() error {
+	if k.Scheme == nil {
+		k.Type, k.listType = reflect.TypeFor[unstructured.Unstructured](), reflect.TypeFor[unstructured.UnstructuredList]()
+		k.Spec, k.Status = 0, 1
 		if k.NoStatus {
-			k.status = -1
+			k.Status = -1
 		}
 		return nil
 	}
-	known := k.scheme.KnownTypes(k.gvk.GroupVersion())
+	known := k.Scheme.KnownTypes(k.GVK.GroupVersion())
 	var ok bool
-	if k.typ, ok = known[k.gvk.Kind]; !ok {
-		return fmt.Errorf("the kind %s is not in the scheme", k.gvk)
+	if k.Type, ok = known[k.GVK.Kind]; !ok {
+		return fmt.Errorf("the kind %s is not in the scheme", k.GVK)
 	}
-	if k.listType, ok = known[k.gvk.Kind+"List"]; !ok {
-		return fmt.Errorf("the kind %s has no list in the scheme: %sList is expected there", k.gvk, k.gvk.Kind)
+	if k.listType, ok = known[k.GVK.Kind+"List"]; !ok {
+		return fmt.Errorf("the kind %s has no list in the scheme: %sList is expected there", k.GVK, k.GVK.Kind)
 	}
-	empty := reflect.New(k.typ).Interface()
+	empty := reflect.New(k.Type).Interface()
 	_, k.protobuf = empty.(runtime.ProtobufMarshaller)
-	if _, ok := empty.(object); !ok {
-		return fmt.Errorf("the kind %s has no metadata: %s does not implement metav1.Object", k.gvk, k.typ)
+	if _, ok := empty.(call.Object); !ok {
+		return fmt.Errorf("the kind %s has no metadata: %s does not implement metav1.Object", k.GVK, k.Type)
 	}
-	if items, ok := k.listType.FieldByName("Items"); !ok || items.Type != reflect.SliceOf(k.typ) {
-		return fmt.Errorf("the list of the kind %s has no field Items that is a slice of %s", k.gvk, k.typ)
+	if items, ok := k.listType.FieldByName("Items"); !ok || items.Type != reflect.SliceOf(k.Type) {
+		return fmt.Errorf("the list of the kind %s has no field Items that is a slice of %s", k.GVK, k.Type)
 	}
 	if k.Deprecated == "" {
 		k.Deprecated = k.deprecation(empty)
 	}
-	k.spec, k.status = fieldIndex(k.typ, "Spec"), fieldIndex(k.typ, "Status")
+	k.Spec, k.Status = fieldIndex(k.Type, "Spec"), fieldIndex(k.Type, "Status")
 	if k.NoStatus {
-		k.status = -1
+		k.Status = -1
 	}
 	return nil
 }
 
 // deprecation returns the warning for each request for a Go type that says it is deprecated, empty for others.
 // Upstream: apiserver endpoints/deprecation IsDeprecated and WarningMessage, v1.37.
-func (k *kind) deprecation(empty any) string {
+func (k *Entry) deprecation(empty any) string {
 	old, ok := empty.(interface{ APILifecycleDeprecated() (major, minor int) })
 	if !ok {
 		return ""
@@ -221,7 +208,7 @@ func (k *kind) deprecation(empty any) string {
 	if major != 1 || minor == 0 || minor > release.Minor {
 		return ""
 	}
-	text := fmt.Sprintf("%s %s is deprecated in v%d.%d+", k.gvk.GroupVersion(), k.gvk.Kind, major, minor)
+	text := fmt.Sprintf("%s %s is deprecated in v%d.%d+", k.GVK.GroupVersion(), k.GVK.Kind, major, minor)
 	if gone, ok := empty.(interface{ APILifecycleRemoved() (major, minor int) }); ok {
 		if major, minor := gone.APILifecycleRemoved(); major != 0 || minor != 0 {
 			text += fmt.Sprintf(", unavailable in v%d.%d+", major, minor)
@@ -237,25 +224,25 @@ func (k *kind) deprecation(empty any) string {
 	return text
 }
 
-func fieldIndex(typ reflect.Type, name string) int {
+func fieldIndex(typ reflect.Type, name string) half {
 	if f, ok := typ.FieldByName(name); ok && len(f.Index) == 1 && f.Type.Kind() == reflect.Struct {
-		return f.Index[0]
+		return half(f.Index[0])
 	}
 	return -1
 }
 
 // APIResource returns the kind as discovery shows it. Its lists are shared.
-func (k *kind) APIResource() metav1.APIResource { return k.resource }
+func (k *Entry) APIResource() metav1.APIResource { return k.resource }
 
-func (k *kind) asResource() metav1.APIResource {
+func (k *Entry) asResource() metav1.APIResource {
 	verbs := allVerbs
-	if k.gvr == namespaces {
+	if k.GVR == Namespaces {
 		verbs = slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "deletecollection" })
 	}
 	return metav1.APIResource{
-		Group: k.gvk.Group, Version: k.gvk.Version, Kind: k.gvk.Kind, Name: k.gvr.Resource, SingularName: k.Singular,
-		Namespaced: k.namespaced, Verbs: verbs, ShortNames: k.ShortNames, Categories: k.Categories,
-		StorageVersionHash: storageVersionHash(k.gvk.Group, cmp.Or(k.StoredAs, k.gvk.Version), k.gvk.Kind),
+		Group: k.GVK.Group, Version: k.GVK.Version, Kind: k.GVK.Kind, Name: k.GVR.Resource, SingularName: k.Singular,
+		Namespaced: k.Namespaced, Verbs: verbs, ShortNames: k.ShortNames, Categories: k.Categories,
+		StorageVersionHash: storageVersionHash(k.GVK.Group, cmp.Or(k.StoredAs, k.GVK.Version), k.GVK.Kind),
 	}
 }
 
@@ -268,94 +255,82 @@ func storageVersionHash(group, version, kind string) string {
 
 var allVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
-func (k *kind) newObject() object {
-	obj := reflect.New(k.typ).Interface().(object)
-	k.label(obj)
+func (k *Entry) NewObject() call.Object {
+	obj := reflect.New(k.Type).Interface().(call.Object)
+	k.Label(obj)
 	return obj
 }
 
-func (k *kind) newList() runtime.Object {
+func (k *Entry) NewList() runtime.Object {
 	list := reflect.New(k.listType).Interface().(runtime.Object)
-	if k.scheme == nil {
-		list.GetObjectKind().SetGroupVersionKind(k.gvk.GroupVersion().WithKind(cmp.Or(k.ListKind, k.gvk.Kind+"List")))
+	if k.Scheme == nil {
+		list.GetObjectKind().SetGroupVersionKind(k.GVK.GroupVersion().WithKind(cmp.Or(k.ListKind, k.GVK.Kind+"List")))
 	}
 	return list
 }
 
-// label sets the kind of an unstructured object, and clears that of a typed one, as in stored
+// Label sets the kind of an unstructured object, and clears that of a typed one, as in stored
 // objects.
-func (k *kind) label(obj object) {
-	if k.scheme == nil {
-		obj.GetObjectKind().SetGroupVersionKind(k.gvk)
+func (k *Entry) Label(obj call.Object) {
+	if k.Scheme == nil {
+		obj.GetObjectKind().SetGroupVersionKind(k.GVK)
 	} else {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
 }
 
-// shown returns a copy of a stored object in this version of its kind.
-func (k *kind) shown(obj runtime.Object) runtime.Object {
+// Shown returns a copy of a stored object in this version of its kind.
+func (k *Entry) Shown(obj runtime.Object) runtime.Object {
 	out := obj.DeepCopyObject()
-	if k.StoredAs == "" || out.GetObjectKind().GroupVersionKind().Version == k.gvk.Version {
+	if k.StoredAs == "" || out.GetObjectKind().GroupVersionKind().Version == k.GVK.Version {
 		return out
 	}
-	k.label(out.(object))
+	k.Label(out.(call.Object))
 	if k.Show != nil {
 		k.Show(out)
 	}
 	return out
 }
 
-// given returns a stored object for a caller: a copy, or the object itself if the caller
+// Given returns a stored object for a caller: a copy, or the object itself if the caller
 // shares it and it needs no conversion.
-func (k *kind) given(obj runtime.Object, shared bool) runtime.Object {
-	if shared && (k.StoredAs == "" || obj.GetObjectKind().GroupVersionKind().Version == k.gvk.Version) {
+func (k *Entry) Given(obj runtime.Object, shared bool) runtime.Object {
+	if shared && (k.StoredAs == "" || obj.GetObjectKind().GroupVersionKind().Version == k.GVK.Version) {
 		return obj
 	}
-	return k.shown(obj)
+	return k.Shown(obj)
 }
 
-// storable sets the version of an object to the one that it is stored in.
-func (k *kind) storable(obj object) {
+// Storable sets the version of an object to the one that it is stored in.
+func (k *Entry) Storable(obj call.Object) {
 	if k.StoredAs != "" {
-		obj.GetObjectKind().SetGroupVersionKind(k.storedGVK())
+		obj.GetObjectKind().SetGroupVersionKind(k.StoredGVK())
 	}
 }
 
-// storedGVK returns the kind in the version that objects are stored in.
-func (k *kind) storedGVK() schema.GroupVersionKind {
-	gvk := k.gvk
+// StoredGVK returns the kind in the version that objects are stored in.
+func (k *Entry) StoredGVK() schema.GroupVersionKind {
+	gvk := k.GVK
 	gvk.Version = cmp.Or(k.StoredAs, gvk.Version)
 	return gvk
 }
 
-// keep copies the field at index from old to obj.
-func keep(index int, obj, old runtime.Object) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		name := unstructuredParts[index]
-		if value, there := old.(*unstructured.Unstructured).Object[name]; there {
-			u.Object[name] = runtime.DeepCopyJSONValue(value)
-		} else {
-			delete(u.Object, name)
-		}
-		return
+// UnknownFields returns the fields of obj that its kind does not have.
+func (k *Entry) UnknownFields(obj runtime.Object) []string {
+	if k.Unknown == nil {
+		return nil
 	}
-	reflect.ValueOf(obj).Elem().Field(index).Set(reflect.ValueOf(old).Elem().Field(index))
+	return k.Unknown(obj)
 }
 
-// drop empties the field at index.
-func drop(index int, obj runtime.Object) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		delete(u.Object, unstructuredParts[index])
+func (k *Entry) SetDefaults(obj call.Object) {
+	if k.Strategy.Default != nil {
+		k.Strategy.Default(obj)
+	}
+	if !k.protobuf {
 		return
 	}
-	reflect.ValueOf(obj).Elem().Field(index).SetZero()
-}
-
-func sameField(index int, a, b runtime.Object) bool {
-	if u, ok := a.(*unstructured.Unstructured); ok {
-		name := unstructuredParts[index]
-		return semanticEqual(u.Object[name], b.(*unstructured.Unstructured).Object[name])
+	if lists := bareListsOf(k.Type); lists != nil {
+		lists.emptyOf(reflect.ValueOf(obj))
 	}
-	x, y := reflect.ValueOf(a).Elem().Field(index), reflect.ValueOf(b).Elem().Field(index)
-	return semanticEqual(x.Addr().Interface(), y.Addr().Interface())
 }

@@ -1,8 +1,9 @@
-package api
+package registry
 
 import (
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -28,3 +29,9 @@ func names(list ...string) []string { return list }
 
 // inAll returns the categories of what `kubectl get all` prints.
 func inAll() []string { return []string{"all"} }
+
+// The resources of namespaces, nodes and events.
+var (
+	Namespaces = v1.SchemeGroupVersion.WithResource("namespaces")
+	Nodes      = v1.SchemeGroupVersion.WithResource("nodes")
+)

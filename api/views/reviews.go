@@ -1,4 +1,4 @@
-package api
+package views
 
 import (
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -6,6 +6,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/storagesim/storagesim/api/internal/call"
 )
 
 // user is the user of every client. It may do everything.
@@ -61,12 +63,12 @@ func Review(resource schema.GroupVersionResource) (kind schema.GroupVersionKind,
 	return resource.GroupVersion().WithKind(kindsOfReviews[resource.Resource]), true
 }
 
-// review answers a question. Like a dry run it changes nothing.
-func (s *Server) review(req Request, answer func(runtime.Object)) (runtime.Object, error) {
+// Answer answers a question. Like a dry run it changes nothing.
+func Answer(req call.Request) (runtime.Object, error) {
 	if req.Verb != "create" || req.Subresource != "" || req.Object == nil {
 		return nil, apierrors.NewMethodNotSupported(req.Resource.GroupResource(), req.Verb)
 	}
 	obj := req.Object.DeepCopyObject()
-	answer(obj)
+	reviews[req.Resource](obj)
 	return obj, nil
 }

@@ -1,4 +1,4 @@
-package api
+package views
 
 import (
 	"fmt"
@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
 )
 
 // Scale is the subresource scale of a kind whose objects are unstructured.
@@ -28,33 +31,33 @@ type Scale struct {
 // noReplicas stands in a patch for an object that does not say how many replicas it wants.
 const noReplicas = math.MinInt32
 
-// subresource returns the scale of an unstructured kind.
+// Subresource returns the scale of an unstructured kind.
 // Upstream: registry/customresource ScaleREST, v1.37.
-func (s *Scale) subresource() subresource {
-	form := func(obj object) (*autoscalingv1.Scale, bool, error) {
+func (s *Scale) Subresource() Subresource {
+	form := func(obj call.Object) (*autoscalingv1.Scale, bool, error) {
 		scale := scaleOf(obj)
 		scale.TypeMeta = metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"}
 		var found bool
 		var err error
 		scale.Spec, scale.Status, found, err = s.Counts(obj)
-		return scale, found, asStatus(err)
+		return scale, found, refusal.AsStatus(err)
 	}
-	return scaleBy(&view{
-		show: func(obj object) (runtime.Object, error) {
+	return scaleBy(&View{
+		Show: func(obj call.Object) (runtime.Object, error) {
 			scale, found, err := form(obj)
 			if err == nil && !found {
 				err = apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", s.Path))
 			}
 			return scale, err
 		},
-		base: func(obj object) (runtime.Object, error) {
+		Base: func(obj call.Object) (runtime.Object, error) {
 			scale, found, err := form(obj)
 			if !found {
 				scale.Spec.Replicas = noReplicas
 			}
 			return scale, err
 		},
-		set: func(obj object, form runtime.Object) error {
+		Set: func(obj call.Object, form runtime.Object) error {
 			n, err := replicasOf(form)
 			if err == nil && n == noReplicas {
 				err = apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty", s.Path))
@@ -62,17 +65,17 @@ func (s *Scale) subresource() subresource {
 			if err != nil {
 				return err
 			}
-			return asStatus(s.Set(obj, n))
+			return refusal.AsStatus(s.Set(obj, n))
 		},
 	})
 }
 
-func scaleBy(v *view) subresource {
-	return subresource{gvk: autoscalingv1.SchemeGroupVersion.WithKind("Scale"), verbs: metav1.Verbs{"get", "patch", "update"}, view: v}
+func scaleBy(v *View) Subresource {
+	return Subresource{GVK: autoscalingv1.SchemeGroupVersion.WithKind("Scale"), Verbs: metav1.Verbs{"get", "patch", "update"}, View: v}
 }
 
 // scaleOf returns a Scale with the metadata of its object.
-func scaleOf(obj object) *autoscalingv1.Scale {
+func scaleOf(obj call.Object) *autoscalingv1.Scale {
 	return &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{
 		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
 		ResourceVersion: obj.GetResourceVersion(), CreationTimestamp: obj.GetCreationTimestamp(),
@@ -88,17 +91,10 @@ func replicasOf(form runtime.Object) (int32, error) {
 	return scale.Spec.Replicas, nil
 }
 
-// clearForm empties a form, so that a field that a patch removes is gone.
-func clearForm(form runtime.Object) {
-	if scale, ok := form.(*autoscalingv1.Scale); ok {
-		*scale = autoscalingv1.Scale{}
-	}
-}
-
 // scaled returns the subresource scale of a kind whose replicas are at the pointer.
 // Upstream: pkg/registry/apps/statefulset/storage ScaleREST, v1.37.
-func scaled[T object](replicas func(T) **int32, current func(T) int32, selector func(T) *metav1.LabelSelector) subresource {
-	show := func(obj object) (runtime.Object, error) {
+func scaled[T call.Object](replicas func(T) **int32, current func(T) int32, selector func(T) *metav1.LabelSelector) Subresource {
+	show := func(obj call.Object) (runtime.Object, error) {
 		owner, scale := obj.(T), scaleOf(obj)
 		if n := *replicas(owner); n != nil {
 			scale.Spec.Replicas = *n
@@ -109,7 +105,7 @@ func scaled[T object](replicas func(T) **int32, current func(T) int32, selector 
 		}
 		return scale, nil
 	}
-	set := func(obj object, form runtime.Object) error {
+	set := func(obj call.Object, form runtime.Object) error {
 		n, err := replicasOf(form)
 		if err != nil {
 			return err
@@ -122,27 +118,27 @@ func scaled[T object](replicas func(T) **int32, current func(T) int32, selector 
 		*replicas(obj.(T)) = &n
 		return nil
 	}
-	return scaleBy(&view{show: show, set: set})
+	return scaleBy(&View{Show: show, Set: set})
 }
 
-func statefulSetScale() map[string]subresource {
-	return map[string]subresource{"scale": scaled(
+func StatefulSetScale() map[string]Subresource {
+	return map[string]Subresource{"scale": scaled(
 		func(set *appsv1.StatefulSet) **int32 { return &set.Spec.Replicas },
 		func(set *appsv1.StatefulSet) int32 { return set.Status.Replicas },
 		func(set *appsv1.StatefulSet) *metav1.LabelSelector { return set.Spec.Selector },
 	)}
 }
 
-func deploymentScale() map[string]subresource {
-	return map[string]subresource{"scale": scaled(
+func DeploymentScale() map[string]Subresource {
+	return map[string]Subresource{"scale": scaled(
 		func(d *appsv1.Deployment) **int32 { return &d.Spec.Replicas },
 		func(d *appsv1.Deployment) int32 { return d.Status.Replicas },
 		func(d *appsv1.Deployment) *metav1.LabelSelector { return d.Spec.Selector },
 	)}
 }
 
-func controllerScale() map[string]subresource {
-	return map[string]subresource{"scale": scaled(
+func ControllerScale() map[string]Subresource {
+	return map[string]Subresource{"scale": scaled(
 		func(rc *v1.ReplicationController) **int32 { return &rc.Spec.Replicas },
 		func(rc *v1.ReplicationController) int32 { return rc.Status.Replicas },
 		func(rc *v1.ReplicationController) *metav1.LabelSelector {
@@ -151,8 +147,8 @@ func controllerScale() map[string]subresource {
 	)}
 }
 
-func replicaSetScale() map[string]subresource {
-	return map[string]subresource{"scale": scaled(
+func ReplicaSetScale() map[string]Subresource {
+	return map[string]Subresource{"scale": scaled(
 		func(set *appsv1.ReplicaSet) **int32 { return &set.Spec.Replicas },
 		func(set *appsv1.ReplicaSet) int32 { return set.Status.Replicas },
 		func(set *appsv1.ReplicaSet) *metav1.LabelSelector { return set.Spec.Selector },

@@ -1,4 +1,4 @@
-package api
+package registry
 
 import (
 	"cmp"
@@ -31,17 +31,17 @@ type Registry struct {
 
 // kindTable is the state of a registry. It never changes.
 type kindTable struct {
-	kinds []*kind // all of them
+	kinds []*Entry // all of them
 	// base, if it is set, finds those that are not in the maps: each server adds a few kinds
 	// to the many that all servers share.
 	base       *kindTable
-	byResource map[schema.GroupVersionResource]*kind
-	byKind     map[schema.GroupVersionKind]*kind
+	byResource map[schema.GroupVersionResource]*Entry
+	byKind     map[schema.GroupVersionKind]*Entry
 }
 
-// NewRegistry returns a registry of the kinds of Kubernetes itself: those of client-go's
+// New returns a registry of the kinds of Kubernetes itself: those of client-go's
 // scheme that can be listed.
-func NewRegistry() *Registry {
+func New() *Registry {
 	r := &Registry{}
 	r.table.Store(builtin())
 	return r
@@ -67,7 +67,7 @@ func (r *Registry) Add(scheme *runtime.Scheme, kinds ...Kind) error {
 // use the registry, and watches of it end with 410 Gone. It reports whether there was such a kind.
 func (r *Registry) Remove(gk schema.GroupKind) (found bool) {
 	_ = r.change(func(t *kindTable) (*kindTable, error) { // it never fails
-		rest := slices.DeleteFunc(slices.Clone(t.kinds), func(k *kind) bool { return k.gvk.GroupKind() == gk })
+		rest := slices.DeleteFunc(slices.Clone(t.kinds), func(k *Entry) bool { return k.GVK.GroupKind() == gk })
 		found = len(rest) < len(t.kinds)
 		return tableOf(rest), nil
 	})
@@ -78,7 +78,7 @@ func (r *Registry) Remove(gk schema.GroupKind) (found bool) {
 // is added. Objects with one store for all versions (Kind.StoredAs) stay.
 func (r *Registry) Replace(gk schema.GroupKind, scheme *runtime.Scheme, kinds ...Kind) error {
 	return r.change(func(t *kindTable) (*kindTable, error) {
-		rest := slices.DeleteFunc(slices.Clone(t.kinds), func(k *kind) bool { return k.gvk.GroupKind() == gk })
+		rest := slices.DeleteFunc(slices.Clone(t.kinds), func(k *Entry) bool { return k.GVK.GroupKind() == gk })
 		return (&kindTable{kinds: rest}).with(scheme, kinds)
 	})
 }
@@ -91,7 +91,7 @@ func (r *Registry) AllowCrossNamespaceDataSources() {
 	_ = r.change(func(t *kindTable) (*kindTable, error) { // it never fails
 		kinds := slices.Clone(t.kinds)
 		for i, k := range kinds {
-			if k.gvk == v1.SchemeGroupVersion.WithKind("PersistentVolumeClaim") {
+			if k.GVK == v1.SchemeGroupVersion.WithKind("PersistentVolumeClaim") {
 				claims := *k
 				claims.Strategy = strategy.ClaimsAcrossNamespaces()
 				kinds[i] = &claims
@@ -116,19 +116,19 @@ func (r *Registry) change(to func(*kindTable) (*kindTable, error)) error {
 	return nil
 }
 
-// onChange registers f to be called after each change.
-func (r *Registry) onChange(f func()) {
+// OnChange registers f to be called after each change.
+func (r *Registry) OnChange(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.hooks = append(r.hooks, f)
 }
 
-func tableOf(kinds []*kind) *kindTable {
+func tableOf(kinds []*Entry) *kindTable {
 	t := &kindTable{
-		kinds: kinds, byResource: make(map[schema.GroupVersionResource]*kind, len(kinds)), byKind: make(map[schema.GroupVersionKind]*kind, len(kinds)),
+		kinds: kinds, byResource: make(map[schema.GroupVersionResource]*Entry, len(kinds)), byKind: make(map[schema.GroupVersionKind]*Entry, len(kinds)),
 	}
 	for _, k := range kinds {
-		t.byResource[k.gvr], t.byKind[k.gvk] = k, k
+		t.byResource[k.GVR], t.byKind[k.GVK] = k, k
 	}
 	return t
 }
@@ -142,8 +142,8 @@ func (t *kindTable) with(scheme *runtime.Scheme, kinds []Kind) (*kindTable, erro
 			return nil, err
 		}
 		for _, one := range ready {
-			if slices.ContainsFunc(list, func(other *kind) bool { return other.gvr == one.gvr || other.gvk == one.gvk }) {
-				return nil, fmt.Errorf("the kind %s (%s) is registered already", one.gvk, one.gvr.Resource)
+			if slices.ContainsFunc(list, func(other *Entry) bool { return other.GVR == one.GVR || other.GVK == one.GVK }) {
+				return nil, fmt.Errorf("the kind %s (%s) is registered already", one.GVK, one.GVR.Resource)
 			}
 			list = append(list, one)
 		}
@@ -161,7 +161,7 @@ func (t *kindTable) with(scheme *runtime.Scheme, kinds []Kind) (*kindTable, erro
 }
 
 // resource returns the kind of a resource.
-func (t *kindTable) resource(gvr schema.GroupVersionResource) (*kind, bool) {
+func (t *kindTable) resource(gvr schema.GroupVersionResource) (*Entry, bool) {
 	k, ok := t.byResource[gvr]
 	if !ok && t.base != nil {
 		k, ok = t.base.byResource[gvr]
@@ -170,7 +170,7 @@ func (t *kindTable) resource(gvr schema.GroupVersionResource) (*kind, bool) {
 }
 
 // kind returns the kind of that name, in exactly that version.
-func (t *kindTable) kind(gvk schema.GroupVersionKind) (*kind, bool) {
+func (t *kindTable) kind(gvk schema.GroupVersionKind) (*Entry, bool) {
 	k, ok := t.byKind[gvk]
 	if !ok && t.base != nil {
 		k, ok = t.base.byKind[gvk]
@@ -178,14 +178,17 @@ func (t *kindTable) kind(gvk schema.GroupVersionKind) (*kind, bool) {
 	return k, ok
 }
 
-// at returns the kind that a request addresses.
-func (r *Registry) at(gvr schema.GroupVersionResource) (*kind, bool) {
+// Lookup returns the kind that a request addresses.
+func (r *Registry) Lookup(gvr schema.GroupVersionResource) (*Entry, bool) {
 	return r.table.Load().resource(gvr)
 }
 
+// Entries returns all entries, in order of registration. Do not modify the list.
+func (r *Registry) Entries() []*Entry { return r.table.Load().kinds }
+
 // Resource returns the resource that a request addresses.
 func (r *Registry) Resource(gvr schema.GroupVersionResource) (metav1.APIResource, bool) {
-	k, ok := r.at(gvr)
+	k, ok := r.Lookup(gvr)
 	if !ok {
 		return metav1.APIResource{}, false
 	}
@@ -210,7 +213,7 @@ func (r *Registry) All() []metav1.APIResource {
 func (r *Registry) Preferred() []metav1.APIResource {
 	var list []metav1.APIResource
 	for _, k := range r.table.Load().kinds {
-		if !k.older {
+		if !k.Older {
 			list = append(list, k.APIResource())
 		}
 	}
@@ -249,7 +252,7 @@ func (r *Registry) Printer(gvk schema.GroupVersionKind) (columns []metav1.TableC
 // be written as protobuf.
 func (r *Registry) Forms(gvk schema.GroupVersionKind) (typed, protobuf bool) {
 	k, ok := r.table.Load().kind(gvk)
-	return ok && k.scheme != nil, ok && k.protobuf
+	return ok && k.Scheme != nil, ok && k.protobuf
 }
 
 // New returns an empty object of a kind.
@@ -258,7 +261,7 @@ func (r *Registry) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no kind %s in %s", gvk.Kind, gvk.GroupVersion())
 	}
-	return k.newObject(), nil
+	return k.NewObject(), nil
 }
 
 // Find returns the resource that a user calls by plural, singular, kind or short name,
@@ -268,7 +271,7 @@ func (r *Registry) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 func (r *Registry) Find(word string) (metav1.APIResource, error) {
 	name, group, hasGroup := strings.Cut(strings.ToLower(word), ".")
 	for _, k := range r.table.Load().kinds {
-		if k.called(name) && (!hasGroup || k.gvk.Group == group) {
+		if k.called(name) && (!hasGroup || k.GVK.Group == group) {
 			return k.APIResource(), nil
 		}
 	}
@@ -291,6 +294,6 @@ func (r *Registry) suggest(name string) string {
 }
 
 // called reports whether a name, in lower case, is one of the kind's.
-func (k *kind) called(name string) bool {
-	return name == k.gvr.Resource || name == k.Singular || name == k.lower || slices.Contains(k.ShortNames, name)
+func (k *Entry) called(name string) bool {
+	return name == k.GVR.Resource || name == k.Singular || name == k.lower || slices.Contains(k.ShortNames, name)
 }

@@ -1,4 +1,4 @@
-package api
+package registry
 
 import (
 	"slices"
@@ -41,8 +41,8 @@ func TestEveryKindOfTheSchemeThatCanBeListedIsRegisteredInOneVersion(t *testing.
 func TestRulesOfEveryKindTakeAnEmptyObject(t *testing.T) {
 	now := metav1.Unix(1_700_000_000, 0)
 	for _, k := range builtin().kinds {
-		obj := k.newObject()
-		k.setDefaults(obj)
+		obj := k.NewObject()
+		k.SetDefaults(obj)
 		if prepare := k.Strategy.Create; prepare != nil {
 			prepare(obj, now)
 		}
@@ -55,7 +55,7 @@ func TestRulesOfEveryKindTakeAnEmptyObject(t *testing.T) {
 		for _, field := range k.Fields {
 			field(obj)
 		}
-		require.NotEmpty(t, k.Validation.ValidateCreate(obj, k.namespaced), "%s without a name", k.gvk)
+		require.NotEmpty(t, k.Validation.ValidateCreate(obj, k.Namespaced), "%s without a name", k.GVK)
 		k.Validation.ValidateUpdate(obj, obj.DeepCopyObject())
 		k.Validation.ValidateUpdateStatus(obj, obj.DeepCopyObject())
 	}
@@ -65,13 +65,13 @@ func TestNoTwoKindsHaveTheSameNameButThoseThatMoved(t *testing.T) {
 	moved := []string{"events.k8s.io"}
 	seen := map[string]string{}
 	for _, k := range builtin().kinds {
-		if k.older || slices.Contains(moved, k.gvk.Group) {
+		if k.Older || slices.Contains(moved, k.GVK.Group) {
 			continue
 		}
-		names := slices.Concat([]string{k.gvr.Resource, k.Singular}, k.ShortNames)
+		names := slices.Concat([]string{k.GVR.Resource, k.Singular}, k.ShortNames)
 		for _, name := range slices.Compact(names) { // endpoints have the same plural
-			require.NotContains(t, seen, name, "%s", k.gvk)
-			seen[name] = k.gvk.String()
+			require.NotContains(t, seen, name, "%s", k.GVK)
+			seen[name] = k.GVK.String()
 		}
 	}
 }

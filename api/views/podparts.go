@@ -1,39 +1,40 @@
-package api
+package views
 
 import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
 )
 
-// part is the part of an object that a subresource writes. The request has the whole object,
+// Part is the part of an object that a subresource writes. The request has the whole object,
 // of which only the part counts.
-type part struct {
-	// keep copies everything except the part from old to obj.
-	keep func(obj, old object)
-	// validate returns what is wrong with obj as an update of old.
-	validate func(obj, old object) field.ErrorList
+type Part struct {
+	// Keep copies everything except the part from old to obj.
+	Keep func(obj, old call.Object)
+	// Validate returns what is wrong with obj as an update of old.
+	Validate func(obj, old call.Object) field.ErrorList
 }
 
 // podPart returns a part of pods that their own update does not change.
-func podPart(keep func(pod, old *v1.Pod), validate func(pod, old *v1.Pod) field.ErrorList) subresource {
-	return subresource{verbs: metav1.Verbs{"get", "patch", "update"}, part: &part{
-		keep:     func(obj, old object) { keep(obj.(*v1.Pod), old.(*v1.Pod)) },
-		validate: func(obj, old object) field.ErrorList { return validate(obj.(*v1.Pod), old.(*v1.Pod)) },
+func podPart(keep func(pod, old *v1.Pod), validate func(pod, old *v1.Pod) field.ErrorList) Subresource {
+	return Subresource{Verbs: metav1.Verbs{"get", "patch", "update"}, Part: &Part{
+		Keep:     func(obj, old call.Object) { keep(obj.(*v1.Pod), old.(*v1.Pod)) },
+		Validate: func(obj, old call.Object) field.ErrorList { return validate(obj.(*v1.Pod), old.(*v1.Pod)) },
 	}}
 }
 
 // ephemeralContainers returns the subresource that adds containers to a running pod.
-func ephemeralContainers() subresource {
+func ephemeralContainers() Subresource {
 	return podPart(dropNonEphemeralContainerUpdates, validation.PodEphemeralContainersUpdate)
 }
 
 // resize changes what the containers of a pod ask for and are limited to. Nodes here do not
 // report that they can resize, so that a pod whose containers run is refused, as by upstream.
-func resize() subresource {
+func resize() Subresource {
 	prepare := func(pod, old *v1.Pod) {
 		dropNonResizeUpdates(pod, old)
 		strategy.KeepPodResources(&pod.Spec, &old.Spec)

@@ -1,4 +1,4 @@
-package api
+package registry
 
 import (
 	"strconv"
@@ -10,6 +10,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
 	"github.com/storagesim/storagesim/api/internal/warnings"
+	"github.com/storagesim/storagesim/api/views"
 )
 
 // coreKinds returns the kinds of the group without a name.
@@ -26,13 +27,13 @@ func coreKinds() []Kind {
 		Kind{
 			Kind: "Namespace", AnswersDeleted: true, ShortNames: names("ns"), ClusterScoped: true,
 			Strategy: strategy.Namespaces(), Validation: validation.Namespaces(),
-			Fields:       selectable{"status.phase": of(func(ns *v1.Namespace) string { return string(ns.Status.Phase) })},
-			subresources: map[string]subresource{"finalize": {verbs: metav1.Verbs{"update"}, post: (*Server).finalizeNamespace}},
+			Fields:       Selectable{"status.phase": of(func(ns *v1.Namespace) string { return string(ns.Status.Phase) })},
+			Subresources: map[string]views.Subresource{"finalize": {Verbs: metav1.Verbs{"update"}}},
 		},
 		Kind{
 			Kind: "Node", ShortNames: names("no"), ClusterScoped: true,
 			Strategy: strategy.Nodes(), Validation: validation.Nodes(), Warnings: warnings.Nodes(),
-			Fields: selectable{"spec.unschedulable": of(func(node *v1.Node) string { return strconv.FormatBool(node.Spec.Unschedulable) })},
+			Fields: Selectable{"spec.unschedulable": of(func(node *v1.Node) string { return strconv.FormatBool(node.Spec.Unschedulable) })},
 		},
 		Kind{
 			Kind: "PersistentVolumeClaim", AnswersDeleted: true, ShortNames: names("pvc"),
@@ -45,23 +46,23 @@ func coreKinds() []Kind {
 		Kind{
 			Kind: "Pod", AnswersDeleted: true, ShortNames: names("po"), Categories: inAll(), Generations: true,
 			Strategy: strategy.Pods(), Validation: validation.Pods(), Warnings: warnings.Pods(), Fields: podFields(),
-			subresources: podSubresources(),
+			Subresources: views.PodSubresources(),
 		},
 		Kind{Kind: "PodTemplate", AnswersDeleted: true, Strategy: strategy.PodTemplates(), Warnings: warnings.PodTemplates()},
 		Kind{
-			Kind: "ReplicationController", Strategy: strategy.ReplicationControllers(), Warnings: warnings.ReplicationControllers(), ShortNames: names("rc"), Categories: inAll(), Generations: true, subresources: controllerScale(),
-			Fields: selectable{"status.replicas": of(func(rc *v1.ReplicationController) string { return itoa(rc.Status.Replicas) })},
+			Kind: "ReplicationController", Strategy: strategy.ReplicationControllers(), Warnings: warnings.ReplicationControllers(), ShortNames: names("rc"), Categories: inAll(), Generations: true, Subresources: views.ControllerScale(),
+			Fields: Selectable{"status.replicas": of(func(rc *v1.ReplicationController) string { return itoa(rc.Status.Replicas) })},
 		},
 		Kind{Kind: "ResourceQuota", AnswersDeleted: true, ShortNames: names("quota"), Validation: validation.ResourceQuotas(), Warnings: warnings.ResourceQuotas()},
 		Kind{
 			Kind: "Secret", Strategy: strategy.Secrets(), Validation: validation.Secrets(), Warnings: warnings.Secrets(),
-			Fields: selectable{"type": of(func(secret *v1.Secret) string { return string(secret.Type) })},
+			Fields: Selectable{"type": of(func(secret *v1.Secret) string { return string(secret.Type) })},
 		},
-		Kind{Kind: "ServiceAccount", AnswersDeleted: true, ShortNames: names("sa"), subresources: accountSubresources()},
+		Kind{Kind: "ServiceAccount", AnswersDeleted: true, ShortNames: names("sa"), Subresources: views.AccountSubresources()},
 		Kind{
 			Kind: "Service", AnswersDeleted: true, CreatesOnUpdate: true, ShortNames: names("svc"), Categories: inAll(),
 			Strategy: strategy.Services(), Validation: validation.Services(), Warnings: warnings.Services(),
-			Fields: selectable{
+			Fields: Selectable{
 				"spec.clusterIP": of(func(s *v1.Service) string { return s.Spec.ClusterIP }),
 				"spec.type":      of(func(s *v1.Service) string { return string(s.Spec.Type) }),
 			},
@@ -69,18 +70,18 @@ func coreKinds() []Kind {
 	)
 }
 
-// selectable holds the fields that objects can be selected by.
+// Selectable holds the fields that objects can be selected by.
 // Upstream: AddFieldLabelConversionsFor* in pkg/apis/*/v1/conversion.go, v1.37.
-type selectable = map[string]func(runtime.Object) string
+type Selectable = map[string]func(runtime.Object) string
 
 // of reads a field of objects of one type.
 func of[T runtime.Object](get func(T) string) func(runtime.Object) string {
 	return func(obj runtime.Object) string { return get(obj.(T)) }
 }
 
-func podFields() selectable {
-	return selectable{
-		fieldNodeName:              of(func(p *v1.Pod) string { return p.Spec.NodeName }),
+func podFields() Selectable {
+	return Selectable{
+		"spec.nodeName":            of(func(p *v1.Pod) string { return p.Spec.NodeName }),
 		"spec.restartPolicy":       of(func(p *v1.Pod) string { return string(p.Spec.RestartPolicy) }),
 		"spec.schedulerName":       of(func(p *v1.Pod) string { return p.Spec.SchedulerName }),
 		"spec.serviceAccountName":  of(func(p *v1.Pod) string { return p.Spec.ServiceAccountName }),
@@ -92,8 +93,8 @@ func podFields() selectable {
 	}
 }
 
-func eventFields() selectable {
-	return selectable{
+func eventFields() Selectable {
+	return Selectable{
 		"involvedObject.kind":            of(func(e *v1.Event) string { return e.InvolvedObject.Kind }),
 		"involvedObject.namespace":       of(func(e *v1.Event) string { return e.InvolvedObject.Namespace }),
 		"involvedObject.name":            of(func(e *v1.Event) string { return e.InvolvedObject.Name }),

@@ -1,4 +1,4 @@
-package api
+package registry
 
 import (
 	"slices"
@@ -12,6 +12,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
 	"github.com/storagesim/storagesim/api/internal/warnings"
+	"github.com/storagesim/storagesim/api/views"
 )
 
 // appsKinds returns those of apps.
@@ -24,15 +25,15 @@ func appsKinds() []Kind {
 		},
 		Kind{
 			Kind: "Deployment", ShortNames: names("deploy"), Categories: inAll(), Generations: true, AnnotationsCount: true,
-			Strategy: strategy.Deployments(), Validation: validation.Deployments(), Warnings: warnings.Deployments(), subresources: deploymentScale(),
+			Strategy: strategy.Deployments(), Validation: validation.Deployments(), Warnings: warnings.Deployments(), Subresources: views.DeploymentScale(),
 		},
 		Kind{
 			Kind: "ReplicaSet", ShortNames: names("rs"), Categories: inAll(), Generations: true,
-			Strategy: strategy.ReplicaSets(), Validation: validation.ReplicaSets(), Warnings: warnings.ReplicaSets(), subresources: replicaSetScale(),
+			Strategy: strategy.ReplicaSets(), Validation: validation.ReplicaSets(), Warnings: warnings.ReplicaSets(), Subresources: views.ReplicaSetScale(),
 		},
 		Kind{
 			Kind: "StatefulSet", ShortNames: names("sts"), Categories: inAll(), Generations: true,
-			Strategy: strategy.StatefulSets(), Validation: validation.StatefulSets(), Warnings: warnings.StatefulSets(), subresources: statefulSetScale(),
+			Strategy: strategy.StatefulSets(), Validation: validation.StatefulSets(), Warnings: warnings.StatefulSets(), Subresources: views.StatefulSetScale(),
 		},
 	)
 }
@@ -48,13 +49,13 @@ func workloadKinds() []Kind {
 			Kind{
 				Kind: "Job", Categories: inAll(), Generations: true,
 				Strategy: strategy.Jobs(), Validation: validation.Jobs(), Warnings: warnings.Jobs(),
-				Fields: selectable{"status.successful": of(func(job *batchv1.Job) string { return itoa(job.Status.Succeeded) })},
+				Fields: Selectable{"status.successful": of(func(job *batchv1.Job) string { return itoa(job.Status.Succeeded) })},
 			},
 		),
 		in(certificatesv1.SchemeGroupVersion,
 			Kind{
 				Kind: "CertificateSigningRequest", ShortNames: names("csr"), ClusterScoped: true,
-				Fields: selectable{"spec.signerName": of(func(csr *certificatesv1.CertificateSigningRequest) string { return csr.Spec.SignerName })},
+				Fields: Selectable{"spec.signerName": of(func(csr *certificatesv1.CertificateSigningRequest) string { return csr.Spec.SignerName })},
 			},
 			Kind{Kind: "ClusterTrustBundle", ClusterScoped: true, Conditional: true, Validation: validation.ClusterTrustBundles()},
 			Kind{Kind: "PodCertificateRequest", Conditional: true},

@@ -1,0 +1,52 @@
+package registry
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// half is the spec or the status of the objects of a kind: the index of the field in the Go struct, -1 if there is none. Of
+// unstructured objects it is an index of unstructuredParts.
+type half int
+
+// unstructuredParts are the fields of unstructured objects.
+var unstructuredParts = [...]string{"spec", "status"}
+
+// Exists reports whether the objects have the field.
+func (h half) Exists() bool { return h >= 0 }
+
+// Keep copies the field from old to obj.
+func (h half) Keep(obj, old runtime.Object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		name := unstructuredParts[h]
+		if value, there := old.(*unstructured.Unstructured).Object[name]; there {
+			u.Object[name] = runtime.DeepCopyJSONValue(value)
+		} else {
+			delete(u.Object, name)
+		}
+		return
+	}
+	reflect.ValueOf(obj).Elem().Field(int(h)).Set(reflect.ValueOf(old).Elem().Field(int(h)))
+}
+
+// Drop empties the field.
+func (h half) Drop(obj runtime.Object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		delete(u.Object, unstructuredParts[h])
+		return
+	}
+	reflect.ValueOf(obj).Elem().Field(int(h)).SetZero()
+}
+
+// Same reports whether two objects have the same in the field.
+func (h half) Same(a, b runtime.Object) bool {
+	if u, ok := a.(*unstructured.Unstructured); ok {
+		name := unstructuredParts[h]
+		return equality.Semantic.DeepEqual(u.Object[name], b.(*unstructured.Unstructured).Object[name])
+	}
+	x, y := reflect.ValueOf(a).Elem().Field(int(h)), reflect.ValueOf(b).Elem().Field(int(h))
+	return equality.Semantic.DeepEqual(x.Addr().Interface(), y.Addr().Interface())
+}
