@@ -36,7 +36,7 @@ func (s *Server) Seed(obj runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	k.setDefaults(copied)
+	k.SetDefaults(copied)
 	s.put(st, st.items[key(copied)], copied)
 	return nil
 }
