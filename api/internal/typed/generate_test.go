@@ -66,7 +66,7 @@ func generate() []byte {
 // group writes the clients of one group.
 func (g *generator) group(name string, typ reflect.Type) {
 	local := strings.ToLower(name[:1]) + name[1:]
-	fmt.Fprintf(&g.body, "\ntype %s struct{ Groups }\n\n", local)
+	fmt.Fprintf(&g.body, "\ntype %s struct{ of Groups }\n\n", local)
 	fmt.Fprintf(&g.body, "func (g Groups) %s() %s { return %s{g} }\n", name, g.name(typ), local)
 	fmt.Fprintf(&g.body, "func (%s) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }\n", local)
 	for i := range typ.NumMethod() {
@@ -86,7 +86,7 @@ func (g *generator) group(name string, typ reflect.Type) {
 			types += ", " + g.name(list.Type.Out(0)) + ", " + g.name(apply.Type.In(1))
 			make = "newListed"
 		}
-		fmt.Fprintf(&g.body, "func (g %s) %s(%s) %s { return %s[%s](g.Groups, %s.SchemeGroupVersion, %q, %s) }\n", local, getter.Name, parameter,
+		fmt.Fprintf(&g.body, "func (g %s) %s(%s) %s { return %s[%s](g.of, %s.SchemeGroupVersion, %q, %s) }\n", local, getter.Name, parameter,
 			g.name(client), make, types, g.imports[create.Type.In(1).Elem().PkgPath()], strings.ToLower(getter.Name), namespace)
 	}
 }

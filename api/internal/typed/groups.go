@@ -167,771 +167,771 @@ import (
 // Groups has the clients of all groups.
 type Groups struct{ Client Requester }
 
-type admissionregistrationV1 struct{ Groups }
+type admissionregistrationV1 struct{ of Groups }
 
 func (g Groups) AdmissionregistrationV1() typedadmissionregistrationv1.AdmissionregistrationV1Interface {
 	return admissionregistrationV1{g}
 }
 func (admissionregistrationV1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g admissionregistrationV1) MutatingAdmissionPolicies() typedadmissionregistrationv1.MutatingAdmissionPolicyInterface {
-	return newListed[*admissionregistrationv1.MutatingAdmissionPolicy, *admissionregistrationv1.MutatingAdmissionPolicyList, *applyadmissionregistrationv1.MutatingAdmissionPolicyApplyConfiguration](g.Groups, admissionregistrationv1.SchemeGroupVersion, "mutatingadmissionpolicies", "")
+	return newListed[*admissionregistrationv1.MutatingAdmissionPolicy, *admissionregistrationv1.MutatingAdmissionPolicyList, *applyadmissionregistrationv1.MutatingAdmissionPolicyApplyConfiguration](g.of, admissionregistrationv1.SchemeGroupVersion, "mutatingadmissionpolicies", "")
 }
 func (g admissionregistrationV1) MutatingAdmissionPolicyBindings() typedadmissionregistrationv1.MutatingAdmissionPolicyBindingInterface {
-	return newListed[*admissionregistrationv1.MutatingAdmissionPolicyBinding, *admissionregistrationv1.MutatingAdmissionPolicyBindingList, *applyadmissionregistrationv1.MutatingAdmissionPolicyBindingApplyConfiguration](g.Groups, admissionregistrationv1.SchemeGroupVersion, "mutatingadmissionpolicybindings", "")
+	return newListed[*admissionregistrationv1.MutatingAdmissionPolicyBinding, *admissionregistrationv1.MutatingAdmissionPolicyBindingList, *applyadmissionregistrationv1.MutatingAdmissionPolicyBindingApplyConfiguration](g.of, admissionregistrationv1.SchemeGroupVersion, "mutatingadmissionpolicybindings", "")
 }
 func (g admissionregistrationV1) MutatingWebhookConfigurations() typedadmissionregistrationv1.MutatingWebhookConfigurationInterface {
-	return newListed[*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.MutatingWebhookConfigurationList, *applyadmissionregistrationv1.MutatingWebhookConfigurationApplyConfiguration](g.Groups, admissionregistrationv1.SchemeGroupVersion, "mutatingwebhookconfigurations", "")
+	return newListed[*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.MutatingWebhookConfigurationList, *applyadmissionregistrationv1.MutatingWebhookConfigurationApplyConfiguration](g.of, admissionregistrationv1.SchemeGroupVersion, "mutatingwebhookconfigurations", "")
 }
 func (g admissionregistrationV1) ValidatingAdmissionPolicies() typedadmissionregistrationv1.ValidatingAdmissionPolicyInterface {
-	return newListed[*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyList, *applyadmissionregistrationv1.ValidatingAdmissionPolicyApplyConfiguration](g.Groups, admissionregistrationv1.SchemeGroupVersion, "validatingadmissionpolicies", "")
+	return newListed[*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyList, *applyadmissionregistrationv1.ValidatingAdmissionPolicyApplyConfiguration](g.of, admissionregistrationv1.SchemeGroupVersion, "validatingadmissionpolicies", "")
 }
 func (g admissionregistrationV1) ValidatingAdmissionPolicyBindings() typedadmissionregistrationv1.ValidatingAdmissionPolicyBindingInterface {
-	return newListed[*admissionregistrationv1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1.ValidatingAdmissionPolicyBindingList, *applyadmissionregistrationv1.ValidatingAdmissionPolicyBindingApplyConfiguration](g.Groups, admissionregistrationv1.SchemeGroupVersion, "validatingadmissionpolicybindings", "")
+	return newListed[*admissionregistrationv1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1.ValidatingAdmissionPolicyBindingList, *applyadmissionregistrationv1.ValidatingAdmissionPolicyBindingApplyConfiguration](g.of, admissionregistrationv1.SchemeGroupVersion, "validatingadmissionpolicybindings", "")
 }
 func (g admissionregistrationV1) ValidatingWebhookConfigurations() typedadmissionregistrationv1.ValidatingWebhookConfigurationInterface {
-	return newListed[*admissionregistrationv1.ValidatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfigurationList, *applyadmissionregistrationv1.ValidatingWebhookConfigurationApplyConfiguration](g.Groups, admissionregistrationv1.SchemeGroupVersion, "validatingwebhookconfigurations", "")
+	return newListed[*admissionregistrationv1.ValidatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfigurationList, *applyadmissionregistrationv1.ValidatingWebhookConfigurationApplyConfiguration](g.of, admissionregistrationv1.SchemeGroupVersion, "validatingwebhookconfigurations", "")
 }
 
-type admissionregistrationV1alpha1 struct{ Groups }
+type admissionregistrationV1alpha1 struct{ of Groups }
 
 func (g Groups) AdmissionregistrationV1alpha1() typedadmissionregistrationv1alpha1.AdmissionregistrationV1alpha1Interface {
 	return admissionregistrationV1alpha1{g}
 }
 func (admissionregistrationV1alpha1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g admissionregistrationV1alpha1) MutatingAdmissionPolicies() typedadmissionregistrationv1alpha1.MutatingAdmissionPolicyInterface {
-	return newListed[*admissionregistrationv1alpha1.MutatingAdmissionPolicy, *admissionregistrationv1alpha1.MutatingAdmissionPolicyList, *applyadmissionregistrationv1alpha1.MutatingAdmissionPolicyApplyConfiguration](g.Groups, admissionregistrationv1alpha1.SchemeGroupVersion, "mutatingadmissionpolicies", "")
+	return newListed[*admissionregistrationv1alpha1.MutatingAdmissionPolicy, *admissionregistrationv1alpha1.MutatingAdmissionPolicyList, *applyadmissionregistrationv1alpha1.MutatingAdmissionPolicyApplyConfiguration](g.of, admissionregistrationv1alpha1.SchemeGroupVersion, "mutatingadmissionpolicies", "")
 }
 func (g admissionregistrationV1alpha1) MutatingAdmissionPolicyBindings() typedadmissionregistrationv1alpha1.MutatingAdmissionPolicyBindingInterface {
-	return newListed[*admissionregistrationv1alpha1.MutatingAdmissionPolicyBinding, *admissionregistrationv1alpha1.MutatingAdmissionPolicyBindingList, *applyadmissionregistrationv1alpha1.MutatingAdmissionPolicyBindingApplyConfiguration](g.Groups, admissionregistrationv1alpha1.SchemeGroupVersion, "mutatingadmissionpolicybindings", "")
+	return newListed[*admissionregistrationv1alpha1.MutatingAdmissionPolicyBinding, *admissionregistrationv1alpha1.MutatingAdmissionPolicyBindingList, *applyadmissionregistrationv1alpha1.MutatingAdmissionPolicyBindingApplyConfiguration](g.of, admissionregistrationv1alpha1.SchemeGroupVersion, "mutatingadmissionpolicybindings", "")
 }
 func (g admissionregistrationV1alpha1) ValidatingAdmissionPolicies() typedadmissionregistrationv1alpha1.ValidatingAdmissionPolicyInterface {
-	return newListed[*admissionregistrationv1alpha1.ValidatingAdmissionPolicy, *admissionregistrationv1alpha1.ValidatingAdmissionPolicyList, *applyadmissionregistrationv1alpha1.ValidatingAdmissionPolicyApplyConfiguration](g.Groups, admissionregistrationv1alpha1.SchemeGroupVersion, "validatingadmissionpolicies", "")
+	return newListed[*admissionregistrationv1alpha1.ValidatingAdmissionPolicy, *admissionregistrationv1alpha1.ValidatingAdmissionPolicyList, *applyadmissionregistrationv1alpha1.ValidatingAdmissionPolicyApplyConfiguration](g.of, admissionregistrationv1alpha1.SchemeGroupVersion, "validatingadmissionpolicies", "")
 }
 func (g admissionregistrationV1alpha1) ValidatingAdmissionPolicyBindings() typedadmissionregistrationv1alpha1.ValidatingAdmissionPolicyBindingInterface {
-	return newListed[*admissionregistrationv1alpha1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1alpha1.ValidatingAdmissionPolicyBindingList, *applyadmissionregistrationv1alpha1.ValidatingAdmissionPolicyBindingApplyConfiguration](g.Groups, admissionregistrationv1alpha1.SchemeGroupVersion, "validatingadmissionpolicybindings", "")
+	return newListed[*admissionregistrationv1alpha1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1alpha1.ValidatingAdmissionPolicyBindingList, *applyadmissionregistrationv1alpha1.ValidatingAdmissionPolicyBindingApplyConfiguration](g.of, admissionregistrationv1alpha1.SchemeGroupVersion, "validatingadmissionpolicybindings", "")
 }
 
-type admissionregistrationV1beta1 struct{ Groups }
+type admissionregistrationV1beta1 struct{ of Groups }
 
 func (g Groups) AdmissionregistrationV1beta1() typedadmissionregistrationv1beta1.AdmissionregistrationV1beta1Interface {
 	return admissionregistrationV1beta1{g}
 }
 func (admissionregistrationV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g admissionregistrationV1beta1) MutatingAdmissionPolicies() typedadmissionregistrationv1beta1.MutatingAdmissionPolicyInterface {
-	return newListed[*admissionregistrationv1beta1.MutatingAdmissionPolicy, *admissionregistrationv1beta1.MutatingAdmissionPolicyList, *applyadmissionregistrationv1beta1.MutatingAdmissionPolicyApplyConfiguration](g.Groups, admissionregistrationv1beta1.SchemeGroupVersion, "mutatingadmissionpolicies", "")
+	return newListed[*admissionregistrationv1beta1.MutatingAdmissionPolicy, *admissionregistrationv1beta1.MutatingAdmissionPolicyList, *applyadmissionregistrationv1beta1.MutatingAdmissionPolicyApplyConfiguration](g.of, admissionregistrationv1beta1.SchemeGroupVersion, "mutatingadmissionpolicies", "")
 }
 func (g admissionregistrationV1beta1) MutatingAdmissionPolicyBindings() typedadmissionregistrationv1beta1.MutatingAdmissionPolicyBindingInterface {
-	return newListed[*admissionregistrationv1beta1.MutatingAdmissionPolicyBinding, *admissionregistrationv1beta1.MutatingAdmissionPolicyBindingList, *applyadmissionregistrationv1beta1.MutatingAdmissionPolicyBindingApplyConfiguration](g.Groups, admissionregistrationv1beta1.SchemeGroupVersion, "mutatingadmissionpolicybindings", "")
+	return newListed[*admissionregistrationv1beta1.MutatingAdmissionPolicyBinding, *admissionregistrationv1beta1.MutatingAdmissionPolicyBindingList, *applyadmissionregistrationv1beta1.MutatingAdmissionPolicyBindingApplyConfiguration](g.of, admissionregistrationv1beta1.SchemeGroupVersion, "mutatingadmissionpolicybindings", "")
 }
 func (g admissionregistrationV1beta1) MutatingWebhookConfigurations() typedadmissionregistrationv1beta1.MutatingWebhookConfigurationInterface {
-	return newListed[*admissionregistrationv1beta1.MutatingWebhookConfiguration, *admissionregistrationv1beta1.MutatingWebhookConfigurationList, *applyadmissionregistrationv1beta1.MutatingWebhookConfigurationApplyConfiguration](g.Groups, admissionregistrationv1beta1.SchemeGroupVersion, "mutatingwebhookconfigurations", "")
+	return newListed[*admissionregistrationv1beta1.MutatingWebhookConfiguration, *admissionregistrationv1beta1.MutatingWebhookConfigurationList, *applyadmissionregistrationv1beta1.MutatingWebhookConfigurationApplyConfiguration](g.of, admissionregistrationv1beta1.SchemeGroupVersion, "mutatingwebhookconfigurations", "")
 }
 func (g admissionregistrationV1beta1) ValidatingAdmissionPolicies() typedadmissionregistrationv1beta1.ValidatingAdmissionPolicyInterface {
-	return newListed[*admissionregistrationv1beta1.ValidatingAdmissionPolicy, *admissionregistrationv1beta1.ValidatingAdmissionPolicyList, *applyadmissionregistrationv1beta1.ValidatingAdmissionPolicyApplyConfiguration](g.Groups, admissionregistrationv1beta1.SchemeGroupVersion, "validatingadmissionpolicies", "")
+	return newListed[*admissionregistrationv1beta1.ValidatingAdmissionPolicy, *admissionregistrationv1beta1.ValidatingAdmissionPolicyList, *applyadmissionregistrationv1beta1.ValidatingAdmissionPolicyApplyConfiguration](g.of, admissionregistrationv1beta1.SchemeGroupVersion, "validatingadmissionpolicies", "")
 }
 func (g admissionregistrationV1beta1) ValidatingAdmissionPolicyBindings() typedadmissionregistrationv1beta1.ValidatingAdmissionPolicyBindingInterface {
-	return newListed[*admissionregistrationv1beta1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1beta1.ValidatingAdmissionPolicyBindingList, *applyadmissionregistrationv1beta1.ValidatingAdmissionPolicyBindingApplyConfiguration](g.Groups, admissionregistrationv1beta1.SchemeGroupVersion, "validatingadmissionpolicybindings", "")
+	return newListed[*admissionregistrationv1beta1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1beta1.ValidatingAdmissionPolicyBindingList, *applyadmissionregistrationv1beta1.ValidatingAdmissionPolicyBindingApplyConfiguration](g.of, admissionregistrationv1beta1.SchemeGroupVersion, "validatingadmissionpolicybindings", "")
 }
 func (g admissionregistrationV1beta1) ValidatingWebhookConfigurations() typedadmissionregistrationv1beta1.ValidatingWebhookConfigurationInterface {
-	return newListed[*admissionregistrationv1beta1.ValidatingWebhookConfiguration, *admissionregistrationv1beta1.ValidatingWebhookConfigurationList, *applyadmissionregistrationv1beta1.ValidatingWebhookConfigurationApplyConfiguration](g.Groups, admissionregistrationv1beta1.SchemeGroupVersion, "validatingwebhookconfigurations", "")
+	return newListed[*admissionregistrationv1beta1.ValidatingWebhookConfiguration, *admissionregistrationv1beta1.ValidatingWebhookConfigurationList, *applyadmissionregistrationv1beta1.ValidatingWebhookConfigurationApplyConfiguration](g.of, admissionregistrationv1beta1.SchemeGroupVersion, "validatingwebhookconfigurations", "")
 }
 
-type appsV1 struct{ Groups }
+type appsV1 struct{ of Groups }
 
 func (g Groups) AppsV1() typedappsv1.AppsV1Interface { return appsV1{g} }
 func (appsV1) RESTClient() rest.Interface            { return (*rest.RESTClient)(nil) }
 func (g appsV1) ControllerRevisions(namespace string) typedappsv1.ControllerRevisionInterface {
-	return newListed[*appsv1.ControllerRevision, *appsv1.ControllerRevisionList, *applyappsv1.ControllerRevisionApplyConfiguration](g.Groups, appsv1.SchemeGroupVersion, "controllerrevisions", namespace)
+	return newListed[*appsv1.ControllerRevision, *appsv1.ControllerRevisionList, *applyappsv1.ControllerRevisionApplyConfiguration](g.of, appsv1.SchemeGroupVersion, "controllerrevisions", namespace)
 }
 func (g appsV1) DaemonSets(namespace string) typedappsv1.DaemonSetInterface {
-	return newListed[*appsv1.DaemonSet, *appsv1.DaemonSetList, *applyappsv1.DaemonSetApplyConfiguration](g.Groups, appsv1.SchemeGroupVersion, "daemonsets", namespace)
+	return newListed[*appsv1.DaemonSet, *appsv1.DaemonSetList, *applyappsv1.DaemonSetApplyConfiguration](g.of, appsv1.SchemeGroupVersion, "daemonsets", namespace)
 }
 
-type appsV1beta1 struct{ Groups }
+type appsV1beta1 struct{ of Groups }
 
 func (g Groups) AppsV1beta1() typedappsv1beta1.AppsV1beta1Interface { return appsV1beta1{g} }
 func (appsV1beta1) RESTClient() rest.Interface                      { return (*rest.RESTClient)(nil) }
 func (g appsV1beta1) ControllerRevisions(namespace string) typedappsv1beta1.ControllerRevisionInterface {
-	return newListed[*appsv1beta1.ControllerRevision, *appsv1beta1.ControllerRevisionList, *applyappsv1beta1.ControllerRevisionApplyConfiguration](g.Groups, appsv1beta1.SchemeGroupVersion, "controllerrevisions", namespace)
+	return newListed[*appsv1beta1.ControllerRevision, *appsv1beta1.ControllerRevisionList, *applyappsv1beta1.ControllerRevisionApplyConfiguration](g.of, appsv1beta1.SchemeGroupVersion, "controllerrevisions", namespace)
 }
 func (g appsV1beta1) Deployments(namespace string) typedappsv1beta1.DeploymentInterface {
-	return newListed[*appsv1beta1.Deployment, *appsv1beta1.DeploymentList, *applyappsv1beta1.DeploymentApplyConfiguration](g.Groups, appsv1beta1.SchemeGroupVersion, "deployments", namespace)
+	return newListed[*appsv1beta1.Deployment, *appsv1beta1.DeploymentList, *applyappsv1beta1.DeploymentApplyConfiguration](g.of, appsv1beta1.SchemeGroupVersion, "deployments", namespace)
 }
 func (g appsV1beta1) StatefulSets(namespace string) typedappsv1beta1.StatefulSetInterface {
-	return newListed[*appsv1beta1.StatefulSet, *appsv1beta1.StatefulSetList, *applyappsv1beta1.StatefulSetApplyConfiguration](g.Groups, appsv1beta1.SchemeGroupVersion, "statefulsets", namespace)
+	return newListed[*appsv1beta1.StatefulSet, *appsv1beta1.StatefulSetList, *applyappsv1beta1.StatefulSetApplyConfiguration](g.of, appsv1beta1.SchemeGroupVersion, "statefulsets", namespace)
 }
 
-type appsV1beta2 struct{ Groups }
+type appsV1beta2 struct{ of Groups }
 
 func (g Groups) AppsV1beta2() typedappsv1beta2.AppsV1beta2Interface { return appsV1beta2{g} }
 func (appsV1beta2) RESTClient() rest.Interface                      { return (*rest.RESTClient)(nil) }
 func (g appsV1beta2) ControllerRevisions(namespace string) typedappsv1beta2.ControllerRevisionInterface {
-	return newListed[*appsv1beta2.ControllerRevision, *appsv1beta2.ControllerRevisionList, *applyappsv1beta2.ControllerRevisionApplyConfiguration](g.Groups, appsv1beta2.SchemeGroupVersion, "controllerrevisions", namespace)
+	return newListed[*appsv1beta2.ControllerRevision, *appsv1beta2.ControllerRevisionList, *applyappsv1beta2.ControllerRevisionApplyConfiguration](g.of, appsv1beta2.SchemeGroupVersion, "controllerrevisions", namespace)
 }
 func (g appsV1beta2) DaemonSets(namespace string) typedappsv1beta2.DaemonSetInterface {
-	return newListed[*appsv1beta2.DaemonSet, *appsv1beta2.DaemonSetList, *applyappsv1beta2.DaemonSetApplyConfiguration](g.Groups, appsv1beta2.SchemeGroupVersion, "daemonsets", namespace)
+	return newListed[*appsv1beta2.DaemonSet, *appsv1beta2.DaemonSetList, *applyappsv1beta2.DaemonSetApplyConfiguration](g.of, appsv1beta2.SchemeGroupVersion, "daemonsets", namespace)
 }
 func (g appsV1beta2) Deployments(namespace string) typedappsv1beta2.DeploymentInterface {
-	return newListed[*appsv1beta2.Deployment, *appsv1beta2.DeploymentList, *applyappsv1beta2.DeploymentApplyConfiguration](g.Groups, appsv1beta2.SchemeGroupVersion, "deployments", namespace)
+	return newListed[*appsv1beta2.Deployment, *appsv1beta2.DeploymentList, *applyappsv1beta2.DeploymentApplyConfiguration](g.of, appsv1beta2.SchemeGroupVersion, "deployments", namespace)
 }
 func (g appsV1beta2) ReplicaSets(namespace string) typedappsv1beta2.ReplicaSetInterface {
-	return newListed[*appsv1beta2.ReplicaSet, *appsv1beta2.ReplicaSetList, *applyappsv1beta2.ReplicaSetApplyConfiguration](g.Groups, appsv1beta2.SchemeGroupVersion, "replicasets", namespace)
+	return newListed[*appsv1beta2.ReplicaSet, *appsv1beta2.ReplicaSetList, *applyappsv1beta2.ReplicaSetApplyConfiguration](g.of, appsv1beta2.SchemeGroupVersion, "replicasets", namespace)
 }
 
-type authenticationV1 struct{ Groups }
+type authenticationV1 struct{ of Groups }
 
 func (g Groups) AuthenticationV1() typedauthenticationv1.AuthenticationV1Interface {
 	return authenticationV1{g}
 }
 func (authenticationV1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g authenticationV1) SelfSubjectReviews() typedauthenticationv1.SelfSubjectReviewInterface {
-	return newTyped[*authenticationv1.SelfSubjectReview](g.Groups, authenticationv1.SchemeGroupVersion, "selfsubjectreviews", "")
+	return newTyped[*authenticationv1.SelfSubjectReview](g.of, authenticationv1.SchemeGroupVersion, "selfsubjectreviews", "")
 }
 func (g authenticationV1) TokenReviews() typedauthenticationv1.TokenReviewInterface {
-	return newTyped[*authenticationv1.TokenReview](g.Groups, authenticationv1.SchemeGroupVersion, "tokenreviews", "")
+	return newTyped[*authenticationv1.TokenReview](g.of, authenticationv1.SchemeGroupVersion, "tokenreviews", "")
 }
 
-type authenticationV1alpha1 struct{ Groups }
+type authenticationV1alpha1 struct{ of Groups }
 
 func (g Groups) AuthenticationV1alpha1() typedauthenticationv1alpha1.AuthenticationV1alpha1Interface {
 	return authenticationV1alpha1{g}
 }
 func (authenticationV1alpha1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g authenticationV1alpha1) SelfSubjectReviews() typedauthenticationv1alpha1.SelfSubjectReviewInterface {
-	return newTyped[*authenticationv1alpha1.SelfSubjectReview](g.Groups, authenticationv1alpha1.SchemeGroupVersion, "selfsubjectreviews", "")
+	return newTyped[*authenticationv1alpha1.SelfSubjectReview](g.of, authenticationv1alpha1.SchemeGroupVersion, "selfsubjectreviews", "")
 }
 
-type authenticationV1beta1 struct{ Groups }
+type authenticationV1beta1 struct{ of Groups }
 
 func (g Groups) AuthenticationV1beta1() typedauthenticationv1beta1.AuthenticationV1beta1Interface {
 	return authenticationV1beta1{g}
 }
 func (authenticationV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g authenticationV1beta1) SelfSubjectReviews() typedauthenticationv1beta1.SelfSubjectReviewInterface {
-	return newTyped[*authenticationv1beta1.SelfSubjectReview](g.Groups, authenticationv1beta1.SchemeGroupVersion, "selfsubjectreviews", "")
+	return newTyped[*authenticationv1beta1.SelfSubjectReview](g.of, authenticationv1beta1.SchemeGroupVersion, "selfsubjectreviews", "")
 }
 func (g authenticationV1beta1) TokenReviews() typedauthenticationv1beta1.TokenReviewInterface {
-	return newTyped[*authenticationv1beta1.TokenReview](g.Groups, authenticationv1beta1.SchemeGroupVersion, "tokenreviews", "")
+	return newTyped[*authenticationv1beta1.TokenReview](g.of, authenticationv1beta1.SchemeGroupVersion, "tokenreviews", "")
 }
 
-type authorizationV1 struct{ Groups }
+type authorizationV1 struct{ of Groups }
 
 func (g Groups) AuthorizationV1() typedauthorizationv1.AuthorizationV1Interface {
 	return authorizationV1{g}
 }
 func (authorizationV1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g authorizationV1) LocalSubjectAccessReviews(namespace string) typedauthorizationv1.LocalSubjectAccessReviewInterface {
-	return newTyped[*authorizationv1.LocalSubjectAccessReview](g.Groups, authorizationv1.SchemeGroupVersion, "localsubjectaccessreviews", namespace)
+	return newTyped[*authorizationv1.LocalSubjectAccessReview](g.of, authorizationv1.SchemeGroupVersion, "localsubjectaccessreviews", namespace)
 }
 func (g authorizationV1) SelfSubjectAccessReviews() typedauthorizationv1.SelfSubjectAccessReviewInterface {
-	return newTyped[*authorizationv1.SelfSubjectAccessReview](g.Groups, authorizationv1.SchemeGroupVersion, "selfsubjectaccessreviews", "")
+	return newTyped[*authorizationv1.SelfSubjectAccessReview](g.of, authorizationv1.SchemeGroupVersion, "selfsubjectaccessreviews", "")
 }
 func (g authorizationV1) SelfSubjectRulesReviews() typedauthorizationv1.SelfSubjectRulesReviewInterface {
-	return newTyped[*authorizationv1.SelfSubjectRulesReview](g.Groups, authorizationv1.SchemeGroupVersion, "selfsubjectrulesreviews", "")
+	return newTyped[*authorizationv1.SelfSubjectRulesReview](g.of, authorizationv1.SchemeGroupVersion, "selfsubjectrulesreviews", "")
 }
 func (g authorizationV1) SubjectAccessReviews() typedauthorizationv1.SubjectAccessReviewInterface {
-	return newTyped[*authorizationv1.SubjectAccessReview](g.Groups, authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "")
+	return newTyped[*authorizationv1.SubjectAccessReview](g.of, authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "")
 }
 
-type authorizationV1beta1 struct{ Groups }
+type authorizationV1beta1 struct{ of Groups }
 
 func (g Groups) AuthorizationV1beta1() typedauthorizationv1beta1.AuthorizationV1beta1Interface {
 	return authorizationV1beta1{g}
 }
 func (authorizationV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g authorizationV1beta1) LocalSubjectAccessReviews(namespace string) typedauthorizationv1beta1.LocalSubjectAccessReviewInterface {
-	return newTyped[*authorizationv1beta1.LocalSubjectAccessReview](g.Groups, authorizationv1beta1.SchemeGroupVersion, "localsubjectaccessreviews", namespace)
+	return newTyped[*authorizationv1beta1.LocalSubjectAccessReview](g.of, authorizationv1beta1.SchemeGroupVersion, "localsubjectaccessreviews", namespace)
 }
 func (g authorizationV1beta1) SelfSubjectAccessReviews() typedauthorizationv1beta1.SelfSubjectAccessReviewInterface {
-	return newTyped[*authorizationv1beta1.SelfSubjectAccessReview](g.Groups, authorizationv1beta1.SchemeGroupVersion, "selfsubjectaccessreviews", "")
+	return newTyped[*authorizationv1beta1.SelfSubjectAccessReview](g.of, authorizationv1beta1.SchemeGroupVersion, "selfsubjectaccessreviews", "")
 }
 func (g authorizationV1beta1) SelfSubjectRulesReviews() typedauthorizationv1beta1.SelfSubjectRulesReviewInterface {
-	return newTyped[*authorizationv1beta1.SelfSubjectRulesReview](g.Groups, authorizationv1beta1.SchemeGroupVersion, "selfsubjectrulesreviews", "")
+	return newTyped[*authorizationv1beta1.SelfSubjectRulesReview](g.of, authorizationv1beta1.SchemeGroupVersion, "selfsubjectrulesreviews", "")
 }
 func (g authorizationV1beta1) SubjectAccessReviews() typedauthorizationv1beta1.SubjectAccessReviewInterface {
-	return newTyped[*authorizationv1beta1.SubjectAccessReview](g.Groups, authorizationv1beta1.SchemeGroupVersion, "subjectaccessreviews", "")
+	return newTyped[*authorizationv1beta1.SubjectAccessReview](g.of, authorizationv1beta1.SchemeGroupVersion, "subjectaccessreviews", "")
 }
 
-type autoscalingV1 struct{ Groups }
+type autoscalingV1 struct{ of Groups }
 
 func (g Groups) AutoscalingV1() typedautoscalingv1.AutoscalingV1Interface { return autoscalingV1{g} }
 func (autoscalingV1) RESTClient() rest.Interface                          { return (*rest.RESTClient)(nil) }
 func (g autoscalingV1) HorizontalPodAutoscalers(namespace string) typedautoscalingv1.HorizontalPodAutoscalerInterface {
-	return newListed[*autoscalingv1.HorizontalPodAutoscaler, *autoscalingv1.HorizontalPodAutoscalerList, *applyautoscalingv1.HorizontalPodAutoscalerApplyConfiguration](g.Groups, autoscalingv1.SchemeGroupVersion, "horizontalpodautoscalers", namespace)
+	return newListed[*autoscalingv1.HorizontalPodAutoscaler, *autoscalingv1.HorizontalPodAutoscalerList, *applyautoscalingv1.HorizontalPodAutoscalerApplyConfiguration](g.of, autoscalingv1.SchemeGroupVersion, "horizontalpodautoscalers", namespace)
 }
 
-type autoscalingV2 struct{ Groups }
+type autoscalingV2 struct{ of Groups }
 
 func (g Groups) AutoscalingV2() typedautoscalingv2.AutoscalingV2Interface { return autoscalingV2{g} }
 func (autoscalingV2) RESTClient() rest.Interface                          { return (*rest.RESTClient)(nil) }
 func (g autoscalingV2) HorizontalPodAutoscalers(namespace string) typedautoscalingv2.HorizontalPodAutoscalerInterface {
-	return newListed[*autoscalingv2.HorizontalPodAutoscaler, *autoscalingv2.HorizontalPodAutoscalerList, *applyautoscalingv2.HorizontalPodAutoscalerApplyConfiguration](g.Groups, autoscalingv2.SchemeGroupVersion, "horizontalpodautoscalers", namespace)
+	return newListed[*autoscalingv2.HorizontalPodAutoscaler, *autoscalingv2.HorizontalPodAutoscalerList, *applyautoscalingv2.HorizontalPodAutoscalerApplyConfiguration](g.of, autoscalingv2.SchemeGroupVersion, "horizontalpodautoscalers", namespace)
 }
 
-type batchV1 struct{ Groups }
+type batchV1 struct{ of Groups }
 
 func (g Groups) BatchV1() typedbatchv1.BatchV1Interface { return batchV1{g} }
 func (batchV1) RESTClient() rest.Interface              { return (*rest.RESTClient)(nil) }
 func (g batchV1) CronJobs(namespace string) typedbatchv1.CronJobInterface {
-	return newListed[*batchv1.CronJob, *batchv1.CronJobList, *applybatchv1.CronJobApplyConfiguration](g.Groups, batchv1.SchemeGroupVersion, "cronjobs", namespace)
+	return newListed[*batchv1.CronJob, *batchv1.CronJobList, *applybatchv1.CronJobApplyConfiguration](g.of, batchv1.SchemeGroupVersion, "cronjobs", namespace)
 }
 func (g batchV1) Jobs(namespace string) typedbatchv1.JobInterface {
-	return newListed[*batchv1.Job, *batchv1.JobList, *applybatchv1.JobApplyConfiguration](g.Groups, batchv1.SchemeGroupVersion, "jobs", namespace)
+	return newListed[*batchv1.Job, *batchv1.JobList, *applybatchv1.JobApplyConfiguration](g.of, batchv1.SchemeGroupVersion, "jobs", namespace)
 }
 
-type batchV1beta1 struct{ Groups }
+type batchV1beta1 struct{ of Groups }
 
 func (g Groups) BatchV1beta1() typedbatchv1beta1.BatchV1beta1Interface { return batchV1beta1{g} }
 func (batchV1beta1) RESTClient() rest.Interface                        { return (*rest.RESTClient)(nil) }
 func (g batchV1beta1) CronJobs(namespace string) typedbatchv1beta1.CronJobInterface {
-	return newListed[*batchv1beta1.CronJob, *batchv1beta1.CronJobList, *applybatchv1beta1.CronJobApplyConfiguration](g.Groups, batchv1beta1.SchemeGroupVersion, "cronjobs", namespace)
+	return newListed[*batchv1beta1.CronJob, *batchv1beta1.CronJobList, *applybatchv1beta1.CronJobApplyConfiguration](g.of, batchv1beta1.SchemeGroupVersion, "cronjobs", namespace)
 }
 
-type certificatesV1 struct{ Groups }
+type certificatesV1 struct{ of Groups }
 
 func (g Groups) CertificatesV1() typedcertificatesv1.CertificatesV1Interface {
 	return certificatesV1{g}
 }
 func (certificatesV1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g certificatesV1) ClusterTrustBundles() typedcertificatesv1.ClusterTrustBundleInterface {
-	return newListed[*certificatesv1.ClusterTrustBundle, *certificatesv1.ClusterTrustBundleList, *applycertificatesv1.ClusterTrustBundleApplyConfiguration](g.Groups, certificatesv1.SchemeGroupVersion, "clustertrustbundles", "")
+	return newListed[*certificatesv1.ClusterTrustBundle, *certificatesv1.ClusterTrustBundleList, *applycertificatesv1.ClusterTrustBundleApplyConfiguration](g.of, certificatesv1.SchemeGroupVersion, "clustertrustbundles", "")
 }
 func (g certificatesV1) PodCertificateRequests(namespace string) typedcertificatesv1.PodCertificateRequestInterface {
-	return newListed[*certificatesv1.PodCertificateRequest, *certificatesv1.PodCertificateRequestList, *applycertificatesv1.PodCertificateRequestApplyConfiguration](g.Groups, certificatesv1.SchemeGroupVersion, "podcertificaterequests", namespace)
+	return newListed[*certificatesv1.PodCertificateRequest, *certificatesv1.PodCertificateRequestList, *applycertificatesv1.PodCertificateRequestApplyConfiguration](g.of, certificatesv1.SchemeGroupVersion, "podcertificaterequests", namespace)
 }
 
-type certificatesV1alpha1 struct{ Groups }
+type certificatesV1alpha1 struct{ of Groups }
 
 func (g Groups) CertificatesV1alpha1() typedcertificatesv1alpha1.CertificatesV1alpha1Interface {
 	return certificatesV1alpha1{g}
 }
 func (certificatesV1alpha1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g certificatesV1alpha1) ClusterTrustBundles() typedcertificatesv1alpha1.ClusterTrustBundleInterface {
-	return newListed[*certificatesv1alpha1.ClusterTrustBundle, *certificatesv1alpha1.ClusterTrustBundleList, *applycertificatesv1alpha1.ClusterTrustBundleApplyConfiguration](g.Groups, certificatesv1alpha1.SchemeGroupVersion, "clustertrustbundles", "")
+	return newListed[*certificatesv1alpha1.ClusterTrustBundle, *certificatesv1alpha1.ClusterTrustBundleList, *applycertificatesv1alpha1.ClusterTrustBundleApplyConfiguration](g.of, certificatesv1alpha1.SchemeGroupVersion, "clustertrustbundles", "")
 }
 
-type certificatesV1beta1 struct{ Groups }
+type certificatesV1beta1 struct{ of Groups }
 
 func (g Groups) CertificatesV1beta1() typedcertificatesv1beta1.CertificatesV1beta1Interface {
 	return certificatesV1beta1{g}
 }
 func (certificatesV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g certificatesV1beta1) ClusterTrustBundles() typedcertificatesv1beta1.ClusterTrustBundleInterface {
-	return newListed[*certificatesv1beta1.ClusterTrustBundle, *certificatesv1beta1.ClusterTrustBundleList, *applycertificatesv1beta1.ClusterTrustBundleApplyConfiguration](g.Groups, certificatesv1beta1.SchemeGroupVersion, "clustertrustbundles", "")
+	return newListed[*certificatesv1beta1.ClusterTrustBundle, *certificatesv1beta1.ClusterTrustBundleList, *applycertificatesv1beta1.ClusterTrustBundleApplyConfiguration](g.of, certificatesv1beta1.SchemeGroupVersion, "clustertrustbundles", "")
 }
 func (g certificatesV1beta1) PodCertificateRequests(namespace string) typedcertificatesv1beta1.PodCertificateRequestInterface {
-	return newListed[*certificatesv1beta1.PodCertificateRequest, *certificatesv1beta1.PodCertificateRequestList, *applycertificatesv1beta1.PodCertificateRequestApplyConfiguration](g.Groups, certificatesv1beta1.SchemeGroupVersion, "podcertificaterequests", namespace)
+	return newListed[*certificatesv1beta1.PodCertificateRequest, *certificatesv1beta1.PodCertificateRequestList, *applycertificatesv1beta1.PodCertificateRequestApplyConfiguration](g.of, certificatesv1beta1.SchemeGroupVersion, "podcertificaterequests", namespace)
 }
 
-type coordinationV1 struct{ Groups }
+type coordinationV1 struct{ of Groups }
 
 func (g Groups) CoordinationV1() typedcoordinationv1.CoordinationV1Interface {
 	return coordinationV1{g}
 }
 func (coordinationV1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g coordinationV1) Leases(namespace string) typedcoordinationv1.LeaseInterface {
-	return newListed[*coordinationv1.Lease, *coordinationv1.LeaseList, *applycoordinationv1.LeaseApplyConfiguration](g.Groups, coordinationv1.SchemeGroupVersion, "leases", namespace)
+	return newListed[*coordinationv1.Lease, *coordinationv1.LeaseList, *applycoordinationv1.LeaseApplyConfiguration](g.of, coordinationv1.SchemeGroupVersion, "leases", namespace)
 }
 
-type coordinationV1alpha2 struct{ Groups }
+type coordinationV1alpha2 struct{ of Groups }
 
 func (g Groups) CoordinationV1alpha2() typedcoordinationv1alpha2.CoordinationV1alpha2Interface {
 	return coordinationV1alpha2{g}
 }
 func (coordinationV1alpha2) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g coordinationV1alpha2) LeaseCandidates(namespace string) typedcoordinationv1alpha2.LeaseCandidateInterface {
-	return newListed[*coordinationv1alpha2.LeaseCandidate, *coordinationv1alpha2.LeaseCandidateList, *applycoordinationv1alpha2.LeaseCandidateApplyConfiguration](g.Groups, coordinationv1alpha2.SchemeGroupVersion, "leasecandidates", namespace)
+	return newListed[*coordinationv1alpha2.LeaseCandidate, *coordinationv1alpha2.LeaseCandidateList, *applycoordinationv1alpha2.LeaseCandidateApplyConfiguration](g.of, coordinationv1alpha2.SchemeGroupVersion, "leasecandidates", namespace)
 }
 
-type coordinationV1beta1 struct{ Groups }
+type coordinationV1beta1 struct{ of Groups }
 
 func (g Groups) CoordinationV1beta1() typedcoordinationv1beta1.CoordinationV1beta1Interface {
 	return coordinationV1beta1{g}
 }
 func (coordinationV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g coordinationV1beta1) LeaseCandidates(namespace string) typedcoordinationv1beta1.LeaseCandidateInterface {
-	return newListed[*coordinationv1beta1.LeaseCandidate, *coordinationv1beta1.LeaseCandidateList, *applycoordinationv1beta1.LeaseCandidateApplyConfiguration](g.Groups, coordinationv1beta1.SchemeGroupVersion, "leasecandidates", namespace)
+	return newListed[*coordinationv1beta1.LeaseCandidate, *coordinationv1beta1.LeaseCandidateList, *applycoordinationv1beta1.LeaseCandidateApplyConfiguration](g.of, coordinationv1beta1.SchemeGroupVersion, "leasecandidates", namespace)
 }
 func (g coordinationV1beta1) Leases(namespace string) typedcoordinationv1beta1.LeaseInterface {
-	return newListed[*coordinationv1beta1.Lease, *coordinationv1beta1.LeaseList, *applycoordinationv1beta1.LeaseApplyConfiguration](g.Groups, coordinationv1beta1.SchemeGroupVersion, "leases", namespace)
+	return newListed[*coordinationv1beta1.Lease, *coordinationv1beta1.LeaseList, *applycoordinationv1beta1.LeaseApplyConfiguration](g.of, coordinationv1beta1.SchemeGroupVersion, "leases", namespace)
 }
 
-type coreV1 struct{ Groups }
+type coreV1 struct{ of Groups }
 
 func (g Groups) CoreV1() typedcorev1.CoreV1Interface { return coreV1{g} }
 func (coreV1) RESTClient() rest.Interface            { return (*rest.RESTClient)(nil) }
 func (g coreV1) ComponentStatuses() typedcorev1.ComponentStatusInterface {
-	return newListed[*corev1.ComponentStatus, *corev1.ComponentStatusList, *applycorev1.ComponentStatusApplyConfiguration](g.Groups, corev1.SchemeGroupVersion, "componentstatuses", "")
+	return newListed[*corev1.ComponentStatus, *corev1.ComponentStatusList, *applycorev1.ComponentStatusApplyConfiguration](g.of, corev1.SchemeGroupVersion, "componentstatuses", "")
 }
 func (g coreV1) ConfigMaps(namespace string) typedcorev1.ConfigMapInterface {
-	return newListed[*corev1.ConfigMap, *corev1.ConfigMapList, *applycorev1.ConfigMapApplyConfiguration](g.Groups, corev1.SchemeGroupVersion, "configmaps", namespace)
+	return newListed[*corev1.ConfigMap, *corev1.ConfigMapList, *applycorev1.ConfigMapApplyConfiguration](g.of, corev1.SchemeGroupVersion, "configmaps", namespace)
 }
 func (g coreV1) Endpoints(namespace string) typedcorev1.EndpointsInterface {
-	return newListed[*corev1.Endpoints, *corev1.EndpointsList, *applycorev1.EndpointsApplyConfiguration](g.Groups, corev1.SchemeGroupVersion, "endpoints", namespace)
+	return newListed[*corev1.Endpoints, *corev1.EndpointsList, *applycorev1.EndpointsApplyConfiguration](g.of, corev1.SchemeGroupVersion, "endpoints", namespace)
 }
 func (g coreV1) LimitRanges(namespace string) typedcorev1.LimitRangeInterface {
-	return newListed[*corev1.LimitRange, *corev1.LimitRangeList, *applycorev1.LimitRangeApplyConfiguration](g.Groups, corev1.SchemeGroupVersion, "limitranges", namespace)
+	return newListed[*corev1.LimitRange, *corev1.LimitRangeList, *applycorev1.LimitRangeApplyConfiguration](g.of, corev1.SchemeGroupVersion, "limitranges", namespace)
 }
 func (g coreV1) PersistentVolumeClaims(namespace string) typedcorev1.PersistentVolumeClaimInterface {
-	return newListed[*corev1.PersistentVolumeClaim, *corev1.PersistentVolumeClaimList, *applycorev1.PersistentVolumeClaimApplyConfiguration](g.Groups, corev1.SchemeGroupVersion, "persistentvolumeclaims", namespace)
+	return newListed[*corev1.PersistentVolumeClaim, *corev1.PersistentVolumeClaimList, *applycorev1.PersistentVolumeClaimApplyConfiguration](g.of, corev1.SchemeGroupVersion, "persistentvolumeclaims", namespace)
 }
 func (g coreV1) PersistentVolumes() typedcorev1.PersistentVolumeInterface {
-	return newListed[*corev1.PersistentVolume, *corev1.PersistentVolumeList, *applycorev1.PersistentVolumeApplyConfiguration](g.Groups, corev1.SchemeGroupVersion, "persistentvolumes", "")
+	return newListed[*corev1.PersistentVolume, *corev1.PersistentVolumeList, *applycorev1.PersistentVolumeApplyConfiguration](g.of, corev1.SchemeGroupVersion, "persistentvolumes", "")
 }
 func (g coreV1) PodTemplates(namespace string) typedcorev1.PodTemplateInterface {
-	return newListed[*corev1.PodTemplate, *corev1.PodTemplateList, *applycorev1.PodTemplateApplyConfiguration](g.Groups, corev1.SchemeGroupVersion, "podtemplates", namespace)
+	return newListed[*corev1.PodTemplate, *corev1.PodTemplateList, *applycorev1.PodTemplateApplyConfiguration](g.of, corev1.SchemeGroupVersion, "podtemplates", namespace)
 }
 func (g coreV1) ResourceQuotas(namespace string) typedcorev1.ResourceQuotaInterface {
-	return newListed[*corev1.ResourceQuota, *corev1.ResourceQuotaList, *applycorev1.ResourceQuotaApplyConfiguration](g.Groups, corev1.SchemeGroupVersion, "resourcequotas", namespace)
+	return newListed[*corev1.ResourceQuota, *corev1.ResourceQuotaList, *applycorev1.ResourceQuotaApplyConfiguration](g.of, corev1.SchemeGroupVersion, "resourcequotas", namespace)
 }
 func (g coreV1) Secrets(namespace string) typedcorev1.SecretInterface {
-	return newListed[*corev1.Secret, *corev1.SecretList, *applycorev1.SecretApplyConfiguration](g.Groups, corev1.SchemeGroupVersion, "secrets", namespace)
+	return newListed[*corev1.Secret, *corev1.SecretList, *applycorev1.SecretApplyConfiguration](g.of, corev1.SchemeGroupVersion, "secrets", namespace)
 }
 
-type discoveryV1 struct{ Groups }
+type discoveryV1 struct{ of Groups }
 
 func (g Groups) DiscoveryV1() typeddiscoveryv1.DiscoveryV1Interface { return discoveryV1{g} }
 func (discoveryV1) RESTClient() rest.Interface                      { return (*rest.RESTClient)(nil) }
 func (g discoveryV1) EndpointSlices(namespace string) typeddiscoveryv1.EndpointSliceInterface {
-	return newListed[*discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList, *applydiscoveryv1.EndpointSliceApplyConfiguration](g.Groups, discoveryv1.SchemeGroupVersion, "endpointslices", namespace)
+	return newListed[*discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList, *applydiscoveryv1.EndpointSliceApplyConfiguration](g.of, discoveryv1.SchemeGroupVersion, "endpointslices", namespace)
 }
 
-type discoveryV1beta1 struct{ Groups }
+type discoveryV1beta1 struct{ of Groups }
 
 func (g Groups) DiscoveryV1beta1() typeddiscoveryv1beta1.DiscoveryV1beta1Interface {
 	return discoveryV1beta1{g}
 }
 func (discoveryV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g discoveryV1beta1) EndpointSlices(namespace string) typeddiscoveryv1beta1.EndpointSliceInterface {
-	return newListed[*discoveryv1beta1.EndpointSlice, *discoveryv1beta1.EndpointSliceList, *applydiscoveryv1beta1.EndpointSliceApplyConfiguration](g.Groups, discoveryv1beta1.SchemeGroupVersion, "endpointslices", namespace)
+	return newListed[*discoveryv1beta1.EndpointSlice, *discoveryv1beta1.EndpointSliceList, *applydiscoveryv1beta1.EndpointSliceApplyConfiguration](g.of, discoveryv1beta1.SchemeGroupVersion, "endpointslices", namespace)
 }
 
-type eventsV1 struct{ Groups }
+type eventsV1 struct{ of Groups }
 
 func (g Groups) EventsV1() typedeventsv1.EventsV1Interface { return eventsV1{g} }
 func (eventsV1) RESTClient() rest.Interface                { return (*rest.RESTClient)(nil) }
 func (g eventsV1) Events(namespace string) typedeventsv1.EventInterface {
-	return newListed[*eventsv1.Event, *eventsv1.EventList, *applyeventsv1.EventApplyConfiguration](g.Groups, eventsv1.SchemeGroupVersion, "events", namespace)
+	return newListed[*eventsv1.Event, *eventsv1.EventList, *applyeventsv1.EventApplyConfiguration](g.of, eventsv1.SchemeGroupVersion, "events", namespace)
 }
 
-type eventsV1beta1 struct{ Groups }
+type eventsV1beta1 struct{ of Groups }
 
 func (g Groups) EventsV1beta1() typedeventsv1beta1.EventsV1beta1Interface { return eventsV1beta1{g} }
 func (eventsV1beta1) RESTClient() rest.Interface                          { return (*rest.RESTClient)(nil) }
 
-type extensionsV1beta1 struct{ Groups }
+type extensionsV1beta1 struct{ of Groups }
 
 func (g Groups) ExtensionsV1beta1() typedextensionsv1beta1.ExtensionsV1beta1Interface {
 	return extensionsV1beta1{g}
 }
 func (extensionsV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g extensionsV1beta1) DaemonSets(namespace string) typedextensionsv1beta1.DaemonSetInterface {
-	return newListed[*extensionsv1beta1.DaemonSet, *extensionsv1beta1.DaemonSetList, *applyextensionsv1beta1.DaemonSetApplyConfiguration](g.Groups, extensionsv1beta1.SchemeGroupVersion, "daemonsets", namespace)
+	return newListed[*extensionsv1beta1.DaemonSet, *extensionsv1beta1.DaemonSetList, *applyextensionsv1beta1.DaemonSetApplyConfiguration](g.of, extensionsv1beta1.SchemeGroupVersion, "daemonsets", namespace)
 }
 func (g extensionsV1beta1) Ingresses(namespace string) typedextensionsv1beta1.IngressInterface {
-	return newListed[*extensionsv1beta1.Ingress, *extensionsv1beta1.IngressList, *applyextensionsv1beta1.IngressApplyConfiguration](g.Groups, extensionsv1beta1.SchemeGroupVersion, "ingresses", namespace)
+	return newListed[*extensionsv1beta1.Ingress, *extensionsv1beta1.IngressList, *applyextensionsv1beta1.IngressApplyConfiguration](g.of, extensionsv1beta1.SchemeGroupVersion, "ingresses", namespace)
 }
 func (g extensionsV1beta1) NetworkPolicies(namespace string) typedextensionsv1beta1.NetworkPolicyInterface {
-	return newListed[*extensionsv1beta1.NetworkPolicy, *extensionsv1beta1.NetworkPolicyList, *applyextensionsv1beta1.NetworkPolicyApplyConfiguration](g.Groups, extensionsv1beta1.SchemeGroupVersion, "networkpolicies", namespace)
+	return newListed[*extensionsv1beta1.NetworkPolicy, *extensionsv1beta1.NetworkPolicyList, *applyextensionsv1beta1.NetworkPolicyApplyConfiguration](g.of, extensionsv1beta1.SchemeGroupVersion, "networkpolicies", namespace)
 }
 
-type flowcontrolV1 struct{ Groups }
+type flowcontrolV1 struct{ of Groups }
 
 func (g Groups) FlowcontrolV1() typedflowcontrolv1.FlowcontrolV1Interface { return flowcontrolV1{g} }
 func (flowcontrolV1) RESTClient() rest.Interface                          { return (*rest.RESTClient)(nil) }
 func (g flowcontrolV1) FlowSchemas() typedflowcontrolv1.FlowSchemaInterface {
-	return newListed[*flowcontrolv1.FlowSchema, *flowcontrolv1.FlowSchemaList, *applyflowcontrolv1.FlowSchemaApplyConfiguration](g.Groups, flowcontrolv1.SchemeGroupVersion, "flowschemas", "")
+	return newListed[*flowcontrolv1.FlowSchema, *flowcontrolv1.FlowSchemaList, *applyflowcontrolv1.FlowSchemaApplyConfiguration](g.of, flowcontrolv1.SchemeGroupVersion, "flowschemas", "")
 }
 func (g flowcontrolV1) PriorityLevelConfigurations() typedflowcontrolv1.PriorityLevelConfigurationInterface {
-	return newListed[*flowcontrolv1.PriorityLevelConfiguration, *flowcontrolv1.PriorityLevelConfigurationList, *applyflowcontrolv1.PriorityLevelConfigurationApplyConfiguration](g.Groups, flowcontrolv1.SchemeGroupVersion, "prioritylevelconfigurations", "")
+	return newListed[*flowcontrolv1.PriorityLevelConfiguration, *flowcontrolv1.PriorityLevelConfigurationList, *applyflowcontrolv1.PriorityLevelConfigurationApplyConfiguration](g.of, flowcontrolv1.SchemeGroupVersion, "prioritylevelconfigurations", "")
 }
 
-type flowcontrolV1beta1 struct{ Groups }
+type flowcontrolV1beta1 struct{ of Groups }
 
 func (g Groups) FlowcontrolV1beta1() typedflowcontrolv1beta1.FlowcontrolV1beta1Interface {
 	return flowcontrolV1beta1{g}
 }
 func (flowcontrolV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g flowcontrolV1beta1) FlowSchemas() typedflowcontrolv1beta1.FlowSchemaInterface {
-	return newListed[*flowcontrolv1beta1.FlowSchema, *flowcontrolv1beta1.FlowSchemaList, *applyflowcontrolv1beta1.FlowSchemaApplyConfiguration](g.Groups, flowcontrolv1beta1.SchemeGroupVersion, "flowschemas", "")
+	return newListed[*flowcontrolv1beta1.FlowSchema, *flowcontrolv1beta1.FlowSchemaList, *applyflowcontrolv1beta1.FlowSchemaApplyConfiguration](g.of, flowcontrolv1beta1.SchemeGroupVersion, "flowschemas", "")
 }
 func (g flowcontrolV1beta1) PriorityLevelConfigurations() typedflowcontrolv1beta1.PriorityLevelConfigurationInterface {
-	return newListed[*flowcontrolv1beta1.PriorityLevelConfiguration, *flowcontrolv1beta1.PriorityLevelConfigurationList, *applyflowcontrolv1beta1.PriorityLevelConfigurationApplyConfiguration](g.Groups, flowcontrolv1beta1.SchemeGroupVersion, "prioritylevelconfigurations", "")
+	return newListed[*flowcontrolv1beta1.PriorityLevelConfiguration, *flowcontrolv1beta1.PriorityLevelConfigurationList, *applyflowcontrolv1beta1.PriorityLevelConfigurationApplyConfiguration](g.of, flowcontrolv1beta1.SchemeGroupVersion, "prioritylevelconfigurations", "")
 }
 
-type flowcontrolV1beta2 struct{ Groups }
+type flowcontrolV1beta2 struct{ of Groups }
 
 func (g Groups) FlowcontrolV1beta2() typedflowcontrolv1beta2.FlowcontrolV1beta2Interface {
 	return flowcontrolV1beta2{g}
 }
 func (flowcontrolV1beta2) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g flowcontrolV1beta2) FlowSchemas() typedflowcontrolv1beta2.FlowSchemaInterface {
-	return newListed[*flowcontrolv1beta2.FlowSchema, *flowcontrolv1beta2.FlowSchemaList, *applyflowcontrolv1beta2.FlowSchemaApplyConfiguration](g.Groups, flowcontrolv1beta2.SchemeGroupVersion, "flowschemas", "")
+	return newListed[*flowcontrolv1beta2.FlowSchema, *flowcontrolv1beta2.FlowSchemaList, *applyflowcontrolv1beta2.FlowSchemaApplyConfiguration](g.of, flowcontrolv1beta2.SchemeGroupVersion, "flowschemas", "")
 }
 func (g flowcontrolV1beta2) PriorityLevelConfigurations() typedflowcontrolv1beta2.PriorityLevelConfigurationInterface {
-	return newListed[*flowcontrolv1beta2.PriorityLevelConfiguration, *flowcontrolv1beta2.PriorityLevelConfigurationList, *applyflowcontrolv1beta2.PriorityLevelConfigurationApplyConfiguration](g.Groups, flowcontrolv1beta2.SchemeGroupVersion, "prioritylevelconfigurations", "")
+	return newListed[*flowcontrolv1beta2.PriorityLevelConfiguration, *flowcontrolv1beta2.PriorityLevelConfigurationList, *applyflowcontrolv1beta2.PriorityLevelConfigurationApplyConfiguration](g.of, flowcontrolv1beta2.SchemeGroupVersion, "prioritylevelconfigurations", "")
 }
 
-type flowcontrolV1beta3 struct{ Groups }
+type flowcontrolV1beta3 struct{ of Groups }
 
 func (g Groups) FlowcontrolV1beta3() typedflowcontrolv1beta3.FlowcontrolV1beta3Interface {
 	return flowcontrolV1beta3{g}
 }
 func (flowcontrolV1beta3) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g flowcontrolV1beta3) FlowSchemas() typedflowcontrolv1beta3.FlowSchemaInterface {
-	return newListed[*flowcontrolv1beta3.FlowSchema, *flowcontrolv1beta3.FlowSchemaList, *applyflowcontrolv1beta3.FlowSchemaApplyConfiguration](g.Groups, flowcontrolv1beta3.SchemeGroupVersion, "flowschemas", "")
+	return newListed[*flowcontrolv1beta3.FlowSchema, *flowcontrolv1beta3.FlowSchemaList, *applyflowcontrolv1beta3.FlowSchemaApplyConfiguration](g.of, flowcontrolv1beta3.SchemeGroupVersion, "flowschemas", "")
 }
 func (g flowcontrolV1beta3) PriorityLevelConfigurations() typedflowcontrolv1beta3.PriorityLevelConfigurationInterface {
-	return newListed[*flowcontrolv1beta3.PriorityLevelConfiguration, *flowcontrolv1beta3.PriorityLevelConfigurationList, *applyflowcontrolv1beta3.PriorityLevelConfigurationApplyConfiguration](g.Groups, flowcontrolv1beta3.SchemeGroupVersion, "prioritylevelconfigurations", "")
+	return newListed[*flowcontrolv1beta3.PriorityLevelConfiguration, *flowcontrolv1beta3.PriorityLevelConfigurationList, *applyflowcontrolv1beta3.PriorityLevelConfigurationApplyConfiguration](g.of, flowcontrolv1beta3.SchemeGroupVersion, "prioritylevelconfigurations", "")
 }
 
-type internalV1alpha1 struct{ Groups }
+type internalV1alpha1 struct{ of Groups }
 
 func (g Groups) InternalV1alpha1() typedapiserverinternalv1alpha1.InternalV1alpha1Interface {
 	return internalV1alpha1{g}
 }
 func (internalV1alpha1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g internalV1alpha1) StorageVersions() typedapiserverinternalv1alpha1.StorageVersionInterface {
-	return newListed[*apiserverinternalv1alpha1.StorageVersion, *apiserverinternalv1alpha1.StorageVersionList, *applyapiserverinternalv1alpha1.StorageVersionApplyConfiguration](g.Groups, apiserverinternalv1alpha1.SchemeGroupVersion, "storageversions", "")
+	return newListed[*apiserverinternalv1alpha1.StorageVersion, *apiserverinternalv1alpha1.StorageVersionList, *applyapiserverinternalv1alpha1.StorageVersionApplyConfiguration](g.of, apiserverinternalv1alpha1.SchemeGroupVersion, "storageversions", "")
 }
 
-type lifecycleV1alpha1 struct{ Groups }
+type lifecycleV1alpha1 struct{ of Groups }
 
 func (g Groups) LifecycleV1alpha1() typedlifecyclev1alpha1.LifecycleV1alpha1Interface {
 	return lifecycleV1alpha1{g}
 }
 func (lifecycleV1alpha1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g lifecycleV1alpha1) EvictionRequests(namespace string) typedlifecyclev1alpha1.EvictionRequestInterface {
-	return newListed[*lifecyclev1alpha1.EvictionRequest, *lifecyclev1alpha1.EvictionRequestList, *applylifecyclev1alpha1.EvictionRequestApplyConfiguration](g.Groups, lifecyclev1alpha1.SchemeGroupVersion, "evictionrequests", namespace)
+	return newListed[*lifecyclev1alpha1.EvictionRequest, *lifecyclev1alpha1.EvictionRequestList, *applylifecyclev1alpha1.EvictionRequestApplyConfiguration](g.of, lifecyclev1alpha1.SchemeGroupVersion, "evictionrequests", namespace)
 }
 func (g lifecycleV1alpha1) Evictions(namespace string) typedlifecyclev1alpha1.EvictionInterface {
-	return newListed[*lifecyclev1alpha1.Eviction, *lifecyclev1alpha1.EvictionList, *applylifecyclev1alpha1.EvictionApplyConfiguration](g.Groups, lifecyclev1alpha1.SchemeGroupVersion, "evictions", namespace)
+	return newListed[*lifecyclev1alpha1.Eviction, *lifecyclev1alpha1.EvictionList, *applylifecyclev1alpha1.EvictionApplyConfiguration](g.of, lifecyclev1alpha1.SchemeGroupVersion, "evictions", namespace)
 }
 
-type networkingV1 struct{ Groups }
+type networkingV1 struct{ of Groups }
 
 func (g Groups) NetworkingV1() typednetworkingv1.NetworkingV1Interface { return networkingV1{g} }
 func (networkingV1) RESTClient() rest.Interface                        { return (*rest.RESTClient)(nil) }
 func (g networkingV1) IPAddresses() typednetworkingv1.IPAddressInterface {
-	return newListed[*networkingv1.IPAddress, *networkingv1.IPAddressList, *applynetworkingv1.IPAddressApplyConfiguration](g.Groups, networkingv1.SchemeGroupVersion, "ipaddresses", "")
+	return newListed[*networkingv1.IPAddress, *networkingv1.IPAddressList, *applynetworkingv1.IPAddressApplyConfiguration](g.of, networkingv1.SchemeGroupVersion, "ipaddresses", "")
 }
 func (g networkingV1) IngressClasses() typednetworkingv1.IngressClassInterface {
-	return newListed[*networkingv1.IngressClass, *networkingv1.IngressClassList, *applynetworkingv1.IngressClassApplyConfiguration](g.Groups, networkingv1.SchemeGroupVersion, "ingressclasses", "")
+	return newListed[*networkingv1.IngressClass, *networkingv1.IngressClassList, *applynetworkingv1.IngressClassApplyConfiguration](g.of, networkingv1.SchemeGroupVersion, "ingressclasses", "")
 }
 func (g networkingV1) Ingresses(namespace string) typednetworkingv1.IngressInterface {
-	return newListed[*networkingv1.Ingress, *networkingv1.IngressList, *applynetworkingv1.IngressApplyConfiguration](g.Groups, networkingv1.SchemeGroupVersion, "ingresses", namespace)
+	return newListed[*networkingv1.Ingress, *networkingv1.IngressList, *applynetworkingv1.IngressApplyConfiguration](g.of, networkingv1.SchemeGroupVersion, "ingresses", namespace)
 }
 func (g networkingV1) NetworkPolicies(namespace string) typednetworkingv1.NetworkPolicyInterface {
-	return newListed[*networkingv1.NetworkPolicy, *networkingv1.NetworkPolicyList, *applynetworkingv1.NetworkPolicyApplyConfiguration](g.Groups, networkingv1.SchemeGroupVersion, "networkpolicies", namespace)
+	return newListed[*networkingv1.NetworkPolicy, *networkingv1.NetworkPolicyList, *applynetworkingv1.NetworkPolicyApplyConfiguration](g.of, networkingv1.SchemeGroupVersion, "networkpolicies", namespace)
 }
 func (g networkingV1) ServiceCIDRs() typednetworkingv1.ServiceCIDRInterface {
-	return newListed[*networkingv1.ServiceCIDR, *networkingv1.ServiceCIDRList, *applynetworkingv1.ServiceCIDRApplyConfiguration](g.Groups, networkingv1.SchemeGroupVersion, "servicecidrs", "")
+	return newListed[*networkingv1.ServiceCIDR, *networkingv1.ServiceCIDRList, *applynetworkingv1.ServiceCIDRApplyConfiguration](g.of, networkingv1.SchemeGroupVersion, "servicecidrs", "")
 }
 
-type networkingV1beta1 struct{ Groups }
+type networkingV1beta1 struct{ of Groups }
 
 func (g Groups) NetworkingV1beta1() typednetworkingv1beta1.NetworkingV1beta1Interface {
 	return networkingV1beta1{g}
 }
 func (networkingV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g networkingV1beta1) IPAddresses() typednetworkingv1beta1.IPAddressInterface {
-	return newListed[*networkingv1beta1.IPAddress, *networkingv1beta1.IPAddressList, *applynetworkingv1beta1.IPAddressApplyConfiguration](g.Groups, networkingv1beta1.SchemeGroupVersion, "ipaddresses", "")
+	return newListed[*networkingv1beta1.IPAddress, *networkingv1beta1.IPAddressList, *applynetworkingv1beta1.IPAddressApplyConfiguration](g.of, networkingv1beta1.SchemeGroupVersion, "ipaddresses", "")
 }
 func (g networkingV1beta1) IngressClasses() typednetworkingv1beta1.IngressClassInterface {
-	return newListed[*networkingv1beta1.IngressClass, *networkingv1beta1.IngressClassList, *applynetworkingv1beta1.IngressClassApplyConfiguration](g.Groups, networkingv1beta1.SchemeGroupVersion, "ingressclasses", "")
+	return newListed[*networkingv1beta1.IngressClass, *networkingv1beta1.IngressClassList, *applynetworkingv1beta1.IngressClassApplyConfiguration](g.of, networkingv1beta1.SchemeGroupVersion, "ingressclasses", "")
 }
 func (g networkingV1beta1) Ingresses(namespace string) typednetworkingv1beta1.IngressInterface {
-	return newListed[*networkingv1beta1.Ingress, *networkingv1beta1.IngressList, *applynetworkingv1beta1.IngressApplyConfiguration](g.Groups, networkingv1beta1.SchemeGroupVersion, "ingresses", namespace)
+	return newListed[*networkingv1beta1.Ingress, *networkingv1beta1.IngressList, *applynetworkingv1beta1.IngressApplyConfiguration](g.of, networkingv1beta1.SchemeGroupVersion, "ingresses", namespace)
 }
 func (g networkingV1beta1) ServiceCIDRs() typednetworkingv1beta1.ServiceCIDRInterface {
-	return newListed[*networkingv1beta1.ServiceCIDR, *networkingv1beta1.ServiceCIDRList, *applynetworkingv1beta1.ServiceCIDRApplyConfiguration](g.Groups, networkingv1beta1.SchemeGroupVersion, "servicecidrs", "")
+	return newListed[*networkingv1beta1.ServiceCIDR, *networkingv1beta1.ServiceCIDRList, *applynetworkingv1beta1.ServiceCIDRApplyConfiguration](g.of, networkingv1beta1.SchemeGroupVersion, "servicecidrs", "")
 }
 
-type nodeV1 struct{ Groups }
+type nodeV1 struct{ of Groups }
 
 func (g Groups) NodeV1() typednodev1.NodeV1Interface { return nodeV1{g} }
 func (nodeV1) RESTClient() rest.Interface            { return (*rest.RESTClient)(nil) }
 func (g nodeV1) RuntimeClasses() typednodev1.RuntimeClassInterface {
-	return newListed[*nodev1.RuntimeClass, *nodev1.RuntimeClassList, *applynodev1.RuntimeClassApplyConfiguration](g.Groups, nodev1.SchemeGroupVersion, "runtimeclasses", "")
+	return newListed[*nodev1.RuntimeClass, *nodev1.RuntimeClassList, *applynodev1.RuntimeClassApplyConfiguration](g.of, nodev1.SchemeGroupVersion, "runtimeclasses", "")
 }
 
-type nodeV1alpha1 struct{ Groups }
+type nodeV1alpha1 struct{ of Groups }
 
 func (g Groups) NodeV1alpha1() typednodev1alpha1.NodeV1alpha1Interface { return nodeV1alpha1{g} }
 func (nodeV1alpha1) RESTClient() rest.Interface                        { return (*rest.RESTClient)(nil) }
 func (g nodeV1alpha1) RuntimeClasses() typednodev1alpha1.RuntimeClassInterface {
-	return newListed[*nodev1alpha1.RuntimeClass, *nodev1alpha1.RuntimeClassList, *applynodev1alpha1.RuntimeClassApplyConfiguration](g.Groups, nodev1alpha1.SchemeGroupVersion, "runtimeclasses", "")
+	return newListed[*nodev1alpha1.RuntimeClass, *nodev1alpha1.RuntimeClassList, *applynodev1alpha1.RuntimeClassApplyConfiguration](g.of, nodev1alpha1.SchemeGroupVersion, "runtimeclasses", "")
 }
 
-type nodeV1beta1 struct{ Groups }
+type nodeV1beta1 struct{ of Groups }
 
 func (g Groups) NodeV1beta1() typednodev1beta1.NodeV1beta1Interface { return nodeV1beta1{g} }
 func (nodeV1beta1) RESTClient() rest.Interface                      { return (*rest.RESTClient)(nil) }
 func (g nodeV1beta1) RuntimeClasses() typednodev1beta1.RuntimeClassInterface {
-	return newListed[*nodev1beta1.RuntimeClass, *nodev1beta1.RuntimeClassList, *applynodev1beta1.RuntimeClassApplyConfiguration](g.Groups, nodev1beta1.SchemeGroupVersion, "runtimeclasses", "")
+	return newListed[*nodev1beta1.RuntimeClass, *nodev1beta1.RuntimeClassList, *applynodev1beta1.RuntimeClassApplyConfiguration](g.of, nodev1beta1.SchemeGroupVersion, "runtimeclasses", "")
 }
 
-type policyV1 struct{ Groups }
+type policyV1 struct{ of Groups }
 
 func (g Groups) PolicyV1() typedpolicyv1.PolicyV1Interface { return policyV1{g} }
 func (policyV1) RESTClient() rest.Interface                { return (*rest.RESTClient)(nil) }
 func (g policyV1) PodDisruptionBudgets(namespace string) typedpolicyv1.PodDisruptionBudgetInterface {
-	return newListed[*policyv1.PodDisruptionBudget, *policyv1.PodDisruptionBudgetList, *applypolicyv1.PodDisruptionBudgetApplyConfiguration](g.Groups, policyv1.SchemeGroupVersion, "poddisruptionbudgets", namespace)
+	return newListed[*policyv1.PodDisruptionBudget, *policyv1.PodDisruptionBudgetList, *applypolicyv1.PodDisruptionBudgetApplyConfiguration](g.of, policyv1.SchemeGroupVersion, "poddisruptionbudgets", namespace)
 }
 
-type policyV1beta1 struct{ Groups }
+type policyV1beta1 struct{ of Groups }
 
 func (g Groups) PolicyV1beta1() typedpolicyv1beta1.PolicyV1beta1Interface { return policyV1beta1{g} }
 func (policyV1beta1) RESTClient() rest.Interface                          { return (*rest.RESTClient)(nil) }
 func (g policyV1beta1) PodDisruptionBudgets(namespace string) typedpolicyv1beta1.PodDisruptionBudgetInterface {
-	return newListed[*policyv1beta1.PodDisruptionBudget, *policyv1beta1.PodDisruptionBudgetList, *applypolicyv1beta1.PodDisruptionBudgetApplyConfiguration](g.Groups, policyv1beta1.SchemeGroupVersion, "poddisruptionbudgets", namespace)
+	return newListed[*policyv1beta1.PodDisruptionBudget, *policyv1beta1.PodDisruptionBudgetList, *applypolicyv1beta1.PodDisruptionBudgetApplyConfiguration](g.of, policyv1beta1.SchemeGroupVersion, "poddisruptionbudgets", namespace)
 }
 
-type rbacV1 struct{ Groups }
+type rbacV1 struct{ of Groups }
 
 func (g Groups) RbacV1() typedrbacv1.RbacV1Interface { return rbacV1{g} }
 func (rbacV1) RESTClient() rest.Interface            { return (*rest.RESTClient)(nil) }
 func (g rbacV1) ClusterRoleBindings() typedrbacv1.ClusterRoleBindingInterface {
-	return newListed[*rbacv1.ClusterRoleBinding, *rbacv1.ClusterRoleBindingList, *applyrbacv1.ClusterRoleBindingApplyConfiguration](g.Groups, rbacv1.SchemeGroupVersion, "clusterrolebindings", "")
+	return newListed[*rbacv1.ClusterRoleBinding, *rbacv1.ClusterRoleBindingList, *applyrbacv1.ClusterRoleBindingApplyConfiguration](g.of, rbacv1.SchemeGroupVersion, "clusterrolebindings", "")
 }
 func (g rbacV1) ClusterRoles() typedrbacv1.ClusterRoleInterface {
-	return newListed[*rbacv1.ClusterRole, *rbacv1.ClusterRoleList, *applyrbacv1.ClusterRoleApplyConfiguration](g.Groups, rbacv1.SchemeGroupVersion, "clusterroles", "")
+	return newListed[*rbacv1.ClusterRole, *rbacv1.ClusterRoleList, *applyrbacv1.ClusterRoleApplyConfiguration](g.of, rbacv1.SchemeGroupVersion, "clusterroles", "")
 }
 func (g rbacV1) RoleBindings(namespace string) typedrbacv1.RoleBindingInterface {
-	return newListed[*rbacv1.RoleBinding, *rbacv1.RoleBindingList, *applyrbacv1.RoleBindingApplyConfiguration](g.Groups, rbacv1.SchemeGroupVersion, "rolebindings", namespace)
+	return newListed[*rbacv1.RoleBinding, *rbacv1.RoleBindingList, *applyrbacv1.RoleBindingApplyConfiguration](g.of, rbacv1.SchemeGroupVersion, "rolebindings", namespace)
 }
 func (g rbacV1) Roles(namespace string) typedrbacv1.RoleInterface {
-	return newListed[*rbacv1.Role, *rbacv1.RoleList, *applyrbacv1.RoleApplyConfiguration](g.Groups, rbacv1.SchemeGroupVersion, "roles", namespace)
+	return newListed[*rbacv1.Role, *rbacv1.RoleList, *applyrbacv1.RoleApplyConfiguration](g.of, rbacv1.SchemeGroupVersion, "roles", namespace)
 }
 
-type rbacV1alpha1 struct{ Groups }
+type rbacV1alpha1 struct{ of Groups }
 
 func (g Groups) RbacV1alpha1() typedrbacv1alpha1.RbacV1alpha1Interface { return rbacV1alpha1{g} }
 func (rbacV1alpha1) RESTClient() rest.Interface                        { return (*rest.RESTClient)(nil) }
 func (g rbacV1alpha1) ClusterRoleBindings() typedrbacv1alpha1.ClusterRoleBindingInterface {
-	return newListed[*rbacv1alpha1.ClusterRoleBinding, *rbacv1alpha1.ClusterRoleBindingList, *applyrbacv1alpha1.ClusterRoleBindingApplyConfiguration](g.Groups, rbacv1alpha1.SchemeGroupVersion, "clusterrolebindings", "")
+	return newListed[*rbacv1alpha1.ClusterRoleBinding, *rbacv1alpha1.ClusterRoleBindingList, *applyrbacv1alpha1.ClusterRoleBindingApplyConfiguration](g.of, rbacv1alpha1.SchemeGroupVersion, "clusterrolebindings", "")
 }
 func (g rbacV1alpha1) ClusterRoles() typedrbacv1alpha1.ClusterRoleInterface {
-	return newListed[*rbacv1alpha1.ClusterRole, *rbacv1alpha1.ClusterRoleList, *applyrbacv1alpha1.ClusterRoleApplyConfiguration](g.Groups, rbacv1alpha1.SchemeGroupVersion, "clusterroles", "")
+	return newListed[*rbacv1alpha1.ClusterRole, *rbacv1alpha1.ClusterRoleList, *applyrbacv1alpha1.ClusterRoleApplyConfiguration](g.of, rbacv1alpha1.SchemeGroupVersion, "clusterroles", "")
 }
 func (g rbacV1alpha1) RoleBindings(namespace string) typedrbacv1alpha1.RoleBindingInterface {
-	return newListed[*rbacv1alpha1.RoleBinding, *rbacv1alpha1.RoleBindingList, *applyrbacv1alpha1.RoleBindingApplyConfiguration](g.Groups, rbacv1alpha1.SchemeGroupVersion, "rolebindings", namespace)
+	return newListed[*rbacv1alpha1.RoleBinding, *rbacv1alpha1.RoleBindingList, *applyrbacv1alpha1.RoleBindingApplyConfiguration](g.of, rbacv1alpha1.SchemeGroupVersion, "rolebindings", namespace)
 }
 func (g rbacV1alpha1) Roles(namespace string) typedrbacv1alpha1.RoleInterface {
-	return newListed[*rbacv1alpha1.Role, *rbacv1alpha1.RoleList, *applyrbacv1alpha1.RoleApplyConfiguration](g.Groups, rbacv1alpha1.SchemeGroupVersion, "roles", namespace)
+	return newListed[*rbacv1alpha1.Role, *rbacv1alpha1.RoleList, *applyrbacv1alpha1.RoleApplyConfiguration](g.of, rbacv1alpha1.SchemeGroupVersion, "roles", namespace)
 }
 
-type rbacV1beta1 struct{ Groups }
+type rbacV1beta1 struct{ of Groups }
 
 func (g Groups) RbacV1beta1() typedrbacv1beta1.RbacV1beta1Interface { return rbacV1beta1{g} }
 func (rbacV1beta1) RESTClient() rest.Interface                      { return (*rest.RESTClient)(nil) }
 func (g rbacV1beta1) ClusterRoleBindings() typedrbacv1beta1.ClusterRoleBindingInterface {
-	return newListed[*rbacv1beta1.ClusterRoleBinding, *rbacv1beta1.ClusterRoleBindingList, *applyrbacv1beta1.ClusterRoleBindingApplyConfiguration](g.Groups, rbacv1beta1.SchemeGroupVersion, "clusterrolebindings", "")
+	return newListed[*rbacv1beta1.ClusterRoleBinding, *rbacv1beta1.ClusterRoleBindingList, *applyrbacv1beta1.ClusterRoleBindingApplyConfiguration](g.of, rbacv1beta1.SchemeGroupVersion, "clusterrolebindings", "")
 }
 func (g rbacV1beta1) ClusterRoles() typedrbacv1beta1.ClusterRoleInterface {
-	return newListed[*rbacv1beta1.ClusterRole, *rbacv1beta1.ClusterRoleList, *applyrbacv1beta1.ClusterRoleApplyConfiguration](g.Groups, rbacv1beta1.SchemeGroupVersion, "clusterroles", "")
+	return newListed[*rbacv1beta1.ClusterRole, *rbacv1beta1.ClusterRoleList, *applyrbacv1beta1.ClusterRoleApplyConfiguration](g.of, rbacv1beta1.SchemeGroupVersion, "clusterroles", "")
 }
 func (g rbacV1beta1) RoleBindings(namespace string) typedrbacv1beta1.RoleBindingInterface {
-	return newListed[*rbacv1beta1.RoleBinding, *rbacv1beta1.RoleBindingList, *applyrbacv1beta1.RoleBindingApplyConfiguration](g.Groups, rbacv1beta1.SchemeGroupVersion, "rolebindings", namespace)
+	return newListed[*rbacv1beta1.RoleBinding, *rbacv1beta1.RoleBindingList, *applyrbacv1beta1.RoleBindingApplyConfiguration](g.of, rbacv1beta1.SchemeGroupVersion, "rolebindings", namespace)
 }
 func (g rbacV1beta1) Roles(namespace string) typedrbacv1beta1.RoleInterface {
-	return newListed[*rbacv1beta1.Role, *rbacv1beta1.RoleList, *applyrbacv1beta1.RoleApplyConfiguration](g.Groups, rbacv1beta1.SchemeGroupVersion, "roles", namespace)
+	return newListed[*rbacv1beta1.Role, *rbacv1beta1.RoleList, *applyrbacv1beta1.RoleApplyConfiguration](g.of, rbacv1beta1.SchemeGroupVersion, "roles", namespace)
 }
 
-type resourceV1 struct{ Groups }
+type resourceV1 struct{ of Groups }
 
 func (g Groups) ResourceV1() typedresourcev1.ResourceV1Interface { return resourceV1{g} }
 func (resourceV1) RESTClient() rest.Interface                    { return (*rest.RESTClient)(nil) }
 func (g resourceV1) DeviceClasses() typedresourcev1.DeviceClassInterface {
-	return newListed[*resourcev1.DeviceClass, *resourcev1.DeviceClassList, *applyresourcev1.DeviceClassApplyConfiguration](g.Groups, resourcev1.SchemeGroupVersion, "deviceclasses", "")
+	return newListed[*resourcev1.DeviceClass, *resourcev1.DeviceClassList, *applyresourcev1.DeviceClassApplyConfiguration](g.of, resourcev1.SchemeGroupVersion, "deviceclasses", "")
 }
 func (g resourceV1) DeviceTaintRules() typedresourcev1.DeviceTaintRuleInterface {
-	return newListed[*resourcev1.DeviceTaintRule, *resourcev1.DeviceTaintRuleList, *applyresourcev1.DeviceTaintRuleApplyConfiguration](g.Groups, resourcev1.SchemeGroupVersion, "devicetaintrules", "")
+	return newListed[*resourcev1.DeviceTaintRule, *resourcev1.DeviceTaintRuleList, *applyresourcev1.DeviceTaintRuleApplyConfiguration](g.of, resourcev1.SchemeGroupVersion, "devicetaintrules", "")
 }
 func (g resourceV1) ResourceClaimTemplates(namespace string) typedresourcev1.ResourceClaimTemplateInterface {
-	return newListed[*resourcev1.ResourceClaimTemplate, *resourcev1.ResourceClaimTemplateList, *applyresourcev1.ResourceClaimTemplateApplyConfiguration](g.Groups, resourcev1.SchemeGroupVersion, "resourceclaimtemplates", namespace)
+	return newListed[*resourcev1.ResourceClaimTemplate, *resourcev1.ResourceClaimTemplateList, *applyresourcev1.ResourceClaimTemplateApplyConfiguration](g.of, resourcev1.SchemeGroupVersion, "resourceclaimtemplates", namespace)
 }
 func (g resourceV1) ResourceClaims(namespace string) typedresourcev1.ResourceClaimInterface {
-	return newListed[*resourcev1.ResourceClaim, *resourcev1.ResourceClaimList, *applyresourcev1.ResourceClaimApplyConfiguration](g.Groups, resourcev1.SchemeGroupVersion, "resourceclaims", namespace)
+	return newListed[*resourcev1.ResourceClaim, *resourcev1.ResourceClaimList, *applyresourcev1.ResourceClaimApplyConfiguration](g.of, resourcev1.SchemeGroupVersion, "resourceclaims", namespace)
 }
 func (g resourceV1) ResourceSlices() typedresourcev1.ResourceSliceInterface {
-	return newListed[*resourcev1.ResourceSlice, *resourcev1.ResourceSliceList, *applyresourcev1.ResourceSliceApplyConfiguration](g.Groups, resourcev1.SchemeGroupVersion, "resourceslices", "")
+	return newListed[*resourcev1.ResourceSlice, *resourcev1.ResourceSliceList, *applyresourcev1.ResourceSliceApplyConfiguration](g.of, resourcev1.SchemeGroupVersion, "resourceslices", "")
 }
 
-type resourceV1alpha3 struct{ Groups }
+type resourceV1alpha3 struct{ of Groups }
 
 func (g Groups) ResourceV1alpha3() typedresourcev1alpha3.ResourceV1alpha3Interface {
 	return resourceV1alpha3{g}
 }
 func (resourceV1alpha3) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g resourceV1alpha3) DeviceTaintRules() typedresourcev1alpha3.DeviceTaintRuleInterface {
-	return newListed[*resourcev1alpha3.DeviceTaintRule, *resourcev1alpha3.DeviceTaintRuleList, *applyresourcev1alpha3.DeviceTaintRuleApplyConfiguration](g.Groups, resourcev1alpha3.SchemeGroupVersion, "devicetaintrules", "")
+	return newListed[*resourcev1alpha3.DeviceTaintRule, *resourcev1alpha3.DeviceTaintRuleList, *applyresourcev1alpha3.DeviceTaintRuleApplyConfiguration](g.of, resourcev1alpha3.SchemeGroupVersion, "devicetaintrules", "")
 }
 func (g resourceV1alpha3) ResourcePoolStatusRequests() typedresourcev1alpha3.ResourcePoolStatusRequestInterface {
-	return newListed[*resourcev1alpha3.ResourcePoolStatusRequest, *resourcev1alpha3.ResourcePoolStatusRequestList, *applyresourcev1alpha3.ResourcePoolStatusRequestApplyConfiguration](g.Groups, resourcev1alpha3.SchemeGroupVersion, "resourcepoolstatusrequests", "")
+	return newListed[*resourcev1alpha3.ResourcePoolStatusRequest, *resourcev1alpha3.ResourcePoolStatusRequestList, *applyresourcev1alpha3.ResourcePoolStatusRequestApplyConfiguration](g.of, resourcev1alpha3.SchemeGroupVersion, "resourcepoolstatusrequests", "")
 }
 
-type resourceV1beta1 struct{ Groups }
+type resourceV1beta1 struct{ of Groups }
 
 func (g Groups) ResourceV1beta1() typedresourcev1beta1.ResourceV1beta1Interface {
 	return resourceV1beta1{g}
 }
 func (resourceV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g resourceV1beta1) DeviceClasses() typedresourcev1beta1.DeviceClassInterface {
-	return newListed[*resourcev1beta1.DeviceClass, *resourcev1beta1.DeviceClassList, *applyresourcev1beta1.DeviceClassApplyConfiguration](g.Groups, resourcev1beta1.SchemeGroupVersion, "deviceclasses", "")
+	return newListed[*resourcev1beta1.DeviceClass, *resourcev1beta1.DeviceClassList, *applyresourcev1beta1.DeviceClassApplyConfiguration](g.of, resourcev1beta1.SchemeGroupVersion, "deviceclasses", "")
 }
 func (g resourceV1beta1) ResourceClaimTemplates(namespace string) typedresourcev1beta1.ResourceClaimTemplateInterface {
-	return newListed[*resourcev1beta1.ResourceClaimTemplate, *resourcev1beta1.ResourceClaimTemplateList, *applyresourcev1beta1.ResourceClaimTemplateApplyConfiguration](g.Groups, resourcev1beta1.SchemeGroupVersion, "resourceclaimtemplates", namespace)
+	return newListed[*resourcev1beta1.ResourceClaimTemplate, *resourcev1beta1.ResourceClaimTemplateList, *applyresourcev1beta1.ResourceClaimTemplateApplyConfiguration](g.of, resourcev1beta1.SchemeGroupVersion, "resourceclaimtemplates", namespace)
 }
 func (g resourceV1beta1) ResourceClaims(namespace string) typedresourcev1beta1.ResourceClaimInterface {
-	return newListed[*resourcev1beta1.ResourceClaim, *resourcev1beta1.ResourceClaimList, *applyresourcev1beta1.ResourceClaimApplyConfiguration](g.Groups, resourcev1beta1.SchemeGroupVersion, "resourceclaims", namespace)
+	return newListed[*resourcev1beta1.ResourceClaim, *resourcev1beta1.ResourceClaimList, *applyresourcev1beta1.ResourceClaimApplyConfiguration](g.of, resourcev1beta1.SchemeGroupVersion, "resourceclaims", namespace)
 }
 func (g resourceV1beta1) ResourceSlices() typedresourcev1beta1.ResourceSliceInterface {
-	return newListed[*resourcev1beta1.ResourceSlice, *resourcev1beta1.ResourceSliceList, *applyresourcev1beta1.ResourceSliceApplyConfiguration](g.Groups, resourcev1beta1.SchemeGroupVersion, "resourceslices", "")
+	return newListed[*resourcev1beta1.ResourceSlice, *resourcev1beta1.ResourceSliceList, *applyresourcev1beta1.ResourceSliceApplyConfiguration](g.of, resourcev1beta1.SchemeGroupVersion, "resourceslices", "")
 }
 
-type resourceV1beta2 struct{ Groups }
+type resourceV1beta2 struct{ of Groups }
 
 func (g Groups) ResourceV1beta2() typedresourcev1beta2.ResourceV1beta2Interface {
 	return resourceV1beta2{g}
 }
 func (resourceV1beta2) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g resourceV1beta2) DeviceClasses() typedresourcev1beta2.DeviceClassInterface {
-	return newListed[*resourcev1beta2.DeviceClass, *resourcev1beta2.DeviceClassList, *applyresourcev1beta2.DeviceClassApplyConfiguration](g.Groups, resourcev1beta2.SchemeGroupVersion, "deviceclasses", "")
+	return newListed[*resourcev1beta2.DeviceClass, *resourcev1beta2.DeviceClassList, *applyresourcev1beta2.DeviceClassApplyConfiguration](g.of, resourcev1beta2.SchemeGroupVersion, "deviceclasses", "")
 }
 func (g resourceV1beta2) DeviceTaintRules() typedresourcev1beta2.DeviceTaintRuleInterface {
-	return newListed[*resourcev1beta2.DeviceTaintRule, *resourcev1beta2.DeviceTaintRuleList, *applyresourcev1beta2.DeviceTaintRuleApplyConfiguration](g.Groups, resourcev1beta2.SchemeGroupVersion, "devicetaintrules", "")
+	return newListed[*resourcev1beta2.DeviceTaintRule, *resourcev1beta2.DeviceTaintRuleList, *applyresourcev1beta2.DeviceTaintRuleApplyConfiguration](g.of, resourcev1beta2.SchemeGroupVersion, "devicetaintrules", "")
 }
 func (g resourceV1beta2) ResourceClaimTemplates(namespace string) typedresourcev1beta2.ResourceClaimTemplateInterface {
-	return newListed[*resourcev1beta2.ResourceClaimTemplate, *resourcev1beta2.ResourceClaimTemplateList, *applyresourcev1beta2.ResourceClaimTemplateApplyConfiguration](g.Groups, resourcev1beta2.SchemeGroupVersion, "resourceclaimtemplates", namespace)
+	return newListed[*resourcev1beta2.ResourceClaimTemplate, *resourcev1beta2.ResourceClaimTemplateList, *applyresourcev1beta2.ResourceClaimTemplateApplyConfiguration](g.of, resourcev1beta2.SchemeGroupVersion, "resourceclaimtemplates", namespace)
 }
 func (g resourceV1beta2) ResourceClaims(namespace string) typedresourcev1beta2.ResourceClaimInterface {
-	return newListed[*resourcev1beta2.ResourceClaim, *resourcev1beta2.ResourceClaimList, *applyresourcev1beta2.ResourceClaimApplyConfiguration](g.Groups, resourcev1beta2.SchemeGroupVersion, "resourceclaims", namespace)
+	return newListed[*resourcev1beta2.ResourceClaim, *resourcev1beta2.ResourceClaimList, *applyresourcev1beta2.ResourceClaimApplyConfiguration](g.of, resourcev1beta2.SchemeGroupVersion, "resourceclaims", namespace)
 }
 func (g resourceV1beta2) ResourceSlices() typedresourcev1beta2.ResourceSliceInterface {
-	return newListed[*resourcev1beta2.ResourceSlice, *resourcev1beta2.ResourceSliceList, *applyresourcev1beta2.ResourceSliceApplyConfiguration](g.Groups, resourcev1beta2.SchemeGroupVersion, "resourceslices", "")
+	return newListed[*resourcev1beta2.ResourceSlice, *resourcev1beta2.ResourceSliceList, *applyresourcev1beta2.ResourceSliceApplyConfiguration](g.of, resourcev1beta2.SchemeGroupVersion, "resourceslices", "")
 }
 
-type schedulingV1 struct{ Groups }
+type schedulingV1 struct{ of Groups }
 
 func (g Groups) SchedulingV1() typedschedulingv1.SchedulingV1Interface { return schedulingV1{g} }
 func (schedulingV1) RESTClient() rest.Interface                        { return (*rest.RESTClient)(nil) }
 func (g schedulingV1) PriorityClasses() typedschedulingv1.PriorityClassInterface {
-	return newListed[*schedulingv1.PriorityClass, *schedulingv1.PriorityClassList, *applyschedulingv1.PriorityClassApplyConfiguration](g.Groups, schedulingv1.SchemeGroupVersion, "priorityclasses", "")
+	return newListed[*schedulingv1.PriorityClass, *schedulingv1.PriorityClassList, *applyschedulingv1.PriorityClassApplyConfiguration](g.of, schedulingv1.SchemeGroupVersion, "priorityclasses", "")
 }
 
-type schedulingV1alpha3 struct{ Groups }
+type schedulingV1alpha3 struct{ of Groups }
 
 func (g Groups) SchedulingV1alpha3() typedschedulingv1alpha3.SchedulingV1alpha3Interface {
 	return schedulingV1alpha3{g}
 }
 func (schedulingV1alpha3) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g schedulingV1alpha3) CompositePodGroups(namespace string) typedschedulingv1alpha3.CompositePodGroupInterface {
-	return newListed[*schedulingv1alpha3.CompositePodGroup, *schedulingv1alpha3.CompositePodGroupList, *applyschedulingv1alpha3.CompositePodGroupApplyConfiguration](g.Groups, schedulingv1alpha3.SchemeGroupVersion, "compositepodgroups", namespace)
+	return newListed[*schedulingv1alpha3.CompositePodGroup, *schedulingv1alpha3.CompositePodGroupList, *applyschedulingv1alpha3.CompositePodGroupApplyConfiguration](g.of, schedulingv1alpha3.SchemeGroupVersion, "compositepodgroups", namespace)
 }
 func (g schedulingV1alpha3) PodGroups(namespace string) typedschedulingv1alpha3.PodGroupInterface {
-	return newListed[*schedulingv1alpha3.PodGroup, *schedulingv1alpha3.PodGroupList, *applyschedulingv1alpha3.PodGroupApplyConfiguration](g.Groups, schedulingv1alpha3.SchemeGroupVersion, "podgroups", namespace)
+	return newListed[*schedulingv1alpha3.PodGroup, *schedulingv1alpha3.PodGroupList, *applyschedulingv1alpha3.PodGroupApplyConfiguration](g.of, schedulingv1alpha3.SchemeGroupVersion, "podgroups", namespace)
 }
 func (g schedulingV1alpha3) Workloads(namespace string) typedschedulingv1alpha3.WorkloadInterface {
-	return newListed[*schedulingv1alpha3.Workload, *schedulingv1alpha3.WorkloadList, *applyschedulingv1alpha3.WorkloadApplyConfiguration](g.Groups, schedulingv1alpha3.SchemeGroupVersion, "workloads", namespace)
+	return newListed[*schedulingv1alpha3.Workload, *schedulingv1alpha3.WorkloadList, *applyschedulingv1alpha3.WorkloadApplyConfiguration](g.of, schedulingv1alpha3.SchemeGroupVersion, "workloads", namespace)
 }
 
-type schedulingV1beta1 struct{ Groups }
+type schedulingV1beta1 struct{ of Groups }
 
 func (g Groups) SchedulingV1beta1() typedschedulingv1beta1.SchedulingV1beta1Interface {
 	return schedulingV1beta1{g}
 }
 func (schedulingV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g schedulingV1beta1) PodGroups(namespace string) typedschedulingv1beta1.PodGroupInterface {
-	return newListed[*schedulingv1beta1.PodGroup, *schedulingv1beta1.PodGroupList, *applyschedulingv1beta1.PodGroupApplyConfiguration](g.Groups, schedulingv1beta1.SchemeGroupVersion, "podgroups", namespace)
+	return newListed[*schedulingv1beta1.PodGroup, *schedulingv1beta1.PodGroupList, *applyschedulingv1beta1.PodGroupApplyConfiguration](g.of, schedulingv1beta1.SchemeGroupVersion, "podgroups", namespace)
 }
 func (g schedulingV1beta1) PriorityClasses() typedschedulingv1beta1.PriorityClassInterface {
-	return newListed[*schedulingv1beta1.PriorityClass, *schedulingv1beta1.PriorityClassList, *applyschedulingv1beta1.PriorityClassApplyConfiguration](g.Groups, schedulingv1beta1.SchemeGroupVersion, "priorityclasses", "")
+	return newListed[*schedulingv1beta1.PriorityClass, *schedulingv1beta1.PriorityClassList, *applyschedulingv1beta1.PriorityClassApplyConfiguration](g.of, schedulingv1beta1.SchemeGroupVersion, "priorityclasses", "")
 }
 func (g schedulingV1beta1) Workloads(namespace string) typedschedulingv1beta1.WorkloadInterface {
-	return newListed[*schedulingv1beta1.Workload, *schedulingv1beta1.WorkloadList, *applyschedulingv1beta1.WorkloadApplyConfiguration](g.Groups, schedulingv1beta1.SchemeGroupVersion, "workloads", namespace)
+	return newListed[*schedulingv1beta1.Workload, *schedulingv1beta1.WorkloadList, *applyschedulingv1beta1.WorkloadApplyConfiguration](g.of, schedulingv1beta1.SchemeGroupVersion, "workloads", namespace)
 }
 
-type storageV1 struct{ Groups }
+type storageV1 struct{ of Groups }
 
 func (g Groups) StorageV1() typedstoragev1.StorageV1Interface { return storageV1{g} }
 func (storageV1) RESTClient() rest.Interface                  { return (*rest.RESTClient)(nil) }
 func (g storageV1) CSIDrivers() typedstoragev1.CSIDriverInterface {
-	return newListed[*storagev1.CSIDriver, *storagev1.CSIDriverList, *applystoragev1.CSIDriverApplyConfiguration](g.Groups, storagev1.SchemeGroupVersion, "csidrivers", "")
+	return newListed[*storagev1.CSIDriver, *storagev1.CSIDriverList, *applystoragev1.CSIDriverApplyConfiguration](g.of, storagev1.SchemeGroupVersion, "csidrivers", "")
 }
 func (g storageV1) CSINodes() typedstoragev1.CSINodeInterface {
-	return newListed[*storagev1.CSINode, *storagev1.CSINodeList, *applystoragev1.CSINodeApplyConfiguration](g.Groups, storagev1.SchemeGroupVersion, "csinodes", "")
+	return newListed[*storagev1.CSINode, *storagev1.CSINodeList, *applystoragev1.CSINodeApplyConfiguration](g.of, storagev1.SchemeGroupVersion, "csinodes", "")
 }
 func (g storageV1) CSIStorageCapacities(namespace string) typedstoragev1.CSIStorageCapacityInterface {
-	return newListed[*storagev1.CSIStorageCapacity, *storagev1.CSIStorageCapacityList, *applystoragev1.CSIStorageCapacityApplyConfiguration](g.Groups, storagev1.SchemeGroupVersion, "csistoragecapacities", namespace)
+	return newListed[*storagev1.CSIStorageCapacity, *storagev1.CSIStorageCapacityList, *applystoragev1.CSIStorageCapacityApplyConfiguration](g.of, storagev1.SchemeGroupVersion, "csistoragecapacities", namespace)
 }
 func (g storageV1) StorageClasses() typedstoragev1.StorageClassInterface {
-	return newListed[*storagev1.StorageClass, *storagev1.StorageClassList, *applystoragev1.StorageClassApplyConfiguration](g.Groups, storagev1.SchemeGroupVersion, "storageclasses", "")
+	return newListed[*storagev1.StorageClass, *storagev1.StorageClassList, *applystoragev1.StorageClassApplyConfiguration](g.of, storagev1.SchemeGroupVersion, "storageclasses", "")
 }
 func (g storageV1) VolumeAttachments() typedstoragev1.VolumeAttachmentInterface {
-	return newListed[*storagev1.VolumeAttachment, *storagev1.VolumeAttachmentList, *applystoragev1.VolumeAttachmentApplyConfiguration](g.Groups, storagev1.SchemeGroupVersion, "volumeattachments", "")
+	return newListed[*storagev1.VolumeAttachment, *storagev1.VolumeAttachmentList, *applystoragev1.VolumeAttachmentApplyConfiguration](g.of, storagev1.SchemeGroupVersion, "volumeattachments", "")
 }
 func (g storageV1) VolumeAttributesClasses() typedstoragev1.VolumeAttributesClassInterface {
-	return newListed[*storagev1.VolumeAttributesClass, *storagev1.VolumeAttributesClassList, *applystoragev1.VolumeAttributesClassApplyConfiguration](g.Groups, storagev1.SchemeGroupVersion, "volumeattributesclasses", "")
+	return newListed[*storagev1.VolumeAttributesClass, *storagev1.VolumeAttributesClassList, *applystoragev1.VolumeAttributesClassApplyConfiguration](g.of, storagev1.SchemeGroupVersion, "volumeattributesclasses", "")
 }
 
-type storageV1alpha1 struct{ Groups }
+type storageV1alpha1 struct{ of Groups }
 
 func (g Groups) StorageV1alpha1() typedstoragev1alpha1.StorageV1alpha1Interface {
 	return storageV1alpha1{g}
 }
 func (storageV1alpha1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g storageV1alpha1) CSIStorageCapacities(namespace string) typedstoragev1alpha1.CSIStorageCapacityInterface {
-	return newListed[*storagev1alpha1.CSIStorageCapacity, *storagev1alpha1.CSIStorageCapacityList, *applystoragev1alpha1.CSIStorageCapacityApplyConfiguration](g.Groups, storagev1alpha1.SchemeGroupVersion, "csistoragecapacities", namespace)
+	return newListed[*storagev1alpha1.CSIStorageCapacity, *storagev1alpha1.CSIStorageCapacityList, *applystoragev1alpha1.CSIStorageCapacityApplyConfiguration](g.of, storagev1alpha1.SchemeGroupVersion, "csistoragecapacities", namespace)
 }
 func (g storageV1alpha1) VolumeAttachments() typedstoragev1alpha1.VolumeAttachmentInterface {
-	return newListed[*storagev1alpha1.VolumeAttachment, *storagev1alpha1.VolumeAttachmentList, *applystoragev1alpha1.VolumeAttachmentApplyConfiguration](g.Groups, storagev1alpha1.SchemeGroupVersion, "volumeattachments", "")
+	return newListed[*storagev1alpha1.VolumeAttachment, *storagev1alpha1.VolumeAttachmentList, *applystoragev1alpha1.VolumeAttachmentApplyConfiguration](g.of, storagev1alpha1.SchemeGroupVersion, "volumeattachments", "")
 }
 func (g storageV1alpha1) VolumeAttributesClasses() typedstoragev1alpha1.VolumeAttributesClassInterface {
-	return newListed[*storagev1alpha1.VolumeAttributesClass, *storagev1alpha1.VolumeAttributesClassList, *applystoragev1alpha1.VolumeAttributesClassApplyConfiguration](g.Groups, storagev1alpha1.SchemeGroupVersion, "volumeattributesclasses", "")
+	return newListed[*storagev1alpha1.VolumeAttributesClass, *storagev1alpha1.VolumeAttributesClassList, *applystoragev1alpha1.VolumeAttributesClassApplyConfiguration](g.of, storagev1alpha1.SchemeGroupVersion, "volumeattributesclasses", "")
 }
 
-type storageV1beta1 struct{ Groups }
+type storageV1beta1 struct{ of Groups }
 
 func (g Groups) StorageV1beta1() typedstoragev1beta1.StorageV1beta1Interface {
 	return storageV1beta1{g}
 }
 func (storageV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g storageV1beta1) CSIDrivers() typedstoragev1beta1.CSIDriverInterface {
-	return newListed[*storagev1beta1.CSIDriver, *storagev1beta1.CSIDriverList, *applystoragev1beta1.CSIDriverApplyConfiguration](g.Groups, storagev1beta1.SchemeGroupVersion, "csidrivers", "")
+	return newListed[*storagev1beta1.CSIDriver, *storagev1beta1.CSIDriverList, *applystoragev1beta1.CSIDriverApplyConfiguration](g.of, storagev1beta1.SchemeGroupVersion, "csidrivers", "")
 }
 func (g storageV1beta1) CSINodes() typedstoragev1beta1.CSINodeInterface {
-	return newListed[*storagev1beta1.CSINode, *storagev1beta1.CSINodeList, *applystoragev1beta1.CSINodeApplyConfiguration](g.Groups, storagev1beta1.SchemeGroupVersion, "csinodes", "")
+	return newListed[*storagev1beta1.CSINode, *storagev1beta1.CSINodeList, *applystoragev1beta1.CSINodeApplyConfiguration](g.of, storagev1beta1.SchemeGroupVersion, "csinodes", "")
 }
 func (g storageV1beta1) CSIStorageCapacities(namespace string) typedstoragev1beta1.CSIStorageCapacityInterface {
-	return newListed[*storagev1beta1.CSIStorageCapacity, *storagev1beta1.CSIStorageCapacityList, *applystoragev1beta1.CSIStorageCapacityApplyConfiguration](g.Groups, storagev1beta1.SchemeGroupVersion, "csistoragecapacities", namespace)
+	return newListed[*storagev1beta1.CSIStorageCapacity, *storagev1beta1.CSIStorageCapacityList, *applystoragev1beta1.CSIStorageCapacityApplyConfiguration](g.of, storagev1beta1.SchemeGroupVersion, "csistoragecapacities", namespace)
 }
 func (g storageV1beta1) StorageClasses() typedstoragev1beta1.StorageClassInterface {
-	return newListed[*storagev1beta1.StorageClass, *storagev1beta1.StorageClassList, *applystoragev1beta1.StorageClassApplyConfiguration](g.Groups, storagev1beta1.SchemeGroupVersion, "storageclasses", "")
+	return newListed[*storagev1beta1.StorageClass, *storagev1beta1.StorageClassList, *applystoragev1beta1.StorageClassApplyConfiguration](g.of, storagev1beta1.SchemeGroupVersion, "storageclasses", "")
 }
 func (g storageV1beta1) VolumeAttachments() typedstoragev1beta1.VolumeAttachmentInterface {
-	return newListed[*storagev1beta1.VolumeAttachment, *storagev1beta1.VolumeAttachmentList, *applystoragev1beta1.VolumeAttachmentApplyConfiguration](g.Groups, storagev1beta1.SchemeGroupVersion, "volumeattachments", "")
+	return newListed[*storagev1beta1.VolumeAttachment, *storagev1beta1.VolumeAttachmentList, *applystoragev1beta1.VolumeAttachmentApplyConfiguration](g.of, storagev1beta1.SchemeGroupVersion, "volumeattachments", "")
 }
 func (g storageV1beta1) VolumeAttributesClasses() typedstoragev1beta1.VolumeAttributesClassInterface {
-	return newListed[*storagev1beta1.VolumeAttributesClass, *storagev1beta1.VolumeAttributesClassList, *applystoragev1beta1.VolumeAttributesClassApplyConfiguration](g.Groups, storagev1beta1.SchemeGroupVersion, "volumeattributesclasses", "")
+	return newListed[*storagev1beta1.VolumeAttributesClass, *storagev1beta1.VolumeAttributesClassList, *applystoragev1beta1.VolumeAttributesClassApplyConfiguration](g.of, storagev1beta1.SchemeGroupVersion, "volumeattributesclasses", "")
 }
 
-type storagemigrationV1 struct{ Groups }
+type storagemigrationV1 struct{ of Groups }
 
 func (g Groups) StoragemigrationV1() typedstoragemigrationv1.StoragemigrationV1Interface {
 	return storagemigrationV1{g}
 }
 func (storagemigrationV1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g storagemigrationV1) StorageVersionMigrations() typedstoragemigrationv1.StorageVersionMigrationInterface {
-	return newListed[*storagemigrationv1.StorageVersionMigration, *storagemigrationv1.StorageVersionMigrationList, *applystoragemigrationv1.StorageVersionMigrationApplyConfiguration](g.Groups, storagemigrationv1.SchemeGroupVersion, "storageversionmigrations", "")
+	return newListed[*storagemigrationv1.StorageVersionMigration, *storagemigrationv1.StorageVersionMigrationList, *applystoragemigrationv1.StorageVersionMigrationApplyConfiguration](g.of, storagemigrationv1.SchemeGroupVersion, "storageversionmigrations", "")
 }
 
-type storagemigrationV1beta1 struct{ Groups }
+type storagemigrationV1beta1 struct{ of Groups }
 
 func (g Groups) StoragemigrationV1beta1() typedstoragemigrationv1beta1.StoragemigrationV1beta1Interface {
 	return storagemigrationV1beta1{g}
 }
 func (storagemigrationV1beta1) RESTClient() rest.Interface { return (*rest.RESTClient)(nil) }
 func (g storagemigrationV1beta1) StorageVersionMigrations() typedstoragemigrationv1beta1.StorageVersionMigrationInterface {
-	return newListed[*storagemigrationv1beta1.StorageVersionMigration, *storagemigrationv1beta1.StorageVersionMigrationList, *applystoragemigrationv1beta1.StorageVersionMigrationApplyConfiguration](g.Groups, storagemigrationv1beta1.SchemeGroupVersion, "storageversionmigrations", "")
+	return newListed[*storagemigrationv1beta1.StorageVersionMigration, *storagemigrationv1beta1.StorageVersionMigrationList, *applystoragemigrationv1beta1.StorageVersionMigrationApplyConfiguration](g.of, storagemigrationv1beta1.SchemeGroupVersion, "storageversionmigrations", "")
 }

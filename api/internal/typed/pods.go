@@ -17,24 +17,24 @@ import (
 )
 
 type pods struct {
-	listed[*corev1.Pod, *corev1.PodList, *applycorev1.PodApplyConfiguration]
+	*listed[*corev1.Pod, *corev1.PodList, *applycorev1.PodApplyConfiguration]
 }
 
-func newPods(g Groups, namespace string) pods {
-	return pods{newListed[*corev1.Pod, *corev1.PodList, *applycorev1.PodApplyConfiguration](g, corev1.SchemeGroupVersion, "pods", namespace)}
+func newPods(g Groups, namespace string) *pods {
+	return &pods{newListed[*corev1.Pod, *corev1.PodList, *applycorev1.PodApplyConfiguration](g, corev1.SchemeGroupVersion, "pods", namespace)}
 }
 
-func (g coreV1) Pods(namespace string) typedcorev1.PodInterface { return newPods(g.Groups, namespace) }
+func (g coreV1) Pods(namespace string) typedcorev1.PodInterface { return newPods(g.of, namespace) }
 
-func (c pods) UpdateEphemeralContainers(ctx context.Context, name string, pod *corev1.Pod, opts metav1.UpdateOptions) (*corev1.Pod, error) {
+func (c *pods) UpdateEphemeralContainers(ctx context.Context, name string, pod *corev1.Pod, opts metav1.UpdateOptions) (*corev1.Pod, error) {
 	return c.update(ctx, "ephemeralcontainers", name, pod, opts)
 }
 
-func (c pods) UpdateResize(ctx context.Context, name string, pod *corev1.Pod, opts metav1.UpdateOptions) (*corev1.Pod, error) {
+func (c *pods) UpdateResize(ctx context.Context, name string, pod *corev1.Pod, opts metav1.UpdateOptions) (*corev1.Pod, error) {
 	return c.update(ctx, "resize", name, pod, opts)
 }
 
-func (c pods) Bind(ctx context.Context, binding *corev1.Binding, opts metav1.CreateOptions) error {
+func (c *pods) Bind(ctx context.Context, binding *corev1.Binding, opts metav1.CreateOptions) error {
 	if binding == nil {
 		return errors.New("there is no Binding")
 	}
@@ -45,19 +45,19 @@ func (c pods) Bind(ctx context.Context, binding *corev1.Binding, opts metav1.Cre
 	return err
 }
 
-func (c pods) Evict(ctx context.Context, eviction *policyv1beta1.Eviction) error {
+func (c *pods) Evict(ctx context.Context, eviction *policyv1beta1.Eviction) error {
 	return c.evict(ctx, eviction)
 }
 
-func (c pods) EvictV1beta1(ctx context.Context, eviction *policyv1beta1.Eviction) error {
+func (c *pods) EvictV1beta1(ctx context.Context, eviction *policyv1beta1.Eviction) error {
 	return c.evict(ctx, eviction)
 }
 
-func (c pods) EvictV1(ctx context.Context, eviction *policyv1.Eviction) error {
+func (c *pods) EvictV1(ctx context.Context, eviction *policyv1.Eviction) error {
 	return c.evict(ctx, eviction)
 }
 
-func (c pods) evict(ctx context.Context, eviction object) error {
+func (c *pods) evict(ctx context.Context, eviction object) error {
 	if isNil(eviction) {
 		return errors.New("there is no Eviction")
 	}
@@ -67,37 +67,37 @@ func (c pods) evict(ctx context.Context, eviction object) error {
 	return err
 }
 
-type evictions struct{ pods }
+type evictions struct{ *pods }
 
 func (g policyV1) Evictions(namespace string) typedpolicyv1.EvictionInterface {
-	return evictions{newPods(g.Groups, namespace)}
+	return &evictions{newPods(g.of, namespace)}
 }
 
-func (c evictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
+func (c *evictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
 	return c.evict(ctx, eviction)
 }
 
 func (g policyV1beta1) Evictions(namespace string) typedpolicyv1beta1.EvictionInterface {
-	return newPods(g.Groups, namespace)
+	return newPods(g.of, namespace)
 }
 
-func (c pods) ProxyGet(scheme, name, port, path string, params map[string]string) rest.ResponseWrapper {
+func (c *pods) ProxyGet(scheme, name, port, path string, params map[string]string) rest.ResponseWrapper {
 	return c.client.Proxy(c.resource, c.namespace, scheme, name, port, path, params)
 }
 
 type services struct {
-	listed[*corev1.Service, *corev1.ServiceList, *applycorev1.ServiceApplyConfiguration]
+	*listed[*corev1.Service, *corev1.ServiceList, *applycorev1.ServiceApplyConfiguration]
 }
 
 func (g coreV1) Services(namespace string) typedcorev1.ServiceInterface {
-	return services{newListed[*corev1.Service, *corev1.ServiceList, *applycorev1.ServiceApplyConfiguration](
-		g.Groups, corev1.SchemeGroupVersion, "services", namespace)}
+	return &services{newListed[*corev1.Service, *corev1.ServiceList, *applycorev1.ServiceApplyConfiguration](
+		g.of, corev1.SchemeGroupVersion, "services", namespace)}
 }
 
-func (c services) ProxyGet(scheme, name, port, path string, params map[string]string) rest.ResponseWrapper {
+func (c *services) ProxyGet(scheme, name, port, path string, params map[string]string) rest.ResponseWrapper {
 	return c.client.Proxy(c.resource, c.namespace, scheme, name, port, path, params)
 }
 
-func (c pods) GetLogs(name string, opts *corev1.PodLogOptions) *rest.Request {
+func (c *pods) GetLogs(name string, opts *corev1.PodLogOptions) *rest.Request {
 	return c.client.Logs(c.namespace, name, opts)
 }

@@ -25,9 +25,9 @@ type object interface {
 	metav1.Object
 }
 
-// configuration is a pointer to an apply configuration.
+// configuration is a pointer to an apply configuration. Like object it lists methods only: were it comparable, too, the
+// compiler would make the code of a client anew for each kind.
 type configuration interface {
-	comparable
 	GetName() *string
 }
 
@@ -39,46 +39,46 @@ type typed[T object] struct {
 	namespace string
 }
 
-func newTyped[T object](g Groups, gv schema.GroupVersion, resource, namespace string) typed[T] {
-	return typed[T]{g.Client, gv.WithResource(resource), namespace}
+func newTyped[T object](g Groups, gv schema.GroupVersion, resource, namespace string) *typed[T] {
+	return &typed[T]{g.Client, gv.WithResource(resource), namespace}
 }
 
 // listed is the client of a kind that has lists and can be applied: all but reviews.
 type listed[T object, L runtime.Object, A configuration] struct{ typed[T] }
 
-func newListed[T object, L runtime.Object, A configuration](g Groups, gv schema.GroupVersion, resource, namespace string) listed[T, L, A] {
-	return listed[T, L, A]{newTyped[T](g, gv, resource, namespace)}
+func newListed[T object, L runtime.Object, A configuration](g Groups, gv schema.GroupVersion, resource, namespace string) *listed[T, L, A] {
+	return &listed[T, L, A]{*newTyped[T](g, gv, resource, namespace)}
 }
 
-func (c typed[T]) request(verb, sub, name string) call.Request {
+func (c *typed[T]) request(verb, sub, name string) call.Request {
 	return call.Request{Verb: verb, Resource: c.resource, Subresource: sub, Namespace: c.namespace, Name: name}
 }
 
 // Create implements a typed client.
-func (c typed[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
+func (c *typed[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
 	req := c.request("create", "", "")
 	req.Object, req.Write = obj, writeOptions(opts.DryRun, opts.FieldManager, opts.FieldValidation)
 	return do[T](ctx, c.client, req)
 }
 
 // Update implements a typed client.
-func (c typed[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+func (c *typed[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
 	return c.update(ctx, "", "", obj, opts)
 }
 
 // UpdateStatus implements a typed client.
-func (c typed[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+func (c *typed[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
 	return c.update(ctx, "status", "", obj, opts)
 }
 
-func (c typed[T]) update(ctx context.Context, sub, name string, obj T, opts metav1.UpdateOptions) (T, error) {
+func (c *typed[T]) update(ctx context.Context, sub, name string, obj T, opts metav1.UpdateOptions) (T, error) {
 	req := c.request("update", sub, name)
 	req.Object, req.Write = obj, writeOptions(opts.DryRun, opts.FieldManager, opts.FieldValidation)
 	return do[T](ctx, c.client, req)
 }
 
 // Delete implements a typed client.
-func (c typed[T]) Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error {
+func (c *typed[T]) Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error {
 	req := c.request("delete", "", name)
 	req.Delete = opts
 	_, err := c.client.Do(ctx, req)
@@ -86,7 +86,7 @@ func (c typed[T]) Delete(ctx context.Context, name string, opts metav1.DeleteOpt
 }
 
 // DeleteCollection implements a typed client.
-func (c typed[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
+func (c *typed[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
 	req := c.request("deletecollection", "", "")
 	req.Delete, req.List = opts, list
 	_, err := c.client.Do(ctx, req)
@@ -94,28 +94,28 @@ func (c typed[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOption
 }
 
 // Get implements a typed client.
-func (c typed[T]) Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error) {
+func (c *typed[T]) Get(ctx context.Context, name string, opts metav1.GetOptions) (T, error) {
 	req := c.request("get", "", name)
 	req.Get = opts
 	return do[T](ctx, c.client, req)
 }
 
 // Watch implements a typed client.
-func (c typed[T]) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+func (c *typed[T]) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	req := c.request("watch", "", "")
 	req.List = opts
 	return c.client.Watch(ctx, req)
 }
 
 // Patch implements a typed client.
-func (c typed[T]) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (T, error) {
+func (c *typed[T]) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (T, error) {
 	req := c.request("patch", path.Join(subresources...), name)
 	req.PatchType, req.Patch, req.Write = pt, data, opts
 	return do[T](ctx, c.client, req)
 }
 
 // List implements a typed client.
-func (c listed[T, L, A]) List(ctx context.Context, opts metav1.ListOptions) (L, error) {
+func (c *listed[T, L, A]) List(ctx context.Context, opts metav1.ListOptions) (L, error) {
 	req := c.request("list", "", "")
 	req.List = opts
 	list, err := do[L](ctx, c.client, req)
@@ -149,18 +149,17 @@ func selectItems(list runtime.Object, selector string) error {
 }
 
 // Apply implements a typed client.
-func (c listed[T, L, A]) Apply(ctx context.Context, config A, opts metav1.ApplyOptions) (T, error) {
+func (c *listed[T, L, A]) Apply(ctx context.Context, config A, opts metav1.ApplyOptions) (T, error) {
 	return c.apply(ctx, "", config, opts)
 }
 
 // ApplyStatus implements a typed client.
-func (c listed[T, L, A]) ApplyStatus(ctx context.Context, config A, opts metav1.ApplyOptions) (T, error) {
+func (c *listed[T, L, A]) ApplyStatus(ctx context.Context, config A, opts metav1.ApplyOptions) (T, error) {
 	return c.apply(ctx, "status", config, opts)
 }
 
-func (c listed[T, L, A]) apply(ctx context.Context, sub string, config A, opts metav1.ApplyOptions) (T, error) {
-	var none A
-	if config == none {
+func (c *listed[T, L, A]) apply(ctx context.Context, sub string, config A, opts metav1.ApplyOptions) (T, error) {
+	if isNil(config) {
 		return *new(T), errors.New("there is nothing to apply: the configuration is nil")
 	}
 	if config.GetName() == nil {
@@ -196,7 +195,7 @@ func do[T runtime.Object](ctx context.Context, c Requester, req call.Request) (T
 func newOf[T any]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
 
 // isNil: client-go's callers pass typed nil pointers, too.
-func isNil(obj runtime.Object) bool {
+func isNil(obj any) bool {
 	return obj == nil || reflect.ValueOf(obj).Kind() == reflect.Pointer && reflect.ValueOf(obj).IsNil()
 }
 
