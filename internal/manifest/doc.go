@@ -21,7 +21,6 @@
 //
 //   - Unknown and duplicate fields are errors, as with kubectl's
 //     --validate=strict, and they are found before anything is sent.
-//   - An object may occur only once in a set; kubectl applies both, the last wins.
 //   - Plain yes, no, on and off are booleans only where the field is one.
 //     kubectl reads them as booleans everywhere and refuses them in strings.
 package manifest
