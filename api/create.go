@@ -173,8 +173,6 @@ func (r *request) validateNew(obj call.Object) field.ErrorList {
 	return errs
 }
 
-const wrongNamespace = "the namespace of the provided object does not match the namespace sent on the request"
-
 // accept checks that what came with a request is an object of the resource, belongs to
 // the namespace of the request and has no quantity that nothing can compute with.
 func (r *request) accept(in runtime.Object) (call.Object, error) {
@@ -198,10 +196,10 @@ func (r *request) accept(in runtime.Object) (call.Object, error) {
 	case obj.GetNamespace() == "":
 		obj.SetNamespace(r.namespace)
 	case obj.GetNamespace() != r.namespace:
-		return nil, apierrors.NewBadRequest(wrongNamespace)
+		return nil, refusal.Namespace()
 	}
 	if err := quantity.CheckObject(obj); err != nil {
-		return nil, r.refusedQuantity(err)
+		return nil, refusal.Quantity(r.kind.GVK.GroupKind(), r.name, err)
 	}
 	return obj, nil
 }
@@ -232,12 +230,6 @@ func canonicalMeta(u *unstructured.Unstructured) error {
 	}
 	u.Object["metadata"] = fields
 	return nil
-}
-
-// refusedQuantity returns the error for a quantity that a real server would accept, and
-// compute with for minutes.
-func (r *request) refusedQuantity(err *quantity.Error) error {
-	return r.invalid(field.ErrorList{field.Invalid(field.NewPath(err.Field), err.Value, err.Problem)})
 }
 
 // distinctOwners returns the owners without duplicates, and warns of these.

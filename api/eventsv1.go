@@ -13,6 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/patch"
 	"github.com/storagesim/storagesim/api/views"
 )
 
@@ -92,7 +93,7 @@ func (s *Server) patchEventsV1(ctx context.Context, req Request) (runtime.Object
 	if req.PatchType == types.ApplyPatchType {
 		return nil, apierrors.NewMethodNotSupported(k.GVR.GroupResource(), "apply")
 	}
-	r := &request{actor: req.Actor, verb: req.Verb, kind: k, namespace: req.Namespace, name: req.Name}
+	target := patch.Target{Kind: k, Namespace: req.Namespace, Name: req.Name}
 	for {
 		get := req
 		get.Verb = "get"
@@ -100,7 +101,7 @@ func (s *Server) patchEventsV1(ctx context.Context, req Request) (runtime.Object
 		if err != nil {
 			return nil, views.OfEventsV1(err)
 		}
-		obj, err := r.patched(views.EventsV1Form(old).(call.Object), req.PatchType, req.Patch)
+		obj, err := target.Patched(views.EventsV1Form(old).(call.Object), req.PatchType, req.Patch)
 		if err != nil {
 			return nil, err
 		}

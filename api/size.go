@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -23,17 +22,7 @@ const (
 	// maxSent limits a message of the API server to etcd.
 	// Upstream: etcd client/v3 defaultMaxCallSendMsgSize, v3.6.
 	maxSent = 2 << 20
-	// maxCopied limits what the copies that a JSON patch makes may add.
-	// Upstream: apiserver server.NewConfig JSONPatchMaxCopyBytes, v1.37.
-	maxCopied = 3 << 20
 )
-
-// The limit of copies is one of the patch library. Like upstream, a smaller one stays.
-func init() {
-	if limit := &jsonpatch.AccumulatedCopySizeLimit; *limit <= 0 || *limit > maxCopied {
-		*limit = maxCopied
-	}
-}
 
 // sizeOf returns how many bytes the object takes in the encoding that is stored.
 func sizeOf(obj runtime.Object) int {

@@ -1,17 +1,13 @@
 package api
 
 import (
-	"encoding/json"
-	"reflect"
-
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/api/internal/call"
-	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/patch"
 	"github.com/storagesim/storagesim/api/views"
 )
 
@@ -31,7 +27,7 @@ func (s *Server) writeView(r *request, v *views.View, req Request) (runtime.Obje
 			if err != nil {
 				return nil, err
 			}
-			if form, err = patchedForm(is, req.PatchType, req.Patch); err != nil {
+			if form, err = patch.Form(is, req.PatchType, req.Patch); err != nil {
 				return nil, err
 			}
 		}
@@ -52,32 +48,6 @@ func (s *Server) writeView(r *request, v *views.View, req Request) (runtime.Obje
 		return nil, err
 	}
 	return v.Show(answer.(call.Object))
-}
-
-// patchedForm applies a patch to a form. A form has no lists with keys, so that a strategic
-// merge is a merge.
-func patchedForm(form runtime.Object, pt types.PatchType, data []byte) (runtime.Object, error) {
-	apply := mergePatch
-	switch pt {
-	case types.JSONPatchType:
-		apply = jsonPatch
-	case types.MergePatchType, types.StrategicMergePatchType:
-	default:
-		return nil, unknownPatch(pt)
-	}
-	before, err := json.Marshal(form)
-	if err != nil {
-		return nil, apierrors.NewInternalError(err)
-	}
-	after, _, err := apply(before, data)
-	if err != nil {
-		return nil, refusal.AsStatus(err)
-	}
-	out := reflect.New(reflect.TypeOf(form).Elem()).Interface().(runtime.Object) // a field that the patch removes is gone
-	if err := json.Unmarshal(after, out); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	return out, nil
 }
 
 // requestToken answers with a token for a service account. Nothing here accepts it: who

@@ -173,5 +173,5 @@ func (r *request) conflict(err error) error {
 }
 
 func (r *request) invalid(errs field.ErrorList) error {
-	return apierrors.NewInvalid(r.kind.GVK.GroupKind(), r.name, refusal.Foremost(errs))
+	return refusal.Invalid(r.kind.GVK.GroupKind(), r.name, errs)
 }

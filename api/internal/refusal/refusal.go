@@ -14,6 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/internal/bounded"
+	"github.com/storagesim/storagesim/internal/quantity"
 )
 
 // Forbidden returns the error with which admission refuses.
@@ -21,6 +22,7 @@ func Forbidden(resource schema.GroupResource, name, reason string) error {
 	return apierrors.NewForbidden(resource, name, errors.New(reason))
 }
 
+// Unprocessable returns the error for a request that is well-formed and cannot be carried out.
 func Unprocessable(err error) error {
 	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 }
@@ -38,9 +40,9 @@ func OfObject(resource schema.GroupResource, obj call.Object, err error) error {
 // maxRefusal is the number of bytes of a refusal that are told.
 const maxRefusal = 64 << 10
 
-// Foremost returns the errors that fit into a refusal, and at the end how many more there are. A
+// foremost returns the errors that fit into a refusal, and at the end how many more there are. A
 // text that is too long is cut.
-func Foremost(errs field.ErrorList) field.ErrorList {
+func foremost(errs field.ErrorList) field.ErrorList {
 	left := maxRefusal
 	for i, err := range errs {
 		text := err.ErrorBody()
@@ -74,4 +76,19 @@ func AsStatus(err error) error {
 		return err
 	}
 	return Internal(err.Error())
+}
+
+// Invalid returns the error for an object that is not valid, with as many of its errors as are told.
+func Invalid(kind schema.GroupKind, name string, errs field.ErrorList) error {
+	return apierrors.NewInvalid(kind, name, foremost(errs))
+}
+
+// Quantity returns the error for a quantity that a real server would accept, and compute with for minutes.
+func Quantity(kind schema.GroupKind, name string, err *quantity.Error) error {
+	return Invalid(kind, name, field.ErrorList{field.Invalid(field.NewPath(err.Field), err.Value, err.Problem)})
+}
+
+// Namespace returns the error for an object of another namespace than that of the request.
+func Namespace() error {
+	return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 }

@@ -1,4 +1,4 @@
-package api
+package patch
 
 import (
 	"encoding/json"
@@ -36,15 +36,15 @@ func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) 
 		g := &patchMaker{rand.New(rand.NewPCG(seed, 5))}
 		kind := g.kind()
 		old, patch := g.object(kind), g.patch(kind)
-		r := &request{kind: kind}
+		target := &Target{Kind: kind}
 		if kind.Status.Exists() && g.chance(2) {
-			r.sub = "status"
+			target.Sub = "status"
 		}
 		before, err := json.Marshal(old)
 		require.NoError(t, err)
 
-		got, err := r.strategicPatch(old, patch)
-		want, wantErr := byLibrary(r, old, patch)
+		got, err := target.strategicPatch(old, patch)
+		want, wantErr := byLibrary(target, old, patch)
 		require.Equal(t, wantErr == nil, err == nil, "the library says %v, the server %v of %s", wantErr, err, patch)
 		unchanged, _ := json.Marshal(old)
 		require.Equal(t, string(before), string(unchanged), "the stored object was changed")
@@ -52,7 +52,7 @@ func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) 
 			refused.Add(1)
 			return
 		}
-		if got := asJSON(r, old, got); !libraryGives(r, old, patch, got, want) {
+		if got := asJSON(target, old, got); !libraryGives(target, old, patch, got, want) {
 			t.Fatalf("the patch %s gives %s, which should be %s", patch, got, want)
 		}
 	})
@@ -64,14 +64,14 @@ func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) 
 func TestItemsAreTakenOutOfAListLast(t *testing.T) {
 	kinds := registry.New().Entries()
 	at := slices.IndexFunc(kinds, func(k *registry.Entry) bool { return k.GVK.Kind == "ConfigMap" })
-	r := &request{kind: kinds[at]}
+	target := &Target{Kind: kinds[at]}
 	old := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Finalizers: []string{"a", "b"}}}
 	for patch, want := range map[string][]string{
 		`{"metadata":{"$deleteFromPrimitiveList/finalizers":["b","c"],"finalizers":["c","d"]}}`: {"d", "a"},
 		`{"metadata":{"$deleteFromPrimitiveList/finalizers":null,"finalizers":["c","d"]}}`:      nil,
 	} {
 		for range 20 {
-			got, err := r.strategicPatch(old, []byte(patch))
+			got, err := target.strategicPatch(old, []byte(patch))
 			require.NoError(t, err)
 			require.Equal(t, want, got.GetFinalizers(), patch)
 		}
@@ -115,19 +115,19 @@ func TestFieldsThatJSONOmitsOrDecodesInTheirOwnWayAreMergedByTheLibrary(t *testi
 // libraryGives reports whether the outcome is one of the library's. Those of a patch that
 // sets a list and takes items out of it differ from call to call, since the library walks
 // the patch in the order of Go's maps.
-func libraryGives(r *request, old call.Object, patch []byte, got, want string) bool {
+func libraryGives(target *Target, old call.Object, patch []byte, got, want string) bool {
 	for range 50 {
 		if got == want {
 			return true
 		}
-		want, _ = byLibrary(r, old, patch)
+		want, _ = byLibrary(target, old, patch)
 	}
 	return false
 }
 
 // byLibrary returns the outcome as JSON. It converts the whole object to maps, as a real API
 // server does.
-func byLibrary(r *request, old call.Object, patch []byte) (text string, err error) {
+func byLibrary(target *Target, old call.Object, patch []byte) (text string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the library panics: %v", p)
@@ -141,7 +141,7 @@ func byLibrary(r *request, old call.Object, patch []byte) (text string, err erro
 	if err != nil {
 		return "", err
 	}
-	obj := r.kind.NewObject()
+	obj := target.Kind.NewObject()
 	after, err := strategicpatch.StrategicMergeMapPatch(before, patchMap, obj)
 	if err != nil {
 		return "", err
@@ -153,13 +153,13 @@ func byLibrary(r *request, old call.Object, patch []byte) (text string, err erro
 	if err != nil {
 		return "", err
 	}
-	return asJSON(r, old, obj), nil
+	return asJSON(target, old, obj), nil
 }
 
 // asJSON returns the outcome with the spec that a status update keeps.
-func asJSON(r *request, old, obj call.Object) string {
-	if r.sub == "status" && r.kind.Spec.Exists() {
-		r.kind.Spec.Keep(obj, old)
+func asJSON(target *Target, old, obj call.Object) string {
+	if target.Sub == "status" && target.Kind.Spec.Exists() {
+		target.Kind.Spec.Keep(obj, old)
 	}
 	text, err := json.Marshal(obj)
 	if err != nil {

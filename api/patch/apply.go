@@ -1,4 +1,4 @@
-package api
+package patch
 
 import (
 	"encoding/json"
@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -80,37 +79,8 @@ func (asIs) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (s
 	return label, value, nil
 }
 
-// apply returns a server-side apply: it creates the object, or sets the fields in the
-// configuration and removes those that the same manager set before and no longer
-// mentions. Another manager's field is a conflict unless forced.
-func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runtime.Object, error) {
-	config, err := r.configuration(data)
-	if err != nil {
-		return nil, s.refuse(r, err)
-	}
-	r.tracked = true
-	return s.change(r, func(r *request, old call.Object) (call.Object, error) {
-		live := r.asShown(old)
-		exists := live != nil
-		if uid := config.GetUID(); uid != "" && !exists {
-			return nil, r.invalid(field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
-		}
-		if !exists && r.sub != "" {
-			return nil, r.notFound()
-		}
-		obj, err := s.applied(r, live, exists, config, opts)
-		if err != nil || !r.strict {
-			return obj, err
-		}
-		if err := yaml.UnmarshalStrict(data, &map[string]any{}); err != nil { // a field is there twice
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
-		}
-		return obj, nil
-	})
-}
-
-// configuration decodes the configuration to apply.
-func (r *request) configuration(data []byte) (*unstructured.Unstructured, error) {
+// Configuration decodes the configuration to apply.
+func (t *Target) Configuration(data []byte) (*unstructured.Unstructured, error) {
 	config := &unstructured.Unstructured{Object: map[string]any{}}
 	text, err := yaml.YAMLToJSON(data)
 	if err != nil {
@@ -121,17 +91,17 @@ func (r *request) configuration(data []byte) (*unstructured.Unstructured, error)
 	}
 	if gvk := config.GroupVersionKind(); gvk.Version == "" || gvk.Kind == "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
-	} else if gvk != r.kind.GVK {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, r.kind.GVK))
+	} else if gvk != t.Kind.GVK {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, t.Kind.GVK))
 	}
 	if metadata, _ := config.Object["metadata"].(map[string]any); metadata["name"] == "" {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", r.name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", t.Name))
 	}
-	if name := config.GetName(); name != "" && name != r.name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, r.name))
+	if name := config.GetName(); name != "" && name != t.Name {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, t.Name))
 	}
-	if ns := config.GetNamespace(); r.kind.Namespaced && ns != "" && ns != r.namespace {
-		return nil, apierrors.NewBadRequest(wrongNamespace)
+	if ns := config.GetNamespace(); t.Kind.Namespaced && ns != "" && ns != t.Namespace {
+		return nil, refusal.Namespace()
 	}
 	asJSON, err := json.Marshal(config.Object)
 	if err == nil {
@@ -140,28 +110,28 @@ func (r *request) configuration(data []byte) (*unstructured.Unstructured, error)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if err := quantity.CheckJSON(asJSON, r.kind.NewObject()); err != nil {
-		return nil, r.refusedQuantity(err)
+	if err := quantity.CheckJSON(asJSON, t.Kind.NewObject()); err != nil {
+		return nil, refusal.Quantity(t.Kind.GVK.GroupKind(), t.Name, err)
 	}
 	if len(config.GetManagedFields()) > 0 {
 		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}
-	config.SetName(r.name)
+	config.SetName(t.Name)
 	return config, nil
 }
 
-// applied returns the live object, or an empty one, with the configuration applied.
-func (s *Server) applied(r *request, live call.Object, exists bool, config *unstructured.Unstructured, opts metav1.PatchOptions) (call.Object, error) {
-	manager, err := fieldManager(r.kind, r.sub)
+// Applied returns the live object, or a new one where it is nil, with the configuration applied for a manager.
+func (t *Target) Applied(live call.Object, config *unstructured.Unstructured, manager string, force bool) (call.Object, error) {
+	fields, err := fieldManager(t.Kind, t.Sub)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	base := r.kind.NewObject()
-	if exists {
+	base := t.Kind.NewObject()
+	if live != nil {
 		base = live.DeepCopyObject().(call.Object)
 	}
-	base.GetObjectKind().SetGroupVersionKind(r.kind.GVK)
-	out, err := manager.Apply(base, config, opts.FieldManager, opts.Force != nil && *opts.Force)
+	base.GetObjectKind().SetGroupVersionKind(t.Kind.GVK)
+	out, err := fields.Apply(base, config, manager, force)
 	if err != nil {
 		return nil, refusal.AsStatus(err)
 	}
@@ -169,49 +139,36 @@ func (s *Server) applied(r *request, live call.Object, exists bool, config *unst
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("apply made a %T", out))
 	}
-	if obj, err = r.accept(obj); err != nil {
-		return nil, err
-	}
-	s.stampFields(live, obj)
 	return obj, nil
 }
 
-// trackFields notes which manager set which field in an update of an object that was once
-// applied.
-func (s *Server) trackFields(r *request, old, obj call.Object) error {
-	if r.tracked || len(old.GetManagedFields()) == 0 {
-		return nil
-	}
-	manager, err := fieldManager(r.kind, r.sub)
+// Track notes in obj which fields a manager has set in an update of old, which was once applied.
+func (t *Target) Track(old, obj call.Object, manager string, now metav1.Time) error {
+	fields, err := fieldManager(t.Kind, t.Sub)
 	if err != nil {
 		return err
 	}
-	name := r.manager
-	if name == "" {
-		name = r.actor
-	}
-	live := r.kind.Shown(old).(call.Object)
-	live.GetObjectKind().SetGroupVersionKind(r.kind.GVK)
-	obj.GetObjectKind().SetGroupVersionKind(r.kind.GVK)
-	out, err := manager.Update(live, obj, name)
+	live := t.Kind.Shown(old).(call.Object)
+	live.GetObjectKind().SetGroupVersionKind(t.Kind.GVK)
+	obj.GetObjectKind().SetGroupVersionKind(t.Kind.GVK)
+	out, err := fields.Update(live, obj, manager)
 	if err != nil {
 		return err
 	}
 	obj.SetManagedFields(out.(call.Object).GetManagedFields())
-	r.kind.Label(obj)
-	s.stampFields(old, obj)
+	t.Kind.Label(obj)
+	Stamp(old, obj, now)
 	return nil
 }
 
-// stampFields gives entries that are new or changed the server's time: the field
+// Stamp gives entries that are new or changed the time of the write: the field
 // manager only knows the wall clock. If nothing but the time of an entry differs,
 // the entry did not change.
-func (s *Server) stampFields(old, obj call.Object) {
+func Stamp(old, obj call.Object, now metav1.Time) {
 	var before []metav1.ManagedFieldsEntry
 	if old != nil {
 		before = old.GetManagedFields()
 	}
-	now := s.now()
 	entries := obj.GetManagedFields()
 	for i := range entries {
 		entries[i].Time = &now

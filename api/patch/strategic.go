@@ -1,4 +1,4 @@
-package api
+package patch
 
 import (
 	"encoding/json"
@@ -25,27 +25,27 @@ import (
 //
 // Upstream: apiserver endpoints/handlers strategicPatchObject and applyPatchToObject, v1.37,
 // which always convert the whole object.
-func (r *request) strategicPatch(old call.Object, data []byte) (call.Object, error) {
+func (t *Target) strategicPatch(old call.Object, data []byte) (call.Object, error) {
 	if err := quantity.CheckJSON(data, old); err != nil {
-		return nil, r.refusedQuantity(err)
+		return nil, refusal.Quantity(t.Kind.GVK.GroupKind(), t.Name, err)
 	}
 	var patch map[string]any
-	if !r.strict && kjson.UnmarshalCaseSensitivePreserveInts(data, &patch) == nil && namesFields(r.kind.Type, patch) {
-		obj := r.copyFor(old, patch)
-		if mergeStruct(reflect.ValueOf(obj).Elem(), patch, r.warnFields != nil) == nil {
+	if !t.Strict && kjson.UnmarshalCaseSensitivePreserveInts(data, &patch) == nil && namesFields(t.Kind.Type, patch) {
+		obj := t.copyFor(old, patch)
+		if mergeStruct(reflect.ValueOf(obj).Elem(), patch, t.Warn != nil) == nil {
 			return obj, nil
 		}
 	}
-	return r.patchWhole(old, data) // it also finds the error to answer with
+	return t.patchWhole(old, data) // it also finds the error to answer with
 }
 
 // copyFor returns a copy of old to apply the patch to. It leaves out the spec of an object of
 // which only the status is patched: the spec is not read, and keep puts it back afterwards.
-func (r *request) copyFor(old call.Object, patch map[string]any) call.Object {
-	part := reflect.New(r.kind.Type)
+func (t *Target) copyFor(old call.Object, patch map[string]any) call.Object {
+	part := reflect.New(t.Kind.Type)
 	part.Elem().Set(reflect.ValueOf(old).Elem())
-	if _, mentioned := patch["spec"]; !mentioned && r.sub == "status" && r.kind.Status.Exists() && r.kind.Spec.Exists() {
-		r.kind.Spec.Drop(part.Interface().(call.Object))
+	if _, mentioned := patch["spec"]; !mentioned && t.Sub == "status" && t.Kind.Status.Exists() && t.Kind.Spec.Exists() {
+		t.Kind.Spec.Drop(part.Interface().(call.Object))
 	}
 	return part.Interface().(call.Object).DeepCopyObject().(call.Object)
 }
@@ -161,7 +161,7 @@ func fieldsOf(t reflect.Type) map[string]structField {
 
 // patchWhole returns old with the patch applied to all of it.
 // Upstream: apiserver endpoints/handlers strategicPatchObject and applyPatchToObject, v1.37.
-func (r *request) patchWhole(old call.Object, data []byte) (call.Object, error) {
+func (t *Target) patchWhole(old call.Object, data []byte) (call.Object, error) {
 	patch := map[string]any{}
 	strict, err := kjson.UnmarshalStrict(data, &patch)
 	if err != nil {
@@ -172,17 +172,17 @@ func (r *request) patchWhole(old call.Object, data []byte) (call.Object, error) 
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	obj := r.kind.NewObject()
-	after, err := mergeMaps(before, patch, r.kind.Type)
+	obj := t.Kind.NewObject()
+	after, err := mergeMaps(before, patch, t.Kind.Type)
 	if err != nil {
 		return nil, strategicError(err)
 	}
-	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, obj, r.strict || r.warnFields != nil)
+	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, obj, t.Strict || t.Warn != nil)
 	if unknown, ok := runtime.AsStrictDecodingError(err); ok {
 		strict, err = append(strict, unknown.Errors()...), nil
 	}
 	if err == nil {
-		err = r.orWarn(strict)
+		err = t.orWarn(strict)
 	}
 	if err != nil {
 		return nil, patchInvalid(shown, err)

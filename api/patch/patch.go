@@ -1,0 +1,286 @@
+package patch
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/internal/quantity"
+)
+
+// maxPatchOperations limits the operations of a JSON patch.
+// Upstream: apiserver endpoints/handlers maxJSONPatchOperations, v1.37.
+const maxPatchOperations = 10000
+
+// maxCopied limits what the copies that a JSON patch makes may add.
+// Upstream: apiserver server.NewConfig JSONPatchMaxCopyBytes, v1.37.
+const maxCopied = 3 << 20
+
+// The limit of copies is one of the patch library. Like upstream, a smaller one stays.
+func init() {
+	if limit := &jsonpatch.AccumulatedCopySizeLimit; *limit <= 0 || *limit > maxCopied {
+		*limit = maxCopied
+	}
+}
+
+// maxPatchWork limits the items that the operations of a JSON patch may move: each copies the list that it
+// changes. Upstream has no such limit: there only the client waits.
+const maxPatchWork = 200_000_000
+
+// commasOfOperation is the number of commas of an operation without its value, {"op":…,"path":…,"value":…}, and
+// behind it.
+const commasOfOperation = 3
+
+var comma = []byte{','}
+
+// Target is the object that a patch changes, and how its client takes fields that the kind does not have.
+type Target struct {
+	Kind                 *registry.Entry
+	Sub, Namespace, Name string
+	// Strict: such fields are refused. Warn is told of them where they are not; nil if they are ignored.
+	Strict bool
+	Warn   func(text string)
+}
+
+// Patched returns old with the patch applied: a copy, of the same name.
+func (t *Target) Patched(old call.Object, pt types.PatchType, data []byte) (call.Object, error) {
+	var obj call.Object
+	var err error
+	switch pt {
+	case types.JSONPatchType:
+		obj, err = t.patchJSON(old, data, jsonPatch)
+	case types.MergePatchType:
+		obj, err = t.patchJSON(old, data, mergePatch)
+	case types.StrategicMergePatchType:
+		if t.Kind.Scheme == nil {
+			return nil, unknownPatch(pt)
+		}
+		obj, err = t.strategicPatch(old, data)
+	default:
+		return nil, unknownPatch(pt)
+	}
+	if err != nil {
+		return nil, refusal.AsStatus(err)
+	}
+	return obj, t.addressed(obj)
+}
+
+// patchJSON applies a patch to the object's JSON.
+func (t *Target) patchJSON(old call.Object, data []byte, apply func(before, data []byte) ([]byte, []error, error)) (call.Object, error) {
+	before, err := t.encode(old)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	after, strict, err := apply(before, data)
+	if err != nil {
+		return nil, err
+	}
+	if err := quantity.CheckJSON(after, t.Kind.NewObject()); err != nil {
+		return nil, refusal.Quantity(t.Kind.GVK.GroupKind(), t.Name, err)
+	}
+	obj, err := t.decode(after, strict)
+	if err != nil {
+		return nil, patchInvalid(string(after), err)
+	}
+	return obj, nil
+}
+
+func unknownPatch(pt types.PatchType) error {
+	err := apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "patch", schema.GroupResource{}, "", "", 0, true)
+	err.ErrStatus.Message = fmt.Sprintf("patch type %q is not one of %q, %q, %q, %q", pt,
+		types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyPatchType)
+	return err
+}
+
+// errNoJSON refuses a patch that is not JSON.
+// Upstream: apiserver endpoints/handlers PatchResource, v1.37.
+var errNoJSON = apierrors.NewBadRequest("invalid JSON patch")
+
+// jsonPatchOp is one operation of a JSON patch.
+type jsonPatchOp struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	From  string `json:"from"`
+	Value any    `json:"value"`
+}
+
+// jsonPatch applies a JSON patch, with the errors of upstream's handler.
+// Upstream: apiserver endpoints/handlers jsonPatcher.applyJSPatch, v1.37.
+func jsonPatch(before, data []byte) ([]byte, []error, error) {
+	if !json.Valid(data) {
+		return nil, nil, errNoJSON
+	}
+	var ops []jsonPatchOp
+	strict, err := kjson.UnmarshalStrict(data, &ops)
+	if err != nil {
+		text := strings.Replace(err.Error(), "patch.jsonPatchOp", "handlers.jsonPatchOp", 1)
+		return nil, nil, apierrors.NewBadRequest("error decoding patch: " + text)
+	}
+	for i, err := range strict {
+		strict[i] = fmt.Errorf("json patch %w", err)
+	}
+	patch, err := jsonpatch.DecodePatch(data)
+	if err != nil {
+		return nil, nil, apierrors.NewBadRequest(err.Error())
+	}
+	if len(patch) > maxPatchOperations {
+		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(patch)))
+	}
+	if items := bytes.Count(before, comma) + max(0, bytes.Count(data, comma)-commasOfOperation*len(patch)); items*len(patch) > maxPatchWork {
+		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"%d operations on %d items are more than the allowed work of a JSON patch, %d items moved", len(patch), items, maxPatchWork))
+	}
+	after, err := patch.Apply(before)
+	if err != nil { // well-formed, but it does not fit this object
+		return nil, nil, refusal.Unprocessable(err)
+	}
+	return after, strict, nil
+}
+
+// mergePatch applies a JSON merge patch, which must be an object.
+func mergePatch(before, data []byte) ([]byte, []error, error) {
+	if !json.Valid(data) {
+		return nil, nil, errNoJSON
+	}
+	strict, err := kjson.UnmarshalStrict(data, &map[string]any{})
+	if err != nil {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	after, err := jsonpatch.MergePatch(before, data)
+	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
+		err = apierrors.NewBadRequest(err.Error())
+	}
+	return after, strict, err
+}
+
+// encode returns the object as JSON, with its kind.
+func (t *Target) encode(obj call.Object) ([]byte, error) {
+	data, err := json.Marshal(obj)
+	if err != nil || t.Kind.Scheme == nil {
+		return data, err
+	}
+	head, err := json.Marshal(metav1.TypeMeta{APIVersion: t.Kind.GVK.GroupVersion().String(), Kind: t.Kind.GVK.Kind})
+	if err != nil {
+		return nil, err
+	}
+	head[len(head)-1] = ','
+	return append(head, data[1:]...), nil
+}
+
+// decode decodes an object that was patched. The patch may leave its kind out, but not
+// name another.
+func (t *Target) decode(data []byte, strict []error) (call.Object, error) {
+	if err := t.decodesAsOther(data); err != nil {
+		return nil, err
+	}
+	obj := t.Kind.NewObject()
+	more, err := kjson.UnmarshalStrict(data, obj)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range t.Kind.UnknownFields(obj) {
+		more = append(more, fmt.Errorf("unknown field %q", path))
+	}
+	if err := t.orWarn(append(strict, more...)); err != nil {
+		return nil, err
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	gvk.Kind = cmp.Or(gvk.Kind, t.Kind.GVK.Kind)
+	switch {
+	case gvk.Version == "": // upstream reads an object of no version, which has nothing in it
+		obj.SetName("")
+	case gvk != t.Kind.GVK:
+		return nil, t.otherKind(gvk)
+	}
+	return obj, nil
+}
+
+// decodesAsOther returns the error of decoding an object that a patch has made one of another kind: that comes before the refusal of the kind.
+func (t *Target) decodesAsOther(data []byte) error {
+	if t.Kind.Scheme == nil {
+		return nil
+	}
+	var named metav1.TypeMeta
+	if kjson.UnmarshalCaseSensitivePreserveInts(data, &named) != nil {
+		return nil //nolint:nilerr // the caller refuses what is no object
+	}
+	gvk := named.GroupVersionKind()
+	if gvk == t.Kind.GVK || !t.Kind.Scheme.Recognizes(gvk) {
+		return nil
+	}
+	other, err := t.Kind.Scheme.New(gvk)
+	if err != nil {
+		return err
+	}
+	_, err = kjson.UnmarshalStrict(data, other)
+	return err
+}
+
+// orWarn returns an error of the strict errors of a patch if the client wants that, and else warns of each.
+func (t *Target) orWarn(strict []error) error {
+	if t.Strict && len(strict) > 0 {
+		return errors.New("strict decoding error: " + joined(strict))
+	}
+	if t.Warn != nil {
+		for _, err := range strict {
+			t.Warn(err.Error())
+		}
+	}
+	return nil
+}
+
+// otherKind returns the error for an object that is of another kind after a patch.
+func (t *Target) otherKind(gvk schema.GroupVersionKind) error {
+	if t.Kind.Scheme == nil || t.Kind.Scheme.Recognizes(gvk) {
+		return fmt.Errorf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, t.Kind.GVK)
+	}
+	return runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", gvk) // the name that the scheme has there
+}
+
+// patchInvalid returns the error for a patch whose outcome is no object of the kind.
+// Upstream: apiserver endpoints/handlers jsonPatcher.applyPatchToCurrentObject,
+// v1.37, also for the oddity that the refusal names no object.
+func patchInvalid(outcome string, err error) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+		field.Invalid(field.NewPath("patch"), outcome, err.Error()),
+	})
+}
+
+// addressed checks that a patch did not change the name of the object.
+func (t *Target) addressed(obj call.Object) error {
+	if obj.GetName() == "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", t.Name))
+	}
+	if obj.GetName() != t.Name {
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), t.Name))
+	}
+	return nil
+}
+
+func joined(errs []error) string {
+	text := ""
+	for i, err := range errs {
+		if i > 0 {
+			text += ", "
+		}
+		text += err.Error()
+	}
+	return text
+}
