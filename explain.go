@@ -176,6 +176,9 @@ func (c *Cluster) each(kind string, keys []string, check func(ref, name string) 
 	if len(all) == 0 {
 		return nil
 	}
+	if log := c.engine.Trace().Entries(); len(log) > 0 && log[len(log)-1].Actor == User {
+		all = append(all, "Nothing has happened since the user's last write: Settle or RunFor lets the controllers work.")
+	}
 	return errors.New(strings.Join(all, "\n"))
 }
 

@@ -50,6 +50,7 @@ func (x *explainer) claim(ns, name string) error {
 			err = x.lost(claim)
 		case claim.Status.Phase == v1.ClaimBound:
 			err = x.grows(claim)
+			x.boundOutOfReach(claim)
 		}
 		if err != nil {
 			return err
@@ -58,6 +59,13 @@ func (x *explainer) claim(ns, name string) error {
 		x.events(ref, "PersistentVolumeClaim", claim.UID, "")
 		return x.users(claim)
 	})
+}
+
+// boundOutOfReach blames the volume of a bound claim that no node can reach.
+func (x *explainer) boundOutOfReach(claim *v1.PersistentVolumeClaim) {
+	if volume, err := x.Client.CoreV1().PersistentVolumes().Get(x.ctx, claim.Spec.VolumeName, metav1.GetOptions{}); err == nil {
+		x.outOfReach(volume)
+	}
 }
 
 func claimRef(ns, name string) string { return "pvc/" + ns + "/" + name }

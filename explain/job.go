@@ -48,7 +48,7 @@ func (x *explainer) job(ns, name string) error {
 func (x *explainer) whyNotComplete(ns string, j *batchv1.Job) error {
 	x.needs(job.ActorName, "makes its pods")
 	if e, found := x.lastWarning("Job", j.UID, "FailedCreate"); found && j.Status.Active == 0 {
-		x.ill(FailedCreate, "", "mend what it says", "it cannot make a pod: %s", e.Message)
+		x.ill(FailedCreate, "", mend(e.Message), "it cannot make a pod: %s", e.Message)
 	}
 	if j.Status.Active == 0 && j.Status.Failed > 0 {
 		x.underWay(JobBackoff, "", "%d of its pods have failed, of which spec.backoffLimit allows %d; the next pod waits 10 s after the first failure, and twice as long after each other one", j.Status.Failed, *j.Spec.BackoffLimit)

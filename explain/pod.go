@@ -163,7 +163,7 @@ func (x *explainer) mountTrouble(pod *v1.Pod) {
 	case x.containersFail(pod):
 		return // their status says more
 	}
-	x.silently(func() { x.ill(code, "", "mend what it says", "%s", e.Message) }) // it stands among the events
+	x.silently(func() { x.ill(code, "", mend(e.Message), "%s", e.Message) }) // it stands among the events
 }
 
 // drivers blames the CSI drivers of a pod's volumes that have not registered with its node's kubelet, or whose process there is down.
@@ -428,6 +428,9 @@ func (x *explainer) turnedDown(pod *v1.Pod, why scheduler.Explanation) {
 	for i, cause := range causes {
 		causes[i] = someOf(on[cause]) + ": " + cause
 	}
+	if x.volumesApart(pod) {
+		return
+	}
 	object, field := x.atFault(pod, why.Nodes)
 	x.blame(Verdict{Class: Ill, Code: NoNodeFits, Object: object, Field: field, Do: waysOut(why.Nodes), Cause: fmt.Sprintf("no node can take it: %s%s", strings.Join(causes, "; "), more)})
 	x.unreachableVolumes(pod)
@@ -471,24 +474,75 @@ func nearestOf(v scheduler.NodeVerdict) string {
 
 // unreachableVolumes blames volumes that are on no node of the cluster: their node was deleted, mostly.
 func (x *explainer) unreachableVolumes(pod *v1.Pod) {
-	nodes, err := x.Client.CoreV1().Nodes().List(x.ctx, metav1.ListOptions{})
-	if err != nil {
+	for _, pv := range x.persistentVolumes(pod) {
+		x.outOfReach(pv)
+	}
+}
+
+// persistentVolumes returns the volumes that a pod's claims are bound to.
+func (x *explainer) persistentVolumes(pod *v1.Pod) (list []*v1.PersistentVolume) {
+	for i := range pod.Spec.Volumes {
+		if spec := x.spec(pod, &pod.Spec.Volumes[i]); spec != nil && spec.PersistentVolume != nil {
+			list = append(list, spec.PersistentVolume)
+		}
+	}
+	return list
+}
+
+// outOfReach blames a volume that no node of the cluster can reach.
+func (x *explainer) outOfReach(pv *v1.PersistentVolume) {
+	if affinity := pv.Spec.NodeAffinity; affinity == nil || affinity.Required == nil || len(x.nodesOf(pv)) > 0 {
 		return
 	}
-	for i := range pod.Spec.Volumes {
-		spec := x.spec(pod, &pod.Spec.Volumes[i])
-		if spec == nil || spec.PersistentVolume == nil {
-			continue
-		}
-		pv := spec.PersistentVolume
-		reachable := slices.ContainsFunc(nodes.Items, func(n v1.Node) bool { return binding.CheckNodeAffinity(pv, n.Labels) == nil })
-		if affinity := pv.Spec.NodeAffinity; affinity != nil && affinity.Required != nil && !reachable {
-			x.blame(Verdict{
-				Class: Ill, Code: NodeGone, Object: "pv/" + pv.Name, Field: "spec.nodeAffinity", Value: hostsOf(pv), Do: "bring the node back" + x.otherNodes(pv) + ", or give the data up: delete the claim and its pod",
-				Cause: fmt.Sprintf("its volume %s is only on %s, and no node of the cluster is that", pv.Name, hostsOf(pv)),
-			})
+	back := "bring the node back"
+	if strings.HasPrefix(hostsOf(pv), labelled) {
+		back = "give a node those labels"
+	}
+	x.blame(Verdict{
+		Class: Ill, Code: NodeGone, Object: "pv/" + pv.Name, Field: "spec.nodeAffinity", Value: hostsOf(pv), Do: back + x.otherNodes(pv) + ", or give the data up: delete the claim and its pod",
+		Cause: fmt.Sprintf("its volume %s is only on %s, and no node of the cluster is that", pv.Name, hostsOf(pv)),
+	})
+}
+
+// nodesOf returns the nodes that can reach a volume.
+func (x *explainer) nodesOf(pv *v1.PersistentVolume) (names []string) {
+	nodes, err := x.Client.CoreV1().Nodes().List(x.ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	for i := range nodes.Items {
+		if binding.CheckNodeAffinity(pv, nodes.Items[i].Labels) == nil {
+			names = append(names, nodes.Items[i].Name)
 		}
 	}
+	return names
+}
+
+// volumesApart blames volumes of which each can be reached from a node, and all from none.
+func (x *explainer) volumesApart(pod *v1.Pod) bool {
+	var common, where []string
+	var last *v1.PersistentVolume
+	for _, pv := range x.persistentVolumes(pod) {
+		nodes := x.nodesOf(pv)
+		if len(nodes) == 0 {
+			return false // its node is gone
+		}
+		where = append(where, fmt.Sprintf("pv %s is on %s", pv.Name, someOf(nodes)))
+		if last == nil {
+			common = nodes
+		}
+		last = pv
+		common = slices.DeleteFunc(slices.Clone(common), func(node string) bool { return !slices.Contains(nodes, node) })
+	}
+	if last == nil || len(common) > 0 {
+		return false
+	}
+	x.blame(Verdict{
+		Class: Ill, Code: VolumesApart, Object: "pv/" + last.Name, Field: "spec.nodeAffinity",
+		Do:    "use claims whose volumes are on one node, after their data was copied there, or a pod for each volume",
+		Cause: "no node can reach all of its volumes: " + strings.Join(where, ", "),
+	})
+	return true
 }
 
 // otherNodes names the node that was probably meant, where a volume is on one that does not exist.
@@ -519,6 +573,9 @@ func (x *explainer) hadNode(name string) bool {
 	})
 }
 
+// labelled begins what hostsOf says of nodes that are not meant by their names.
+const labelled = "nodes with"
+
 // hostsOf says on which nodes a volume is.
 func hostsOf(pv *v1.PersistentVolume) string {
 	var wants []string
@@ -529,7 +586,7 @@ func hostsOf(pv *v1.PersistentVolume) string {
 					wants = append(wants, "node "+strings.Join(e.Values, ", "))
 					continue
 				}
-				wants = append(wants, fmt.Sprintf("nodes with %s %s %v", e.Key, e.Operator, e.Values))
+				wants = append(wants, fmt.Sprintf("%s %s %s %v", labelled, e.Key, e.Operator, e.Values))
 			}
 		}
 	}

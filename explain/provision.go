@@ -58,7 +58,7 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 	}
 	x.silently(func() {
 		if e, failed := x.lastWarning("PersistentVolumeClaim", claim.UID, "ProvisioningFailed"); failed {
-			x.ill(ProvisioningFailed, "actor/"+x.Provisioners[which].ActorName(), "mend what it says", "provisioner %s failed: %s", name, e.Message)
+			x.ill(ProvisioningFailed, "actor/"+x.Provisioners[which].ActorName(), mend(e.Message), "provisioner %s failed: %s", name, e.Message)
 		} else {
 			x.underWay(Unknown, "", "provisioner %s is to make a volume%s", name, where)
 		}

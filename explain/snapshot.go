@@ -212,7 +212,7 @@ func (x *explainer) snapshotClass(name *string, claim string) {
 
 func (x *explainer) snapshotError(failure *snapshotv1.VolumeSnapshotError) {
 	if failure != nil && failure.Message != nil {
-		x.ill(SnapshotFailed, "", "mend what it says", "its error is: %s", oneLine(*failure.Message))
+		x.ill(SnapshotFailed, "", mend(*failure.Message), "its error is: %s", oneLine(*failure.Message))
 	}
 }
 

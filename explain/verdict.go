@@ -114,9 +114,11 @@ const (
 	ClaimDeleted Code = "ClaimDeleted"
 	// NoNodes: there are none. NodeGone: a volume is on a node that is gone. NoNodeFits: each node is turned down. SchedulingFailed: an attempt
 	// ends with an error. VolumesNotBound: the scheduler has chosen a node, and waits for the pod's volumes to be bound before it binds the pod.
-	NoNodes          Code = "NoNodes"
-	NodeGone         Code = "NodeGone"
-	NoNodeFits       Code = "NoNodeFits"
+	NoNodes    Code = "NoNodes"
+	NodeGone   Code = "NodeGone"
+	NoNodeFits Code = "NoNodeFits"
+	// VolumesApart: no node reaches all volumes of the pod.
+	VolumesApart     Code = "VolumesApart"
 	SchedulingFailed Code = "SchedulingFailed"
 	VolumesNotBound  Code = "VolumesNotBound"
 

@@ -219,6 +219,20 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			c.RunFor(10 * time.Minute)
 			c.Apply(explainPod("next", "", "data"))
 		}, "pod/next", want{explain.Ill, explain.NodeGone, "pv/disk", "spec.nodeAffinity"}},
+		"volumes on two nodes": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(explainVolume("a", "1Gi", "node-1", ""), explainVolume("b", "1Gi", "node-2", ""),
+				explainClaim("x", "1Gi", ", storageClassName: '', volumeName: a"), explainClaim("y", "1Gi", ", storageClassName: '', volumeName: b"))
+			c.Settle()
+			c.Apply(explainPod("web", "", "x", "y"))
+			c.Settle()
+		}, "pod/web", want{explain.Ill, explain.VolumesApart, "pv/b", "spec.nodeAffinity"}},
+		"a bound claim whose node is gone": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(explainVolume("disk", "1Gi", "node-1", ""), explainClaim("data", "1Gi", ", storageClassName: ''"))
+			c.Settle()
+			c.Stop("node/node-1")
+			c.Delete("node/node-1")
+			c.Settle()
+		}, "pvc/data", want{explain.Ill, explain.NodeGone, "pv/disk", "spec.nodeAffinity"}},
 		"growth is infeasible": {withCSI, func(c *storagesimtest.Cluster) {
 			c.Inject(socket.Fault{Method: "ControllerExpandVolume", Code: codes.OutOfRange, Message: "too big", Times: -1})
 			grow(c, "9Gi")

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -66,6 +67,30 @@ func waysOut(nodes []scheduler.NodeVerdict) string {
 		ways = append(ways, way)
 	}
 	return strings.Join(ways, "; or ")
+}
+
+// lacks matches an object that a message misses, exceeded a quota that refuses.
+var (
+	lacks    = regexp.MustCompile(`\b(secret|configmap|serviceaccount) "([^"]+)" not found`)
+	exceeded = regexp.MustCompile(`exceeded quota: ([^,]+)`)
+)
+
+// mend says what a user can do about the message of a component.
+func mend(message string) string {
+	var missing []string
+	for _, m := range lacks.FindAllStringSubmatch(message, -1) {
+		missing = append(missing, m[1]+" "+m[2])
+	}
+	quota := exceeded.FindStringSubmatch(message)
+	switch {
+	case len(missing) > 0:
+		return "create " + strings.Join(missing, " and ") + " in the same namespace"
+	case quota != nil:
+		return "raise ResourceQuota " + quota[1] + ", or delete some of what it counts"
+	case strings.Contains(message, "code = ResourceExhausted"):
+		return "ask for less, or make room on the storage"
+	}
+	return "mend what it says"
 }
 
 // atFault returns the object and the field that keep a pod from all nodes, if one plugin turned all of them down: of the pod itself, or

@@ -52,7 +52,7 @@ func (x *explainer) workload(kind, ns, name string) error {
 		}
 		x.needs(w.actor, "makes its pods")
 		if e, failed := x.lastWarning(kind, w.uid, "FailedCreate"); failed && w.made < w.want {
-			x.ill(FailedCreate, "", "mend what it says", "it cannot make a pod: %s", e.Message)
+			x.ill(FailedCreate, "", mend(e.Message), "it cannot make a pod: %s", e.Message)
 		}
 		if kind == "Deployment" {
 			return x.replicaSets(ns, w)

@@ -18,6 +18,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi/deploy"
 	"github.com/storagesim/storagesim/internal/drain"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/terminal"
 	nfsserver "github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/provisioner"
@@ -74,9 +75,13 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 // Must fails the test if err is an error.
 func (c *Cluster) Must(err error) {
 	c.T.Helper()
-	if err != nil {
-		c.T.Fatal(err)
+	if err == nil {
+		return
 	}
+	if _, whole := c.T.(*testing.T); whole { // an exploration tells errors in the width that it is asked for
+		c.T.Fatal(prose.Wrap(err.Error(), terminal.TestWidth, 2))
+	}
+	c.T.Fatal(err)
 }
 
 // Apply applies YAML, as Cluster.Apply does.

@@ -52,7 +52,7 @@ func Tell(entries []Entry, how Telling) string {
 		if event, ok := e.Record.(Event); ok && event.Repeated {
 			continue
 		}
-		if IsDetail(e.Record.Topic()) && !how.Details && !(how.Calls && isCall(e.Record)) || how.Keep != nil && !how.Keep(e) {
+		if IsDetail(e.Record.Topic()) && !how.Details && !(how.Calls && isCall(e)) || how.Keep != nil && !how.Keep(e) {
 			continue
 		}
 		told = append(told, e)
@@ -87,9 +87,10 @@ const narrowIndent = 4
 // story implies them.
 func IsDetail(topic string) bool { return topic == "asset" || topic == "call" }
 
-func isCall(r Record) bool {
-	_, ok := r.(Call)
-	return ok
+// isCall reports whether a provisioner is called by its library. Of a CSI sidecar the story has the driver's calls instead.
+func isCall(e Entry) bool {
+	_, ok := e.Record.(Call)
+	return ok && !strings.HasPrefix(e.Actor, "csi-provisioner/")
 }
 
 // Offset returns a time since the start as h:mm:ss, with milliseconds unless they are 0.

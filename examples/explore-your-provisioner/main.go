@@ -15,6 +15,8 @@ import (
 
 	"github.com/storagesim/storagesim/examples/internal/show"
 	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/internal/terminal"
 )
 
 //go:embed class.yaml
@@ -54,13 +56,13 @@ func look(out io.Writer, m mistakes) error {
 		scenario(c, b)
 	}))
 	if f, found := errors.AsType[*explore.Failure](err); found {
-		_, err = fmt.Fprintf(out, "%s\n\n", strings.TrimSpace(f.Error()))
+		_, err = fmt.Fprintf(out, "%s\n\n", strings.TrimSpace(f.Text(terminal.TableWidth(out))))
 		return err
 	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "Nothing was found in %d runs: %s.\n\n", report.Runs, report.Coverage)
+	_, err = io.WriteString(out, prose.Wrap(fmt.Sprintf("Nothing was found in %d runs: %s.\n\n", report.Runs, report.Coverage), terminal.TableWidth(out), 2))
 	return err
 }
 

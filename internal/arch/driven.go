@@ -36,6 +36,7 @@ func Driven() DrivenRules {
 			"control/snapshots": {"definitions", "groupDefinitions"}, // embedded files
 			"control":           {"ErrTimeout"},                      // that of package context
 			"csi":               {"nameFormat"},                      // a regular expression
+			"explain":           {"lacks", "exceeded"},               // regular expressions
 			"explain/leaks":     {"volumeName"},                      // a regular expression
 			"kubelet":           {"ErrReadOnly"},                     // that of machine/shell
 			"trace":             {"shortNames", "knownFields"},       // what types have is looked up once

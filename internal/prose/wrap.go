@@ -37,8 +37,9 @@ func Pad(text string, n int) string {
 
 // Wrap breaks the lines of a text that are wider than width columns, at blanks and between
 // Chinese characters. What does not fit continues on the next line, hang columns further right than
-// its line begins. A word that is wider than a line is not broken. If width is not
-// positive, the text comes back as it is.
+// its line begins. A word that is wider than a line, such as a path, continues behind a slash or a comma in
+// lines narrower than 100 columns, and is not broken in wider ones. If width is not positive, the text comes
+// back as it is.
 func Wrap(text string, width, hang int) string {
 	if width <= 0 {
 		return text
@@ -94,13 +95,38 @@ func breakAt(line string, width, begin int) (end, next int) {
 		used += columns(r)
 	}
 	if at < 0 {
-		return len(line), len(line)
+		at = len(line)
+	}
+	if inner := insideWord(line[:at], width, begin); inner > 0 {
+		return inner, inner
 	}
 	rest := strings.TrimLeft(line[at:], " ")
 	if rest == "" {
 		return len(line), len(line)
 	}
 	return len(strings.TrimRight(line[:at], " ")), len(line) - len(rest)
+}
+
+// breaksWords is the width below which words are broken.
+const breaksWords = 100
+
+// insideWord returns the end of a line that has one word which is too wide: behind the last slash or comma that fits.
+// It is 0 if the line fits or the word is not to be broken.
+func insideWord(line string, width, begin int) (end int) {
+	if width >= breaksWords || Columns(line) <= width {
+		return 0
+	}
+	used, inText := 0, false
+	for i, r := range line {
+		if used += columns(r); used > width {
+			break
+		}
+		if i >= begin && inText && (r == '/' || r == ',') {
+			end = i + 1
+		}
+		inText = inText || i >= begin && r != ' '
+	}
+	return end
 }
 
 // leastRoom is the width that the last column of a table must have to be wrapped

@@ -16,8 +16,9 @@ import (
 const (
 	// DefaultWidth is for files and pipes.
 	DefaultWidth = 120
-	// TestWidth is for failures of tests, which people read in all kinds of windows.
-	TestWidth = 80
+	// TestWidth is for failures of tests, which people read in all kinds of windows: 80 columns without the 8 by which go
+	// test indents a message.
+	TestWidth = 72
 	// LeastWidth is the narrowest that sentences are wrapped at.
 	LeastWidth = 20
 )

@@ -76,7 +76,8 @@ func (s *Show) print(text string) {
 // Title prints a headline, which is a chapter of the page.
 func (s *Show) Title(text string) {
 	s.chapter(text)
-	s.Printf("\n# %s\n\n", text)
+	lines := prose.WrapLine(s.cluster.Trace().ShortIDs(text), s.width-len("# "), 0, 0)
+	s.print("\n# " + strings.ReplaceAll(lines, "\n", "\n# ") + "\n\n")
 }
 
 // command prints a command as a reader would type it, which is a chapter of the page.
