@@ -41,7 +41,9 @@ func (t *Log) Deliver(d Delivery) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.deliveries) >= t.limit {
-		t.deliveries = slices.Clone(t.deliveries[len(t.deliveries)/2+1:])
+		half := len(t.deliveries)/2 + 1
+		t.lostDeliveries += half
+		t.deliveries = slices.Clone(t.deliveries[half:])
 	}
 	d.After = t.dropped + len(t.entries)
 	t.deliveries = append(t.deliveries, d)
@@ -49,7 +51,14 @@ func (t *Log) Deliver(d Delivery) {
 
 // Deliveries returns the deliveries kept, in order. They are shared: do not change them.
 func (t *Log) Deliveries() []Delivery {
+	list, _ := t.DeliveriesSince(0)
+	return list
+}
+
+// DeliveriesSince returns the deliveries from number n on, as far as they are kept, and the number of the next one.
+func (t *Log) DeliveriesSince(n int) (list []Delivery, next int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.deliveries[:len(t.deliveries):len(t.deliveries)]
+	list = t.deliveries[min(max(n-t.lostDeliveries, 0), len(t.deliveries)):]
+	return slices.Clip(list), t.lostDeliveries + len(t.deliveries)
 }

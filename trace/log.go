@@ -33,6 +33,7 @@ type Log struct {
 	deviations       []Deviates // the first of each situation; never dropped
 	values           bool       // KeepValues was called
 	deliveries       []Delivery
+	lostDeliveries   int // how many early ones were dropped
 }
 
 // New returns a log that keeps at most limit records, which take about byteLimit bytes.

@@ -154,6 +154,19 @@ func lanesOf(entries []trace.Entry) actors {
 	return actors{lanes, index}
 }
 
+// know reports whether an entry needs no other lanes.
+func (a actors) know(e trace.Entry) bool {
+	lane, ok := a.index[e.Actor]
+	switch r := e.Record.(type) {
+	case trace.Call:
+		ok = ok && a.lanes[lane] == laneOf(e.Actor, map[string]bool{e.Actor: true})
+	case trace.RPC:
+		_, to := a.index[laneOf(driverActor(r), nil).ID]
+		ok = ok && to
+	}
+	return ok
+}
+
 // registration is the service by which a kubelet asks a registrar of its driver.
 const registration = "pluginregistration.Registration"
 

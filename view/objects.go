@@ -21,6 +21,8 @@ type objects struct {
 	byText map[string]trace.Ref
 	// before has each object as it was before the first step, with the write that names its API.
 	before map[trace.Ref]version
+	// changed are the objects that a step has written, and based those that base has returned.
+	changed, based map[trace.Ref]bool
 	// uids has the UID of the first object of each name.
 	uids map[trace.Ref]string
 }
@@ -31,36 +33,41 @@ type version struct {
 	apiVersion string
 }
 
-// newObjects reads what existed before the entry of index shown.
-func newObjects(entries []trace.Entry, shown int) *objects {
-	o := &objects{index: map[trace.Ref]int{}, byText: map[string]trace.Ref{}, before: map[trace.Ref]version{}, uids: map[trace.Ref]string{}}
-	changed := map[trace.Ref]bool{}
-	for i, e := range entries {
-		w, ok := e.Record.(trace.Write)
-		if !ok || w.Err != nil {
-			continue
-		}
-		about := w.About()
-		o.byText[about.String()] = about
-		api := w.Resource.GroupVersion().String()
-		switch {
-		case i < shown && w.New == nil:
-			delete(o.before, about)
-		case i < shown:
-			o.before[about] = version{w.New, api}
-		case !changed[about] && w.Old != nil:
-			o.before[about] = version{w.Old, api}
-		}
-		if i >= shown {
-			changed[about] = true
-		}
-		for _, obj := range []runtime.Object{w.Old, w.New} {
-			if m, err := meta.Accessor(obj); obj != nil && err == nil && o.uids[about] == "" {
-				o.uids[about] = string(m.GetUID())
-			}
+func newObjects() *objects {
+	return &objects{index: map[trace.Ref]int{}, byText: map[string]trace.Ref{}, before: map[trace.Ref]version{}, changed: map[trace.Ref]bool{}, based: map[trace.Ref]bool{}, uids: map[trace.Ref]string{}}
+}
+
+// read notes what an entry says of its object, before it becomes a step, if it does.
+func (o *objects) read(e trace.Entry, becomesStep bool) {
+	w, ok := e.Record.(trace.Write)
+	if !ok || w.Err != nil {
+		return
+	}
+	about := w.About()
+	o.byText[about.String()] = about
+	api := w.Resource.GroupVersion().String()
+	switch {
+	case !becomesStep && w.New == nil:
+		delete(o.before, about)
+	case !becomesStep:
+		o.before[about] = version{w.New, api}
+	case !o.changed[about] && w.Old != nil:
+		o.before[about] = version{w.Old, api}
+	}
+	o.changed[about] = o.changed[about] || becomesStep
+	for _, obj := range []runtime.Object{w.Old, w.New} {
+		if m, err := meta.Accessor(obj); obj != nil && err == nil && o.uids[about] == "" {
+			o.identify(about, string(m.GetUID()))
 		}
 	}
-	return o
+}
+
+// identify notes the UID of an object, which a step may have named before it was there.
+func (o *objects) identify(r trace.Ref, uid string) {
+	o.uids[r] = uid
+	if i, ok := o.index[r]; ok {
+		o.list[i].UID = printable(uid)
+	}
 }
 
 // number returns the index of an object.
@@ -74,6 +81,12 @@ func (o *objects) number(r trace.Ref) int {
 	return i
 }
 
+// knows reports whether a write has told of an object.
+func (o *objects) knows(r trace.Ref) bool {
+	_, ok := o.byText[r.String()]
+	return ok
+}
+
 // named returns the index of the object with this text, "pvc default/data"; nil if there is none.
 func (o *objects) named(text string) *int {
 	r, ok := o.byText[text]
@@ -83,11 +96,11 @@ func (o *objects) named(text string) *int {
 	return new(o.number(r))
 }
 
-// base returns the objects that existed before the first step: the nodes, and what a step is about.
+// base returns the objects that existed before the first step, without those that it returned earlier: the nodes, and what a step is about.
 func (o *objects) base() []Base {
 	var refs []trace.Ref
 	for r := range o.before {
-		if _, used := o.index[r]; used || r.Kind == "Node" {
+		if _, used := o.index[r]; !o.based[r] && (used || r.Kind == "Node") {
 			refs = append(refs, r)
 		}
 	}
@@ -95,6 +108,7 @@ func (o *objects) base() []Base {
 	var base []Base
 	for _, r := range refs {
 		was := o.before[r]
+		o.based[r] = true
 		var rv uint64
 		if m, err := meta.Accessor(was.object); err == nil {
 			rv, _ = strconv.ParseUint(m.GetResourceVersion(), 10, 64) // 0 if it has none

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,22 @@ type builder struct {
 	// waiting are the deliveries that have no step yet, and writes has the index of the step of each version.
 	waiting []trace.Delivery
 	writes  map[uint64]int
+	// noRoom is set if deliveries were left out.
+	noRoom bool
+}
+
+// add adds the step of a record, whose number in the log is n, after those of the deliveries before it.
+func (b *builder) add(n int, e trace.Entry) {
+	b.deliver(n)
+	b.objects.read(e, true)
+	b.page.Steps = append(b.page.Steps, b.step(n, e))
+}
+
+// complete adds what is left: the deliveries after the last record, and what there was of the objects before the first.
+func (b *builder) complete() {
+	b.deliver(math.MaxInt)
+	b.page.Base = append(b.page.Base, b.objects.base()...)
+	b.page.Objects = slices.Clone(b.objects.list) // an object may get its UID later, while a reader has this list
 }
 
 // deliver adds the steps of the deliveries that came before the record of number n. What is known of no write, or of no lane, is left out: the page
@@ -169,11 +186,10 @@ func (b *builder) call(s *Step, actor string, record trace.Record) {
 	}
 }
 
-// alsoVolume adds a PersistentVolume that exists, or existed.
+// alsoVolume adds a PersistentVolume by its name, which may not be there yet.
 func (b *builder) alsoVolume(s *Step, name string) {
-	r := trace.Ref{Kind: "PersistentVolume", Name: name}
-	if _, known := b.objects.byText[r.String()]; known {
-		b.also(s, r)
+	if name != "" {
+		b.also(s, trace.Ref{Kind: "PersistentVolume", Name: name})
 	}
 }
 
@@ -183,7 +199,9 @@ func (b *builder) onMachine(s *Step, actor string, record trace.Record) {
 		s.Kind = "mount"
 		s.Mount = &Mount{Op: r.Op, Machine: printable(machineOf(actor)), Source: printable(r.Source), Target: printable(r.Target), Volume: printable(r.Volume), Err: printable(r.Err)}
 		b.about(s, r.About)
-		b.alsoVolume(s, r.Volume)
+		if r := (trace.Ref{Kind: "PersistentVolume", Name: r.Volume}); b.objects.knows(r) { // others are volumes of the pod alone
+			b.also(s, r)
+		}
 	case trace.Asset:
 		s.Kind = "file"
 		s.File = &File{Op: string(r.Op), Machine: printable(r.Machine), Path: printable(r.Path), Volume: printable(r.Volume)}

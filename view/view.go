@@ -40,23 +40,27 @@ type Options struct {
 }
 
 // Make returns the page of the records of a log. It never fails, and does not change the records.
-func Make(entries []trace.Entry, o Options) Page {
-	o.Steps, o.Bytes = cmp.Or(o.Steps, DefaultSteps), cmp.Or(o.Bytes, DefaultBytes)
-	if o.Shorten == nil {
-		o.Shorten = func(text string) string { return text }
-	}
+func Make(entries []trace.Entry, o Options) Page { return o.build(entries).page }
+
+// build makes a page within the bounds, and returns its builder, which can add to it.
+func (o Options) build(entries []trace.Entry) *builder {
+	o = o.complete()
 	told := min(max(o.Told-o.First, 0), len(entries))
 	shown := max(told, len(entries)-o.Steps)
-	p := o.page(entries, shown)
-	if len(o.Deliveries) > 0 && (len(p.Steps) > o.Steps || p.beyond(o.Bytes) > 0) {
+	b := o.from(entries, shown)
+	if len(o.Deliveries) > 0 && (len(b.page.Steps) > o.Steps || b.page.beyond(o.Bytes) > 0) {
 		o.Deliveries = nil
-		p = o.page(entries, shown)
+		b = o.from(entries, shown)
+		b.noRoom = true
 		o.Missing = append([]string{"When each cache heard of a change is left out: there would be too many steps."}, o.Missing...)
 	}
-	if cut := p.beyond(o.Bytes); cut > 0 {
+	if cut := b.page.beyond(o.Bytes); cut > 0 {
 		shown += cut
-		p = o.page(entries, shown)
+		noRoom := b.noRoom
+		b = o.from(entries, shown)
+		b.noRoom = noRoom
 	}
+	p := &b.page
 	if left := shown - told; left > 0 {
 		p.Missing = append(p.Missing, fmt.Sprintf("%d earlier records are left out: a page has at most %d steps and about %d MiB.", left, o.Steps, o.Bytes>>20))
 	}
@@ -64,38 +68,47 @@ func Make(entries []trace.Entry, o Options) Page {
 		p.Missing = append(p.Missing, fmt.Sprintf("%d earlier records were dropped by the trace, which is bounded.", o.First))
 	}
 	p.Missing = append(p.Missing, o.Missing...)
-	return p
+	return b
 }
 
-// page returns the page whose steps are the entries from index shown on.
-func (o Options) page(entries []trace.Entry, shown int) Page {
+// complete returns the options with their defaults.
+func (o Options) complete() Options {
+	o.Steps, o.Bytes = cmp.Or(o.Steps, DefaultSteps), cmp.Or(o.Bytes, DefaultBytes)
+	if o.Shorten == nil {
+		o.Shorten = func(text string) string { return text }
+	}
+	return o
+}
+
+// from builds the page whose steps are the entries from index shown on.
+func (o Options) from(entries []trace.Entry, shown int) *builder {
 	start := o.Start
 	if start.IsZero() && shown < len(entries) {
 		start = entries[shown].Time
 	}
-	b := builder{
+	b := &builder{
 		page:    Page{Schema: Schema, Title: o.Title, Intro: o.Intro, Release: cmp.Or(o.Release, release.Kubernetes), Start: start.UTC().Format(time.RFC3339Nano), Repeat: o.Repeat},
 		start:   start,
 		shorten: o.Shorten,
 		actors:  lanesOf(entries[shown:]),
-		objects: newObjects(entries, shown),
+		objects: newObjects(),
 		waiting: o.Deliveries,
 		writes:  map[uint64]int{},
+	}
+	for _, e := range entries[:shown] {
+		b.objects.read(e, false)
 	}
 	b.page.Lanes = b.actors.lanes
 	b.page.Steps = make([]Step, 0, len(entries)-shown)
 	places := make([]int, 0, len(entries)-shown+1) // the index of each record's step
 	for i, e := range entries[shown:] {
-		b.deliver(o.First + shown + i)
-		places = append(places, len(b.page.Steps))
-		b.page.Steps = append(b.page.Steps, b.step(o.First+shown+i, e))
+		b.add(o.First+shown+i, e)
+		places = append(places, len(b.page.Steps)-1)
 	}
-	b.deliver(math.MaxInt)
+	b.complete()
 	places = append(places, len(b.page.Steps))
-	b.page.Base = b.objects.base()
-	b.page.Objects = append([]Object{}, b.objects.list...)
 	b.page.Chapters = o.chapters(o.First+shown, places)
-	return b.page
+	return b
 }
 
 // chapters returns the chapters of a page whose steps begin with the record of number first. Those that end before it

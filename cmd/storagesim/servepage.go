@@ -40,6 +40,7 @@ type livePage struct {
 	// another makes a cluster that begins as the first one did.
 	another func(io.Writer) (*offered, error)
 	never   string // why it cannot go back to an earlier step
+	told    int    // number of the first record that is shown
 
 	mu  sync.Mutex   // held while a command is played
 	run sync.RWMutex // guards now, which only the holder of mu changes
@@ -53,8 +54,15 @@ type livePage struct {
 type liveRun struct {
 	*offered
 	number int // from 1
-	told   int // number of the first record that is shown
 	shell  *story.Shell
+	follow *view.Follower
+}
+
+// show returns a run of the page: a cluster whose story is told from a record on.
+func (p *livePage) show(c *offered, number int, shell *story.Shell) liveRun {
+	return liveRun{offered: c, number: number, shell: shell, follow: view.Follow(c.Engine().Trace(), view.Options{
+		Title: "A served cluster", Start: p.zero, Told: p.told, Steps: liveSteps, Shorten: c.Trace().ShortIDs,
+	})}
 }
 
 // startPage offers the page of a served cluster on a free port of this machine, until Close. p says how.
@@ -65,7 +73,8 @@ func startPage(ctx context.Context, p *livePage, c *offered, o story.Options) (*
 	}
 	p.token, p.host, p.ended = rand.Text(), listener.Addr().String(), make(chan error, 1)
 	p.server.Do(func() {
-		p.now = liveRun{offered: c, number: 1, told: toldOf(c), shell: story.Attach(ctx, c.Cluster, p.zero, o)}
+		p.told = toldOf(c)
+		p.now = p.show(c, 1, story.Attach(ctx, c.Cluster, p.zero, o))
 	})
 	mux := http.NewServeMux()
 	if p.now.shell == nil {
@@ -136,12 +145,13 @@ func (p *livePage) page(w http.ResponseWriter, _ *http.Request) {
 	_ = page.WriteLive(w, "a served cluster") // the client has gone
 }
 
-// liveModel is the answer of GET /model.
+// liveModel is the answer of GET /model: what has happened, or what has since an earlier answer.
 type liveModel struct {
-	// Version is for ?have= of the client's next request: if nothing is new it gets no content.
+	// Version is for ?have= of the client's next request. Since is the version that the client had, if this goes on from there: then Lines has the new lines,
+	// and Page what is new, see view.Follower.
 	Version string   `json:"version"`
+	Since   string   `json:"since,omitempty"`
 	Run     int      `json:"run"`
-	Records int      `json:"records"`
 	Lines   []string `json:"lines"`
 
 	Page view.Page `json:"page"`
@@ -174,22 +184,50 @@ func (p *livePage) model(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look returns the model, nil if a client has this version already, and whether the cluster is still there.
-func (p *livePage) look(have string) (m *liveModel, there bool) {
+// liveVersion says what a client has: of which run, how much of its page, how many lines, and whether it may fork.
+type liveVersion struct {
+	run   int
+	page  view.Mark
+	lines int
+	forks bool
+}
+
+const versionFormat = "%d.%d.%d.%d.%d.%d.%t"
+
+func (v liveVersion) String() string {
+	return fmt.Sprintf(versionFormat, v.run, v.page.Turn, v.page.Steps, v.page.Objects, v.page.Base, v.lines, v.forks)
+}
+
+// versionOf reads a version; one that no server wrote is that of a client that has nothing.
+func versionOf(text string) (v liveVersion) {
+	if _, err := fmt.Sscanf(text, versionFormat, &v.run, &v.page.Turn, &v.page.Steps, &v.page.Objects, &v.page.Base, &v.lines, &v.forks); err != nil {
+		return liveVersion{}
+	}
+	return v
+}
+
+// look returns what is new for a client that has a version, nil if nothing is, and whether the cluster is still there.
+func (p *livePage) look(version string) (m *liveModel, there bool) {
 	p.run.RLock()
 	defer p.run.RUnlock()
 	back := liveBack{From: p.now.shell.First(), Never: p.notBack()}
+	have := versionOf(version)
+	if have.run != p.now.number {
+		have = liveVersion{}
+	}
 	there = p.server.Do(func() {
 		c, lines := p.now.Cluster, p.now.shell.Lines()
-		log := c.Engine().Trace()
-		version := fmt.Sprintf("%d.%d.%d.%t", p.now.number, log.Len(), len(lines), back.Never == "")
-		if version == have {
+		if have.lines < 0 || have.lines > len(lines) {
+			have = liveVersion{}
+		}
+		news, mark, whole := p.now.follow.Since(have.page)
+		now := liveVersion{p.now.number, mark, len(lines), back.Never == ""}
+		if now == have {
 			return
 		}
-		m = &liveModel{
-			Version: version, Run: p.now.number, Records: log.Len(), Lines: lines, Back: back,
-			Page:   view.OfLog(log, view.Options{Title: "A served cluster", Start: p.zero, Told: p.now.told, Steps: liveSteps, Shorten: c.Trace().ShortIDs}),
-			Actors: c.Engine().Actors(), Machines: c.Lab().Machines(), Reads: story.Reading(),
+		m = &liveModel{Version: now.String(), Run: now.run, Lines: lines, Back: back, Page: news, Actors: c.Engine().Actors(), Machines: c.Lab().Machines(), Reads: story.Reading()}
+		if !whole {
+			m.Since, m.Lines = version, lines[have.lines:]
 		}
 	})
 	return m, there
@@ -302,7 +340,7 @@ func (p *livePage) fork(record int, line string, input []string) (output string,
 		return "", fmt.Errorf("cannot go back: %w", err)
 	}
 	old := p.now
-	p.now = liveRun{offered: next, number: old.number + 1, told: old.told, shell: shell}
+	p.now = p.show(next, old.number+1, shell)
 	_ = old.end(nil) // it tells of what went wrong
 	return output, nil
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,7 +68,7 @@ func TestOnlyThePageOfAServedClusterMayAskItsServer(t *testing.T) {
 		require.Contains(t, text, "node-1")
 		code, text, _ = ask(t, "GET", url+"/model?have=-1", "", bearer)
 		require.Equal(t, 200, code)
-		known := regexp.MustCompile(`^\{"version":"([\w.]+)","run":1,"records":\d+,"lines":\["get nodes"\],"page":\{"schema":"storagesim.page/v1"`).FindStringSubmatch(text)
+		known := regexp.MustCompile(`^\{"version":"([\w.]+)","run":1,"lines":\["get nodes"\],"page":\{"schema":"storagesim.page/v1"`).FindStringSubmatch(text)
 		require.Len(t, known, 2, text[:min(200, len(text))])
 		code, _, _ = ask(t, "GET", url+"/model?have="+known[1], "", bearer)
 		require.Equal(t, 204, code)
@@ -175,6 +177,21 @@ func recordOf(t *testing.T, m liveModel, text string) int {
 	return 0
 }
 
+// lastRecord returns the number of the last record that is shown.
+func lastRecord(m liveModel) int { return m.Page.Steps[len(m.Page.Steps)-1].N }
+
+// with returns the model of a page that had one and got another.
+func (m liveModel) with(news liveModel) liveModel {
+	if news.Since == "" {
+		return news
+	}
+	p := news.Page
+	p.Lanes, p.Missing = m.Page.Lanes, m.Page.Missing
+	p.Steps, p.Objects, p.Base = slices.Concat(m.Page.Steps, p.Steps), slices.Concat(m.Page.Objects, p.Objects), slices.Concat(m.Page.Base, p.Base)
+	news.Page, news.Lines, news.Since = p, slices.Concat(m.Lines, news.Lines), ""
+	return news
+}
+
 const claimAndVolume = `apiVersion: v1
 kind: PersistentVolume
 metadata: {name: disk}
@@ -191,9 +208,10 @@ func TestACommandAtAnEarlierStepForksTheServedCluster(t *testing.T) {
 	visit(t, func(p visited) {
 		require.Empty(t, p.post(liveCommand{Line: "apply", Input: claimAndVolume}).Error)
 		require.Empty(t, p.post(liveCommand{Line: "crash persistent-volume-binder before update persistentvolumeclaims data"}).Error)
-		settled := p.post(liveCommand{Line: "settle", Have: p.model().Version})
+		had := p.model()
+		settled := p.post(liveCommand{Line: "settle", Have: had.Version})
 		require.Contains(t, settled.Output, "crashe")
-		require.Equal(t, p.model(), *settled.Model, "the answer has what is new")
+		require.Equal(t, p.model(), had.with(*settled.Model), "the answer has what is new")
 		require.Nil(t, p.post(liveCommand{Line: "nothing", Have: settled.Model.Version}).Model, "and nothing if nothing is")
 		before := p.model()
 		require.Equal(t, 1, before.Run)
@@ -232,11 +250,11 @@ func TestACommandAtAnEarlierStepForksTheServedCluster(t *testing.T) {
 			}
 		}
 
-		for from, want := range map[int]string{-1: "expected one from", after.Back.From - 1: "expected one from", after.Records: "expected one from"} {
+		for from, want := range map[int]string{-1: "expected one from", after.Back.From - 1: "expected one from", lastRecord(after) + 1: "expected one from"} {
 			require.Contains(t, p.post(liveCommand{Line: "settle", From: &from}).Error, want)
 		}
 		require.Contains(t, p.post(liveCommand{Line: "sett", From: &at}).Error, "unknown command")
-		require.Equal(t, after.Records, p.model().Records, "what cannot be played changes nothing")
+		require.Equal(t, lastRecord(after), lastRecord(p.model()), "what cannot be played changes nothing")
 
 		_, err = client.CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "more"}}, metav1.CreateOptions{})
 		require.NoError(t, err)
@@ -247,9 +265,44 @@ func TestACommandAtAnEarlierStepForksTheServedCluster(t *testing.T) {
 	}, "-f", "../../examples/static-binding/nfs-pv.yaml")
 }
 
+// However long the story is, a step brings what it adds.
+func TestAStepBringsOnlyWhatIsNewToThePage(t *testing.T) {
+	visit(t, func(p visited) {
+		var many strings.Builder
+		for i := range 1000 {
+			fmt.Fprintf(&many, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}}\n", i)
+		}
+		require.Empty(t, p.post(liveCommand{Line: "apply", Input: many.String()}).Error)
+		m := p.model()
+		require.Greater(t, len(m.Page.Steps), 1000)
+		require.Empty(t, m.Since)
+		sent, size := 0, 0
+		const steps = 30
+		for range steps {
+			answer := p.post(liveCommand{Line: "step", Have: m.Version})
+			require.Empty(t, answer.Error)
+			require.Equal(t, m.Version, answer.Model.Since)
+			require.Equal(t, []string{"step"}, answer.Model.Lines)
+			text, err := json.Marshal(answer)
+			require.NoError(t, err)
+			sent, size = sent+len(answer.Model.Page.Steps), size+len(text)
+			m = m.with(*answer.Model)
+		}
+		require.Equal(t, p.model(), m)
+		require.LessOrEqual(t, sent, 4*steps, "steps of the story that were sent")
+		require.Less(t, size, 4000*steps, "bytes")
+		for _, have := range []string{"", "x", "1.1.-1.0.0.0.true", "1.1.99999.0.0.0.true", "1.1.0.0.0.-1.true", "1.1.0.0.0.99.true", "2" + strings.TrimPrefix(m.Version, "1")} {
+			_, text, _ := ask(t, "GET", p.url+"/model?have="+have, "", p.header)
+			var whole liveModel
+			require.NoError(t, json.Unmarshal([]byte(text), &whole), have)
+			require.Equal(t, m, whole, "a version that no answer had: %q", have)
+		}
+	})
+}
+
 func TestAPageOfAClusterThatCannotBePlayedAgainSaysWhy(t *testing.T) {
 	visit(t, func(p visited) {
-		from := p.model().Records - 1
+		from := lastRecord(p.model())
 		const why = "time goes by itself here (--speed 60x), and such a run cannot be played again; with --speed step it can"
 		require.Equal(t, why, p.model().Back.Never)
 		require.Equal(t, "cannot go back: "+why, p.post(liveCommand{Line: "step", From: &from}).Error)

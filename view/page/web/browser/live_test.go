@@ -190,6 +190,42 @@ func TestALineAtAnEarlierStepForks(t *testing.T) {
 	b.until(place + " - 1 === " + last)
 }
 
+// The page adds what a line brings to what it has drawn. It is then the same page as one that is opened after all lines.
+func TestAPageThatGrewIsThatWhichIsOpenedAnew(t *testing.T) {
+	url, _ := served(t, "--nodes", "node-1", "-f", "examples/static-binding/nfs-pv.yaml", "-f", "examples/static-binding/nfs-pvc.yaml")
+	tall := look{calm: true, width: 1280, height: 3000} // all rows are in sight
+	b := openURL(t, url, tall)
+	b.until(`!!document.querySelector(".live-panel")`)
+	n := 0
+	do := func(line string) {
+		n++
+		eval[bool](b, fmt.Sprintf(`(document.querySelector(".live-line").value = %q, document.querySelector(".live-line").focus(), true)`, line))
+		b.press("\r")
+		b.until(fmt.Sprintf(`document.querySelectorAll(".live-lines li").length === %d`, n))
+	}
+	for range 5 {
+		do("step")
+	}
+	do("settle")
+	do("crash kubelet/node-1")
+	do("run-for 5m")
+	eval[bool](b, `(kept = document.querySelector(".row.current"), true)`)
+	do("crash kubelet/node-1") // whose lane is there
+	b.is(`document.contains(kept) && !kept.classList.contains("current")`)
+	do("run-for 5m")
+	eval[bool](b, `(document.activeElement.blur(), true)`)
+	b.press(kb.End)
+	b.until(place + " - 1 === " + last)
+
+	const shown = `JSON.stringify([[...document.querySelectorAll("[data-row]")].sort((a, b) => a.dataset.row - b.dataset.row).map((row) => [row.dataset.row, row.style.top, row.className, row.textContent]),
+		...[".cards", ".detail-body", ".lanes-head", ".player .place", ".about", ".live-lines"].map((part) => document.querySelector(part).textContent)])`
+	other := openURL(t, url, tall)
+	other.until(`!!document.querySelector(".live-panel")`)
+	other.until(place + " - 1 === " + last)
+	b.is(fmt.Sprintf("%s === %q", shown, eval[string](other, shown)))
+	b.is(`document.querySelectorAll("[data-row]").length > 10`)
+}
+
 // What another client has done is in no line.
 func TestALineDoesNotForkWhenAnotherClientHasWritten(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")

@@ -4,15 +4,17 @@ import type { Page } from "./model.js";
 
 const known = new WeakMap<Page, Map<number, { step: number; lane: number }[]>>();
 
-/** Gives each delivery the object of its write, and a sentence if it has none. */
-export function complete(page: Page): void {
-  for (const step of page.steps) {
+/** Gives each delivery the object of its write, and a sentence if it has none. from is the first step that may have none. */
+export function complete(page: Page, from = 0): Page {
+  for (let i = from; i < page.steps.length; i++) {
+    const step = page.steps[i]!;
     const { delivery } = step;
     if (!delivery) continue;
     const about = delivery.of === undefined ? undefined : page.steps[delivery.of]?.about;
     step.about ??= about;
     step.text ||= step.about === undefined ? `sees version ${delivery.rv} of its ${delivery.resource}` : `sees ${kindOf(page, step.about)} ${nameOf(page, step.about)} in version ${delivery.rv}`;
   }
+  return page;
 }
 
 /** The deliveries of a step's write to the caches of others, in order. */

@@ -19,7 +19,8 @@ export class List {
   private space = h("div", { class: "space", role: "list", "aria-label": "Steps of the story" });
   private ask = h("div", { class: "ask", hidden: true }, h("span", {}, "What happens next?"), h("button", { type: "button", class: "copy", onclick: () => this.store.move(1) }, "Show it"));
   private over = s("svg", { class: "over", "aria-hidden": "true" });
-  private drawn = new Map<number, HTMLElement>();
+  private drawn = new Map<number, { element: HTMLElement; picture: string }>();
+  private steps?: Step[]; // those that are drawn: a page that grows keeps its list
   private geometry?: Geometry;
   private lanesWidth = 0;
 
@@ -76,11 +77,20 @@ export class List {
     }
     if (!again && lanes === this.lanesWidth && this.drawn.size) return this.draw();
     this.lanesWidth = lanes;
-    this.geometry = layout(this.store.page, used, lanes);
-    this.element.style.setProperty("--lanes", `${lanes}px`);
-    this.drawHead();
-    this.redraw();
+    const geometry = layout(this.store.page, used, lanes);
+    if (this.steps === this.store.page.steps && JSON.stringify(geometry) === JSON.stringify(this.geometry)) this.redraw((index, picture) => picture === this.picture(index));
+    else {
+      this.geometry = geometry;
+      this.element.style.setProperty("--lanes", `${lanes}px`);
+      this.drawHead();
+      this.redraw();
+    }
     this.follow();
+  }
+
+  /** What a row looks like, as long as the lanes and the marks are the same: it shows its time if the row before has another. */
+  private picture(index: number): string {
+    return JSON.stringify(this.store.rows.slice(Math.max(0, index - 1), index + 1));
   }
 
   private drawHead(): void {
@@ -95,9 +105,13 @@ export class List {
     }));
   }
 
-  private redraw(): void {
-    for (const element of this.drawn.values()) element.remove();
-    this.drawn.clear();
+  /** Draws the rows anew, but for those to be kept. */
+  private redraw(keep: (index: number, picture: string) => boolean = () => false): void {
+    for (const [index, { element, picture }] of this.drawn) {
+      if (keep(index, picture)) continue;
+      element.remove();
+      this.drawn.delete(index);
+    }
     const last = this.store.rows[this.store.rows.length - 1];
     this.space.style.height = `${last ? last.top + last.height + 60 : 0}px`;
     this.draw();
@@ -105,10 +119,11 @@ export class List {
 
   private draw(): void {
     if (!this.geometry) return;
+    this.steps = this.store.page.steps;
     const list = this.store.rows;
     const from = rowAt(list, this.scroll.scrollTop - beyond);
     const to = rowAt(list, this.scroll.scrollTop + this.scroll.clientHeight + beyond);
-    for (const [index, element] of this.drawn) {
+    for (const [index, { element }] of this.drawn) {
       if (index < from || index > to) {
         element.remove();
         this.drawn.delete(index);
@@ -118,7 +133,7 @@ export class List {
     for (let i = from; i <= to && list.length; i++) {
       if (this.drawn.has(i)) continue;
       const element = this.row(list[i]!, i);
-      this.drawn.set(i, element);
+      this.drawn.set(i, { element, picture: this.picture(i) });
       fresh.push(element);
     }
     this.space.append(...fresh);
@@ -129,7 +144,7 @@ export class List {
   private mark(): void {
     if (!this.geometry) return; // the list has no size yet
     const store = this.store;
-    for (const [index, element] of this.drawn) {
+    for (const [index, { element }] of this.drawn) {
       const row = store.rows[index]!;
       if (row.kind !== "step") continue;
       const current = row.step === store.step;

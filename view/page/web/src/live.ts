@@ -1,16 +1,15 @@
 // The page of a cluster that is served: it asks the server what has happened, and sends it lines of the story language.
 import { button, h, put } from "./dom.js";
 import { complete } from "./deliveries.js";
-import { kindOf } from "./labels.js";
 import type { Page } from "./model.js";
 import { Offer } from "./offer.js";
 import type { Store } from "./store.js";
 import { plain } from "./text.js";
 
 interface Model {
-  version: string; // what the next request has, to get an answer only if there is more
+  version: string; // what the next request has, to get only what is new since then
+  since?: string; // set if lines and page have only what is new since this version
   run: number; // from 1: each fork makes another
-  records: number;
   lines: string[];
   page: Page;
   actors: string[];
@@ -93,15 +92,18 @@ export class Live {
     return true;
   }
 
-  /** Shows a model, unless it is an answer that was overtaken. */
-  private take(model: Model): void {
-    if (this.model && older(model, this.model)) return;
-    const forked = this.model !== undefined && model.run > this.model.run;
+  /** Shows a model; false if it was overtaken: the page knows more, or it goes on from another model than the page's. */
+  private take(model: Model): boolean {
+    const had = this.model;
+    if (model.since ? model.since !== had?.version : had && older(model, had)) return false;
     this.model = model;
-    complete(model.page);
-    if (!this.store) this.build(model.page);
-    else this.store.extend(model.page, forked);
+    if (!model.since) put(this.lines);
+    this.lines.append(...model.lines.map((line) => h("li", {}, h("code", {}, plain(line)))));
+    if (model.since) this.store!.grow(model.page);
+    else if (this.store) this.store.replace(complete(model.page), model.run > had!.run);
+    else this.build(model.page);
     this.fill();
+    return true;
   }
 
   private build(page: Page): void {
@@ -130,12 +132,12 @@ export class Live {
 
   /** Puts the names that there are now into the choices. */
   private fill(): void {
-    const { page, actors, machines, lines } = this.model!;
-    put(this.lines, ...lines.map((line) => h("li", {}, h("code", {}, plain(line)))));
+    const { actors, machines } = this.model!;
+    const { page } = this.store!;
     this.lines.scrollTop = this.lines.scrollHeight;
     const state = this.store!.replay.after(page.steps.length - 1);
     const objects = ["pod", "pvc", "pv", "node"].flatMap((kind) => page.objects.flatMap((o, i) =>
-      state.objects[i] !== undefined && kindOf(page, i) === kind ? [[kind, ...(o.namespace && o.namespace !== "default" ? [o.namespace] : []), o.name].join("/")] : []));
+      o.short === kind && state.objects[i] !== undefined ? [[kind, ...(o.namespace && o.namespace !== "default" ? [o.namespace] : []), o.name].join("/")] : []));
     this.store!.replay.after(this.store!.step);
     for (const [select, names] of [[this.actor, actors], [this.resource, resources], [this.machine, machines], [this.object, objects]] as const) {
       const { value } = select;
@@ -173,7 +175,7 @@ export class Live {
       const { output, error, model } = answer.ok ? ((await answer.json()) as { output: string; error?: string; model?: Model }) : { output: "", error: await answer.text(), model: undefined };
       this.said.classList.toggle("bad", !!error);
       this.said.textContent = error ? plain(error).trim() : output.split("\n").map(plain).join("\n").replace(/^\n+|\s+$/g, "") || `${plain(line)}: done`;
-      if (model) this.take(model);
+      if (model && !this.take(model)) await this.refresh();
       return !error;
     } catch {
       this.warn("storagesim serve does not answer: perhaps the line was not played.");
@@ -204,7 +206,9 @@ export class Live {
   }
 }
 
-/** Whether a model has less than another. */
+/** Whether a model has less than another. A version begins with the numbers of the run and of the page in it, and says how much there is. */
 function older(model: Model, than: Model): boolean {
-  return (model.run - than.run || model.records - than.records || model.lines.length - than.lines.length) < 0;
+  const [a, b] = [model, than].map((m) => m.version.split(".").map(Number)) as [number[], number[]];
+  const differs = a.findIndex((n, i) => n !== b[i]);
+  return differs >= 0 && a[differs]! < b[differs]!;
 }

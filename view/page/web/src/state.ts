@@ -1,5 +1,5 @@
 // What there is after a step: the objects, the mounts of each machine, the files. It is found by playing changes again.
-import type { Change, Page } from "./model.js";
+import type { Base, Change, Page } from "./model.js";
 
 /** A value of JSON that is never changed in place. */
 export type Value = unknown;
@@ -40,6 +40,12 @@ export class Replay {
       if ((this.at + 1) % every === 0 && this.kept.length === (this.at + 1) / every) this.kept.push(copy(this.now));
     }
     return this.now;
+  }
+
+  /** Goes on with a page that has more at its end, and with what there was of more objects before the first step. */
+  grow(page: Page, base: Base[]): void {
+    this.page = page;
+    for (const state of [this.now, ...this.kept]) for (const { object, value } of base) state.objects[object] = value;
   }
 
   /** One object after a step. */

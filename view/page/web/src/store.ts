@@ -1,9 +1,10 @@
 // What the reader has chosen: the step, an object, filters. Everything that is drawn follows from it.
+import { complete } from "./deliveries.js";
 import type { Page } from "./model.js";
 import { downs } from "./lanes.js";
 import { related } from "./related.js";
 import { firstLimit, rows, type Row, type Shown } from "./rows.js";
-import { Replay } from "./state.js";
+import { Replay, text } from "./state.js";
 
 /** What changed; each part of the page looks at what concerns it. */
 export type Change = "step" | "rows" | "marks" | "play" | "page";
@@ -35,19 +36,45 @@ export class Store {
   }
 
   /** Puts another story in place of the page's, a longer one of the same run or one that forked from it. The cursor follows if it is at the end, or if it is to. */
-  extend(page: Page, follow: boolean): void {
-    const last = follow || this.place() === this.steps.length - 1;
+  replace(page: Page, follow: boolean): void {
+    const last = follow || this.atEnd();
     const n = this.page.steps[this.step]?.n ?? 0;
     this.keep(page);
-    this.page = page;
     this.replay = new Replay(page);
+    this.step = Math.max(0, page.steps.findLastIndex((s) => s.n <= n && s.kind !== "delivery"));
+    this.turnTo(page, last);
+  }
+
+  /** Adds steps, objects and bases to the story. The cursor follows if it is at the end. */
+  grow(news: Page): void {
+    const last = this.atEnd();
+    const { steps, objects, base = [] } = this.page;
+    const from = steps.length;
+    steps.push(...news.steps);
+    objects.push(...news.objects);
+    base.push(...(news.base ?? []));
+    const page = { ...this.page, base }; // what was found out about the page that was, is not of this one
+    for (const step of news.steps) {
+      const uid = step.write?.created ? text(step.write.changes?.[0]?.value, "metadata", "uid") : "";
+      if (uid) objects[step.about!]!.uid ??= uid; // a step may name an object before it is there
+    }
+    complete(page, from);
+    this.replay.grow(page, news.base ?? []);
+    this.turnTo(page, last);
+  }
+
+  private atEnd(): boolean {
+    return this.place() === this.steps.length - 1;
+  }
+
+  private turnTo(page: Page, last: boolean): void {
+    this.page = page;
     this.downs = downs(page);
     this.found = undefined;
-    this.step = Math.max(0, page.steps.findLastIndex((s) => s.n <= n && s.kind !== "delivery"));
     this.layRows();
+    if (last) this.step = this.steps[this.steps.length - 1] ?? 0;
     this.say("page");
     this.say("rows");
-    if (last) this.go(this.steps[this.steps.length - 1] ?? 0);
     this.say("step");
   }
 

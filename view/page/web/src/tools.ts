@@ -14,7 +14,11 @@ export class Tools {
   private words: string[] | undefined;
 
   constructor(private store: Store) {
-    store.listen((change) => { if (change === "page") this.words = undefined; });
+    store.listen((change) => {
+      if (change !== "page") return;
+      this.words = undefined;
+      if (store.query) this.find();
+    });
     this.search.addEventListener("input", () => this.find());
     this.search.addEventListener("keydown", (e) => {
       if (e.key === "Enter") this.next(e.shiftKey ? -1 : 1);
