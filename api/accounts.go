@@ -25,7 +25,7 @@ func (s *Server) MakeDefaultAccounts() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.makesAccounts = true
-	for _, ns := range s.peekList(registry.Namespaces) {
+	for _, ns := range (held{s}).List(registry.Namespaces, "") {
 		s.addAccount(ns.(*v1.Namespace))
 	}
 }
@@ -59,7 +59,7 @@ func (s *Server) putAccount(ns *v1.Namespace) {
 // restoreAccount makes a service account anew that every namespace has.
 func (s *Server) restoreAccount(gone call.Object) {
 	if account, ok := gone.(*v1.ServiceAccount); ok && account.Name == defaultAccount {
-		if ns, ok := s.peek(registry.Namespaces, account.Namespace); ok {
+		if ns, ok := (held{s}).Get(registry.Namespaces, account.Namespace); ok {
 			s.putAccount(ns.(*v1.Namespace))
 		}
 	}

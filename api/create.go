@@ -17,10 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
-	"github.com/storagesim/storagesim/api/internal/strategy"
-	"github.com/storagesim/storagesim/api/internal/validation"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/internal/quantity"
 )
@@ -48,7 +47,7 @@ func (s *Server) prepareNew(r *request, d *draft) error {
 	if r.kind.Sealed != "" {
 		return refusal.Forbidden(r.kind.GVR.GroupResource(), r.name, r.kind.Sealed)
 	}
-	if err := s.locked(func() error { return s.admitNamespace(r) }); err != nil {
+	if err := admission.Namespace(reader{s}, r.kind, r.namespace, r.name); err != nil {
 		return err
 	}
 	now := s.now()
@@ -56,7 +55,7 @@ func (s *Server) prepareNew(r *request, d *draft) error {
 		r.kind.Status.Drop(obj)
 	}
 	r.kind.SetDefaults(obj)
-	if err := admitCreate(s, obj); err != nil {
+	if err := admission.Change(reader{s}, obj, s.taintsNodes.Load()); err != nil {
 		return refusal.AsStatus(err)
 	}
 	if err := s.fillSystemFields(r, d, now); err != nil {
@@ -78,7 +77,7 @@ func (s *Server) prepareNew(r *request, d *draft) error {
 		return r.invalid(errs)
 	}
 	r.warnOf(r.kind.Warnings.Write, obj, nil)
-	if err := admitNew(s, obj); err != nil {
+	if err := admission.Create(reader{s}, obj); err != nil {
 		return refusal.AsStatus(err)
 	}
 	if err := r.receive(obj); err != nil {
@@ -154,13 +153,7 @@ func (s *Server) privilegeErrors(obj call.Object) field.ErrorList {
 	if !s.unprivileged.Load() {
 		return nil
 	}
-	if pod, ok := obj.(*v1.Pod); ok {
-		return validation.DenyPrivileged(&pod.Spec, field.NewPath("spec"))
-	}
-	if t := strategy.PodTemplate(obj); t != nil {
-		return validation.DenyPrivileged(&t.Spec, field.NewPath("spec").Child("template", "spec"))
-	}
-	return nil
+	return admission.Privileged(obj)
 }
 
 // validateNew returns what is wrong with a new object. An object without a name is always

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
 )
@@ -126,7 +127,7 @@ func (s *Server) commit(r *request, st *store, d *draft, stored call.Object) (ou
 
 // commitNew stores a new object. taken is the object that has its name, nil if none has.
 func (s *Server) commitNew(r *request, st *store, d *draft, taken call.Object) (outcome, error) {
-	if err := s.admitNamespace(r); err != nil {
+	if err := admission.Namespace(held{s}, r.kind, r.namespace, r.name); err != nil {
 		return outcome{}, err
 	}
 	if taken != nil && (r.verb != "create" || r.generated) {

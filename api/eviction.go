@@ -48,7 +48,7 @@ func (s *Server) disrupt(r *request, st *store, preconditions *metav1.Preconditi
 		return r.notFound()
 	}
 	pod := found.(*v1.Pod)
-	budget, err := views.BudgetFor(pod, inNamespace[*policyv1.PodDisruptionBudget](s, budgets, pod.Namespace))
+	budget, err := views.BudgetFor(pod, held{s}.List(budgets, pod.Namespace))
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (s *Server) get(r *request, opts metav1.GetOptions) (runtime.Object, error)
 		s.mu.RUnlock()
 		return nil, err
 	}
-	obj, ok := s.peek(r.kind.Home, keyOf(r.namespace, r.name))
+	obj, ok := held{s}.Get(r.kind.Home, keyOf(r.namespace, r.name))
 	s.mu.RUnlock()
 	if !ok {
 		return nil, r.notFound()

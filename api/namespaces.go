@@ -28,27 +28,6 @@ func (s *Server) addNamespace(name string) {
 	s.put(st, nil, ns)
 }
 
-// admitNamespace refuses new objects in a namespace that does not exist or is being deleted.
-// Upstream: admission/plugin/namespace/lifecycle Lifecycle.Admit, v1.37.
-func (s *Server) admitNamespace(r *request) error {
-	if !r.kind.Namespaced {
-		return nil
-	}
-	found, ok := s.peek(registry.Namespaces, r.namespace)
-	if !ok {
-		return apierrors.NewNotFound(registry.Namespaces.GroupResource(), r.namespace)
-	}
-	if ns := found.(*v1.Namespace); ns.Status.Phase != v1.NamespaceTerminating {
-		return nil
-	}
-	err := apierrors.NewForbidden(r.kind.GVR.GroupResource(), r.name,
-		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", r.namespace))
-	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
-		Type: v1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", r.namespace), Field: "metadata.namespace",
-	})
-	return err
-}
-
 // deleteNamespace begins the end of a namespace. It is Terminating until its
 // spec.finalizers are removed through the subresource finalize, as the namespace
 // controller does when it has emptied it. Then it is deleted as anything else.

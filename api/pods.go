@@ -26,7 +26,7 @@ func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) 
 		if err := views.MayBind(old, binding); err != nil {
 			return outcome{}, err
 		}
-		node, _ := s.peek(registry.Nodes, binding.Target.Name)
+		node, _ := held{s}.Get(registry.Nodes, binding.Target.Name)
 		pod := views.Assign(old, binding, node, s.now())
 		if !r.dryRun {
 			s.put(st, old, pod)

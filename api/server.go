@@ -156,8 +156,11 @@ func (s *Server) now() metav1.Time {
 	return metav1.NewTime(s.cfg.Now().Truncate(time.Second))
 }
 
-// peek returns the object of that key ("namespace/name"). It is shared: do not modify it. The caller holds the lock.
-func (s *Server) peek(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
+// held reads what is stored, for a caller that holds the lock.
+type held struct{ *Server }
+
+// Get implements admission.Reader.
+func (s held) Get(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
 	st, ok := s.stores[gvr]
 	if !ok {
 		return nil, false
@@ -166,37 +169,32 @@ func (s *Server) peek(gvr schema.GroupVersionResource, key string) (runtime.Obje
 	return obj, ok
 }
 
-// peekList returns all objects of a resource in order of key. They are shared: do not modify
-// them. The caller holds the lock.
-func (s *Server) peekList(gvr schema.GroupVersionResource) []runtime.Object {
+// List implements admission.Reader.
+func (s held) List(gvr schema.GroupVersionResource, namespace string) []runtime.Object {
 	st, ok := s.stores[gvr]
-	if !ok {
+	if !ok || len(st.items) == 0 {
 		return nil
 	}
-	list := make([]runtime.Object, 0, st.keys.Len())
-	for key := range st.keys.All() {
+	var list []runtime.Object
+	for key := range st.inNamespace(namespace) {
 		list = append(list, st.items[key])
 	}
 	return list
 }
 
-// locked calls f with the lock for reading.
-func (s *Server) locked(f func() error) error {
+// reader reads what is stored, for a caller that does not hold the lock.
+type reader struct{ *Server }
+
+// Get implements admission.Reader.
+func (s reader) Get(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return f()
+	return held(s).Get(gvr, key)
 }
 
-// lookup does what peek does, for a caller that does not hold the lock.
-func (s *Server) lookup(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
+// List implements admission.Reader.
+func (s reader) List(gvr schema.GroupVersionResource, namespace string) []runtime.Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.peek(gvr, key)
-}
-
-// lookupAll does what peekList does, for a caller that does not hold the lock.
-func (s *Server) lookupAll(gvr schema.GroupVersionResource) []runtime.Object {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.peekList(gvr)
+	return held(s).List(gvr, namespace)
 }

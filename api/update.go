@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
 )
@@ -104,8 +105,10 @@ func (s *Server) prepareChanged(r *request, d *draft) error {
 	case "status":
 		r.warnOf(r.kind.Warnings.Status, obj, old)
 	}
-	if err := admitUpdate(s, r, obj, old); err != nil {
-		return refusal.AsStatus(err)
+	if r.sub == "" {
+		if err := admission.Update(reader{s}, obj, old); err != nil {
+			return refusal.AsStatus(err)
+		}
 	}
 	if err := s.trackFields(r, old, obj); err != nil {
 		d.late = r.orTooLarge(obj, refusal.AsStatus(err))

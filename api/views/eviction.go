@@ -54,12 +54,13 @@ func ignoresBudgets(pod *v1.Pod) bool {
 }
 
 // BudgetFor returns the one of the budgets of a namespace in which the disruption of a pod counts, nil if it counts in none.
-func BudgetFor(pod *v1.Pod, budgets []*policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+func BudgetFor(pod *v1.Pod, budgets []runtime.Object) (*policyv1.PodDisruptionBudget, error) {
 	if ignoresBudgets(pod) {
 		return nil, nil
 	}
 	var matching []*policyv1.PodDisruptionBudget
-	for _, budget := range budgets {
+	for _, obj := range budgets {
+		budget := obj.(*policyv1.PodDisruptionBudget)
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
 			matching = append(matching, budget)

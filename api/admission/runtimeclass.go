@@ -1,4 +1,4 @@
-package api
+package admission
 
 import (
 	"fmt"
@@ -19,23 +19,23 @@ var runtimeClasses = nodev1.SchemeGroupVersion.WithResource("runtimeclasses")
 // runtimeClass returns the class that a pod names, nil if it names none, and an error if the
 // class does not exist.
 // Upstream: plugin/pkg/admission/runtimeclass prepareObjects, v1.37.
-func (s *Server) runtimeClass(pod *v1.Pod) (*nodev1.RuntimeClass, error) {
+func runtimeClass(r Reader, pod *v1.Pod) (*nodev1.RuntimeClass, error) {
 	if pod.Spec.RuntimeClassName == nil {
 		return nil, nil
 	}
 	name := *pod.Spec.RuntimeClassName
-	found, ok := s.lookup(runtimeClasses, name)
-	if !ok {
+	class := get[*nodev1.RuntimeClass](r, runtimeClasses, name)
+	if class == nil {
 		return nil, rejectPod(pod, fmt.Sprintf("RuntimeClass %q not found", name))
 	}
-	return found.(*nodev1.RuntimeClass), nil
+	return class, nil
 }
 
 // admitRuntimeClass gives a new pod what its runtime class says: what it costs
 // beside its containers, and where it can run.
 // Upstream: plugin/pkg/admission/runtimeclass setOverhead and setScheduling, v1.37.
-func (s *Server) admitRuntimeClass(pod *v1.Pod) error {
-	class, err := s.runtimeClass(pod)
+func admitRuntimeClass(r Reader, pod *v1.Pod) error {
+	class, err := runtimeClass(r, pod)
 	if err != nil || class == nil {
 		return err
 	}
@@ -68,8 +68,8 @@ const overheadDiffers = "Pod's Overhead doesn't match RuntimeClass's defined Ove
 
 // checkOverhead refuses, after validation, an overhead that no class defines.
 // Upstream: plugin/pkg/admission/runtimeclass validateOverhead, v1.37.
-func (s *Server) checkOverhead(pod *v1.Pod) error {
-	class, err := s.runtimeClass(pod)
+func checkOverhead(r Reader, pod *v1.Pod) error {
+	class, err := runtimeClass(r, pod)
 	switch {
 	case err != nil:
 		return err

@@ -1,4 +1,4 @@
-package api
+package admission
 
 import (
 	"testing"
@@ -12,11 +12,26 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/internal/apitest"
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
 )
+
+// stored holds the objects that a test's plugin reads: all of one resource.
+type stored []runtime.Object
+
+func (s stored) Get(_ schema.GroupVersionResource, key string) (runtime.Object, bool) {
+	for _, obj := range s {
+		if obj.(metav1.Object).GetName() == key {
+			return obj, true
+		}
+	}
+	return nil, false
+}
+
+func (s stored) List(schema.GroupVersionResource, string) []runtime.Object { return s }
 
 func classAt(name, annotation, value string, age time.Duration) *storagev1.StorageClass {
 	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{
@@ -51,19 +66,16 @@ func TestAClaimThatSaysAnythingOfItsClassKeepsIt(t *testing.T) {
 
 // semantics 8 must 7.
 func TestAClaimGrowsOnlyWhereItsClassAllows(t *testing.T) {
-	class := func(allowed *bool) func(string) *storagev1.StorageClass {
-		return func(name string) *storagev1.StorageClass {
-			require.Equal(t, "manual", name)
-			return &storagev1.StorageClass{AllowVolumeExpansion: allowed}
-		}
+	class := func(allowed *bool) stored {
+		return stored{&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "manual"}, AllowVolumeExpansion: allowed}}
 	}
-	none := func(string) *storagev1.StorageClass { return nil }
-	resize := func(phase v1.PersistentVolumeClaimPhase, size string, class func(string) *storagev1.StorageClass) error {
+	none := stored{}
+	resize := func(phase v1.PersistentVolumeClaimPhase, size string, classes stored) error {
 		old := apitest.Created(t, apitest.GoodClaim).(*v1.PersistentVolumeClaim)
 		old.Status.Phase = phase
 		claim := old.DeepCopy()
 		claim.Spec.Resources.Requests[v1.ResourceStorage] = resource.MustParse(size)
-		return admitResize(claim, old, class)
+		return admitResize(classes, claim, old)
 	}
 	require.NoError(t, resize(v1.ClaimBound, "6Gi", class(new(true))))
 	require.NoError(t, resize(v1.ClaimBound, "5Gi", none), "nothing grows")
@@ -71,7 +83,7 @@ func TestAClaimGrowsOnlyWhereItsClassAllows(t *testing.T) {
 
 	const recorded = `persistentvolumeclaims "data" is forbidden: only dynamically provisioned pvc can be resized ` +
 		`and the storageclass that provisions the pvc must support resize`
-	for name, class := range map[string]func(string) *storagev1.StorageClass{
+	for name, class := range map[string]stored{
 		"no class": none, "a silent class": class(nil), "a class against it": class(new(false))} {
 		err := resize(v1.ClaimBound, "6Gi", class)
 		require.True(t, apierrors.IsForbidden(err), name)
@@ -100,15 +112,9 @@ func TestAPodToleratesALostNodeForFiveMinutesUnlessItSaysOtherwise(t *testing.T)
 func TestAPodsPriorityComesFromItsClass(t *testing.T) {
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7, PreemptionPolicy: new(v1.PreemptNever)}
 	normal := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "normal"}, Value: 3, GlobalDefault: true}
-	find := func(name string) *schedulingv1.PriorityClass {
-		if name == class.Name {
-			return class
-		}
-		return nil
-	}
 	admit := func(patch string, classes ...runtime.Object) (*v1.Pod, error) {
 		pod := apitest.Parse(t, apitest.GoodPod, patch).(*v1.Pod)
-		return pod, admitPriority(pod, find, classes)
+		return pod, admitPriority(stored(classes), pod)
 	}
 	for _, row := range []struct {
 		patch    string
@@ -119,8 +125,8 @@ func TestAPodsPriorityComesFromItsClass(t *testing.T) {
 	}{
 		{"", nil, 0, v1.PreemptLowerPriority, ""},
 		{"", []runtime.Object{class, normal}, 3, v1.PreemptLowerPriority, "normal"},
-		{"spec: {priorityClassName: high}", nil, 7, v1.PreemptNever, "high"},
-		{"spec: {priorityClassName: high, priority: 7}", nil, 7, v1.PreemptNever, "high"},
+		{"spec: {priorityClassName: high}", []runtime.Object{class}, 7, v1.PreemptNever, "high"},
+		{"spec: {priorityClassName: high, priority: 7}", []runtime.Object{class}, 7, v1.PreemptNever, "high"},
 		{"spec: {priorityClassName: system-node-critical}", nil, 2_000_001_000, v1.PreemptLowerPriority, "system-node-critical"},
 	} {
 		pod, err := admit(row.patch, row.classes...)
@@ -140,7 +146,7 @@ func TestAPodsPriorityComesFromItsClass(t *testing.T) {
 func TestAnUpdateFromTheOriginalManifestOfAPodKeepsWhatAdmissionWrote(t *testing.T) {
 	old := apitest.Created(t, apitest.GoodPod).(*v1.Pod)
 	strategy.AddDefaultTolerations(&old.Spec)
-	require.NoError(t, admitPriority(old, nil, nil))
+	require.NoError(t, admitPriority(stored{}, old))
 	pod := apitest.Created(t, apitest.GoodPod, "metadata: {labels: {a: b}}")
 	apitest.Updated(pod, old)
 	rules := validation.Pods()

@@ -1,4 +1,4 @@
-package api
+package admission
 
 import (
 	"fmt"
@@ -22,13 +22,6 @@ var limitRanges = v1.SchemeGroupVersion.WithResource("limitranges")
 
 // limitRangerAnnotation holds what the limits of its namespace have added to a pod.
 const limitRangerAnnotation = "kubernetes.io/limit-ranger"
-
-// limitsOf returns the LimitRanges of a namespace, in order of name.
-func (s *Server) limitsOf(namespace string) []*v1.LimitRange {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return inNamespace[*v1.LimitRange](s, limitRanges, namespace)
-}
 
 // applyLimits gives the containers of a new pod the requests and limits that they do not have.
 // Upstream: plugin/pkg/admission/limitranger PodMutateLimitFunc, v1.37.
@@ -88,19 +81,19 @@ func fillIn(c *v1.Container, defaults v1.ResourceRequirements, kind string) (set
 
 // checkLimits refuses a pod or claim that is outside of the limits of its namespace.
 // Upstream: plugin/pkg/admission/limitranger, v1.37.
-func (s *Server) checkLimits(obj runtime.Object) error {
+func checkLimits(r Reader, obj runtime.Object) error {
 	switch o := obj.(type) {
 	case *v1.Pod:
-		return s.eachLimit(v1.Resource("pods"), o, func(limits *v1.LimitRange) error { return podOutside(limits, o) })
+		return eachLimit(r, v1.Resource("pods"), o, func(limits *v1.LimitRange) error { return podOutside(limits, o) })
 	case *v1.PersistentVolumeClaim:
-		return s.eachLimit(v1.Resource("persistentvolumeclaims"), o, func(limits *v1.LimitRange) error { return claimOutside(limits, o) })
+		return eachLimit(r, v1.Resource("persistentvolumeclaims"), o, func(limits *v1.LimitRange) error { return claimOutside(limits, o) })
 	}
 	return nil
 }
 
 // eachLimit refuses an object for the first LimitRange that it is outside of.
-func (s *Server) eachLimit(resource schema.GroupResource, obj call.Object, outside func(*v1.LimitRange) error) error {
-	for _, limits := range s.limitsOf(obj.GetNamespace()) {
+func eachLimit(r Reader, resource schema.GroupResource, obj call.Object, outside func(*v1.LimitRange) error) error {
+	for _, limits := range list[*v1.LimitRange](r, limitRanges, obj.GetNamespace()) {
 		if err := outside(limits); err != nil {
 			return refusal.OfObject(resource, obj, err)
 		}

@@ -1,4 +1,4 @@
-package api
+package admission
 
 import (
 	"slices"
@@ -75,7 +75,7 @@ func defaultClass(classes []runtime.Object) *storagev1.StorageClass {
 
 // admitResize lets a claim grow only when it is bound and its class allows that.
 // Upstream: plugin/pkg/admission/storage/persistentvolume/resize, v1.37.
-func admitResize(claim, old *v1.PersistentVolumeClaim, class func(name string) *storagev1.StorageClass) error {
+func admitResize(r Reader, claim, old *v1.PersistentVolumeClaim) error {
 	size, oldSize := claim.Spec.Resources.Requests[v1.ResourceStorage], old.Spec.Resources.Requests[v1.ResourceStorage]
 	if size.Cmp(oldSize) <= 0 {
 		return nil
@@ -86,7 +86,7 @@ func admitResize(claim, old *v1.PersistentVolumeClaim, class func(name string) *
 	}
 	// The old claim counts: the class must not change together with the size.
 	if name := claimClass(old); name != "" {
-		if c := class(name); c != nil && c.AllowVolumeExpansion != nil && *c.AllowVolumeExpansion {
+		if c := get[*storagev1.StorageClass](r, storageClasses, name); c != nil && c.AllowVolumeExpansion != nil && *c.AllowVolumeExpansion {
 			return nil
 		}
 	}

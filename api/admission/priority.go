@@ -1,11 +1,10 @@
-package api
+package admission
 
 import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api/internal/refusal"
 )
@@ -19,11 +18,11 @@ var systemPriorities = map[string]int32{
 // admitPriority resolves the pod's priority class to a number. A pod may repeat
 // the number but not contradict it.
 // Upstream: plugin/pkg/admission/priority admitPod, v1.37.
-func admitPriority(pod *v1.Pod, find func(name string) *schedulingv1.PriorityClass, classes []runtime.Object) error {
+func admitPriority(r Reader, pod *v1.Pod) error {
 	priority, policy := int32(0), v1.PreemptLowerPriority
-	class := defaultPriority(classes)
+	class := defaultPriority(r)
 	if name := pod.Spec.PriorityClassName; name != "" {
-		class = find(name)
+		class = get[*schedulingv1.PriorityClass](r, priorityClasses, name)
 		value, system := systemPriorities[name]
 		if class == nil && !system {
 			return refusal.Forbidden(v1.Resource("pods"), pod.Name, fmt.Sprintf("no PriorityClass with name %v was found", name))
@@ -51,10 +50,10 @@ func admitPriority(pod *v1.Pod, find func(name string) *schedulingv1.PriorityCla
 
 // defaultPriority returns the class for pods that name none: of those marked as
 // default, the one with the lowest value.
-func defaultPriority(classes []runtime.Object) *schedulingv1.PriorityClass {
+func defaultPriority(r Reader) *schedulingv1.PriorityClass {
 	var best *schedulingv1.PriorityClass
-	for _, obj := range classes {
-		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault && (best == nil || class.Value < best.Value) {
+	for _, class := range list[*schedulingv1.PriorityClass](r, priorityClasses, "") {
+		if class.GlobalDefault && (best == nil || class.Value < best.Value) {
 			best = class
 		}
 	}
