@@ -18,8 +18,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/storagesim/storagesim/internal/rigs/outside"
+	"github.com/storagesim/storagesim/live/serve"
 	"github.com/storagesim/storagesim/story/bundled"
 )
 
@@ -445,6 +450,54 @@ func TestAScriptEndsItsServerWithSIGINT(t *testing.T) {
 	require.NoError(t, err)
 	_ = cmd.Wait()
 	require.True(t, cmd.ProcessState.Exited(), "it ends by itself")
+	requireEmpty(t, temp)
+}
+
+// Pods work, hold and write without end, a client asks for all virtual time, and a good one writes.
+func TestCtrlCEndsAServerUnderAttackAndLeavesNothing(t *testing.T) {
+	pods := ""
+	for name, script := range map[string]string{
+		"steps": "while :; do :; done", "values": "x=a; while :; do x=$x$x; done", "files": "while :; do i=$((i+1)); echo $i > /data/$i; done", "output": "while :; do seq 1000; done",
+	} {
+		pods += fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  containers: [{name: c, image: busybox, command: [sh, -c, %q], volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, emptyDir: {}}]
+---`, name, script)
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	cmd, temp := process(t, "serve", "--kubeconfig", kubeconfig, "-f", file(t, "hostile.yaml", pods))
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	client, err := serve.NewClient(kubeconfig)
+	require.NoError(t, err)
+	pressed := make(chan error)
+	go func() {
+		_, err := client.RunFor(t.Context(), 2_000_000*time.Hour)
+		pressed <- err
+	}()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	require.NoError(t, err)
+	config.QPS = -1
+	good, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	for i := range 50 {
+		_, err := good.CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("good-", i)}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	_, err = io.Copy(io.Discard, out)
+	require.NoError(t, err)
+	_ = cmd.Wait()
+	require.True(t, cmd.ProcessState.Exited(), "it ends by itself")
+	require.Error(t, <-pressed)
+	require.NoFileExists(t, kubeconfig)
 	requireEmpty(t, temp)
 }
 
