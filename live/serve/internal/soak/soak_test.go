@@ -42,7 +42,7 @@ const (
 // bounds returns the first column of ARCHITECTURE.md's table of bounds.
 func bounds(t *testing.T) (names []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../../ARCHITECTURE.md")
+	text, err := os.ReadFile("../../../../ARCHITECTURE.md")
 	require.NoError(t, err)
 	_, table, found := strings.Cut(string(text), "\n## Bounds\n")
 	require.True(t, found)
