@@ -282,7 +282,7 @@ func deleted(ctx context.Context, c *storagesim.Cluster, objects []manifest.Obje
 // come without that.
 const foundVersion = 1
 
-// found is the output in JSON, which docs/36-explore-your-provisioner.md describes.
+// found is the output in JSON, which docs/47-a-long-exploration.md describes.
 type found struct {
 	Version  int              `json:"version"`
 	Runs     int              `json:"runs"`
