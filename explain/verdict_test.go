@@ -496,3 +496,18 @@ func TestAVolumeOfAnEarlierClaimIsTold(t *testing.T) {
 	require.Equal(t, [3]string{string(explain.VolumeTaken), "pv/kept", first}, [3]string{string(v.Code), v.Object, v.Value})
 	require.Contains(t, c.Explain("pv/kept"), "(UID "+first+")")
 }
+
+// Who asks before anything has happened is told.
+func TestARequirementThatComesTooEarlySaysSo(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	c.Apply(explainPod("web", ""))
+	const early = "Nothing has happened since the user's last write: Settle or RunFor lets the controllers work."
+	require.ErrorContains(t, c.Cluster.RequireRunning("web"), early)
+	c.Settle()
+	c.RequireRunning("web")
+	c.Apply(explainClaim("data", "1Gi", ", storageClassName: none"))
+	c.Settle()
+	err := c.Cluster.RequireBound("data")
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), early)
+}

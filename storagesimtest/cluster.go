@@ -75,13 +75,18 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 // Must fails the test if err is an error.
 func (c *Cluster) Must(err error) {
 	c.T.Helper()
-	if err == nil {
-		return
+	if err != nil {
+		c.T.Fatal(c.text(err))
 	}
-	if _, whole := c.T.(*testing.T); whole { // an exploration tells errors in the width that it is asked for
-		c.T.Fatal(prose.Wrap(err.Error(), terminal.TestWidth, 2))
+}
+
+// text returns an error as the test prints it. A test of go test has lines that fit; an exploration tells errors in the width that
+// it is asked for.
+func (c *Cluster) text(err error) string {
+	if _, whole := c.T.(*testing.T); whole {
+		return prose.Wrap(err.Error(), terminal.TestWidth, 2)
 	}
-	c.T.Fatal(err)
+	return err.Error()
 }
 
 // Apply applies YAML, as Cluster.Apply does.
