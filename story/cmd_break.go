@@ -11,6 +11,7 @@ import (
 	"github.com/storagesim/storagesim/internal/errno"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 func breakCommand() *command {
@@ -22,6 +23,7 @@ func breakCommand() *command {
 			"PATH is what it happens to, or a directory above it; * stands for anything in an element.\n" +
 			"error= is one of " + strings.Join(slices.Sorted(maps.Keys(errnos)), ", ") + ".\n" +
 			"times= is how many operations, default 0, which is all until mend; skip= lets as many pass first. OP may be any.\n" +
+			"With error=SILENCE a kubelet's mount or unmount hangs until mend, and nothing else waits: break nfs/SERVER any error=SILENCE\n" +
 			"Example: break node/node-1 create /data error=ENOSPC",
 	}
 }
@@ -30,10 +32,11 @@ func mendCommand() *command {
 	return &command{name: "mend", usage: "mend", help: "remove all faults that break, fail, fail-csi, fail-point and crash have set up and that are still to come", run: mend}
 }
 
-// errnos are the errors that break can give.
+// errnos are the errors that break can give. SILENCE is no number: the operation does not return.
 var errnos = map[string]error{
 	"EACCES": syscall.EACCES, "EBUSY": syscall.EBUSY, "EDQUOT": syscall.EDQUOT, "EIO": syscall.EIO,
 	"ENOSPC": syscall.ENOSPC, "EROFS": syscall.EROFS, "ESTALE": syscall.ESTALE,
+	"SILENCE": disk.ErrSilent,
 }
 
 func breakMachine(c *call) error {

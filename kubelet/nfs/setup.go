@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
@@ -73,9 +74,12 @@ type nfsUnmounter struct{ nfsVolume }
 // TearDown calls TearDownAt with the pod's directory.
 func (u *nfsUnmounter) TearDown(ctx context.Context) error { return u.TearDownAt(ctx, u.GetPath()) }
 
-// TearDownAt unmounts dir and removes it. The data stays on the server.
+// TearDownAt unmounts dir and removes it. The data stays on the server, which is asked before: no timeout ends that question.
 //
-// Upstream: nfs.go TearDownAt, v1.37.
+// Upstream: nfs.go TearDownAt, and PathExists in mount-utils CleanupMountWithForce, v1.37.
 func (u *nfsUnmounter) TearDownAt(_ context.Context, dir string) error {
+	if _, err := u.plugin.host.GetFS().Stat(dir); errors.Is(err, disk.ErrSilent) {
+		return err
+	}
 	return volume.CleanupMountPoint(dir, u.plugin.host.GetMounter(), u.plugin.host.GetFS())
 }

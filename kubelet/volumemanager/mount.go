@@ -2,14 +2,18 @@ package volumemanager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/kubelet/internal/layout"
+	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
@@ -138,7 +142,9 @@ func (m *mountOperations) mountDevice(ctx context.Context, v *volumeToMount) (st
 	if err != nil {
 		return "GetDeviceMountPath", err
 	}
-	err = mounter.MountDevice(ctx, v.spec, "", path, volume.DeviceMounterArgs{FsGroup: v.mounterArgs().FsGroup})
+	err = m.answered(ctx, v.ref(), v.spec.Name(), func() error {
+		return mounter.MountDevice(ctx, v.spec, "", path, volume.DeviceMounterArgs{FsGroup: v.mounterArgs().FsGroup})
+	})
 	m.actual.markDevice(v, path, err)
 	if err != nil {
 		return "MountDevice", err
@@ -152,11 +158,35 @@ func (m *mountOperations) setUp(ctx context.Context, v *volumeToMount, mounter v
 	if old != nil {
 		args.Reconstructed, args.Remount = old.reconstructed, old.remount
 	}
-	err := mounter.SetUp(ctx, args)
+	err := m.answered(ctx, v.ref(), v.spec.Name(), func() error { return mounter.SetUp(ctx, args) })
 	if inPodDir(mounter.GetPath()) && (err != nil || old == nil) {
 		m.traceMount(v, mounter, err)
 	}
 	m.markSetUp(v, mounter, err)
+	return err
+}
+
+// The first and the longest time after which an operation is tried again that gets no answer.
+const (
+	firstSilence   = time.Second
+	longestSilence = time.Minute
+)
+
+// answered carries out a part of an operation until it gets an answer: a mount that hangs does not time out. Until then the operation is
+// pending, and others of its volume wait. Settling does not wait for it.
+//
+// Upstream: operation_generator.go GenerateMountVolumeFunc, which ends when mount(8) does, v1.37.
+func (m *mountOperations) answered(ctx context.Context, about trace.Ref, volume string, try func() error) error {
+	err := try()
+	for wait := firstSilence; errors.Is(err, disk.ErrSilent); wait = min(2*wait, longestSilence) {
+		if wait == firstSilence {
+			m.note(about, "the operation on volume "+volume+" hangs: "+err.Error())
+		}
+		if err := m.env.Sleep(control.InBackground(ctx), wait); err != nil {
+			return err
+		}
+		err = try()
+	}
 	return err
 }
 
@@ -217,7 +247,7 @@ func (m *mountOperations) unmountVolume(ctx context.Context, key podVolume) erro
 	}
 	unmounter, err := v.plugin.NewUnmounter(v.spec.Name(), key.pod)
 	if err == nil {
-		err = unmounter.TearDown(ctx)
+		err = m.answered(ctx, v.about, v.spec.Name(), func() error { return unmounter.TearDown(ctx) })
 	}
 	about := v.about
 	if pod := m.pods.GetPodByUID(key.pod); pod != nil {
@@ -254,7 +284,7 @@ func (m *mountOperations) unmountDevice(ctx context.Context, name v1.UniqueVolum
 	} else {
 		unmounter, err := d.plugin.NewDeviceUnmounter()
 		if err == nil {
-			err = unmounter.UnmountDevice(ctx, d.path)
+			err = m.answered(ctx, m.nodeRef(), string(name), func() error { return unmounter.UnmountDevice(ctx, d.path) })
 		}
 		if err != nil {
 			d.state = stateUncertain // MountDevice is called for the next pod

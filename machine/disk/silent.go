@@ -1,0 +1,7 @@
+package disk
+
+import "errors"
+
+// ErrSilent is the error of a fault by which an operation does not return, as one on a share whose server does not answer. A kubelet that mounts or
+// unmounts waits until the fault is gone; it gets no error. Anything else gets this error, since it cannot wait here.
+var ErrSilent = errors.New("there is no answer")
