@@ -22,6 +22,7 @@ import (
 	"github.com/storagesim/storagesim/view"
 	"github.com/storagesim/storagesim/view/mermaid"
 	"github.com/storagesim/storagesim/view/page"
+	"github.com/storagesim/storagesim/view/perfetto"
 	"github.com/storagesim/storagesim/view/svg"
 )
 
@@ -30,10 +31,11 @@ const (
 	html           = "html"
 	mermaidDiagram = "mermaid"
 	svgPicture     = "svg"
+	perfettoTrace  = "perfetto"
 )
 
 // viewFormats returns these formats.
-func viewFormats() []string { return []string{html, mermaidDiagram, svgPicture} }
+func viewFormats() []string { return []string{html, mermaidDiagram, svgPicture, perfettoTrace} }
 
 // checkView refuses a page on a terminal.
 func checkView(output string, out io.Writer) error {
@@ -75,6 +77,8 @@ func writeView(out io.Writer, p view.Page, format string) error {
 		return mermaid.Write(out, p)
 	case svgPicture:
 		return svg.Write(out, p)
+	case perfettoTrace:
+		return perfetto.Write(out, p)
 	}
 	return page.Write(out, p)
 }

@@ -111,4 +111,9 @@ func TestRunDrawsADiagramAndAPicture(t *testing.T) {
 	require.Equal(t, 0, code, errOut)
 	require.True(t, strings.HasPrefix(out, "<svg "), out)
 	require.Contains(t, out, ">creates pvc default/data</text>")
+
+	code, out, errOut = command(t, "", "run", "-f", name, "-o", "perfetto")
+	require.Equal(t, 0, code, errOut)
+	require.Contains(t, out, `"name":"process_name","ts":0,"args":{"name":"persistent-volume-binder"}`)
+	require.Contains(t, out, `"name":"creates pvc default/data"`)
 }

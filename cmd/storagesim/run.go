@@ -75,7 +75,7 @@ type runOptions struct {
 }
 
 // outputs lists the values of -o; empty means the story and then the tables.
-var outputs = []string{"", "story", "table", "yaml", "json", "trace", html, mermaidDiagram, svgPicture}
+var outputs = []string{"", "story", "table", "yaml", "json", "trace", html, mermaidDiagram, svgPicture, perfettoTrace}
 
 func newRun() *cobra.Command {
 	var o runOptions
@@ -207,7 +207,7 @@ that --wait could wait for; 3 something that --wait waits for is not there in ti
 	flags := cmd.Flags()
 	addClusterFlags(flags, &o)
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the order of events; 0 is the order in which they occur")
-	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT`: story, table, yaml, json, trace, html, mermaid or svg (default: story, then tables)")
+	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT`: story, table, yaml, json, trace, html, mermaid, svg or perfetto (default: story, then tables)")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "have the story tell each step of a pod's start, the calls of provisioners, and what they and programs made")
 	o.filter.add(flags)
 	flags.StringVar(&o.keep, "keep", "", keepHelp)
@@ -636,7 +636,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 			_, err = io.WriteString(out, records)
 		}
 		return err
-	case html, mermaidDiagram, svgPicture:
+	case html, mermaidDiagram, svgPicture, perfettoTrace:
 		return viewCluster(out, c, o.output, view.Options{Title: "run " + quoted(dashF(o.files)), Repeat: o.repeat()})
 	case "yaml", "json":
 		return tables.Print(out, o.output, c.Engine().Server().Objects())

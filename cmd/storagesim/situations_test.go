@@ -119,7 +119,7 @@ func TestASituationThatIsNotThereIsRefused(t *testing.T) {
 		"page 6":           `there is no situation "6"; expected 1 to 5, or all`,
 		"page 0":           `there is no situation "0"`,
 		"page mine.txt":    "storagesim story FILE -o html",
-		"page 1 -o xml":    `-o: unknown format "xml"; expected one of html, mermaid, svg, script`,
+		"page 1 -o xml":    `-o: unknown format "xml"; expected one of html, mermaid, svg, perfetto, script`,
 		"page all -o svg":  "-o svg: it shows one situation",
 		"page -o html":     "-o html: of which situation?",
 		"page 1 2 -o html": "accepts at most 1 arg(s), received 2",

@@ -30,7 +30,7 @@ func Layers() []Layer {
 		{Name: "rules", Tops: []string{"binding"}},
 		{Name: "trace", Tops: []string{"trace"}},
 		{Name: "views", Tops: []string{"view"}, May: []string{"trace"}},
-		{Name: "pages", Tops: []string{"view/page", "view/mermaid", "view/svg"}, May: []string{"trace", "views"}},
+		{Name: "pages", Tops: []string{"view/page", "view/mermaid", "view/perfetto", "view/svg"}, May: []string{"trace", "views"}},
 		{Name: "contract", Tops: []string{"control"}, May: []string{"trace"}},
 		{Name: "machines", Tops: []string{"machine"}, May: []string{"trace"}},
 		{Name: "volumes", Tops: []string{"volume"}, May: []string{"trace", "contract", "machines"}},
