@@ -8,6 +8,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/api/store"
 )
 
 var serviceAccounts = v1.SchemeGroupVersion.WithResource("serviceaccounts")
@@ -22,8 +23,8 @@ const defaultAccount = "default"
 // so it is not reported to OnWrite.
 // Upstream: pkg/controller/serviceaccount serviceaccounts_controller.go, v1.37.
 func (s *Server) MakeDefaultAccounts() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.objects.Lock()
+	defer s.objects.Unlock()
 	s.makesAccounts = true
 	for _, ns := range (held{s}).List(registry.Namespaces, "") {
 		s.addAccount(ns.(*v1.Namespace))
@@ -32,26 +33,25 @@ func (s *Server) MakeDefaultAccounts() {
 
 // addAccount makes the service account of a namespace, in the same version as the namespace.
 func (s *Server) addAccount(ns *v1.Namespace) {
-	now := s.rv
-	if at, err := strconv.ParseUint(ns.ResourceVersion, 10, 64); err == nil {
-		s.rv = at - 1 // put counts on
+	at, err := strconv.ParseUint(ns.ResourceVersion, 10, 64)
+	if err != nil {
+		return // the server has given the namespace its version
 	}
-	s.putAccount(ns)
-	s.rv = now
+	s.objects.At(at, func() { s.putAccount(ns) })
 }
 
 // putAccount makes the service account of a namespace unless there is one, or the namespace
 // is being deleted.
 func (s *Server) putAccount(ns *v1.Namespace) {
-	st, err := s.store(serviceAccounts)
+	st, err := s.table(serviceAccounts)
 	if err != nil || !s.makesAccounts || ns.DeletionTimestamp != nil {
 		return
 	}
 	account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: defaultAccount, CreationTimestamp: s.now()}}
-	if _, there := st.items[key(account)]; there {
+	if st.Get(store.Key(account)) != nil {
 		return
 	}
-	account.UID = s.uid(st, key(account))
+	account.UID = s.uid(st, store.Key(account))
 	st.kind.SetDefaults(account)
 	s.put(st, nil, account)
 }

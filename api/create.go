@@ -21,6 +21,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
@@ -132,9 +133,9 @@ func (s *Server) fillSystemFields(r *request, d *draft, now metav1.Time) error {
 
 // identify gives a new object its name, if that is to be generated, and its UID.
 func (s *Server) identify(r *request, d *draft) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st, err := s.store(r.kind.GVR)
+	s.objects.Lock()
+	defer s.objects.Unlock()
+	st, err := s.table(r.kind.GVR)
 	if err != nil {
 		return err
 	}
@@ -142,8 +143,8 @@ func (s *Server) identify(r *request, d *draft) error {
 		d.obj.SetName(s.generateName(st, r.namespace, d.obj.GetGenerateName()))
 	}
 	r.name = d.obj.GetName()
-	d.obj.SetUID(s.uid(st, key(d.obj)))
-	d.deleted = st.deleted
+	d.obj.SetUID(s.uid(st, store.Key(d.obj)))
+	d.deleted = st.Deleted()
 	return nil
 }
 
@@ -300,8 +301,8 @@ func typeMismatch(k *registry.Entry, in runtime.Object) string {
 
 // refuse reports a write that did not get as far as the store.
 func (s *Server) refuse(r *request, err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.objects.Lock()
+	defer s.objects.Unlock()
 	s.report(r, outcome{}, err)
 	return err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
+	"github.com/storagesim/storagesim/api/store"
 )
 
 var (
@@ -28,7 +29,7 @@ func TestACursorSeesEveryChangeAfterItsListOnceAndInOrder(t *testing.T) {
 	s, c := newServer()
 	before := createMap(t, c, configMap("before"))
 	notified := 0
-	cursor := s.Follow(configMaps, api.Selector{}, func() { notified++ })
+	cursor := s.Follow(configMaps, store.Selector{}, func() { notified++ })
 	defer cursor.Stop()
 	_, _, err := cursor.Next()
 	assert.True(t, apierrors.IsResourceExpired(err), "there was no list yet: %v", err)
@@ -59,7 +60,7 @@ func TestACursorThatFellBehindIsToldSoAndListsAgain(t *testing.T) {
 	s := api.NewServer(api.Config{LogLimit: 10})
 	c := fake.New(s, "user")
 	m := createMap(t, c, configMap("a"))
-	cursor := s.Follow(configMaps, api.Selector{}, nil)
+	cursor := s.Follow(configMaps, store.Selector{}, nil)
 	defer cursor.Stop()
 	cursor.List()
 	for i := range 10 {
@@ -79,7 +80,7 @@ func TestACursorThatFellBehindIsToldSoAndListsAgain(t *testing.T) {
 func TestACursorThatNothingConcernedNeverFallsBehind(t *testing.T) {
 	s := api.NewServer(api.Config{LogLimit: 10})
 	c := fake.New(s, "user")
-	cursor := s.Follow(podsGVR, api.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", "node-1")}, nil)
+	cursor := s.Follow(podsGVR, store.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", "node-1")}, nil)
 	defer cursor.Stop()
 	cursor.List()
 	for i := range 50 {
@@ -91,7 +92,7 @@ func TestACursorThatNothingConcernedNeverFallsBehind(t *testing.T) {
 
 func TestLeavingASelectionIsADeletionAndEnteringItAnAddition(t *testing.T) {
 	s, c := newServer()
-	cursor := s.Follow(configMaps, api.Selector{Labels: labels.SelectorFromSet(labels.Set{"app": "web"})}, nil)
+	cursor := s.Follow(configMaps, store.Selector{Labels: labels.SelectorFromSet(labels.Set{"app": "web"})}, nil)
 	defer cursor.Stop()
 	cursor.List()
 	maps := c.CoreV1().ConfigMaps("default")
@@ -117,18 +118,18 @@ func TestLeavingASelectionIsADeletionAndEnteringItAnAddition(t *testing.T) {
 func TestOnlyCursorsThatAChangeMayConcernAreNotified(t *testing.T) {
 	s, c := newServer()
 	calls := map[string]int{}
-	follow := func(name string, sel api.Selector) *api.Cursor {
+	follow := func(name string, sel store.Selector) *store.Cursor {
 		cursor := s.Follow(podsGVR, sel, func() { calls[name]++ })
 		t.Cleanup(cursor.Stop)
 		cursor.List()
 		return cursor
 	}
-	node1 := follow("node-1", api.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", "node-1")})
-	follow("node-2", api.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", "node-2")})
-	unassigned := follow("none", api.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", "")})
-	follow("name", api.Selector{Fields: fields.OneTermEqualSelector("metadata.name", "web")})
-	follow("namespace", api.Selector{Namespace: "kube-system"})
-	follow("all", api.Selector{})
+	node1 := follow("node-1", store.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", "node-1")})
+	follow("node-2", store.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", "node-2")})
+	unassigned := follow("none", store.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", "")})
+	follow("name", store.Selector{Fields: fields.OneTermEqualSelector("metadata.name", "web")})
+	follow("namespace", store.Selector{Namespace: "kube-system"})
+	follow("all", store.Selector{})
 
 	createPod(t, c, pod("web"))
 	assert.Equal(t, map[string]int{"none": 1, "name": 1, "all": 1}, calls)
@@ -143,7 +144,7 @@ func TestOnlyCursorsThatAChangeMayConcernAreNotified(t *testing.T) {
 func TestAStoppedCursorHearsNothing(t *testing.T) {
 	s, c := newServer()
 	notified := 0
-	cursor := s.Follow(configMaps, api.Selector{}, func() { notified++ })
+	cursor := s.Follow(configMaps, store.Selector{}, func() { notified++ })
 	cursor.List()
 	cursor.Stop()
 	cursor.Stop()
@@ -154,7 +155,7 @@ func TestAStoppedCursorHearsNothing(t *testing.T) {
 
 func TestFollowingAnUnknownResourceSelectsNothing(t *testing.T) {
 	s, _ := newServer()
-	cursor := s.Follow(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}, api.Selector{}, nil)
+	cursor := s.Follow(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}, store.Selector{}, nil)
 	assert.Empty(t, cursor.List())
 	assert.Empty(t, drain(t, cursor))
 	cursor.Stop()
@@ -168,7 +169,7 @@ func BenchmarkNotify(b *testing.B) {
 			s := api.NewServer(api.Config{})
 			c := fake.New(s, "user")
 			for i := range kubelets {
-				s.Follow(podsGVR, api.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", fmt.Sprint("node-", i))}, func() {}).List()
+				s.Follow(podsGVR, store.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", fmt.Sprint("node-", i))}, func() {}).List()
 			}
 			p := createPod(b, c, podOn("web", "node-1"))
 			b.ReportAllocs()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/api/store"
 )
 
 // delete removes an object, or marks it as being deleted if a finalizer or its
@@ -25,9 +26,9 @@ func (s *Server) delete(r *request, opts metav1.DeleteOptions) (runtime.Object, 
 	if err := r.checkDeleteOptions(opts); err != nil {
 		return nil, s.refuse(r, err)
 	}
-	out, err := s.writeLocked(r, func(st *store) (outcome, error) {
-		old, ok := st.items[keyOf(r.namespace, r.name)]
-		if !ok {
+	out, err := s.writeLocked(r, func(st *table) (outcome, error) {
+		old := st.Get(store.KeyOf(r.namespace, r.name))
+		if old == nil {
 			return outcome{}, r.notFound()
 		}
 		if unsafely := opts.IgnoreStoreReadErrorWithClusterBreakingPotential; unsafely != nil && *unsafely {
@@ -64,7 +65,7 @@ func success() *metav1.Status { return &metav1.Status{Status: metav1.StatusSucce
 // same request: followers see both.
 // Upstream: registry/generic/registry Store.Delete and
 // updateForGracefulDeletionAndFinalizers, v1.37.
-func (s *Server) markOrRemove(r *request, st *store, old call.Object, opts metav1.DeleteOptions) (outcome, error) {
+func (s *Server) markOrRemove(r *request, st *table, old call.Object, opts metav1.DeleteOptions) (outcome, error) {
 	if err := r.checkPreconditions(old, opts.Preconditions); err != nil {
 		return outcome{}, err
 	}
@@ -105,7 +106,7 @@ func (s *Server) markOrRemove(r *request, st *store, old call.Object, opts metav
 }
 
 // takeOut removes the stored object. last is the state that followers see.
-func (s *Server) takeOut(r *request, st *store, stored, last call.Object) outcome {
+func (s *Server) takeOut(r *request, st *table, stored, last call.Object) outcome {
 	last = last.DeepCopyObject().(call.Object)
 	if !r.dryRun {
 		s.remove(st, stored, last)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
+	"github.com/storagesim/storagesim/api/store"
 )
 
 func TestAPodIsRemovedAtOnceOrLeftToItsNode(t *testing.T) {
@@ -68,7 +69,7 @@ func TestARepeatedDeletionOnlyShortensTheGracePeriod(t *testing.T) {
 	c := fake.New(s, "user")
 	pods := c.CoreV1().Pods("default")
 	createPod(t, c, podOn("web", "node-1"))
-	cursor := s.Follow(podsGVR, api.Selector{}, nil)
+	cursor := s.Follow(podsGVR, store.Selector{}, nil)
 	cursor.List()
 	del := func(grace *int64) *v1.Pod {
 		require.NoError(t, pods.Delete(ctx, "web", metav1.DeleteOptions{GracePeriodSeconds: grace}))

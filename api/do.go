@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
 )
 
@@ -96,7 +97,13 @@ func (s *Server) Watch(ctx context.Context, req Request) (watch.Interface, error
 	if !k.Namespaced {
 		req.Namespace = ""
 	}
-	return s.watch(ctx, k, req)
+	s.objects.Lock()
+	st, err := s.table(k.GVR)
+	s.objects.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return st.Watch(ctx, store.Form{Fields: k.Fields, Given: k.Given, New: k.NewObject}, req.Namespace, req.List, req.Shared)
 }
 
 func (s *Server) serveCreate(r *request, req Request) (runtime.Object, error) {

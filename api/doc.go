@@ -4,6 +4,15 @@
 //	server := api.NewServer(api.Config{})
 //	client := fake.New(server, "user") // a kubernetes.Interface
 //
+// A request passes these rooms. Follow one write in do.go, draft.go, create.go or update.go, and write.go; none of the rooms knows
+// the server:
+//
+//   - registry: which kind it is, with its defaults and validation;
+//   - views: what a subresource is, such as scale, eviction or binding, and what it decides;
+//   - patch: what a patch makes of the stored object;
+//   - admission: what plugins change in an object or refuse, from what they read;
+//   - store: versions, the log of changes, lists and watches.
+//
 // # The store and its log
 //
 // Every resource has its objects and a log of changes. One counter gives every
@@ -21,7 +30,7 @@
 //
 // There are two ways to watch: a client's Watch, with a goroutine that delivers
 // copies, for client-go's informers (also inside testing/synctest); and
-// [Server.Follow], a bare [Cursor], for a driver that decides itself when to
+// [Server.Follow], a bare [store.Cursor], for a driver that decides itself when to
 // deliver what.
 //
 // # Kinds

@@ -11,6 +11,7 @@ import (
 	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/store"
 )
 
 // draft is an object that is ready to be stored. It was prepared without the lock, against what was read: whatever a client
@@ -61,8 +62,8 @@ func (s *Server) try(r *request, old, obj call.Object) (runtime.Object, error) {
 	if err := prepare(r, d); err != nil {
 		return nil, s.refuse(r, r.orTooLarge(obj, err))
 	}
-	return s.write(r, func(st *store) (outcome, error) {
-		stored := st.items[keyOf(r.namespace, r.name)]
+	return s.write(r, func(st *table) (outcome, error) {
+		stored := st.Get(store.KeyOf(r.namespace, r.name))
 		switch {
 		case old == nil:
 			return s.commitNew(r, st, d, stored)
@@ -86,10 +87,10 @@ func (s *Server) change(r *request, make func(r *request, old call.Object) (call
 // stored returns the object that the request names, nil if there is none. It is shared: do not
 // modify it.
 func (s *Server) stored(r *request) call.Object {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if st, ok := s.stores[r.kind.Home]; ok {
-		return st.items[keyOf(r.namespace, r.name)]
+	s.objects.RLock()
+	defer s.objects.RUnlock()
+	if st, ok := s.tables[r.kind.Home]; ok {
+		return st.Get(store.KeyOf(r.namespace, r.name))
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ func (r *request) asShown(old call.Object) call.Object {
 }
 
 // commit stores an object in place of stored, which has the version that was read.
-func (s *Server) commit(r *request, st *store, d *draft, stored call.Object) (outcome, error) {
+func (s *Server) commit(r *request, st *table, d *draft, stored call.Object) (outcome, error) {
 	if err := s.chargeQuotas(r, d.obj, stored); err != nil {
 		return outcome{}, refusal.AsStatus(err)
 	}
@@ -126,7 +127,7 @@ func (s *Server) commit(r *request, st *store, d *draft, stored call.Object) (ou
 }
 
 // commitNew stores a new object. taken is the object that has its name, nil if none has.
-func (s *Server) commitNew(r *request, st *store, d *draft, taken call.Object) (outcome, error) {
+func (s *Server) commitNew(r *request, st *table, d *draft, taken call.Object) (outcome, error) {
 	if err := admission.Namespace(held{s}, r.kind, r.namespace, r.name); err != nil {
 		return outcome{}, err
 	}
@@ -145,11 +146,11 @@ func (s *Server) commitNew(r *request, st *store, d *draft, taken call.Object) (
 			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 		}
 		return outcome{}, err
-	case d.deleted == st.deleted:
+	case d.deleted == st.Deleted():
 	case knowsItsUID(d.obj):
 		return outcome{}, errStale
 	default: // an object of this name may have had the UID
-		d.obj.SetUID(s.uid(st, key(d.obj)))
+		d.obj.SetUID(s.uid(st, store.Key(d.obj)))
 	}
 	if !r.dryRun {
 		st.share(nil, d.obj)

@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
 )
 
@@ -18,9 +19,9 @@ func (s *Server) Event(actor, component, host string, regarding runtime.Object, 
 		return
 	}
 	event, k := views.NewEvent(actor, component, host, ref, eventtype, reason, message)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st, err := s.store(views.Events)
+	s.objects.Lock()
+	defer s.objects.Unlock()
+	st, err := s.table(views.Events)
 	if err != nil {
 		return // the scheme always has events
 	}
@@ -43,17 +44,17 @@ func (s *Server) Event(actor, component, host string, regarding runtime.Object, 
 // and created if there is none any more. It returns the event as it is stored. As
 // with Event, no gate sees the write, and it is not reported to OnWrite.
 func (s *Server) RecordEvent(event *v1.Event) *v1.Event {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.objects.Lock()
+	defer s.objects.Unlock()
 	event = event.DeepCopy()
-	st, err := s.store(views.Events)
+	st, err := s.table(views.Events)
 	if err != nil {
 		return event // the scheme always has events
 	}
 	s.expireEvents(st)
-	if old := st.event(key(event)); old != nil && event.Name != "" {
+	if old := st.event(store.Key(event)); old != nil && event.Name != "" {
 		s.put(st, old, event)
-		s.events.Written(key(event), s.cfg.Now())
+		s.events.Written(store.Key(event), s.cfg.Now())
 		return event
 	}
 	event.CreationTimestamp = s.now()
@@ -62,22 +63,22 @@ func (s *Server) RecordEvent(event *v1.Event) *v1.Event {
 }
 
 // createEvent stores a new event, and gives it a name if it has none.
-func (s *Server) createEvent(st *store, event *v1.Event) *views.EventEntry {
+func (s *Server) createEvent(st *table, event *v1.Event) *views.EventEntry {
 	s.events.Name(event, s.cfg.Now(), st.event)
-	event.UID = s.uid(st, key(event))
+	event.UID = s.uid(st, store.Key(event))
 	s.put(st, nil, event)
-	return s.events.Add(key(event), s.cfg.Now())
+	return s.events.Add(store.Key(event), s.cfg.Now())
 }
 
 // expireEvents removes events that have not been written for an hour.
-func (s *Server) expireEvents(st *store) {
+func (s *Server) expireEvents(st *table) {
 	for _, event := range s.events.Expired(s.cfg.Now(), st.event) {
 		s.remove(st, event, event.DeepCopy())
 	}
 }
 
 // event returns the event that is stored under a key, nil if there is none.
-func (st *store) event(key string) *v1.Event {
-	event, _ := st.items[key].(*v1.Event)
+func (st *table) event(key string) *v1.Event {
+	event, _ := st.Get(key).(*v1.Event)
 	return event
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
 )
 
@@ -32,9 +33,9 @@ func (s *Server) evictPod(r *request, in runtime.Object) (runtime.Object, error)
 
 // beforeEviction does what an eviction does before the deletion. It reports no write: it is a part of the request.
 func (s *Server) beforeEviction(r *request, preconditions *metav1.Preconditions) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st, err := s.store(r.kind.GVR)
+	s.objects.Lock()
+	defer s.objects.Unlock()
+	st, err := s.table(r.kind.GVR)
 	if err != nil {
 		return err
 	}
@@ -42,12 +43,11 @@ func (s *Server) beforeEviction(r *request, preconditions *metav1.Preconditions)
 }
 
 // disrupt asks the budget of a pod, and sets the pod's condition DisruptionTarget.
-func (s *Server) disrupt(r *request, st *store, preconditions *metav1.Preconditions) error {
-	found, ok := st.items[keyOf(r.namespace, r.name)]
+func (s *Server) disrupt(r *request, st *table, preconditions *metav1.Preconditions) error {
+	pod, ok := st.Get(store.KeyOf(r.namespace, r.name)).(*v1.Pod)
 	if !ok {
 		return r.notFound()
 	}
-	pod := found.(*v1.Pod)
 	budget, err := views.BudgetFor(pod, held{s}.List(budgets, pod.Namespace))
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (s *Server) disrupt(r *request, st *store, preconditions *metav1.Preconditi
 			return err
 		}
 		if !r.dryRun {
-			s.put(s.stores[budgets], budget, spent)
+			s.put(s.tables[budgets], budget, spent)
 		}
 	}
 	if err := r.checkPreconditions(pod, preconditions); err != nil || r.dryRun {

@@ -17,6 +17,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation"
 	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/api/store"
 )
 
 // Backup is a kind that client-go does not know.
@@ -196,7 +197,7 @@ func TestAnEntryThatIsWrongIsRefusedInWords(t *testing.T) {
 func TestAKindMayComeAndGoWhileTheServerRuns(t *testing.T) {
 	s, _ := newServer()
 	woken := 0
-	cursor := s.Follow(backups, api.Selector{}, func() { woken++ })
+	cursor := s.Follow(backups, store.Selector{}, func() { woken++ })
 	require.Empty(t, cursor.List())
 	thing := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Backup", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"keep": int64(3)},

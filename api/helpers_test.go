@@ -16,6 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -147,7 +148,7 @@ func next(t testing.TB, w watch.Interface) watch.Event {
 }
 
 // drain reads a cursor to its end.
-func drain(t testing.TB, c *api.Cursor) []control.Change {
+func drain(t testing.TB, c *store.Cursor) []control.Change {
 	t.Helper()
 	var changes []control.Change
 	for {

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/api/store"
 )
 
 // digest returns 32 bytes that depend on the seed and the parts. Names are drawn
@@ -25,8 +27,8 @@ func (s *Server) digest(n uint64, parts ...string) [32]byte {
 // uid returns the UID of an object about to be created, in the form of a version 4 UUID.
 // An object that is created again gets another one, since its earlier life has
 // been removed in between.
-func (s *Server) uid(st *store, key string) types.UID {
-	sum := s.digest(st.deleted, "uid", st.kind.GVR.Group, st.kind.GVR.Resource, key)
+func (s *Server) uid(st *table, key string) types.UID {
+	sum := s.digest(st.Deleted(), "uid", st.kind.GVR.Group, st.kind.GVR.Resource, key)
 	b := sum[:16]
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
@@ -50,19 +52,19 @@ const (
 )
 
 // generateName makes an unused name of base and five characters.
-func (s *Server) generateName(st *store, namespace, base string) string {
+func (s *Server) generateName(st *table, namespace, base string) string {
 	if len(base) > maxGeneratedName-suffixLength {
 		base = base[:maxGeneratedName-suffixLength]
 	}
 	var name string
 	for try := uint64(0); try < generateNameTries; try++ {
-		sum := s.digest(st.created<<8|try, "name", st.kind.GVR.Resource, namespace, base)
+		sum := s.digest(st.Created()<<8|try, "name", st.kind.GVR.Resource, namespace, base)
 		suffix := sum[:suffixLength]
 		for i, b := range suffix {
 			suffix[i] = nameAlphabet[int(b)%len(nameAlphabet)]
 		}
 		name = base + string(suffix)
-		if _, taken := st.items[keyOf(namespace, name)]; !taken {
+		if st.Get(store.KeyOf(namespace, name)) == nil {
 			break
 		}
 	}

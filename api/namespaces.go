@@ -16,7 +16,7 @@ import (
 
 // addNamespace makes one of the namespaces that are always there.
 func (s *Server) addNamespace(name string) {
-	st, err := s.store(registry.Namespaces)
+	st, err := s.table(registry.Namespaces)
 	if err != nil {
 		return // the scheme always has namespaces
 	}
@@ -32,7 +32,7 @@ func (s *Server) addNamespace(name string) {
 // spec.finalizers are removed through the subresource finalize, as the namespace
 // controller does when it has emptied it. Then it is deleted as anything else.
 // Upstream: registry/core/namespace/storage REST.Delete, v1.37.
-func (s *Server) deleteNamespace(r *request, st *store, old *v1.Namespace, opts metav1.DeleteOptions) (outcome, error) {
+func (s *Server) deleteNamespace(r *request, st *table, old *v1.Namespace, opts metav1.DeleteOptions) (outcome, error) {
 	if err := r.otherPreconditions(old, opts.Preconditions, "Precondition failed"); err != nil {
 		return outcome{}, err
 	}
@@ -77,15 +77,14 @@ func (s *Server) finalizeNamespace(r *request, in runtime.Object) (runtime.Objec
 		return nil, s.refuse(r, err)
 	}
 	errs := validation.FinalizersOfNamespace(obj.(*v1.Namespace).Spec.Finalizers) // without the lock
-	return s.write(r, func(st *store) (outcome, error) {
-		found, ok := st.items[r.name]
+	return s.write(r, func(st *table) (outcome, error) {
+		old, ok := st.Get(r.name).(*v1.Namespace)
 		if !ok {
 			return outcome{}, r.notFound()
 		}
-		if err := r.checkVersion(found, obj); err != nil {
+		if err := r.checkVersion(old, obj); err != nil {
 			return outcome{}, err
 		}
-		old := found.(*v1.Namespace)
 		ns := old.DeepCopy()
 		ns.Spec.Finalizers = obj.(*v1.Namespace).Spec.Finalizers
 		if len(errs) > 0 {
@@ -95,7 +94,7 @@ func (s *Server) finalizeNamespace(r *request, in runtime.Object) (runtime.Objec
 	})
 }
 
-func (s *Server) settleNamespace(r *request, st *store, old, ns *v1.Namespace) (outcome, error) {
+func (s *Server) settleNamespace(r *request, st *table, old, ns *v1.Namespace) (outcome, error) {
 	if ns.DeletionTimestamp == nil || len(ns.Spec.Finalizers)+len(ns.Finalizers) > 0 {
 		if equality.Semantic.DeepEqual(old, ns) {
 			return outcome{old: old, new: old}, nil

@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
 )
 
@@ -14,12 +15,11 @@ func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) 
 	if err != nil {
 		return nil, s.refuse(r, err)
 	}
-	_, err = s.writeLocked(r, func(st *store) (outcome, error) {
-		found, ok := st.items[keyOf(r.namespace, r.name)]
+	_, err = s.writeLocked(r, func(st *table) (outcome, error) {
+		old, ok := st.Get(store.KeyOf(r.namespace, r.name)).(*v1.Pod)
 		if !ok {
 			return outcome{}, r.notFound()
 		}
-		old := found.(*v1.Pod)
 		if binding.UID != "" && binding.UID != old.UID {
 			return outcome{}, r.wrongUID(binding.UID, old.UID)
 		}

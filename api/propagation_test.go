@@ -18,6 +18,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
+	"github.com/storagesim/storagesim/api/store"
 )
 
 const (
@@ -129,7 +130,7 @@ func TestADeletionRepeatedWithAnotherPolicyChangesTheFinalizer(t *testing.T) {
 	c := fake.New(s, "user")
 	maps := c.CoreV1().ConfigMaps("default")
 	createMap(t, c, configMap("a"))
-	cursor := s.Follow(v1.SchemeGroupVersion.WithResource("configmaps"), api.Selector{}, nil)
+	cursor := s.Follow(v1.SchemeGroupVersion.WithResource("configmaps"), store.Selector{}, nil)
 	cursor.List()
 	del := func(opts metav1.DeleteOptions) *v1.ConfigMap {
 		t.Helper()

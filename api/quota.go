@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/internal/quota"
 )
 
@@ -21,8 +22,8 @@ func (s *Server) chargeQuotas(r *request, obj, old call.Object) error {
 		return err
 	}
 	for _, next := range charged {
-		st := s.stores[admission.ResourceQuotas]
-		before := st.items[key(next)]
+		st := s.tables[admission.ResourceQuotas]
+		before := st.Get(store.Key(next))
 		s.put(st, before, next)
 		own := &request{actor: serverActor, verb: "update", kind: st.kind, sub: "status", namespace: next.Namespace, name: next.Name}
 		s.report(own, outcome{old: before, new: next}, nil)

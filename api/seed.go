@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/store"
 )
 
 // Seed stores a copy of an object as it is, over one of its name: it is not admitted or validated, its namespace need not exist, and only
@@ -26,17 +27,17 @@ func (s *Server) Seed(obj runtime.Object) error {
 		return fmt.Errorf("there is no kind %s", gvks[0])
 	}
 	gvr := gvks[0].GroupVersion().WithResource(resource.Name)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.objects.Lock()
+	defer s.objects.Unlock()
 	k, ok := s.cfg.Registry.Lookup(gvr)
 	if !ok || k.Home != gvr || k.StoredAs != "" {
 		return fmt.Errorf("%s is stored in another version than %s", gvr.Resource, gvr.Version)
 	}
-	st, err := s.store(gvr)
+	st, err := s.table(gvr)
 	if err != nil {
 		return err
 	}
 	k.SetDefaults(copied)
-	s.put(st, st.items[key(copied)], copied)
+	s.put(st, st.Get(store.Key(copied)), copied)
 	return nil
 }

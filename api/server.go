@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -39,14 +39,12 @@ const defaultLogLimit = 10000
 // Server is the API server: versioned objects, and one ordered log of changes
 // for each resource. It is safe for concurrent use.
 type Server struct {
-	cfg    Config
-	mu     sync.RWMutex // guards everything below but the flags, and every cursor's position
-	rv     uint64       // of the latest write: one counter for all resources
-	stores map[schema.GroupVersionResource]*store
-	// count is the number of objects in all stores.
-	count  int
-	hooks  []func(trace.Write)
-	events views.EventIndex
+	cfg Config
+	// objects has the lock, which guards everything below but the flags as well.
+	objects *store.Store
+	tables  map[schema.GroupVersionResource]*table
+	hooks   []func(trace.Write)
+	events  views.EventIndex
 	// makesAccounts: each namespace has a service account.
 	makesAccounts bool
 	// taken holds what services have and what is reserved for them.
@@ -68,11 +66,12 @@ func NewServer(cfg Config) *Server {
 	if cfg.Registry == nil {
 		cfg.Registry = registry.New()
 	}
-	s := &Server{cfg: cfg, stores: map[schema.GroupVersionResource]*store{}, events: views.NewEventIndex(), taken: newTaken()}
+	s := &Server{cfg: cfg, tables: map[schema.GroupVersionResource]*table{}, events: views.NewEventIndex(), taken: newTaken()}
+	s.objects = store.New(store.Config{Now: cfg.Now, LogLimit: cfg.LogLimit, Reopen: s.followed})
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, v1.NamespaceNodeLease} {
 		s.addNamespace(name)
 	}
-	cfg.Registry.OnChange(s.retireStores)
+	cfg.Registry.OnChange(s.retireTables)
 	return s
 }
 
@@ -81,18 +80,18 @@ func (s *Server) Registry() *registry.Registry { return s.cfg.Registry }
 
 // Count returns the number of stored objects, of all kinds.
 func (s *Server) Count() int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.count
+	s.objects.RLock()
+	defer s.objects.RUnlock()
+	return s.objects.Count()
 }
 
 // StoredInOlderVersions returns the resources in other versions than the preferred one that have
 // objects of their own, in order of name: of a built-in kind each version has a store.
 func (s *Server) StoredInOlderVersions() (list []metav1.APIResource) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, st := range s.sortedStores() {
-		if st.kind.Older && st.kind.StoredAs == "" && len(st.items) > 0 {
+	s.objects.RLock()
+	defer s.objects.RUnlock()
+	for _, st := range s.sortedTables() {
+		if st.kind.Older && st.kind.StoredAs == "" && st.Len() > 0 {
 			list = append(list, st.kind.APIResource())
 		}
 	}
@@ -104,8 +103,8 @@ func (s *Server) StoredInOlderVersions() (list []metav1.APIResource) {
 // answer and must not call the server. Dry runs are not reported, nor are events that
 // Event records.
 func (s *Server) OnWrite(f func(trace.Write)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.objects.Lock()
+	defer s.objects.Unlock()
 	s.hooks = append(s.hooks, f)
 }
 
@@ -123,12 +122,12 @@ func (s *Server) TaintNewNodes() { s.taintsNodes.Store(true) }
 // Objects returns copies of all objects, ordered by resource and then by key, with their
 // apiVersion and kind.
 func (s *Server) Objects() []runtime.Object {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.objects.RLock()
+	defer s.objects.RUnlock()
 	var all []runtime.Object
-	for _, st := range s.sortedStores() {
-		for key := range st.keys.All() {
-			obj := st.items[key].DeepCopyObject()
+	for _, st := range s.sortedTables() {
+		for _, stored := range st.All("") {
+			obj := stored.DeepCopyObject()
 			obj.GetObjectKind().SetGroupVersionKind(st.kind.StoredGVK())
 			all = append(all, obj)
 		}
@@ -136,18 +135,18 @@ func (s *Server) Objects() []runtime.Object {
 	return all
 }
 
-func (s *Server) sortedStores() []*store {
-	stores := make([]*store, 0, len(s.stores))
-	for _, st := range s.stores {
-		stores = append(stores, st)
+func (s *Server) sortedTables() []*table {
+	tables := make([]*table, 0, len(s.tables))
+	for _, st := range s.tables {
+		tables = append(tables, st)
 	}
-	slices.SortFunc(stores, func(a, b *store) int {
+	slices.SortFunc(tables, func(a, b *table) int {
 		return cmp.Or(
 			cmp.Compare(a.kind.GVR.Resource, b.kind.GVR.Resource),
 			cmp.Compare(a.kind.GVR.Group, b.kind.GVR.Group),
 			cmp.Compare(a.kind.GVR.Version, b.kind.GVR.Version))
 	})
-	return stores
+	return tables
 }
 
 // now returns the time that the server writes into objects: whole seconds, as JSON
@@ -161,23 +160,23 @@ type held struct{ *Server }
 
 // Get implements admission.Reader.
 func (s held) Get(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
-	st, ok := s.stores[gvr]
+	st, ok := s.tables[gvr]
 	if !ok {
 		return nil, false
 	}
-	obj, ok := st.items[key]
-	return obj, ok
+	obj := st.Get(key)
+	return obj, obj != nil
 }
 
 // List implements admission.Reader.
 func (s held) List(gvr schema.GroupVersionResource, namespace string) []runtime.Object {
-	st, ok := s.stores[gvr]
-	if !ok || len(st.items) == 0 {
+	st, ok := s.tables[gvr]
+	if !ok || st.Len() == 0 {
 		return nil
 	}
 	var list []runtime.Object
-	for key := range st.inNamespace(namespace) {
-		list = append(list, st.items[key])
+	for _, obj := range st.All(namespace) {
+		list = append(list, obj)
 	}
 	return list
 }
@@ -187,14 +186,14 @@ type reader struct{ *Server }
 
 // Get implements admission.Reader.
 func (s reader) Get(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.objects.RLock()
+	defer s.objects.RUnlock()
 	return held(s).Get(gvr, key)
 }
 
 // List implements admission.Reader.
 func (s reader) List(gvr schema.GroupVersionResource, namespace string) []runtime.Object {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.objects.RLock()
+	defer s.objects.RUnlock()
 	return held(s).List(gvr, namespace)
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
+	"github.com/storagesim/storagesim/api/store"
 )
 
 // semantics 8 must 1
@@ -242,7 +243,7 @@ func TestAnObjectCreatedAgainHasAnotherUIDAndADeleteOfTheOldOneFails(t *testing.
 func TestWhatIsReturnedIsACopy(t *testing.T) {
 	s, c := newServer()
 	seen := writes(s)
-	cursor := s.Follow(configMaps, api.Selector{}, nil)
+	cursor := s.Follow(configMaps, store.Selector{}, nil)
 	cursor.List()
 	maps := c.CoreV1().ConfigMaps("default")
 	sent := configMap("a")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/store"
 )
 
 // Services get an address each, and ports of nodes, from the ranges that kubeadm gives a cluster: 10.96.0.0/12 and 30000-32767. Nothing
@@ -48,8 +49,8 @@ func (s *Server) allocate(r *request, service, old *v1.Service) error {
 // reserve gives a service addresses and ports that no other has, and keeps them for it until release.
 // Upstream: registry/core/service/storage Allocators.allocateCreate and allocateUpdate, v1.37.
 func (s *Server) reserve(r *request, service, old *v1.Service) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.objects.Lock()
+	defer s.objects.Unlock()
 	spec, before := &service.Spec, []string(nil)
 	if old != nil {
 		before = old.Spec.ClusterIPs
@@ -58,7 +59,7 @@ func (s *Server) reserve(r *request, service, old *v1.Service) error {
 	}
 	if spec.ClusterIP == "" && len(spec.ClusterIPs) == 0 {
 		for range spec.IPFamilies {
-			spec.ClusterIPs = append(spec.ClusterIPs, s.address(key(service), spec.ClusterIPs))
+			spec.ClusterIPs = append(spec.ClusterIPs, s.address(store.Key(service), spec.ClusterIPs))
 		}
 		if len(spec.ClusterIPs) > 0 {
 			spec.ClusterIP = spec.ClusterIPs[0]
@@ -86,8 +87,8 @@ func (s *Server) release(r *request) {
 	if r.reserved == nil {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.objects.Lock()
+	defer s.objects.Unlock()
 	s.taken.count(r.reserved, -1)
 }
 
@@ -298,7 +299,7 @@ func (s *Server) allocatePorts(r *request, service *v1.Service) error {
 		}
 	}
 	next := func(name string) (int32, error) {
-		sum := s.digest(0, "nodePort", key(service), name)
+		sum := s.digest(0, "nodePort", store.Key(service), name)
 		start := binary.BigEndian.Uint32(sum[:])
 		for i := range uint32(nodePorts) {
 			if port := int32(firstNodePort + (start+i)%nodePorts); s.taken.ports[port] == 0 && !own[port] {

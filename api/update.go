@@ -21,6 +21,7 @@ import (
 	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/store"
 )
 
 // errModified has the text of upstream's OptimisticLockErrorMsg.
@@ -79,7 +80,7 @@ func (r *request) storageKey() string {
 	if r.kind.Scheme == nil && r.kind.GVR.Group != "apiextensions.k8s.io" {
 		name = r.kind.GVR.Group + "/" + name
 	}
-	return "/registry/" + name + "/" + keyOf(r.namespace, r.name)
+	return "/registry/" + name + "/" + store.KeyOf(r.namespace, r.name)
 }
 
 // prepareChanged does the second half of every update and patch: it defaults, admits and validates
@@ -153,43 +154,6 @@ func (s *Server) prepareUpdate(r *request, old, obj call.Object) field.ErrorList
 	}
 	r.countGeneration(old, obj)
 	return append(r.kind.Validation.ValidateUpdate(obj, old), s.privilegeErrors(obj)...)
-}
-
-// share lets obj use the maps of old, which is nil for a new object, and the lists of quantities
-// of the latest stored object where they are equal. Stored objects are never modified, and
-// maps are most of what objects take in memory.
-func (st *store) share(old, obj call.Object) {
-	if old != nil {
-		if same := old.GetLabels(); len(same) > 0 && maps.Equal(same, obj.GetLabels()) {
-			obj.SetLabels(same)
-		}
-		if same := old.GetAnnotations(); len(same) > 0 && maps.Equal(same, obj.GetAnnotations()) {
-			obj.SetAnnotations(same)
-		}
-	}
-	before := quantitiesOf(old)
-	for i, list := range quantitiesOf(obj) {
-		switch {
-		case list == nil || len(*list) == 0:
-		case before[i] != nil && maps.Equal(*before[i], *list):
-			*list = *before[i]
-		case maps.Equal(st.quantities, *list):
-			*list = st.quantities
-		default:
-			st.quantities = *list
-		}
-	}
-}
-
-// quantitiesOf returns the lists of quantities of volumes and claims, of which there are many.
-func quantitiesOf(obj call.Object) (lists [3]*v1.ResourceList) {
-	switch o := obj.(type) {
-	case *v1.PersistentVolume:
-		lists[0] = &o.Spec.Capacity
-	case *v1.PersistentVolumeClaim:
-		lists[0], lists[1], lists[2] = &o.Spec.Resources.Requests, &o.Status.Capacity, &o.Status.AllocatedResources
-	}
-	return lists
 }
 
 // same reports whether nothing changed. It first compares what is likely to differ and cheap to

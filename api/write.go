@@ -50,7 +50,7 @@ func (o outcome) answer() call.Object {
 }
 
 // write runs do under the lock, and reports its outcome to the hooks.
-func (s *Server) write(r *request, do func(st *store) (outcome, error)) (runtime.Object, error) {
+func (s *Server) write(r *request, do func(st *table) (outcome, error)) (runtime.Object, error) {
 	out, err := s.writeLocked(r, do)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (s *Server) write(r *request, do func(st *store) (outcome, error)) (runtime
 }
 
 // writeLocked does what write does, without the answer.
-func (s *Server) writeLocked(r *request, do func(st *store) (outcome, error)) (outcome, error) {
+func (s *Server) writeLocked(r *request, do func(st *table) (outcome, error)) (outcome, error) {
 	out, err := s.writeOnce(r, do)
 	if err != nil || r.dryRun || r.kind.Written == nil || out.old == out.new {
 		return out, err
@@ -78,10 +78,10 @@ func (s *Server) writeLocked(r *request, do func(st *store) (outcome, error)) (o
 	return out, nil
 }
 
-func (s *Server) writeOnce(r *request, do func(st *store) (outcome, error)) (outcome, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st, err := s.store(r.kind.GVR)
+func (s *Server) writeOnce(r *request, do func(st *table) (outcome, error)) (outcome, error) {
+	s.objects.Lock()
+	defer s.objects.Unlock()
+	st, err := s.table(r.kind.GVR)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -102,7 +102,7 @@ func (s *Server) report(r *request, out outcome, err error) {
 		return
 	}
 	w := trace.Write{
-		RV: s.rv, Time: s.cfg.Now(), Actor: r.actor, Verb: r.verb, Resource: r.kind.GVR, Subresource: r.sub,
+		RV: s.objects.Version(), Time: s.cfg.Now(), Actor: r.actor, Verb: r.verb, Resource: r.kind.GVR, Subresource: r.sub,
 		Namespace: r.namespace, Name: r.name, Kind: r.kind.GVK.Kind, Code: codeOf(r, out, err), Err: err,
 		Dropped: r.dropped,
 	}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -18,7 +18,7 @@ import (
 type feed struct {
 	actor  *actor
 	target control.Feed
-	cursor *api.Cursor
+	cursor *store.Cursor
 	listed bool
 	queued bool  // in engine.ready
 	missed bool  // changes came while it was held back
@@ -52,7 +52,7 @@ func (a *actor) follow(target control.Feed) {
 }
 
 // selectorOf selects the objects of a source.
-func selectorOf(src control.Source) (sel api.Selector) {
+func selectorOf(src control.Source) (sel store.Selector) {
 	switch {
 	case src.NodeName != "" && src.Name != "":
 		sel.Fields = fields.SelectorFromSet(fields.Set{"spec.nodeName": src.NodeName, "metadata.name": src.Name})

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/control"
 )
 
@@ -12,7 +12,7 @@ import (
 type past struct {
 	source control.Source
 	items  []control.Item
-	cursor *api.Cursor
+	cursor *store.Cursor
 	feed   *feed // that it was given to, nil before
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
-	"github.com/storagesim/storagesim/api/views"
+	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/internal/quota"
 )
 
@@ -36,7 +36,7 @@ func applyLimits(pod *v1.Pod, ranges []*v1.LimitRange) {
 			set = append(set, fillIn(&pod.Spec.InitContainers[i], defaults, "init container")...)
 		}
 		if len(set) > 0 {
-			pod.Annotations = views.Merged(pod.Annotations, map[string]string{limitRangerAnnotation: "LimitRanger plugin set: " + strings.Join(set, "; ")})
+			pod.Annotations = strategy.Merged(pod.Annotations, map[string]string{limitRangerAnnotation: "LimitRanger plugin set: " + strings.Join(set, "; ")})
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagesim/storagesim/api/internal/refusal"
-	"github.com/storagesim/storagesim/api/views"
+	"github.com/storagesim/storagesim/api/internal/strategy"
 )
 
 var runtimeClasses = nodev1.SchemeGroupVersion.WithResource("runtimeclasses")
@@ -55,7 +55,7 @@ func admitRuntimeClass(r Reader, pod *v1.Pod) error {
 				"conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s", key, value, key, own))
 		}
 	}
-	pod.Spec.NodeSelector = views.Merged(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
+	pod.Spec.NodeSelector = strategy.Merged(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
 	for _, t := range class.Scheduling.Tolerations {
 		if !slices.ContainsFunc(pod.Spec.Tolerations, func(o v1.Toleration) bool { return equality.Semantic.DeepEqual(o, t) }) {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, t)

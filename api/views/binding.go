@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/internal/strategy"
 )
 
 // podBindings is the name of the subresource in a conflict.
@@ -78,10 +79,10 @@ func whyUnbound(pod *v1.Pod, b *v1.Binding) error {
 func Assign(old *v1.Pod, b *v1.Binding, on runtime.Object, now metav1.Time) *v1.Pod {
 	pod := old.DeepCopy()
 	pod.Spec.NodeName = b.Target.Name
-	pod.Annotations = Merged(pod.Annotations, b.Annotations)
-	pod.Labels = Merged(pod.Labels, b.Labels)
+	pod.Annotations = strategy.Merged(pod.Annotations, b.Annotations)
+	pod.Labels = strategy.Merged(pod.Labels, b.Labels)
 	if node, ok := on.(*v1.Node); ok {
-		pod.Labels = Merged(pod.Labels, topologyOf(node))
+		pod.Labels = strategy.Merged(pod.Labels, topologyOf(node))
 	}
 	pod.Status.NominatedNodeName = ""
 	setPodScheduled(pod, now)
@@ -98,19 +99,6 @@ func topologyOf(node *v1.Node) map[string]string {
 		}
 	}
 	return labels
-}
-
-func Merged(into, from map[string]string) map[string]string {
-	if len(from) == 0 {
-		return into
-	}
-	if into == nil {
-		into = make(map[string]string, len(from))
-	}
-	for name, value := range from {
-		into[name] = value
-	}
-	return into
 }
 
 // setPodScheduled sets the condition PodScheduled to True.

@@ -45,6 +45,11 @@ func TestThisRepositoryKeepsItsRules(t *testing.T) {
 		require.NoError(t, err)
 		report(t, found)
 	})
+	t.Run("the rooms of the API server know no server", func(t *testing.T) {
+		found, err := arch.CheckRooms(top)
+		require.NoError(t, err)
+		report(t, found)
+	})
 	t.Run("directories are removed only by what stops at mounts", func(t *testing.T) {
 		found, err := arch.CheckRemovals(top, arch.Removers())
 		require.NoError(t, err)
@@ -76,6 +81,12 @@ func TestAnImportAgainstTheDirectionIsFound(t *testing.T) {
 		"a controller imports the plugin contract":    {"controllers/attachdetach/a.go", `import ` + module + `/volume"`, ""},
 		"a machine imports a controller":              {"machine/a.go", `import ` + module + `/kubelet"`, "machine (machines) imports kubelet (controllers)"},
 		"a volume imports the kubelet":                {"volume/a.go", `import ` + module + `/kubelet"`, "volume (volumes) imports kubelet (controllers)"},
+		"the store knows no kinds":                    {"api/store/a.go", `import ` + module + `/api/registry"`, "api/store (api store) imports api/registry (api kinds)"},
+		"a room of the API server knows no server":    {"api/admission/a.go", `import ` + module + `/api"`, "api/admission (api admission) imports api (api)"},
+		"a view knows no patch":                       {"api/views/a.go", `import ` + module + `/api/patch"`, "api/views (api views) imports api/patch (api patches)"},
+		"the kinds know no server":                    {"api/registry/a.go", `import ` + module + `/api"`, "api/registry (api kinds) imports api (api)"},
+		"a patch is made for a kind":                  {"api/patch/a.go", `import ` + module + `/api/registry"`, ""},
+		"the server imports its store":                {"api/a.go", `import ` + module + `/api/store"`, ""},
 		"the API server imports a machine":            {"api/a.go", `import ` + module + `/machine"`, "api (api) imports machine (machines)"},
 		"a controller imports a helper":               {"kubelet/a.go", `import ` + module + `/internal/x"`, ""},
 		"a controller imports another":                {"scheduler/a.go", `import ` + module + `/pvcontroller/protection"`, "scheduler (controllers) imports pvcontroller/protection (controllers): it may import only internal, binding, trace, control, machine, volume"},
@@ -118,6 +129,27 @@ func TestAnImportAgainstTheDirectionIsFound(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			found, err := arch.CheckImports(tree(tt.file, tt.src), arch.Layers())
+			require.NoError(t, err)
+			check(t, found, tt.want)
+		})
+	}
+}
+
+func TestARoomOfTheAPIServerThatKnowsTooMuchIsFound(t *testing.T) {
+	tests := map[string]struct {
+		file, src string
+		want      string // "" if it is allowed
+	}{
+		"the store imports pods":         {"api/store/a.go", `import "k8s.io/api/core/v1"`, "imports k8s.io/api/core/v1: the store is given functions"},
+		"the store's test imports pods":  {"api/store/a_test.go", `import "k8s.io/api/core/v1"`, "imports k8s.io/api/core/v1"},
+		"the store imports metadata":     {"api/store/a.go", `import "k8s.io/apimachinery/pkg/apis/meta/v1"`, ""},
+		"admission reads":                {"api/admission/a.go", `type Reader interface { Get(); List() }`, ""},
+		"admission writes":               {"api/admission/a.go", `type Reader interface { Get(); Put() }`, "Reader.Put neither gets nor lists"},
+		"admission's reader is a server": {"api/admission/a.go", `type Reader interface { Get(); GetA(); GetB(); GetC(); GetD(); GetE(); GetF() }`, "Reader has 7 methods, at most 6 are allowed"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			found, err := arch.CheckRooms(tree(tt.file, tt.src))
 			require.NoError(t, err)
 			check(t, found, tt.want)
 		})

@@ -24,7 +24,8 @@ type Layer struct {
 // Layers returns the house, from the ground up.
 func Layers() []Layer {
 	ground := []string{"points", "rules", "trace", "contract", "machines", "volumes", "sockets", "calls"}
-	cluster := append(slices.Clone(ground), "api", "drivers", "provisioners", "csi", "controllers", "explanations", "cluster")
+	rooms := []string{"api parts", "api store", "api views", "api kinds", "api admission", "api patches"} // of the API server
+	cluster := append(append(slices.Clone(ground), rooms...), "api", "drivers", "provisioners", "csi", "controllers", "explanations", "cluster")
 	return []Layer{
 		{Name: "internal", Tops: []string{"internal"}},
 		{Name: "rules", Tops: []string{"binding"}},
@@ -37,9 +38,15 @@ func Layers() []Layer {
 		{Name: "sockets", Tops: []string{"csi/socket"}, May: []string{"trace", "contract", "machines"}},
 		{Name: "calls", Tops: []string{"csi/call"}, May: []string{"points", "trace", "contract", "machines", "sockets"}},
 		{Name: "points", Tops: []string{"mayfail"}}, // authors link it into production: the standard library only
-		{Name: "api", Tops: []string{"api"}, May: []string{"rules", "trace", "contract"}},
-		{Name: "drivers", Tops: []string{"engine"}, May: []string{"points", "trace", "contract", "api"}},
-		{Name: "remote", Tops: []string{"live/remote"}, May: []string{"trace", "contract", "api"}},
+		{Name: "api parts", Tops: []string{"api/internal"}},
+		{Name: "api store", Tops: []string{"api/store"}, May: []string{"trace", "contract", "api parts"}},
+		{Name: "api views", Tops: []string{"api/views"}, May: []string{"api parts"}},
+		{Name: "api kinds", Tops: []string{"api/registry"}, May: []string{"api parts", "api views"}},
+		{Name: "api admission", Tops: []string{"api/admission"}, May: []string{"api parts", "api kinds"}},
+		{Name: "api patches", Tops: []string{"api/patch"}, May: []string{"api parts", "api kinds"}},
+		{Name: "api", Tops: []string{"api"}, May: append([]string{"rules", "trace", "contract"}, rooms...)},
+		{Name: "drivers", Tops: []string{"engine"}, May: []string{"points", "trace", "contract", "api", "api store", "api views"}},
+		{Name: "remote", Tops: []string{"live/remote"}, May: []string{"trace", "contract", "api", "api views"}},
 		{Name: "live", Tops: []string{"live"}, May: cluster},
 		{Name: "workloads", Tops: []string{"internal/workload"}, May: ground},
 		{Name: "provisioners", Tops: []string{"provisioner"}, May: ground},

@@ -1,11 +1,10 @@
-package api
+package store
 
 import (
 	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -14,8 +13,8 @@ import (
 // that is never read costs nothing: it neither buffers nor blocks a writer. It is
 // for one reader at a time.
 type Cursor struct {
-	server *Server
-	store  *store
+	store  *Store
+	table  *Table
 	filter filter
 	notify func()
 
@@ -26,18 +25,11 @@ type Cursor struct {
 	bookmark bool // a bookmark is due
 }
 
-// Follow makes a cursor over those objects of a resource that sel selects. It
-// starts before the first list: call List, then Next until it has nothing.
-//
-// notify is called whenever a change is appended that the selector could
-// concern. It is called while the server is locked: it must be quick, and must
-// not call the server or the cursor. An unknown resource, until its kind is registered, and a field
-// that the resource cannot be selected by, select nothing.
-func (s *Server) Follow(gvr schema.GroupVersionResource, sel Selector, notify func()) *Cursor {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := s.followed(gvr)
-	c := &Cursor{server: s, store: st, filter: newFilter(st.kind, sel), notify: notify}
+// Follow makes a cursor over those objects that sel selects. It starts before the first list: call List, then Next until it has
+// nothing. notify is called whenever a change is appended that the selector could concern. It is called with the lock: it must
+// be quick, and must not call the store or the cursor.
+func (t *Table) Follow(sel Selector, notify func()) *Cursor {
+	c := &Cursor{store: t.store, table: t, filter: newFilter(t.Fields, sel), notify: notify}
 	c.follow()
 	return c
 }
@@ -49,7 +41,7 @@ func (c *Cursor) follow() {
 	}
 	b := c.filter.bucket
 	c.idle = true
-	c.store.followers[b] = append(c.store.followers[b], c)
+	c.table.followers[b] = append(c.table.followers[b], c)
 }
 
 // wake tells the cursor that change n may concern it.
@@ -63,16 +55,16 @@ func (c *Cursor) wake(n uint64) {
 // List returns all selected objects, shared and in order of key. It moves the cursor
 // to now: Next continues from here.
 func (c *Cursor) List() []control.Item {
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
-	if c.store.retired && !c.stopped {
-		c.store = c.server.followed(c.store.kind.GVR)
-		c.filter = newFilter(c.store.kind, c.filter.Selector)
+	c.store.Lock()
+	defer c.store.Unlock()
+	if c.table.retired && !c.stopped {
+		c.table = c.store.cfg.Reopen(c.table.Name)
+		c.filter = newFilter(c.table.Fields, c.filter.Selector)
 		c.follow()
 	}
 	c.listed, c.idle = true, true
 	list := []control.Item{}
-	for k, obj := range c.store.selected(&c.filter) {
+	for k, obj := range c.table.selected(&c.filter) {
 		list = append(list, control.Item{Key: k, Object: obj})
 	}
 	return list
@@ -82,19 +74,19 @@ func (c *Cursor) List() []control.Item {
 // (apierrors.IsResourceExpired) when the log no longer has what comes next, and
 // before the first List: List, then go on.
 func (c *Cursor) Next() (control.Change, bool, error) {
-	c.server.mu.RLock()
-	defer c.server.mu.RUnlock()
+	c.store.RLock()
+	defer c.store.RUnlock()
 	return c.advance()
 }
 
 func (c *Cursor) advance() (control.Change, bool, error) {
-	log := &c.store.log
+	log := &c.table.log
 	switch {
 	case c.stopped:
 		return control.Change{}, false, nil
 	case !c.listed:
 		return control.Change{}, false, apierrors.NewResourceExpired("nothing was listed yet")
-	case c.store.retired:
+	case c.table.retired:
 		return control.Change{}, false, apierrors.NewResourceExpired("the kind of the objects is no longer what it was")
 	}
 	for !c.idle {
@@ -116,8 +108,8 @@ func (c *Cursor) advance() (control.Change, bool, error) {
 
 // Stop ends the cursor. It is not notified any more.
 func (c *Cursor) Stop() {
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
+	c.store.Lock()
+	defer c.store.Unlock()
 	if c.stopped {
 		return
 	}
@@ -126,10 +118,10 @@ func (c *Cursor) Stop() {
 		return slices.DeleteFunc(cursors, func(other *Cursor) bool { return other == c })
 	}
 	b := c.filter.bucket
-	if rest := without(c.store.followers[b]); len(rest) > 0 {
-		c.store.followers[b] = rest
+	if rest := without(c.table.followers[b]); len(rest) > 0 {
+		c.table.followers[b] = rest
 	} else {
-		delete(c.store.followers, b)
+		delete(c.table.followers, b)
 	}
-	c.store.bookmarkers = without(c.store.bookmarkers)
+	c.table.bookmarkers = without(c.table.bookmarkers)
 }

@@ -1,11 +1,10 @@
-package api
+package store
 
 import (
 	"fmt"
 	"iter"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api/internal/call"
-	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -31,7 +29,7 @@ type Selector struct {
 type filter struct {
 	Selector
 	bucket bucket
-	fields registry.Selectable
+	fields Fields
 }
 
 // bucket identifies the followers of objects with one value of a field, so that a change wakes
@@ -44,8 +42,8 @@ const (
 	fieldNodeName  = "spec.nodeName"
 )
 
-func newFilter(k *registry.Entry, sel Selector) filter {
-	f := filter{Selector: sel, fields: k.Fields}
+func newFilter(fields Fields, sel Selector) filter {
+	f := filter{Selector: sel, fields: fields}
 	if f.Labels != nil && f.Labels.Empty() {
 		f.Labels = nil
 	}
@@ -67,7 +65,7 @@ func newFilter(k *registry.Entry, sel Selector) filter {
 }
 
 // bucketsOf returns the buckets whose followers a change may concern.
-func bucketsOf(c control.Change) ([5]bucket, int) {
+func (t *Table) bucketsOf(c control.Change) ([5]bucket, int) {
 	obj := c.Object.(call.Object)
 	buckets := [5]bucket{1: {fieldName, obj.GetName()}}
 	n := 2
@@ -75,15 +73,18 @@ func bucketsOf(c control.Change) ([5]bucket, int) {
 		buckets[n] = bucket{fieldNamespace, ns}
 		n++
 	}
-	pod, ok := c.Object.(*v1.Pod)
+	nodeOf, ok := t.Fields[fieldNodeName]
 	if !ok {
 		return buckets, n
 	}
-	buckets[n] = bucket{fieldNodeName, pod.Spec.NodeName}
+	node := nodeOf(c.Object)
+	buckets[n] = bucket{fieldNodeName, node}
 	n++
-	if old, ok := c.Old.(*v1.Pod); ok && old.Spec.NodeName != pod.Spec.NodeName {
-		buckets[n] = bucket{fieldNodeName, old.Spec.NodeName}
-		n++
+	if c.Old != nil {
+		if old := nodeOf(c.Old); old != node {
+			buckets[n] = bucket{fieldNodeName, old}
+			n++
+		}
 	}
 	return buckets, n
 }
@@ -132,27 +133,27 @@ func (f *filter) see(c control.Change) (control.Change, bool) {
 }
 
 // list returns the selected objects in order of key.
-func (st *store) list(f *filter) []runtime.Object {
+func (t *Table) list(f *filter) []runtime.Object {
 	list := []runtime.Object{}
-	for _, obj := range st.selected(f) {
+	for _, obj := range t.selected(f) {
 		list = append(list, obj)
 	}
 	return list
 }
 
 // selected walks the objects that a filter selects, in order of key.
-func (st *store) selected(f *filter) iter.Seq2[string, call.Object] {
+func (t *Table) selected(f *filter) iter.Seq2[string, call.Object] {
 	return func(yield func(string, call.Object) bool) {
-		for k := range st.inNamespace(f.Namespace) {
-			if obj := st.items[k]; f.matches(obj) && !yield(k, obj) {
+		for k := range t.keysIn(f.Namespace) {
+			if obj := t.items[k]; f.matches(obj) && !yield(k, obj) {
 				return
 			}
 		}
 	}
 }
 
-// selectorOf reads the selectors of a list or watch request.
-func selectorOf(k *registry.Entry, namespace string, opts metav1.ListOptions) (Selector, error) {
+// SelectorOf reads the selectors of a list or watch request.
+func SelectorOf(known Fields, namespace string, opts metav1.ListOptions) (Selector, error) {
 	sel := Selector{Namespace: namespace}
 	var err error
 	if opts.LabelSelector != "" {
@@ -167,7 +168,7 @@ func selectorOf(k *registry.Entry, namespace string, opts metav1.ListOptions) (S
 		return sel, apierrors.NewBadRequest(err.Error())
 	}
 	for _, r := range sel.Fields.Requirements() {
-		if err := knowsField(k, r.Field); err != nil {
+		if err := knowsField(known, r.Field); err != nil {
 			return sel, apierrors.NewBadRequest(err.Error())
 		}
 	}
@@ -175,14 +176,14 @@ func selectorOf(k *registry.Entry, namespace string, opts metav1.ListOptions) (S
 }
 
 // knowsField refuses a field that objects of this kind cannot be selected by.
-func knowsField(k *registry.Entry, field string) error {
+func knowsField(known Fields, field string) error {
 	if field == fieldName || field == fieldNamespace {
 		return nil
 	}
-	if len(k.Fields) == 0 {
+	if len(known) == 0 {
 		return fmt.Errorf("%q is not a known field selector: only %q, %q", field, fieldName, fieldNamespace)
 	}
-	if _, ok := k.Fields[field]; !ok {
+	if _, ok := known[field]; !ok {
 		return fmt.Errorf("field label not supported: %s", field)
 	}
 	return nil
@@ -191,7 +192,7 @@ func knowsField(k *registry.Entry, field string) error {
 // selectedFields shows the fields by which an object can be selected.
 type selectedFields struct {
 	call.Object
-	by registry.Selectable
+	by Fields
 }
 
 // Has implements fields.Fields.

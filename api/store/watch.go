@@ -1,4 +1,4 @@
-package api
+package store
 
 import (
 	"context"
@@ -11,14 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/storagesim/storagesim/api/registry"
 )
 
 // watcher is a watch for client-go. A goroutine reads a cursor and delivers the objects. A watcher that is not read waits with one event in hand and
 // costs the server nothing else.
 type watcher struct {
-	kind      *registry.Entry
+	form      Form
 	cursor    *Cursor
 	initial   []runtime.Object // to be shown as ADDED first; place leaves the selection to be made without the lock
 	listed    bool             // then say with a bookmark that this was all
@@ -33,18 +31,17 @@ type watcher struct {
 	stop   sync.Once
 }
 
-// watch begins a watch of a kind.
-func (s *Server) watch(ctx context.Context, k *registry.Entry, req Request) (watch.Interface, error) {
-	opts := req.List
-	sel, err := selectorOf(k, req.Namespace, opts)
+// Watch begins a watch, which ends with ctx or when it is stopped. It takes the lock. shared: the caller only reads the events.
+func (t *Table) Watch(ctx context.Context, form Form, namespace string, opts metav1.ListOptions, shared bool) (watch.Interface, error) {
+	sel, err := SelectorOf(form.Fields, namespace, opts)
 	if err != nil {
 		return nil, err
 	}
-	rv, err := parseVersion(opts.ResourceVersion)
+	rv, err := ParseVersion(opts.ResourceVersion)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkListOptions(opts, true); err != nil {
+	if err := CheckListOptions(opts, true); err != nil {
 		return nil, err
 	}
 	initial := rv == 0
@@ -52,14 +49,12 @@ func (s *Server) watch(ctx context.Context, k *registry.Entry, req Request) (wat
 		initial = *opts.SendInitialEvents
 	}
 	w := &watcher{
-		kind: k, shared: req.Shared,
+		form: form, shared: shared,
 		bookmarks: opts.AllowWatchBookmarks,
 		listed:    initial && opts.SendInitialEvents != nil && opts.AllowWatchBookmarks,
 		woken:     make(chan struct{}, 1), result: make(chan watch.Event), done: make(chan struct{}),
 	}
-	if err := s.place(w, k, sel, rv, initial); err != nil {
-		return nil, err
-	}
+	t.place(w, sel, rv, initial)
 	w.initial = w.cursor.filter.of(w.initial)
 	release := context.AfterFunc(ctx, w.Stop)
 	go func() {
@@ -69,9 +64,9 @@ func (s *Server) watch(ctx context.Context, k *registry.Entry, req Request) (wat
 	return w, nil
 }
 
-// checkListOptions refuses options of a list or watch that do not go together.
+// CheckListOptions refuses options of a list or watch that do not go together.
 // Upstream: apimachinery internalversion/validation ValidateListOptions, v1.37.
-func checkListOptions(opts metav1.ListOptions, watch bool) error {
+func CheckListOptions(opts metav1.ListOptions, watch bool) error {
 	if current := opts.ResourceVersion == "" || opts.ResourceVersion == "0"; watch && current && opts.SendInitialEvents == nil && opts.ResourceVersionMatch == "" {
 		initial := true // as upstream's SetListOptionsDefaults
 		opts.SendInitialEvents, opts.ResourceVersionMatch = &initial, metav1.ResourceVersionMatchNotOlderThan
@@ -88,31 +83,26 @@ func checkListOptions(opts metav1.ListOptions, watch bool) error {
 
 // place sets the watcher's cursor to where the watch begins: now, after the objects
 // there are, or after version rv.
-func (s *Server) place(w *watcher, k *registry.Entry, sel Selector, rv uint64, initial bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st, err := s.store(k.GVR)
-	if err != nil {
-		return err
-	}
-	c := &Cursor{server: s, store: st, filter: newFilter(k, sel), notify: w.notify, listed: true}
+func (t *Table) place(w *watcher, sel Selector, rv uint64, initial bool) {
+	t.store.Lock()
+	defer t.store.Unlock()
+	c := &Cursor{store: t.store, table: t, filter: newFilter(w.form.Fields, sel), notify: w.notify, listed: true}
 	c.follow()
-	w.cursor, w.startRV = c, s.rv
+	w.cursor, w.startRV = c, t.store.rv
 	if w.bookmarks {
-		st.bookmarkers = append(st.bookmarkers, c)
+		t.bookmarkers = append(t.bookmarkers, c)
 	}
 	switch {
 	case initial:
-		w.initial = st.list(&filter{Selector: Selector{Namespace: c.filter.Namespace}})
+		w.initial = t.list(&filter{Selector: Selector{Namespace: c.filter.Namespace}})
 	case rv > 0:
-		next, complete := st.log.after(rv)
+		next, complete := t.log.after(rv)
 		if !complete {
 			w.expired = apierrors.NewResourceExpired("too old resource version: " +
-				strconv.FormatUint(rv, 10) + " (" + strconv.FormatUint(st.log.compacted, 10) + ")")
+				strconv.FormatUint(rv, 10) + " (" + strconv.FormatUint(t.log.compacted, 10) + ")")
 		}
 		c.idle, c.next = false, next
 	}
-	return nil
 }
 
 // ResultChan implements watch.Interface.
@@ -142,7 +132,7 @@ func (w *watcher) run() {
 		return
 	}
 	for _, obj := range w.initial {
-		if !w.send(watch.Added, w.kind.Given(obj, w.shared)) {
+		if !w.send(watch.Added, w.form.Given(obj, w.shared)) {
 			return
 		}
 	}
@@ -171,7 +161,7 @@ func (w *watcher) deliver() bool {
 			rv, due := w.cursor.bookmarkDue()
 			return !due || w.sendBookmark(rv, false)
 		}
-		if !w.send(change.Type, w.kind.Given(change.Object, w.shared)) {
+		if !w.send(change.Type, w.form.Given(change.Object, w.shared)) {
 			return false
 		}
 	}
@@ -196,7 +186,7 @@ func (w *watcher) sendError(err error) {
 
 // sendBookmark tells the watcher that it has seen everything up to rv.
 func (w *watcher) sendBookmark(rv uint64, endOfInitial bool) bool {
-	obj := w.kind.NewObject()
+	obj := w.form.New()
 	obj.SetResourceVersion(strconv.FormatUint(rv, 10))
 	if endOfInitial {
 		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
@@ -207,11 +197,11 @@ func (w *watcher) sendBookmark(rv uint64, endOfInitial bool) bool {
 // bookmarkDue reports whether a bookmark is due, and the version up to which the cursor has
 // seen everything.
 func (c *Cursor) bookmarkDue() (uint64, bool) {
-	c.server.mu.RLock()
-	defer c.server.mu.RUnlock()
+	c.store.RLock()
+	defer c.store.RUnlock()
 	due := c.bookmark && c.idle
 	if due {
 		c.bookmark = false
 	}
-	return c.server.rv, due
+	return c.store.rv, due
 }

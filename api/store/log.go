@@ -1,4 +1,4 @@
-package api
+package store
 
 import (
 	"sort"
@@ -71,23 +71,23 @@ func (l *changeLog) after(rv uint64) (uint64, bool) {
 const bookmarkEvery = time.Minute
 
 // publish appends a change to the log and wakes the followers it may concern.
-func (s *Server) publish(st *store, c control.Change) {
-	n := st.log.next
-	st.log.append(c)
-	if len(st.followers) > 0 {
-		buckets, count := bucketsOf(c)
+func (t *Table) publish(c control.Change) {
+	n := t.log.next
+	t.log.append(c)
+	if len(t.followers) > 0 {
+		buckets, count := t.bucketsOf(c)
 		for _, b := range buckets[:count] {
-			for _, cursor := range st.followers[b] {
+			for _, cursor := range t.followers[b] {
 				cursor.wake(n)
 			}
 		}
 	}
-	if len(st.bookmarkers) == 0 {
+	if len(t.bookmarkers) == 0 {
 		return
 	}
-	if now := s.cfg.Now(); now.Sub(st.lastBookmark) >= bookmarkEvery {
-		st.lastBookmark = now
-		for _, cursor := range st.bookmarkers {
+	if now := t.store.cfg.Now(); now.Sub(t.lastBookmark) >= bookmarkEvery {
+		t.lastBookmark = now
+		for _, cursor := range t.bookmarkers {
 			cursor.bookmark = true
 			cursor.notify()
 		}
