@@ -65,7 +65,7 @@ type Resource struct {
 // Fields are functions that read fields of an object, by name.
 type Fields = map[string]func(obj runtime.Object) string
 
-// Form is how one version of a kind shows the objects of a table.
+// Form shows the objects of a table as one version of a kind does.
 type Form struct {
 	Fields Fields
 	// Given returns a stored object for a reader, who may modify it unless shared is set.
@@ -97,7 +97,7 @@ func (s *Store) NewTable(of Resource) *Table {
 	}
 }
 
-// KeyOf returns the key of an object.
+// KeyOf returns the key of the object of that name.
 func KeyOf(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -114,7 +114,7 @@ func (t *Table) Get(key string) call.Object { return t.items[key] }
 // Len returns the number of objects.
 func (t *Table) Len() int { return len(t.items) }
 
-// Created returns the number of objects that were ever created, Deleted of those that were removed.
+// Created returns the number of objects that were ever created.
 func (t *Table) Created() uint64 { return t.created }
 
 // Deleted returns the number of objects that were ever removed.

@@ -19,7 +19,7 @@ import (
 
 var stones = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "stones"}
 
-// fieldsOfStones are the fields that stones can be selected by: one by which followers wait, and one by which they do not.
+// fieldsOfStones returns the fields that stones can be selected by. Followers wait by the first of them.
 func fieldsOfStones() store.Fields {
 	read := func(name string) func(runtime.Object) string {
 		return func(obj runtime.Object) string {
