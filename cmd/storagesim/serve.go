@@ -31,6 +31,7 @@ type serveOptions struct {
 	force      bool
 	only       []string
 	page       bool
+	looks      bool // the page only looks
 }
 
 func newServe() *cobra.Command {
@@ -89,11 +90,15 @@ mounted: an error names each mount and the command that ends it.`,
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS:PORT` to listen on; port 0 is any that is free")
 	flags.StringSliceVar(&o.only, "only", nil, "`NAMES` of the control plane's controllers to run here, separated by commas, or none; see storagesim control (default: all)")
 	flags.BoolVar(&o.page, "page", false, "offer a page for a browser, too, on a port of its own: it shows what happens, and steps, crashes and breaks; --speed is step unless it is given")
+	flags.BoolVar(&o.looks, "page-view", false, "offer a page that only looks: it shows what happens, and its server plays no command")
 	flags.BoolVar(&o.remote, "remote", false, "allow --listen an address that other machines can reach: who has the token can use the API from there")
 	return cmd
 }
 
 func (o *serveOptions) check() (speed float64, err error) {
+	if o.page && o.looks {
+		return 0, errors.New("--page-view: a page that only looks; leave --page out")
+	}
 	if o.speed != "step" {
 		number, ok := strings.CutSuffix(o.speed, "x")
 		if speed, err = strconv.ParseFloat(number, 64); err != nil || !ok || !(speed > 0 && speed <= maxSpeed) {
@@ -134,7 +139,7 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 	}
 	zero := time.Now().UTC().Truncate(time.Second)
 	another := func(errOut io.Writer) (*offered, error) {
-		return o.offered(ctx, storagesim.Config{Start: zero, Dir: o.keep, TakePrograms: true, Only: only, RecordValues: o.page}, objects, errOut)
+		return o.offered(ctx, storagesim.Config{Start: zero, Dir: o.keep, TakePrograms: true, Only: only, RecordValues: o.page || o.looks}, objects, errOut)
 	}
 	c, err := another(errOut)
 	defer func() { err = c.end(err) }()
@@ -156,7 +161,7 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	if o.page {
+	if o.page || o.looks {
 		p, err := o.offerPage(ctx, server, c, zero, objects, another)
 		if err != nil {
 			return err
@@ -206,7 +211,7 @@ func (o *serveOptions) offerPage(ctx context.Context, server *serve.Server, c *o
 	if err != nil {
 		return nil, err
 	}
-	return startPage(ctx, &livePage{server: server, zero: zero, first: first, another: another, never: o.neverBack()}, c, story.Options{RecordValues: true, StandIns: o.standIns})
+	return startPage(ctx, &livePage{server: server, zero: zero, first: first, another: another, never: o.neverBack(), looks: o.looks}, c, story.Options{RecordValues: true, StandIns: o.standIns})
 }
 
 // neverBack says why a page of the cluster can never go back to an earlier step; "" if it can as long as no other client changes the cluster.

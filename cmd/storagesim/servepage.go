@@ -41,6 +41,7 @@ type livePage struct {
 	another func(io.Writer) (*offered, error)
 	never   string // why it cannot go back to an earlier step
 	told    int    // number of the first record that is shown
+	looks   bool   // it only looks: no command is played
 
 	mu  sync.Mutex   // held while a command is played
 	run sync.RWMutex // guards now, which only the holder of mu changes
@@ -82,7 +83,7 @@ func startPage(ctx context.Context, p *livePage, c *offered, o story.Options) (*
 	}
 	mux.HandleFunc("GET /{$}", p.page)
 	mux.Handle("GET /model", p.allowed(p.model))
-	mux.Handle("POST /command", p.allowed(p.command))
+	mux.Handle("POST /command", p.allowed(p.acting(p.command)))
 	mux.Handle("GET /story", p.allowed(p.story))
 	p.http = &http.Server{
 		Handler: p.own(mux), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
@@ -140,6 +141,16 @@ func (p *livePage) allowed(next http.HandlerFunc) http.Handler {
 	})
 }
 
+// acting refuses commands if the page only looks.
+func (p *livePage) acting(next http.HandlerFunc) http.HandlerFunc {
+	if !p.looks {
+		return next
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "this page only looks (--page-view); serve --page plays commands", http.StatusForbidden)
+	}
+}
+
 func (p *livePage) page(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = page.WriteLive(w, "a served cluster") // the client has gone
@@ -160,6 +171,8 @@ type liveModel struct {
 	Machines []string `json:"machines"`
 	Reads    []string `json:"reads"`
 	Back     liveBack `json:"back"`
+	// Looks is set if the server plays no command.
+	Looks bool `json:"looks,omitempty"`
 }
 
 // liveBack says from which steps a command may fork.
@@ -225,7 +238,7 @@ func (p *livePage) look(version string) (m *liveModel, there bool) {
 		if now == have {
 			return
 		}
-		m = &liveModel{Version: now.String(), Run: now.run, Lines: lines, Back: back, Page: news, Actors: c.Engine().Actors(), Machines: c.Lab().Machines(), Reads: story.Reading()}
+		m = &liveModel{Version: now.String(), Run: now.run, Lines: lines, Back: back, Page: news, Actors: c.Engine().Actors(), Machines: c.Lab().Machines(), Reads: story.Reading(), Looks: p.looks}
 		if !whole {
 			m.Since, m.Lines = version, lines[have.lines:]
 		}

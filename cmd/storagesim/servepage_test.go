@@ -128,6 +128,10 @@ type visited struct {
 
 // visit runs serve --page while f visits the page.
 func visit(t *testing.T, f func(p visited), args ...string) {
+	visitPage(t, f, append([]string{"--page"}, args...)...)
+}
+
+func visitPage(t *testing.T, f func(p visited), args ...string) {
 	t.Helper()
 	p := visited{t: t, kubeconfig: t.TempDir() + "/kubeconfig"}
 	_, errOut := served(t, func(out string) {
@@ -135,7 +139,7 @@ func visit(t *testing.T, f func(p visited), args ...string) {
 		require.Len(t, found, 3, out)
 		p.url, p.header = found[1], map[string]string{"Authorization": "Bearer " + found[2], "Content-Type": "application/json"}
 		f(p)
-	}, append([]string{"--page", "--kubeconfig", p.kubeconfig}, args...)...)
+	}, append([]string{"--kubeconfig", p.kubeconfig}, args...)...)
 	require.NotContains(t, errOut, "error:")
 }
 
@@ -263,6 +267,20 @@ func TestACommandAtAnEarlierStepForksTheServedCluster(t *testing.T) {
 		require.Equal(t, "cannot go back: "+why, p.post(liveCommand{Line: "settle", From: &at}).Error)
 		require.Empty(t, p.post(liveCommand{Line: "settle"}).Error)
 	}, "-f", "../../examples/static-binding/nfs-pv.yaml")
+}
+
+func TestAPageThatOnlyLooksPlaysNoCommand(t *testing.T) {
+	visitPage(t, func(p visited) {
+		require.True(t, p.model().Looks)
+		require.NotEmpty(t, p.model().Page.Steps)
+		code, text, _ := ask(t, "POST", p.url+"/command", `{"line":"get nodes"}`, p.header)
+		require.Equal(t, http.StatusForbidden, code)
+		require.Contains(t, text, "this page only looks (--page-view)")
+		require.Empty(t, p.model().Lines)
+	}, "--page-view", "--speed", "step")
+	code, _, errOut := command(t, "", "serve", "--page", "--page-view")
+	require.Equal(t, 2, code)
+	require.Contains(t, errOut, "--page-view: a page that only looks; leave --page out")
 }
 
 // However long the story is, a step brings what it adds.

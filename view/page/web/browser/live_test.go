@@ -31,12 +31,17 @@ var command = sync.OnceValues(func() (string, error) {
 // served runs storagesim serve --page and returns the page's address, and a function that ends it.
 func served(t *testing.T, args ...string) (url string, stop func()) {
 	t.Helper()
+	return servedWith(t, append([]string{"--page"}, args...)...)
+}
+
+func servedWith(t *testing.T, args ...string) (url string, stop func()) {
+	t.Helper()
 	findChromium(t)
 	program, err := command()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, append([]string{"serve", "--page", "--kubeconfig", filepath.Join(t.TempDir(), "kubeconfig")}, args...)...)
+	cmd := exec.Command(program, append([]string{"serve", "--kubeconfig", filepath.Join(t.TempDir(), "kubeconfig")}, args...)...)
 	cmd.Dir = root(t)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -271,6 +276,25 @@ func TestAPageWhoseServerIsGoneSaysSo(t *testing.T) {
 	b.is(`document.querySelector(".banner").hidden`)
 	stop()
 	b.until(`document.querySelector(".banner").textContent.includes("does not answer")`)
+}
+
+func TestAPageThatOnlyLooksHasNoButtonsThatAct(t *testing.T) {
+	findChromium(t)
+	config := filepath.Join(t.TempDir(), "config")
+	url, _ := servedWith(t, "--page-view", "--speed", "step", "-f", "examples/static-binding/nfs-pv.yaml", "-f", "examples/static-binding/nfs-pvc.yaml", "--kubeconfig", config)
+	b := openURL(t, url, look{calm: true})
+	b.until(`document.querySelectorAll(".row").length > 0`)
+	b.is(`!document.querySelector(".live-panel") && document.querySelector(".banner").hidden`)
+	program, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eval[bool](b, `(had = document.querySelector(".about").textContent, true)`)
+	if out, err := exec.Command(program, "run-for", "10m", "--kubeconfig", config).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	b.until(`document.querySelector(".about").textContent !== had`) // it follows what others do
+	shot(b, "looks")
 }
 
 func TestAWrongTokenGetsNothing(t *testing.T) {

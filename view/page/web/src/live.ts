@@ -15,6 +15,7 @@ interface Model {
   actors: string[];
   machines: string[];
   reads: string[]; // commands that change nothing
+  looks?: boolean; // the server plays no command
   back: { from: number; never?: string }; // the first record from which a line may fork, or why none may
 }
 
@@ -109,11 +110,17 @@ export class Live {
   private build(page: Page): void {
     this.store = this.show(page, `token=${this.token}`);
     if (!location.hash.includes("step=")) this.store.go(page.steps.length - 1); // what comes next is what one waits for
+    this.app.prepend(this.banner);
+    if (!this.model!.looks) this.app.querySelector("main")!.before(this.panel());
+  }
+
+  /** The buttons that act. */
+  private panel(): HTMLElement {
     const act = (name: string, title: string, line: () => string) => button(name, { class: "small", title, onclick: () => void this.do(line()) });
     const { actor, resource, machine, object } = this;
     const node = () => machine.value.replace(/^node\//, "");
     const set = (name: string, ...parts: HTMLElement[]) => h("fieldset", {}, h("legend", {}, name), ...parts);
-    const panel = h("section", { class: "live-panel", "aria-label": "Act" },
+    return h("section", { class: "live-panel", "aria-label": "Act" },
       h("div", { class: "live-row" }, act("Step", "Take one step: step", () => "step"), this.run, this.speed, act("Settle", "Run until the cluster is at rest: settle", () => "settle"), act("+1 min", "Let a minute pass: run-for 1m", () => "run-for 1m"), this.line,
         button("Save story", { class: "small", title: "The lines so far, as a story", onclick: () => void this.save() })),
       this.offer.element, h("details", { class: "live-more" }, h("summary", {}, "Apply, break, ask why"), h("div", { class: "live-grid" },
@@ -126,8 +133,6 @@ export class Live {
         set("Object", object, act("Why?", "explain OBJECT", () => `explain ${object.value}`), act("Delete", "delete OBJECT", () => `delete ${object.value}`)),
         set("Apply", this.yaml, button("Apply", { class: "small", onclick: () => void this.do("apply", this.yaml.value) })),
         set("Lines", this.lines))), this.said);
-    this.app.prepend(this.banner);
-    this.app.querySelector("main")!.before(panel);
   }
 
   /** Puts the names that there are now into the choices. */
