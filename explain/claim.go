@@ -330,6 +330,8 @@ func (x *explainer) unmade(claim *v1.PersistentVolumeClaim, class *storagev1.Sto
 		v.Code, v.Object, v.Field, v.Value = ClassMissing, "", "spec.storageClassName", name
 		v.Do = fmt.Sprintf("create StorageClass %s%s, or %s", name, x.otherClasses(name), v.Do)
 		v.Cause = fmt.Sprintf("its class %q does not exist, and %s", name, v.Cause)
+		x.silently(func() { x.blame(v) }) // the chain says both already
+		return
 	}
 	x.blame(v)
 }
