@@ -48,6 +48,7 @@ func Exhibits() []Exhibit {
 		oldDecision(), halves(), oldClaim(), bypassed(), twoWriters(), protectionBelievesCache(),
 		forcedFromHealthyNode(), attachmentForgotten(), unpublishedTwice(), neverUnstaged(),
 		orphanedMounts(), deletedThroughAMount(), stagedAndForgotten(), nodeMadeAnew(),
+		otherZone(),
 	}
 }
 

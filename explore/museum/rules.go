@@ -39,6 +39,8 @@ const (
 	ToldWhy = "told why"
 	// DefaultForAll: at the end no claim is without a class if there is a default class.
 	DefaultForAll = "default for all"
+	// MadeWhereAsked: no volume is bound to a claim for whose node it is out of reach.
+	MadeWhereAsked = "made where it was asked for"
 )
 
 // noLeaks returns an error that lists what was left behind.
@@ -80,6 +82,10 @@ func rules() []explore.Rule {
 		}},
 		{Name: DefaultForAll, Begin: func(c *storagesim.Cluster) explore.Check {
 			return explore.Check{Rest: func() error { return defaultForAll(c) }}
+		}},
+		{Name: MadeWhereAsked, Begin: func(*storagesim.Cluster) explore.Check {
+			p := newPresent()
+			return explore.Check{Write: p.see, Rest: p.madeWhereAsked}
 		}},
 	}
 }
