@@ -186,7 +186,7 @@ func (c *Cluster) addActor(name string, f control.Factory) error {
 // startsLate reports whether an actor starts after all others are at rest, so that it does not
 // change the order in which a seed starts the others.
 func startsLate(actor string) bool {
-	late := []string{NamespaceDeletion, VACProtection, ResourceQuotas, Disruption, Deployments, ReplicaSets, DaemonSets, Jobs, TTLAfterFinished}
+	late := []string{NamespaceDeletion, VACProtection, ResourceQuotas, Disruption, Deployments, ReplicaSets, DaemonSets, Jobs, TTLAfterFinished, CronJobs}
 	return slices.Contains(late, actor)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/controllers/cronjob"
 	"github.com/storagesim/storagesim/controllers/daemonset"
 	"github.com/storagesim/storagesim/controllers/deployment"
 	"github.com/storagesim/storagesim/controllers/disruption"
@@ -80,6 +81,8 @@ const (
 	// Jobs runs the pods of Jobs, and TTLAfterFinished deletes Jobs that have been finished for as long as they say. Neither makes a step in a cluster without a Job.
 	Jobs             = job.ActorName
 	TTLAfterFinished = job.TTLActorName
+	// CronJobs makes Jobs for CronJobs when their schedules are due. It makes no step in a cluster without one.
+	CronJobs = cronjob.ActorName
 	// SnapshotController binds VolumeSnapshots and their contents. It starts with the first manifest of a snapshot.
 	SnapshotController = snapshotcontroller.ActorName
 )
@@ -90,7 +93,7 @@ func actorNames() []string {
 	return []string{
 		PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, AttachDetach, Scheduler,
 		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion, VACProtection, ResourceQuotas, Disruption, Deployments, ReplicaSets,
-		DaemonSets, Jobs, TTLAfterFinished,
+		DaemonSets, Jobs, TTLAfterFinished, CronJobs,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/controllers/cronjob"
 	"github.com/storagesim/storagesim/controllers/daemonset"
 	"github.com/storagesim/storagesim/controllers/deployment"
 	"github.com/storagesim/storagesim/controllers/disruption"
@@ -103,6 +104,8 @@ func (cfg Config) factory(name string) control.Factory {
 		return job.New()
 	case TTLAfterFinished:
 		return job.NewTTL()
+	case CronJobs:
+		return cronjob.New()
 	}
 	panic("there is no actor " + name) // cannot happen: each name of actorNames is above
 }

@@ -55,6 +55,7 @@ func known(actor string) (Lane, bool) {
 		"daemonset-controller":                        {Name: "DaemonSets", Kind: Controller},
 		"job-controller":                              {Name: "Jobs", Kind: Controller},
 		"ttl-after-finished-controller":               {Name: "TTL of Jobs", Kind: Controller},
+		"cronjob-controller":                          {Name: "CronJobs", Kind: Controller},
 		"namespace-controller":                        {Name: "namespaces", Kind: Controller},
 		"resourcequota-controller":                    {Name: "quotas", Kind: Controller},
 		"disruption-controller":                       {Name: "disruption", Kind: Controller},

@@ -48,6 +48,7 @@ var controllerNames = []controllerName{
 	{"daemonset", storagesim.DaemonSets, "daemonset-controller"},
 	{"job", storagesim.Jobs, "job-controller"},
 	{"ttl-after-finished", storagesim.TTLAfterFinished, "ttl-after-finished-controller"},
+	{"cronjob", storagesim.CronJobs, "cronjob-controller"},
 	{"snapshot-controller", storagesim.SnapshotController, ""},
 }
 

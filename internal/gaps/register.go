@@ -51,9 +51,9 @@ var register = slices.Concat(kinds, scheduling, containers, security, volumeType
 
 var kinds = []*Gap{
 	{
-		Kinds:   []string{"ReplicationController", "CronJob"},
+		Kinds:   []string{"ReplicationController"},
 		Cluster: "creates pods for it",
-		Here:    "no pods are created: there is no controller for this kind, only for StatefulSets, ReplicaSets, Deployments, DaemonSets and Jobs",
+		Here:    "no pods are created: there is no controller for this kind, only for StatefulSets, ReplicaSets, Deployments, DaemonSets, Jobs and CronJobs",
 	},
 	{
 		Kinds:   []string{"HorizontalPodAutoscaler"},
@@ -260,5 +260,13 @@ var fields = []*Gap{
 		Fields:  []string{"spec.successPolicy"},
 		Cluster: "ends the Job when the indexes of a rule have succeeded",
 		Here:    "the Job ends when all indexes have succeeded",
+	},
+	{
+		Kinds: []string{"CronJob"},
+		Fields: []string{
+			"spec.jobTemplate.spec.podFailurePolicy", "spec.jobTemplate.spec.backoffLimitPerIndex", "spec.jobTemplate.spec.maxFailedIndexes", "spec.jobTemplate.spec.successPolicy",
+		},
+		Cluster: "makes Jobs that do what these fields say",
+		Here:    "the Jobs have the fields, and do not act on them",
 	},
 }
