@@ -79,6 +79,8 @@ type Base struct {
 type Chapter struct {
 	Step  int    `json:"step"`
 	Title string `json:"title"`
+	// Stop is set if the page stops before it while it plays: a note to be read.
+	Stop bool `json:"stop,omitempty"`
 }
 
 // Step is one record.

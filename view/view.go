@@ -118,7 +118,7 @@ func (o Options) chapters(first int, places []int) (chapters []Chapter) {
 		if i+1 < len(o.Chapters) && max(o.Chapters[i+1].Step, o.Told) < first {
 			continue
 		}
-		chapters = append(chapters, Chapter{Step: places[min(max(c.Step-first, 0), len(places)-1)], Title: printable(o.Shorten(c.Title))})
+		chapters = append(chapters, Chapter{Step: places[min(max(c.Step-first, 0), len(places)-1)], Title: printable(o.Shorten(c.Title)), Stop: c.Stop})
 	}
 	return chapters
 }

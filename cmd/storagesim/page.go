@@ -131,11 +131,11 @@ func (o storyOptions) checkOutput(out io.Writer, files []string) error {
 // view plays a script and writes the view of its cluster.
 func (o storyOptions) view(cmd *cobra.Command, file, name, script string, options story.Options) error {
 	shown := view.Options{Title: "story " + name, Repeat: quoted([]string{"storagesim", "story", file})}
-	return watched(cmd.Context(), name, script, options, shown, func(p view.Page) error { return writeView(cmd.OutOrStdout(), p, o.output) })
+	return watched(cmd.Context(), name, script, false, options, shown, func(p view.Page) error { return writeView(cmd.OutOrStdout(), p, o.output) })
 }
 
-// watched plays a script and hands over the page of its cluster, with its comments and commands as chapters.
-func watched(ctx context.Context, name, script string, options story.Options, shown view.Options, write func(view.Page) error) error {
+// watched plays a script and hands over the page of its cluster, with its comments and commands as chapters. If it stops, it does so at the comments.
+func watched(ctx context.Context, name, script string, stops bool, options story.Options, shown view.Options, write func(view.Page) error) error {
 	comment := false // the last line was one
 	var written error
 	options.RecordValues = true
@@ -155,7 +155,7 @@ func watched(ctx context.Context, name, script string, options story.Options, sh
 		case isComment && comment:
 			shown.Chapters[last].Title += " " + text
 		case isComment:
-			shown.Chapters = append(shown.Chapters, view.Chapter{Step: records, Title: text})
+			shown.Chapters = append(shown.Chapters, view.Chapter{Step: records, Title: text, Stop: stops})
 		default:
 			shown.Chapters = append(shown.Chapters, view.Chapter{Step: records, Title: "$ " + text})
 		}

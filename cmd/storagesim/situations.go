@@ -27,6 +27,7 @@ var situationFiles embed.FS
 type situation struct {
 	file, title, intro string
 	script             string
+	lesson             bool // a file of the user, at whose comments the page stops
 }
 
 // situations returns all, in order.
@@ -41,13 +42,33 @@ func situations() ([]situation, error) {
 		if err != nil {
 			return nil, err
 		}
-		script := strings.ReplaceAll(string(data), "\r\n", "\n")
-		head, _, _ := strings.Cut(script, "\n\n")
-		title, intro, _ := strings.Cut(strings.TrimPrefix(head, "# "), "\n#\n")
-		intro = strings.ReplaceAll(strings.TrimPrefix(intro, "# "), "\n# ", " ")
-		all = append(all, situation{entry.Name(), title, intro, script})
+		all = append(all, situationOf(entry.Name(), string(data)))
 	}
 	return all, nil
+}
+
+// situationOf returns the situation of a script: the comment at its top is the title, and what comes after an empty line of it the introduction.
+func situationOf(file, script string) situation {
+	s := situation{file: file, title: file, script: strings.ReplaceAll(script, "\r\n", "\n")}
+	head, _, _ := strings.Cut(s.script, "\n\n")
+	if !strings.HasPrefix(head, "#") {
+		return s
+	}
+	title, intro, _ := strings.Cut(head, "\n#\n")
+	words := func(comment string) string { return strings.ReplaceAll(strings.TrimLeft(comment, "# "), "\n# ", " ") }
+	s.title, s.intro = words(title), words(intro)
+	return s
+}
+
+// lessonOf reads a story of the user's.
+func lessonOf(file string, in io.Reader) (situation, error) {
+	script, err := readScript(file, in)
+	if err != nil {
+		return situation{}, err
+	}
+	s := situationOf(file, script)
+	s.lesson = true
+	return s, nil
 }
 
 // scriptFormat is the output format of a situation as a script.
@@ -56,11 +77,14 @@ const scriptFormat = "script"
 func newPage() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "page [NUMBER | all]",
+		Use:   "page [NUMBER | all | LESSON.txt]",
 		Short: "Show a prepared situation as a page for a browser",
 		Long: `page lists the situations that are prepared to be looked at. With the number of one it
 writes a page of it: one file for a browser, without a network. "all" writes one page of
 all, which begins with the list.
+
+With a story of your own it writes the page of a lesson: the comment at its top is the
+title, the other comments are notes, and the page stops at each of them while it plays.
 
 -o script prints a situation as a story, to change it and play it with storagesim story. A
 page of your own manifests is written by storagesim run -o html, of your own story by
@@ -68,7 +92,8 @@ storagesim story -o html.`,
 		Example: `  storagesim page
   storagesim page all > pages.html
   storagesim page 2 > page.html
-  storagesim page 2 -o script > mine.txt`,
+  storagesim page 2 -o script > mine.txt
+  storagesim page mine.txt > lesson.html`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := situations()
@@ -81,7 +106,7 @@ storagesim story -o html.`,
 				}
 				return listSituations(cmd.OutOrStdout(), all)
 			}
-			chosen, err := chooseSituation(all, args[0], output)
+			chosen, err := chooseSituation(all, args[0], output, cmd.InOrStdin())
 			if err == nil {
 				err = checkView(output, cmd.OutOrStdout())
 			}
@@ -98,7 +123,7 @@ storagesim story -o html.`,
 func situationFormats() []string { return append(viewFormats(), scriptFormat) }
 
 // chooseSituation returns the situations that a word of the command line names.
-func chooseSituation(all []situation, word, output string) ([]situation, error) {
+func chooseSituation(all []situation, word, output string, in io.Reader) ([]situation, error) {
 	if !slices.Contains(situationFormats(), output) {
 		return nil, fmt.Errorf("-o: unknown format %q%s", output, prose.OneOf(output, situationFormats()))
 	}
@@ -109,8 +134,12 @@ func chooseSituation(all []situation, word, output string) ([]situation, error) 
 		return all, nil
 	}
 	n, err := strconv.Atoi(word)
-	if err != nil || n < 1 || n > len(all) {
-		return nil, fmt.Errorf("there is no situation %q; expected 1 to %d, or all; a page of a story of your own: storagesim story FILE -o html", word, len(all))
+	if err != nil {
+		lesson, err := lessonOf(word, in)
+		return []situation{lesson}, err
+	}
+	if n < 1 || n > len(all) {
+		return nil, fmt.Errorf("there is no situation %q; expected 1 to %d, all, or the file of a story", word, len(all))
 	}
 	return all[n-1 : n], nil
 }
@@ -149,8 +178,14 @@ func writeSituations(cmd *cobra.Command, chosen []situation, output string) erro
 func (s situation) page(cmd *cobra.Command) (p view.Page, err error) {
 	number, _, _ := strings.Cut(s.file, "-")
 	repeat := fmt.Sprintf("storagesim page %s -o script | storagesim story -", number)
-	_, body, _ := strings.Cut(s.script, "\n\n") // its head is the page's title and introduction
-	err = watched(cmd.Context(), s.file, body, story.Options{}, view.Options{Title: s.title, Intro: s.intro, Repeat: repeat}, func(made view.Page) error {
+	if s.lesson {
+		repeat = quoted([]string{"storagesim", "story", s.file})
+	}
+	body := s.script
+	if strings.HasPrefix(body, "#") {
+		_, body, _ = strings.Cut(body, "\n\n") // its head is the page's title and introduction
+	}
+	err = watched(cmd.Context(), s.file, body, s.lesson, story.Options{}, view.Options{Title: s.title, Intro: s.intro, Repeat: repeat}, func(made view.Page) error {
 		p = made
 		return nil
 	})

@@ -114,11 +114,37 @@ func TestASituationIsAScriptThatPlays(t *testing.T) {
 	require.Equal(t, out, played)
 }
 
+func TestAPageOfALessonStopsAtItsNotes(t *testing.T) {
+	name := file(t, "lesson.txt", "# How a claim waits\n#\n# No volume fits, and no class\n# makes one.\n\ncluster nodes=node-1 provisioners=\n----\n\n# Which controller\n# looks at it?\napply\n"+
+		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: {requests: {storage: 1Gi}}}\n----\n\nsettle\n----\n\n# It waits for ever.\n")
+	code, out, errOut := command(t, "", "page", name)
+	require.Equal(t, 0, code, errOut)
+	p := pageOf(t, out)
+	require.Equal(t, "How a claim waits", p.Title)
+	require.Equal(t, "No volume fits, and no class makes one.", p.Intro)
+	require.Equal(t, "storagesim story "+name, p.Repeat)
+	var stops []string
+	for _, c := range p.Chapters {
+		if c.Stop {
+			stops = append(stops, c.Title)
+		}
+	}
+	require.Equal(t, []string{"Which controller looks at it?", "It waits for ever."}, stops)
+	require.Equal(t, len(p.Steps), p.Chapters[len(p.Chapters)-1].Step)
+
+	code, _, errOut = command(t, "", "page", file(t, "bad.txt", "# x\n\ncluster nodes=a\n----\n\ncreat\n----\n"))
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, `unknown command "creat"`)
+	code, out, errOut = command(t, "", "page", file(t, "none.txt", "no cluster"))
+	require.Equal(t, 1, code, errOut)
+	require.Empty(t, out)
+}
+
 func TestASituationThatIsNotThereIsRefused(t *testing.T) {
 	for line, want := range map[string]string{
-		"page 6":           `there is no situation "6"; expected 1 to 5, or all`,
+		"page 6":           `there is no situation "6"; expected 1 to 5, all, or the file of a story`,
 		"page 0":           `there is no situation "0"`,
-		"page mine.txt":    "storagesim story FILE -o html",
+		"page mine.txt":    "mine.txt: no such file",
 		"page 1 -o xml":    `-o: unknown format "xml"; expected one of html, mermaid, svg, perfetto, script`,
 		"page all -o svg":  "-o svg: it shows one situation",
 		"page -o html":     "-o html: of which situation?",

@@ -302,3 +302,23 @@ func TestPictures(t *testing.T) {
 		})
 	}
 }
+
+func TestALessonStopsAtItsNotes(t *testing.T) {
+	file := withModel(t, func(m model) {
+		steps := m["steps"].([]any)[:3]
+		for _, s := range steps {
+			s.(model)["text"], s.(model)["detail"] = "x", false // short sentences do not stand long
+		}
+		m["steps"] = steps
+		m["chapters"] = []any{model{"step": 1, "title": "Who acts next?", "stop": true}, model{"step": 3, "title": "That was all.", "stop": true}}
+	})
+	b := open(t, file, look{calm: true})
+	const note = `document.querySelector(".sentence.note")?.textContent`
+	b.click(".play")
+	b.until(note + ` === "Who acts next?"`)
+	b.is(place + ` === 1 && document.querySelector(".play").textContent === "Play"`)
+	b.click(".play")
+	b.until(note + ` === "That was all."`)
+	b.is(place + ` === 3`)
+	shot(b, "lesson")
+}

@@ -13,7 +13,7 @@ export interface Page {
   objects: Obj[];           // every object that a step is about; steps refer by index
   steps: Step[];            // in order of the log
   base?: Base[];            // objects as they were when a log lost its beginning
-  chapters?: { step: number; title: string }[];   // a story's commands and comments: "$ kubectl apply -f x.yaml"
+  chapters?: { step: number; title: string; stop?: boolean }[];   // stop: a note at which the page stops while it plays; a story's commands and comments: "$ kubectl apply -f x.yaml"
 }
 export interface Lane {
   id: string;               // the actor's name, "kubelet/node-1"; the API server is "apiserver"

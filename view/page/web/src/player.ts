@@ -15,6 +15,7 @@ export class Player {
   private speed = h("select", { "aria-label": "Speed" }, ...["0.5", "1", "2", "4"].map((v) => h("option", { value: v, selected: v === "1" }, `${v}×`)));
   private timer = 0;
   private byItself = false;
+  private read?: string; // the note at which it stopped last, which it goes past
 
   constructor(private store: Store) {
     const go = (name: string, path: string, act: () => void) => button(name, { class: "icon", "aria-label": name, title: name, onclick: act }, icon(path));
@@ -63,9 +64,28 @@ export class Player {
     const wait = Math.min(2600, 1100 + 9 * length) / Number(this.speed.value);
     this.timer = window.setTimeout(() => {
       if (document.hidden) return this.later();
+      const note = this.note();
+      if (note !== undefined && note !== this.read) return this.stopAt(note);
+      this.read = undefined;
       if (!this.store.move(1)) return this.stop();
       this.later();
     }, wait);
+  }
+
+  /** What is to be read before the next step, or after the last. */
+  private note(): string | undefined {
+    const { store } = this;
+    const next = store.steps[store.place() + 1] ?? Infinity;
+    const notes = (store.page.chapters ?? []).filter((c) => c.stop && c.step > store.step && c.step <= next);
+    return notes.length ? notes.map((c) => c.title).join(" ") : undefined;
+  }
+
+  private stopAt(note: string): void {
+    this.stop();
+    this.read = note;
+    this.words.className = "sentence note";
+    this.words.replaceChildren(h("span", {}, plain(note)));
+    this.words.title = plain(note);
   }
 
   private drawPlay(): void {
