@@ -194,3 +194,24 @@ func TestKubectlWatches(t *testing.T) {
 	cancel()
 	_ = cmd.Wait()
 }
+
+// The real kubectl describe tells ages by its own clock, at each speed of the virtual one.
+func TestKubectlDescribeTellsAgesAtEachSpeed(t *testing.T) {
+	file := kubectl(t)
+	for name, speed := range map[string]float64{"in steps": 0, "at 1x": 1, "at 60x": 60} {
+		t.Run(name, func(t *testing.T) {
+			cluster, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes("n1"), Disks: storagesim.MemoryDisks})
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, cluster.Close()) })
+			require.NoError(t, cluster.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: nginx}]}}`))
+			require.NoError(t, cluster.RunFor(12*time.Minute))
+			server, err := serve.Start(cluster, serve.Config{Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), Speed: speed})
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, server.Close()) })
+			out, err := exec.CommandContext(t.Context(), file, "--kubeconfig", server.Kubeconfig(), "describe", "pod", "web").CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			assert.NotContains(t, string(out), "<invalid>")
+			assert.Regexp(t, `Scheduled +(1[2-9]m|[2-9]\dm|1\d\dm|\d+h)`, string(out), "it was scheduled twelve minutes ago, or more")
+		})
+	}
+}
