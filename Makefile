@@ -1,6 +1,6 @@
 # `make check` is all anyone needs to remember: it is what CI runs.
 
-.PHONY: help check nightly quick test lint race bench update
+.PHONY: help check nightly quick test lint race bench update dist
 
 help: ## what there is to make; make alone prints it, too
 	@sed -n 's/^\([a-z]*\): ## /\1\t/p' Makefile | expand -t 10
@@ -29,3 +29,6 @@ bench: ## the benchmarks behind docs/benchmarks.md
 update: ## rewrite the golden files of stories and examples; read the diff before committing it
 	go test ./story ./cmd/storagesim ./examples/... -update
 	go test ./docs ./internal/gaps ./internal/release ./internal/items -update
+
+dist: ## the command for five platforms, with checksums and lists of their modules, in dist/
+	bash .ci/dist dist
