@@ -28,8 +28,8 @@ func (c *Cluster) AddProvisioner(name string, p provisioner.Provisioner) error {
 
 // AddProvisionController runs an external provisioner configured in full, such as openebs.Controller(openebs.Config{}),
 // localpath.Controller(localpath.Config{}) or nfs.Controller(server, nfs.Config{...}) of the packages below provisioner. Its
-// actor bears the provisioner's name. Unless cfg has an Identity, it depends on the
-// cluster's seed.
+// actor bears the provisioner's name, or that of cfg.Actor, such as for a second replica. Unless cfg has an Identity, it
+// depends on the cluster's seed.
 func (c *Cluster) AddProvisionController(cfg provisioner.Config) error {
 	if cfg.Identity == "" {
 		cfg.Identity = provisioner.IdentityOf(cfg.Name, c.cfg.Seed)
@@ -51,7 +51,7 @@ func (c *Cluster) AddProvisionController(cfg provisioner.Config) error {
 			return made, err
 		}
 	}
-	if err := c.addActor(cfg.Name, provisioner.New(cfg)); err != nil {
+	if err := c.addActor(cfg.ActorName(), provisioner.New(cfg)); err != nil {
 		return err
 	}
 	c.provisioners = append(c.provisioners, p)

@@ -243,3 +243,13 @@ func (panicsAsked) ShouldProvision(context.Context, *v1.PersistentVolumeClaim) b
 type panicsOnBlock struct{ provisioner.Provisioner }
 
 func (panicsOnBlock) SupportsBlock(context.Context) bool { panic(errors.New("no idea")) }
+
+// Two replicas of a provisioner have its name and actors of their own.
+func TestASecondReplicaHasAnActorOfItsOwn(t *testing.T) {
+	x := rigForTest(t)
+	cfg := provisioner.Config{Name: "example.com/shelf", Provisioner: x.shelf}
+	require.ErrorContains(t, x.Cluster.Cluster.AddProvisionController(cfg), `actor "example.com/shelf" exists already`)
+	cfg.Actor = "shelf-1"
+	require.NoError(t, x.Cluster.Cluster.AddProvisionController(cfg))
+	require.Contains(t, x.Engine().Actors(), "shelf-1")
+}

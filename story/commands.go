@@ -132,6 +132,9 @@ func (c *call) want(least, most int) error {
 	case least == most:
 		expected = strconv.Itoa(least)
 	}
+	if c.cmd.input {
+		expected += "; the YAML follows on the next lines"
+	}
 	return c.misuse("wrong number of arguments: %d; expected %s", n, expected)
 }
 

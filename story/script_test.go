@@ -92,6 +92,7 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"mkdir node/node-1:/a -m 1777\n----\n":                     `test.txt:1: mkdir: mode: "1777" is not an octal mode from 0 to 0777, such as 0755`,
 		"export node/node-1:/a\n----\n":                            `test.txt:1: export: "node/node-1:/a" is not an NFS server; expected nfs/SERVER:PATH`,
 		"write node/node-1:/a\n----\n":                             `test.txt:1: write: no text is given; expected words after the path, or input`,
+		"apply <<\n----\n":                                         `test.txt:1: apply: wrong number of arguments: 1; expected none; the YAML follows on the next lines; usage: apply [-f FILE`,
 		"apply\n----\n":                                            `test.txt:1: apply: no input is given; expected it between the command and ----`,
 		"apply -f x\ny\n----\n":                                    `test.txt:1: apply: both -f and input are given; expected one of them. Input is what stands below the command, up to an empty line or ----`,
 		"delete pvc\n----\n":                                       `test.txt:1: delete: "pvc" does not name an object; expected TYPE/NAME, TYPE/NAMESPACE/NAME or TYPE NAME`,

@@ -61,6 +61,7 @@ func newRunFor() *cobra.Command {
 // newExplain asks a server that runs why an object is as it is.
 func newExplain() *cobra.Command {
 	var file, output string
+	var manifests []string
 	cmd := &cobra.Command{
 		Use: "explain KIND/[NAMESPACE/]NAME", Short: "Say why an object of a cluster that is served is as it is",
 		Long: `Say why an object of a cluster that storagesim serve offers is as it is: in one line its
@@ -68,6 +69,10 @@ state, the cause and what to do, then the chain that leads there, then its event
 kubectl get --raw /storagesim/explain/pvc/default/data prints the same.`,
 		Example: "  storagesim explain pvc/data\n  storagesim explain deployment/shop/web -o json",
 		Args: func(_ *cobra.Command, args []string) error {
+			if len(manifests) > 0 {
+				return usageError{fmt.Errorf("-f %s: explain asks a cluster that storagesim serve offers; storagesim run -f %[1]s explains what does not run there, and "+
+					"in storagesim shell -f %[1]s explain is a command", manifests[0])}
+			}
 			if len(args) != 1 {
 				return usageError{fmt.Errorf("explain takes one object such as pvc/data or pod/default/web, but %d are given", len(args))}
 			}
@@ -78,6 +83,8 @@ kubectl get --raw /storagesim/explain/pvc/default/data prints the same.`,
 		},
 	}
 	cmd.Flags().StringVar(&file, "kubeconfig", "", "`FILE` that serve has written (default: $KUBECONFIG, as for kubectl)")
+	cmd.Flags().StringArrayVarP(&manifests, "filename", "f", nil, "is refused, with the commands that take manifests")
+	_ = cmd.Flags().MarkHidden("filename")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json prints the explanation as a value, of the form that \"schema\" names")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		client, err := serve.NewClient(file)

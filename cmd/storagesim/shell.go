@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,7 +36,7 @@ func newShell() *cobra.Command {
 		Long: `shell reads commands of stories and plays each at once: apply, get, settle, step, crash,
 explain and so on; help lists them. Nothing moves by itself: settle, step and run-for let
 something happen. Settings are those of the story's command cluster: nodes=a,b, csi=NAME,
-seed=N and so on.
+seed=N and so on. Without provisioners=, those run that the classes of the manifests name.
 
   back        go back to before the last command
   back N      go N steps of the cluster back, and go on differently
@@ -85,19 +86,27 @@ type prompt struct {
 
 // begin makes the cluster and applies manifests.
 func (p *prompt) begin(files, settings []string, in io.Reader, errOut io.Writer) error {
+	var objects []manifest.Object
+	if len(files) > 0 {
+		var err error
+		if objects, err = readAll(manifest.Reader{}, files, in, errOut); err != nil {
+			return err
+		}
+		tellGaps(errOut, objects)
+	}
+	// The provisioners that the classes name run, as those of `run` do.
+	names := named(objects)
+	if len(names) > 0 && !slices.ContainsFunc(settings, func(s string) bool { return strings.HasPrefix(s, "provisioners=") }) {
+		settings = append(settings, "provisioners="+strings.Join(names, ","))
+	}
 	if len(settings) > 0 {
 		if err := p.do(strings.Join(append([]string{"cluster"}, settings...), " ")); err != nil {
 			return usageError{err}
 		}
 	}
-	if len(files) == 0 {
+	if len(objects) == 0 {
 		return nil
 	}
-	objects, err := readAll(manifest.Reader{}, files, in, errOut)
-	if err != nil {
-		return err
-	}
-	tellGaps(errOut, objects)
 	input, err := inputOf(objects)
 	if err != nil {
 		return err

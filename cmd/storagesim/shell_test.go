@@ -43,11 +43,23 @@ func TestAShellSavesAStoryThatPlaysTheSame(t *testing.T) {
 	require.Contains(t, out, told[:strings.Index(told, "\n\n")], "the same records")
 }
 
+func TestAShellRunsTheProvisionersOfItsManifests(t *testing.T) {
+	manifest := file(t, "a.yaml", `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: fast}, provisioner: rancher.io/local-path, volumeBindingMode: Immediate}`)
+	code, out, errOut := command(t, "", "shell", "-f", manifest)
+	require.Equal(t, 0, code, errOut)
+	require.Contains(t, out, ", rancher.io/local-path\n")
+	code, out, errOut = command(t, "", "shell", "-f", manifest, "provisioners=nfs")
+	require.Equal(t, 0, code, errOut)
+	require.NotContains(t, out, "rancher.io/local-path")
+}
+
 func TestAWrongShellIsRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"shell a.yaml":          `"a.yaml" is not a setting such as nodes=n1,n2; manifests are named with -f`,
 		"shell no=thing":        `unknown setting "no"`,
 		"shell -f no-such.yaml": "no-such.yaml",
+		"explain pvc/a -f a.yaml": "-f a.yaml: explain asks a cluster that storagesim serve offers; storagesim run -f a.yaml explains what does not run there, and " +
+			"in storagesim shell -f a.yaml explain is a command",
 	} {
 		code, _, errOut := command(t, "", strings.Fields(line)...)
 		require.NotEqual(t, 0, code, line)
