@@ -1,7 +1,9 @@
 package call_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/trace"
@@ -267,6 +270,27 @@ func TestAHandlerThatPanicsEndsTheDriverAndNotTheSimulation(t *testing.T) {
 	}
 }
 
+// A kubelet tells its classes of errors by their codes (socket.Node).
+func TestAKubeletsCallFailsWithTheServersCode(t *testing.T) {
+	r := newRig(t, engine.Config{})
+	r.listen()
+	stage := func(actor string) (err error) {
+		r.as(actor, func(ctx context.Context, env control.Env, _ csi.NodeClient) {
+			node := r.sockets.Transport().Node(env, socket.Place{Machine: "node/node-1", Path: socketPath})
+			err = node.Stage(ctx, socket.StageRequest{VolumeId: "vol-1", StagingTargetPath: "/staging"})
+		})
+		return err
+	}
+	require.NoError(t, stage("kubelet/node-1"))
+	r.node.stage = func(context.Context) error { return status.Error(codes.FailedPrecondition, "not attached") }
+	coded, ok := errors.AsType[interface {
+		error
+		Code() codes.Code
+	}](stage("kubelet/node-2"))
+	require.True(t, ok)
+	require.Equal(t, codes.FailedPrecondition, coded.Code())
+}
+
 func TestFaultsStrikeBeforeAndAfterACall(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -301,6 +325,9 @@ func TestFaultsStrikeBeforeAndAfterACall(t *testing.T) {
 			require.NoError(t, r.sockets.Inject(c.fault))
 			took, err := r.stage()
 			require.Equal(t, c.want, status.Code(err), "%v", err)
+			if c.fault.Code == c.want && err != nil {
+				require.Equal(t, cmp.Or(c.fault.Message, "injected fault"), status.Convert(err).Message())
+			}
 			require.Equal(t, c.done, r.node.staged)
 			require.Equal(t, c.took, took)
 			require.Equal(t, c.record, r.rpcs()[0].Fault)

@@ -48,3 +48,12 @@ func TestEachRuleMakesAMutantThatIsGo(t *testing.T) {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+func TestAMutantOfTheListIsEqual(t *testing.T) {
+	what := "plus one: 0"
+	for file, want := range map[string]bool{"csi/call/fault.go": true, "../../csi/call/fault.go": true, "csi/fault.go": false} {
+		if got := (mutant{file: file, what: what}).isEqual(); got != want {
+			t.Errorf("%s: %v", file, got)
+		}
+	}
+}
