@@ -63,7 +63,8 @@ func (s *Server) prepareNew(r *request, d *draft) error {
 		return err
 	}
 	if service, ok := obj.(*v1.Service); ok {
-		if err := s.allocate(r, service, nil); err != nil {
+		var err error
+		if r.reserved, err = s.services.Allocate(service, nil); err != nil {
 			return err
 		}
 	}

@@ -53,7 +53,7 @@ func (s *Server) tries(r *request, next func(r *request) (old, obj call.Object, 
 
 // try prepares an object and stores it, unless the stored one was written meanwhile.
 func (s *Server) try(r *request, old, obj call.Object) (runtime.Object, error) {
-	defer s.release(r)
+	defer func() { s.services.Release(r.reserved) }()
 	prepare := s.prepareChanged
 	if old == nil {
 		prepare = s.prepareNew

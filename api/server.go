@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/storagesim/storagesim/api/internal/services"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
@@ -47,8 +48,8 @@ type Server struct {
 	events  views.EventIndex
 	// makesAccounts: each namespace has a service account.
 	makesAccounts bool
-	// taken holds what services have and what is reserved for them.
-	taken taken
+	// services has the addresses and ports of services, and a lock of its own.
+	services *services.Allocator
 
 	// unprivileged: containers may not be privileged. taintsNodes: new nodes have the taint not-ready.
 	unprivileged, taintsNodes atomic.Bool
@@ -66,7 +67,8 @@ func NewServer(cfg Config) *Server {
 	if cfg.Registry == nil {
 		cfg.Registry = registry.New()
 	}
-	s := &Server{cfg: cfg, tables: map[schema.GroupVersionResource]*table{}, events: views.NewEventIndex(), taken: newTaken()}
+	s := &Server{cfg: cfg, tables: map[schema.GroupVersionResource]*table{}, events: views.NewEventIndex()}
+	s.services = services.New(s.digest)
 	s.objects = store.New(store.Config{Now: cfg.Now, LogLimit: cfg.LogLimit, Reopen: s.followed})
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, v1.NamespaceNodeLease} {
 		s.addNamespace(name)

@@ -126,15 +126,14 @@ func unknownResource(gvr schema.GroupVersionResource) error {
 
 // put stores obj, which must not be modified from now on, under a new version. old is the object that it replaces, nil if it is new.
 func (s *Server) put(st *table, old, obj call.Object) {
-	s.taken.count(old, -1)
-	s.taken.count(obj, 1)
+	s.services.Replace(old, obj)
 	st.Put(old, obj)
 }
 
 // remove removes the object. last is its final state, a copy that gets the version of the
 // removal; old is the stored object.
 func (s *Server) remove(st *table, old, last call.Object) {
-	s.taken.count(old, -1)
+	s.services.Replace(old, nil)
 	st.Remove(old, last)
 	s.restoreAccount(last)
 }

@@ -93,7 +93,8 @@ func (s *Server) prepareChanged(r *request, d *draft) error {
 	r.kind.SetDefaults(obj)
 	r.keepSystemFields(old, obj)
 	if service, ok := obj.(*v1.Service); ok && r.sub == "" {
-		if err := s.allocate(r, service, old.(*v1.Service)); err != nil {
+		var err error
+		if r.reserved, err = s.services.Allocate(service, old.(*v1.Service)); err != nil {
 			return err
 		}
 	}

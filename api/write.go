@@ -34,7 +34,7 @@ type request struct {
 	warn                 func(text string) // Request.Warn; nil where nothing is to be warned of
 	warnFields           func(text string) // the same for fields that the kind does not have; nil if they are to be ignored
 	shared               bool              // Request.Shared
-	reserved             *v1.Service       // addresses and ports that allocate has reserved
+	reserved             *v1.Service       // addresses and ports that are reserved for it
 	size                 int               // of the object that is stored, in bytes; 0 if it was not measured
 }
 

@@ -255,12 +255,14 @@ func storageVersionHash(group, version, kind string) string {
 
 var allVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
+// NewObject returns an empty object of the kind.
 func (k *Entry) NewObject() call.Object {
 	obj := reflect.New(k.Type).Interface().(call.Object)
 	k.Label(obj)
 	return obj
 }
 
+// NewList returns an empty list of the kind.
 func (k *Entry) NewList() runtime.Object {
 	list := reflect.New(k.listType).Interface().(runtime.Object)
 	if k.Scheme == nil {
@@ -323,6 +325,7 @@ func (k *Entry) UnknownFields(obj runtime.Object) []string {
 	return k.Unknown(obj)
 }
 
+// SetDefaults sets the defaults of an object, and brings it into the form that it is stored in.
 func (k *Entry) SetDefaults(obj call.Object) {
 	if k.Strategy.Default != nil {
 		k.Strategy.Default(obj)

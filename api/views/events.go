@@ -50,6 +50,7 @@ type eventKey struct {
 	eventtype, reason, message string
 }
 
+// NewEventIndex returns an index without events.
 func NewEventIndex() EventIndex {
 	return EventIndex{seed: maphash.MakeSeed(), known: map[uint64]*EventEntry{}, stored: map[string]*EventEntry{}}
 }

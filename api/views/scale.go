@@ -121,6 +121,7 @@ func scaled[T call.Object](replicas func(T) **int32, current func(T) int32, sele
 	return scaleBy(&View{Show: show, Set: set})
 }
 
+// StatefulSetScale returns the subresources of StatefulSets.
 func StatefulSetScale() map[string]Subresource {
 	return map[string]Subresource{"scale": scaled(
 		func(set *appsv1.StatefulSet) **int32 { return &set.Spec.Replicas },
@@ -129,6 +130,7 @@ func StatefulSetScale() map[string]Subresource {
 	)}
 }
 
+// DeploymentScale returns the subresources of Deployments.
 func DeploymentScale() map[string]Subresource {
 	return map[string]Subresource{"scale": scaled(
 		func(d *appsv1.Deployment) **int32 { return &d.Spec.Replicas },
@@ -137,6 +139,7 @@ func DeploymentScale() map[string]Subresource {
 	)}
 }
 
+// ControllerScale returns the subresources of ReplicationControllers.
 func ControllerScale() map[string]Subresource {
 	return map[string]Subresource{"scale": scaled(
 		func(rc *v1.ReplicationController) **int32 { return &rc.Spec.Replicas },
@@ -147,6 +150,7 @@ func ControllerScale() map[string]Subresource {
 	)}
 }
 
+// ReplicaSetScale returns the subresources of ReplicaSets.
 func ReplicaSetScale() map[string]Subresource {
 	return map[string]Subresource{"scale": scaled(
 		func(set *appsv1.ReplicaSet) **int32 { return &set.Spec.Replicas },

@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/call"
 )
 
+// AccountSubresources returns the subresources of service accounts.
 func AccountSubresources() map[string]Subresource {
 	return map[string]Subresource{"token": {
 		GVK: authenticationv1.SchemeGroupVersion.WithKind("TokenRequest"), Verbs: metav1.Verbs{"create"},

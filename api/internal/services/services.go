@@ -1,17 +1,18 @@
-package api
+// Package services gives services their addresses and the ports of nodes. Begin at [Allocator.Allocate].
+package services
 
 import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 
-	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
-	"github.com/storagesim/storagesim/api/store"
 )
 
 // Services get an address each, and ports of nodes, from the ranges that kubeadm gives a cluster: 10.96.0.0/12 and 30000-32767. Nothing
@@ -29,67 +30,70 @@ const (
 	nodePorts     = 2768
 )
 
-// allocate gives a service the addresses and ports that it needs and does not have. old is the service that it replaces, nil if it is new.
+// Allocate gives a service the addresses and ports that it needs and does not have. old is the service that it replaces, nil if it is new.
 // Upstream: registry/core/service/storage REST.beginCreate, beginUpdate and Allocators.initIPFamilyFields, v1.37.
-func (s *Server) allocate(r *request, service, old *v1.Service) error {
+// It returns what it has reserved for the service, nil if that is nothing: the caller releases it once the service is stored.
+func (a *Allocator) Allocate(service, old *v1.Service) (reserved *v1.Service, err error) {
 	spec := &service.Spec
 	if old != nil {
 		keepAllocated(spec, &old.Spec)
 	}
 	pairAddresses(spec, old)
 	if spec.Type == v1.ServiceTypeExternalName {
-		return nil
+		return nil, nil
 	}
 	if errs := families(spec, old); len(errs) > 0 {
-		return r.invalid(errs)
+		return nil, invalid(service, errs)
 	}
-	return s.reserve(r, service, old)
+	return a.reserve(service, old)
 }
 
-// reserve gives a service addresses and ports that no other has, and keeps them for it until release.
+// invalid returns the error for a service that cannot have what it asks for.
+func invalid(service *v1.Service, errs field.ErrorList) error {
+	return refusal.Invalid(v1.SchemeGroupVersion.WithKind("Service").GroupKind(), service.Name, errs)
+}
+
+// reserve gives a service addresses and ports that no other has, and keeps them for it until Release.
 // Upstream: registry/core/service/storage Allocators.allocateCreate and allocateUpdate, v1.37.
-func (s *Server) reserve(r *request, service, old *v1.Service) error {
-	s.objects.Lock()
-	defer s.objects.Unlock()
+func (a *Allocator) reserve(service, old *v1.Service) (*v1.Service, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	spec, before := &service.Spec, []string(nil)
 	if old != nil {
 		before = old.Spec.ClusterIPs
-		s.taken.count(old, -1)
-		defer s.taken.count(old, 1)
+		a.count(old, -1)
+		defer a.count(old, 1)
 	}
 	if spec.ClusterIP == "" && len(spec.ClusterIPs) == 0 {
 		for range spec.IPFamilies {
-			spec.ClusterIPs = append(spec.ClusterIPs, s.address(store.Key(service), spec.ClusterIPs))
+			spec.ClusterIPs = append(spec.ClusterIPs, a.address(keyOf(service), spec.ClusterIPs))
 		}
 		if len(spec.ClusterIPs) > 0 {
 			spec.ClusterIP = spec.ClusterIPs[0]
 		}
 	} else {
 		for _, ip := range spec.ClusterIPs {
-			if s.taken.addresses[ip] > 0 && !slices.Contains(before, ip) {
-				return r.invalid(field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs"), spec.ClusterIPs,
+			if a.addresses[ip] > 0 && !slices.Contains(before, ip) {
+				return nil, invalid(service, field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs"), spec.ClusterIPs,
 					fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", ip))})
 			}
 		}
 	}
-	if err := s.allocatePorts(r, service); err != nil {
-		return err
+	if err := a.allocatePorts(service); err != nil {
+		return nil, err
 	}
-	r.reserved = &v1.Service{Spec: v1.ServiceSpec{
+	reserved := &v1.Service{Spec: v1.ServiceSpec{
 		ClusterIPs: slices.Clone(spec.ClusterIPs), Ports: slices.Clone(spec.Ports), HealthCheckNodePort: spec.HealthCheckNodePort,
 	}}
-	s.taken.count(r.reserved, 1)
-	return nil
+	a.count(reserved, 1)
+	return reserved, nil
 }
 
-// release ends what reserve has kept: what a stored service has is counted with the service.
-func (s *Server) release(r *request) {
-	if r.reserved == nil {
-		return
+// Release ends what Allocate has kept, which may be nil: what a stored service has is counted with the service.
+func (a *Allocator) Release(reserved *v1.Service) {
+	if reserved != nil {
+		a.Replace(reserved, nil)
 	}
-	s.objects.Lock()
-	defer s.objects.Unlock()
-	s.taken.count(r.reserved, -1)
 }
 
 // keepAllocated fills in what the service has already, where the client left it out, and takes away what its type does not need any more.
@@ -231,29 +235,48 @@ func families(spec *v1.ServiceSpec, old *v1.Service) (errs field.ErrorList) {
 	return errs
 }
 
-// taken counts how often services have each address and each port of the nodes.
-type taken struct {
+// Allocator counts how often services have each address and each port of the nodes. It is safe for concurrent use.
+type Allocator struct {
+	digest func(n uint64, parts ...string) [32]byte
+
+	mu        sync.Mutex
 	addresses map[string]int
 	ports     map[int32]int
 }
 
-func newTaken() taken { return taken{map[string]int{}, map[int32]int{}} }
+// New returns an allocator that has given out nothing. What it gives out depends on the digest of names.
+func New(digest func(n uint64, parts ...string) [32]byte) *Allocator {
+	return &Allocator{digest: digest, addresses: map[string]int{}, ports: map[int32]int{}}
+}
 
-// count adds what a service has as many times as by says; other objects, and nil, have nothing.
-func (t *taken) count(obj call.Object, by int) {
-	service, ok := obj.(*v1.Service)
-	if !ok {
+// Replace counts what a stored object has that takes the place of another; either may be nil. Only services have anything.
+func (a *Allocator) Replace(old, obj runtime.Object) {
+	was, before := old.(*v1.Service)
+	is, after := obj.(*v1.Service)
+	if !before && !after {
 		return
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if before {
+		a.count(was, -1)
+	}
+	if after {
+		a.count(is, 1)
+	}
+}
+
+// count adds what a service has as many times as by says. The caller holds the lock.
+func (a *Allocator) count(service *v1.Service, by int) {
 	for _, ip := range service.Spec.ClusterIPs {
 		if ip != v1.ClusterIPNone {
-			add(t.addresses, ip, by)
+			add(a.addresses, ip, by)
 		}
 	}
 	for _, port := range service.Spec.Ports {
-		add(t.ports, port.NodePort, by)
+		add(a.ports, port.NodePort, by)
 	}
-	add(t.ports, service.Spec.HealthCheckNodePort, by)
+	add(a.ports, service.Spec.HealthCheckNodePort, by)
 }
 
 // add counts in a map that holds what is there; the zero value, such as no port, does not count.
@@ -267,20 +290,23 @@ func add[K comparable](counts map[K]int, k K, by int) {
 	}
 }
 
+// keyOf returns the key of a service in the store.
+func keyOf(service *v1.Service) string { return service.Namespace + "/" + service.Name }
+
 // address returns an address that no service has, and that is not among own. Its place in the range comes from the name; if that is taken, it is
 // the next free one.
-func (s *Server) address(name string, own []string) string {
-	sum := s.digest(0, "address", name)
+func (a *Allocator) address(name string, own []string) string {
+	sum := a.digest(0, "address", name)
 	for i := binary.BigEndian.Uint32(sum[:]); ; i++ {
 		n := firstAddress + i%addresses
-		if ip := fmt.Sprintf("%d.%d.%d.%d", n>>24, n>>16&255, n>>8&255, n&255); s.taken.addresses[ip] == 0 && !slices.Contains(own, ip) {
+		if ip := fmt.Sprintf("%d.%d.%d.%d", n>>24, n>>16&255, n>>8&255, n&255); a.addresses[ip] == 0 && !slices.Contains(own, ip) {
 			return ip
 		}
 	}
 }
 
 // allocatePorts gives each port of a service that needs one a port of the nodes.
-func (s *Server) allocatePorts(r *request, service *v1.Service) error {
+func (a *Allocator) allocatePorts(service *v1.Service) error {
 	spec := &service.Spec
 	if !needsNodePort(spec) && (spec.Type != v1.ServiceTypeLoadBalancer || spec.ExternalTrafficPolicy != v1.ServiceExternalTrafficPolicyLocal) {
 		return nil
@@ -291,18 +317,18 @@ func (s *Server) allocatePorts(r *request, service *v1.Service) error {
 			at := field.NewPath("spec", "ports").Index(i).Child("nodePort")
 			switch {
 			case port < firstNodePort || port >= firstNodePort+nodePorts:
-				return r.invalid(field.ErrorList{field.Invalid(at, port, "provided port is not in the valid range. The range of valid ports is 30000-32767")})
-			case s.taken.ports[port] > 0:
-				return r.invalid(field.ErrorList{field.Invalid(at, port, "provided port is already allocated")})
+				return invalid(service, field.ErrorList{field.Invalid(at, port, "provided port is not in the valid range. The range of valid ports is 30000-32767")})
+			case a.ports[port] > 0:
+				return invalid(service, field.ErrorList{field.Invalid(at, port, "provided port is already allocated")})
 			}
 			own[port] = true
 		}
 	}
 	next := func(name string) (int32, error) {
-		sum := s.digest(0, "nodePort", store.Key(service), name)
+		sum := a.digest(0, "nodePort", keyOf(service), name)
 		start := binary.BigEndian.Uint32(sum[:])
 		for i := range uint32(nodePorts) {
-			if port := int32(firstNodePort + (start+i)%nodePorts); s.taken.ports[port] == 0 && !own[port] {
+			if port := int32(firstNodePort + (start+i)%nodePorts); a.ports[port] == 0 && !own[port] {
 				own[port] = true
 				return port, nil
 			}
