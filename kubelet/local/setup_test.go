@@ -106,8 +106,14 @@ func TestAMountPointIsLookedAtFirst(t *testing.T) {
 	r.ops = nil
 	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))
 	require.Equal(t, []string{mount.VerbLook}, r.ops)
-	r.fail = func(mount.Op) error { return errors.New("stale file handle") }
+	r.ops, r.fail = nil, func(op mount.Op) error {
+		if op.Verb == mount.VerbLook {
+			return errors.New("stale file handle")
+		}
+		return nil
+	}
 	require.ErrorContains(t, m.SetUp(context.Background(), volume.MounterArgs{}), "stale file handle")
+	require.Equal(t, []string{mount.VerbLook}, r.ops, "it is not mounted once more")
 }
 
 // semantics 5.3: with an fsGroup only mounts in pods count, and a volume in use
