@@ -101,6 +101,24 @@ func (l Lab) Leaks() ([]Leak, error) {
 	}
 	c.machines.PauseFaults(true)
 	defer c.machines.PauseFaults(false)
+	found, err := leaks.Find(context.Background(), c.leaksView())
+	for i := range found {
+		if object := found[i].Object(); object != "" {
+			found[i].Why, _ = c.Explain(object) // a leak that cannot be explained is reported all the same
+		}
+	}
+	return found, err
+}
+
+// Lost returns what users have by the API, and backends do not hold, as it is now: no time passes, and no request is made.
+func (l Lab) Lost() []leaks.Loss {
+	l.c.machines.PauseFaults(true)
+	defer l.c.machines.PauseFaults(false)
+	return leaks.Lost(context.Background(), l.c.leaksView())
+}
+
+// leaksView returns the cluster as package leaks sees it.
+func (c *Cluster) leaksView() leaks.View {
 	view := leaks.View{
 		Now:    c.Now(),
 		Client: c.client, Objects: c.server().Objects, Log: c.engine.Trace(), Machines: &c.machines,
@@ -112,13 +130,7 @@ func (l Lab) Leaks() ([]Leak, error) {
 	for _, p := range c.provisioners {
 		view.Provisioners = append(view.Provisioners, leaks.Provisioner{Name: p.name, Also: p.also, Inventory: p.inventory})
 	}
-	found, err := leaks.Find(context.Background(), view)
-	for i := range found {
-		if object := found[i].Object(); object != "" {
-			found[i].Why, _ = c.Explain(object) // a leak that cannot be explained is reported all the same
-		}
-	}
-	return found, err
+	return view
 }
 
 // WithoutInventory returns the names of the provisioners and CSI drivers that do not say what their backends hold

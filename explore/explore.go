@@ -18,6 +18,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/explain/leaks"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/seeds"
 	"github.com/storagesim/storagesim/trace"
@@ -577,6 +578,7 @@ type recorded struct {
 type ends struct {
 	rests []restOf
 	end   tally
+	lost  []leaks.Loss // at the end
 }
 
 // play returns one run. What it does is noted in r, if that is given. If it does not fail, its twins are played, too:
@@ -686,13 +688,7 @@ func (x *exploration) judge(c *storagesim.Cluster, plan Plan, seen *objects, unt
 	if err != nil {
 		return err
 	}
-	rule, wrong := PlainRun, func() error { return seen.ill(x.cfg.Expect) }
-	if x.plain != nil {
-		i := slices.IndexFunc(x.plain.rests, func(r restOf) bool { return r.acts == until.acts })
-		rule, wrong = Liveness, func() error {
-			return seen.behindOf(x.plain.rests[i].tally, "when the user acts next, 20 minutes after all trouble: ")
-		}
-	}
+	wrong := x.wrongAt(c, seen, until)
 	rests, behind := 0, error(nil)
 	c.Lab().OnRest(func() {
 		if rests++; rests != until.at {
@@ -704,10 +700,29 @@ func (x *exploration) judge(c *storagesim.Cluster, plan Plan, seen *objects, unt
 		c.Engine().Interrupt()
 	})
 	_ = guarded(func() error { return x.scenario(c) }) // it is interrupted
-	if behind == nil {
+	return behind
+}
+
+// wrongAt returns a function that says what is wrong on a twin, at the rest or later.
+func (x *exploration) wrongAt(c *storagesim.Cluster, seen *objects, until restOf) func() error {
+	rule, ill, before := PlainRun, func() error { return seen.ill(x.cfg.Expect) }, unheld()
+	if x.plain != nil {
+		i := slices.IndexFunc(x.plain.rests, func(r restOf) bool { return r.acts == until.acts })
+		plain := x.plain.rests[i]
+		rule, before = Liveness, plain.lost
+		ill = func() error {
+			return seen.behindOf(plain.tally, "when the user acts next, 20 minutes after all trouble: ")
+		}
+	}
+	return func() error {
+		if err := lost(c, before); err != nil && !x.cfg.excepts(NothingLost) {
+			return &Broken{NothingLost, err}
+		}
+		if err := ill(); err != nil && !x.cfg.excepts(rule) {
+			return &Broken{rule, err}
+		}
 		return nil
 	}
-	return &Broken{rule, behind}
 }
 
 // begun has the trouble of a plan strike from now on.
@@ -833,6 +848,6 @@ func (r *recorded) finish(c *storagesim.Cluster, seen *objects) error {
 		}
 	}
 	r.choices = len(c.Engine().Choices())
-	r.ends.end = maps.Clone(seen.tally)
+	r.ends.end, r.ends.lost = maps.Clone(seen.tally), c.Lab().Lost()
 	return nil
 }

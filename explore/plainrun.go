@@ -161,14 +161,13 @@ func (o *objects) waits(ref string) bool {
 
 // doubtful returns the rests of a run that a twin must judge: of the plain run those at which something does not work.
 func (x *exploration) doubtful(seen *objects) (list []restOf) {
-	switch {
-	case x.plain != nil && !x.cfg.excepts(Liveness):
-		return seen.doubtful(x.plain.rests)
-	case x.plain == nil && !x.cfg.excepts(PlainRun):
-		for _, rest := range seen.rests[:max(0, len(seen.rests)-1)] {
-			if rest.troubled && !rest.stopped {
-				list = append(list, rest)
-			}
+	if x.plain != nil {
+		return seen.doubtful(x.plain.rests, x.cfg)
+	}
+	for _, rest := range seen.rests[:max(0, len(seen.rests)-1)] {
+		ill := rest.troubled && !x.cfg.excepts(PlainRun)
+		if rest.lost = unlike(rest.lost, unheld()); !rest.stopped && (ill || x.cfg.loses(rest, nil)) {
+			list = append(list, rest)
 		}
 	}
 	return list

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/explain/leaks"
 	"github.com/storagesim/storagesim/internal/unfinished"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -76,6 +77,7 @@ type restOf struct {
 	troubled bool
 	// stopped is set if the scenario has stopped a process, which then is not there on purpose.
 	stopped bool
+	lost    []leaks.Loss
 }
 
 // follow counts the objects of a cluster from now on, at each of its rests.
@@ -166,7 +168,7 @@ func (o *objects) rest(number int) {
 			o.states[ref] = append(o.states[ref], state)
 		}
 	}
-	o.rests = append(o.rests, restOf{o.acts, number, maps.Clone(o.tally), len(troubled) > 0, stopped})
+	o.rests = append(o.rests, restOf{o.acts, number, maps.Clone(o.tally), len(troubled) > 0, stopped, o.c.Lab().Lost()})
 }
 
 // behind returns the kinds in which a run is behind the plain run, in the order of their names.
@@ -202,7 +204,7 @@ func (c count) behind(kind string, plain count) (text string) {
 
 // doubtful returns the rests of a run that a twin must judge: something is behind there, and what the user did next
 // took it away, so that the rests that follow do not tell.
-func (o *objects) doubtful(plain []restOf) (list []restOf) {
+func (o *objects) doubtful(plain []restOf, cfg Config) (list []restOf) {
 	find := func(all []restOf, acts int) *restOf {
 		i, ok := slices.BinarySearchFunc(all, acts, func(r restOf, acts int) int { return cmp.Compare(r.acts, acts) })
 		if !ok {
@@ -216,12 +218,10 @@ func (o *objects) doubtful(plain []restOf) (list []restOf) {
 			continue
 		}
 		next := find(plain, o.rests[i+1].acts)
-		if next == nil {
-			continue
-		}
-		if slices.ContainsFunc(rest.tally.behind(then.tally), func(kind string) bool {
+		behind := next != nil && !cfg.excepts(Liveness) && slices.ContainsFunc(rest.tally.behind(then.tally), func(kind string) bool {
 			return next.tally[kind].done < then.tally[kind].done || next.tally[kind].there != then.tally[kind].there
-		}) {
+		})
+		if behind || cfg.loses(rest, then.lost) {
 			list = append(list, rest)
 		}
 	}

@@ -27,6 +27,8 @@ import (
 //   - CSICalls: the sidecars and the kubelet keep the rules of CSI v1.13: a volume is unpublished from a node when it is
 //     unstaged there, a volume for one node is staged on one, and no call is made a second time while it is under way. A
 //     breach of this rule or of CallOrder is laid to Kubernetes or to this library, and never fails a driver's author;
+//   - NothingLost: at each rest the backend has the volume of each bound claim, and the driver has staged and published what it answered
+//     to have for pods that run, as far as it has an Inventory;
 //   - NothingLeaks: Cluster.RequireNoLeaks holds at the end, but for leaks that are known
 //     to be upstream's (storagesim.Leak.Known);
 //   - Liveness: at each rest (before the scenario acts, and at the end) as many pods run, as many claims are bound, and
@@ -39,7 +41,7 @@ import (
 //
 // That finalizers go last needs no rule: the API server sees to it.
 func BuiltInRules() []string {
-	return []string{OneOwner, OneNode, NotInUse, CallOrder, CSICalls, Returns, NothingLeaks, Liveness, PlainRun}
+	return []string{OneOwner, OneNode, NotInUse, CallOrder, CSICalls, Returns, NothingLost, NothingLeaks, Liveness, PlainRun}
 }
 
 // The names of the built-in rules.
@@ -49,6 +51,7 @@ const (
 	NotInUse     = "not in use"
 	CallOrder    = "in order"
 	CSICalls     = "the calls of CSI"
+	NothingLost  = "nothing is lost"
 	NothingLeaks = "nothing leaks"
 	Liveness     = "what runs in order runs"
 	PlainRun     = "the plain run works"
@@ -80,6 +83,10 @@ func (cfg Config) builtIn(plain *ends, objects *objects) []Rule {
 	rules := append(stateless(), Rule{NothingLeaks, func(c *storagesim.Cluster) Check {
 		return Check{Rest: func() error { return newLeaks(c) }}
 	}})
+	before := unheld()
+	if plain != nil {
+		before = plain.lost
+	}
 	if plain != nil {
 		rules = append(rules, Rule{Liveness, func(*storagesim.Cluster) Check {
 			return Check{Rest: func() error { return objects.behindOf(plain.end, "") }}
@@ -90,6 +97,9 @@ func (cfg Config) builtIn(plain *ends, objects *objects) []Rule {
 			return Check{Rest: func() error { return cmp.Or(objects.ill(cfg.Expect), objects.cameTrue(cfg.Expect)) }}
 		}})
 	}
+	rules = append(rules, Rule{NothingLost, func(c *storagesim.Cluster) Check {
+		return Check{Rest: func() error { return lost(c, before) }}
+	}})
 	return slices.DeleteFunc(rules, func(r Rule) bool { return cfg.excepts(r.Name) })
 }
 

@@ -8,6 +8,7 @@
 //	directories.go  directories that were made for volumes, on nodes and NFS servers
 //	csi.go          what a CSI driver holds
 //	nodes.go        what nodes keep of pods
+//	lost.go         Lost: what users have, and backends do not hold
 //	upstream.go     the leak that upstream's provisioner library has, too
 //
 // These are leaks:

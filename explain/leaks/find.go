@@ -117,13 +117,18 @@ func (l *finder) read() error {
 			l.volumesAt[at] = append(l.volumesAt[at], &l.volumeList[i])
 		}
 	}
+	l.readMakers()
+	return nil
+}
+
+// readMakers reads from the trace who created the objects.
+func (l *finder) readMakers() {
 	l.makers = map[trace.Ref]string{}
 	for _, entry := range l.view.Log.Entries() {
 		if w, ok := entry.Record.(trace.Write); ok && w.Err == nil && w.Old == nil && w.New != nil {
 			l.makers[trace.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}] = entry.Actor
 		}
 	}
-	return nil
 }
 
 // volumeMaker returns the actor that created a PersistentVolume, "" if the trace does not say.
