@@ -81,11 +81,11 @@ func plantedBugs() []plantedBug {
 		ofProvisioner("a disk is named by the time", "", func(f forty) provisioner.Provisioner {
 			return &named{f, func(provisioner.ProvisionOptions) string { return fmt.Sprint("disk-", time.Now().UnixNano()) }, map[string]string{}}
 		}),
-		ofProvisioner("a disk is named by its claim", explore.PlainRun, func(f forty) provisioner.Provisioner {
+		ofProvisioner("a disk is named by its claim", explore.NothingLost, func(f forty) provisioner.Provisioner {
 			return &named{f, func(o provisioner.ProvisionOptions) string { return o.PVC.Namespace + "-" + o.PVC.Name }, map[string]string{}}
 		}),
 		ofProvisioner("Delete fails if the disk is gone", explore.NothingLeaks, func(f forty) provisioner.Provisioner { return &strictDelete{f} }),
-		ofProvisioner("Delete takes the first disk", explore.Liveness, func(f forty) provisioner.Provisioner { return &byIndex{f} }),
+		ofProvisioner("Delete takes the first disk", explore.NothingLost, func(f forty) provisioner.Provisioner { return &byIndex{f} }),
 		ofProvisioner("a lock stays locked if the disk exists", explore.Returns, func(f forty) provisioner.Provisioner { return &locked{forty: f} }),
 		ofProvisioner("Provision fails if the disk exists", explore.Liveness, func(f forty) provisioner.Provisioner { return &strictProvision{f} }),
 		unseen(ofProvisioner("volumes are always retained", "", func(f forty) provisioner.Provisioner { return &retained{f} }),
