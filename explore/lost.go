@@ -24,7 +24,7 @@ func unlike(lost, plain []leaks.Loss) []leaks.Loss {
 	})
 }
 
-// unheld are the kinds of losses that the plain run is not blamed for: an Inventory may list volumes only.
+// unheld returns the kinds of losses that the plain run is not blamed for, since an Inventory may list volumes only.
 func unheld() []leaks.Loss { return []leaks.Loss{{Kind: leaks.Staging}, {Kind: leaks.Publication}} }
 
 // lost returns an error if something is lost now that is not in the plain run.
