@@ -730,6 +730,7 @@ func (x *exploration) begun(c *storagesim.Cluster, plan Plan, r *recorded) (*tro
 	t, err := newTrouble(c, plan)
 	if r != nil {
 		r.trouble = t
+		r.ours = c.Engine().Actors()
 		r.seen = newSeen()
 		c.Engine().Server().OnWrite(r.seen.write)
 		if r.plain {

@@ -103,6 +103,9 @@ type struckFault struct {
 	calls int
 }
 
+// strikes reports whether it strikes the call that was counted last.
+func (f *struckFault) strikes() bool { return f.calls >= f.Call.N && f.calls <= f.last() }
+
 // startedHold is a cache that falls behind, with the number of the calls of its From so far.
 type startedHold struct {
 	Hold
@@ -128,8 +131,8 @@ func newTrouble(c *storagesim.Cluster, plan Plan) (*trouble, error) {
 		if fault.After {
 			like.Kind = CSILost
 		}
-		fault.Skip = max(0, f.Call.N-1-passed[like])
-		passed[like]++
+		fault.Skip, fault.Times = max(0, f.Call.N-1-passed[like]), f.Times
+		passed[like] += max(1, f.Times)
 		errs = append(errs, c.Lab().Sockets().Inject(fault)) // the caller may come later
 	}
 	for _, h := range plan.Holds {
@@ -148,7 +151,7 @@ func (t *trouble) call(number int, call *api.Request) {
 		if f.target() != apiCalls || !f.Call.addresses(call) {
 			continue
 		}
-		if f.calls++; f.calls == f.Call.N {
+		if f.calls++; f.strikes() {
 			fault := apiFault(f.Fault)
 			fault.Call = number
 			_ = t.c.Engine().Inject(fault) // it is right: apiFault made it
@@ -175,7 +178,7 @@ func (t *trouble) point(number int, actor, name string) {
 		if f.target() != authorPoints || f.Call.Actor != "" && (f.Call.Actor != actor || f.Call.Verb != name) {
 			continue
 		}
-		if f.calls++; f.calls == f.Call.N {
+		if f.calls++; f.strikes() {
 			fault := pointFault(f.Fault)
 			fault.Number = number
 			_ = t.c.Engine().InjectPoint(fault) // it is right: pointFault made it

@@ -56,7 +56,12 @@ type Fault struct {
 	Call Call
 	// Kind is the kind of fault, one of FaultKinds.
 	Kind string
+	// Times is the number of calls in a row that it strikes, from Call on; 0 is one.
+	Times int
 }
+
+// last returns the number of the last call that it strikes.
+func (f Fault) last() int { return f.Call.N + max(1, f.Times) - 1 }
 
 // Hold is a cache that gets no changes for a while.
 type Hold struct {
@@ -111,7 +116,15 @@ func (c Call) text() string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ":")
 }
 
-func (f Fault) text() string { return f.Call.text() + ":" + f.Kind }
+// text writes "1..5:ACTOR:NAME:KIND" of a fault that strikes five times.
+func (f Fault) text() string {
+	text := f.Call.text() + ":" + f.Kind
+	if f.Times > 1 {
+		first := strconv.Itoa(f.Call.N)
+		text = first + ".." + strconv.Itoa(f.last()) + strings.TrimPrefix(text, first)
+	}
+	return text
+}
 
 func (h Hold) text() string {
 	text := fmt.Sprintf("%s:%s:%s:%s", h.From.text(), h.For, h.Actor, h.Resource)
@@ -223,17 +236,22 @@ func parseCall(parts []string, named bool) (c Call, ok bool) {
 func parseFault(text string) (Fault, error) {
 	parts := strings.Split(text, ":")
 	f := Fault{Kind: parts[len(parts)-1]}
+	first, last, several := strings.Cut(parts[0], "..")
+	parts[0] = first
 	call, ok := parseCall(parts[:len(parts)-1], f.target() != apiCalls)
 	f.Call = call
+	if n, err := strconv.Atoi(last); several {
+		ok, f.Times = ok && err == nil && n > call.N, n-call.N+1
+	}
 	switch {
 	case !slices.Contains(FaultKinds(), f.Kind):
 		return f, fmt.Errorf("the kind must be one of %s", strings.Join(FaultKinds(), ", "))
 	case !ok && f.target() == authorPoints:
-		return f, errors.New("it must be N:ACTOR:POINT:KIND, such as 1:example.com/disks:appliance.create:point-lost, or N:KIND")
+		return f, errors.New("it must be N:ACTOR:POINT:KIND, such as 1:example.com/disks:appliance.create:point-lost, or N:KIND; N..M strikes all from N to M")
 	case !ok && f.target() == driverCalls:
-		return f, errors.New("it must be N:ACTOR:METHOD:KIND, such as 2:kubelet/node-1:NodeStageVolume:csi-lost, or CALL:KIND")
+		return f, errors.New("it must be N:ACTOR:METHOD:KIND, such as 2:kubelet/node-1:NodeStageVolume:csi-lost, or CALL:KIND; N..M strikes all from N to M")
 	case !ok:
-		return f, errors.New("it must be N:ACTOR:VERB:RESOURCE:KIND, such as 2:kube-scheduler:create:pods/binding:crash, or CALL:KIND")
+		return f, errors.New("it must be N:ACTOR:VERB:RESOURCE:KIND, such as 2:kube-scheduler:create:pods/binding:crash, or CALL:KIND; N..M strikes all from N to M")
 	}
 	return f, nil
 }

@@ -1,5 +1,7 @@
 package explore
 
+import "slices"
+
 // shrink makes a failure smaller: first in order, with one or some of its faults and caches that fall behind or
 // with others; if that does not fail, without those that are not needed, then with fewer choices away from the
 // plain order, then with a few others instead of many. Then what the user did that is not needed is left out. The
@@ -19,6 +21,7 @@ func (x *exploration) shrink(f *Failure) {
 	}
 	plan.Faults = s.one(plan)
 	plan.Faults = reduce(plan.Faults, func(some []Fault) bool { return s.failsAs(plan, func(p *Plan) { p.Faults = some }) })
+	plan.Faults = s.shorter(plan)
 	plan.Holds = reduce(plan.Holds, func(some []Hold) bool { return s.failsAs(plan, func(p *Plan) { p.Holds = some }) })
 	fewer := func(some []Choice) bool { return s.failsAs(plan, func(p *Plan) { p.Choices = some }) }
 	plan.Choices = choicesOf(s.best.choices) // those behind the failure are not needed
@@ -126,6 +129,21 @@ func (s *shrinker) one(plan Plan) []Fault {
 			if alone[0].Call.N > 0 && s.failsAs(plan, func(p *Plan) { p.Faults = alone }) {
 				return alone
 			}
+		}
+	}
+	return plan.Faults
+}
+
+// shorter returns the faults with those that strike several times striking as few times as is enough.
+func (s *shrinker) shorter(plan Plan) []Fault {
+	for i := range plan.Faults {
+		for plan.Faults[i].Times > 1 {
+			fewer := slices.Clone(plan.Faults)
+			fewer[i].Times--
+			if !s.failsAs(plan, func(p *Plan) { p.Faults = fewer }) {
+				break
+			}
+			plan.Faults = fewer
 		}
 	}
 	return plan.Faults

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/storagesim/storagesim"
 )
 
 // The strategies: how plans are made. By default they take turns.
@@ -21,6 +23,9 @@ const (
 	// its answer, or hangs, and a point that fails, loses
 	// its answer, or is slow.
 	Faults = "faults"
+	// Outages has one place fail three to five times in a row, in order: a point of the author's code, a call to a driver, or a call
+	// of the author's actors at the API server. They come with the single faults, those at points first, up to a twentieth of the runs.
+	Outages = "outages"
 	// Pairs plays two of them in one run, in order, chosen by chance.
 	Pairs = "pairs"
 	// Stale delivers no changes to a cache for some time: in one run of three that is all, in one
@@ -43,7 +48,7 @@ const (
 
 // Strategies returns the names of all.
 func Strategies() []string {
-	return []string{Crashes, Faults, Pairs, Stale, Delays, Random, PCT, Storm}
+	return []string{Crashes, Faults, Outages, Pairs, Stale, Delays, Random, PCT, Storm}
 }
 
 // base holds the facts of the plain run in order about a scenario.
@@ -52,6 +57,7 @@ type base struct {
 	rpcs    []string // the places of calls to drivers
 	points  []string // the places of points of the author's code
 	follows []Hold   // caches that there are: Actor and Resource
+	ours    []string // the actors that there were before the scenario
 	choices int      // how many choices there were
 }
 
@@ -61,7 +67,9 @@ type planner struct {
 	at              []Call       // the addresses of base.calls
 	index           map[Call]int // where calls are among those, or among base.rpcs or base.points
 	crashes, faults []Fault
+	outages         []Fault
 	single          map[string][][]Fault // by strategy and round: those at the first call of each kind, at the second, ...
+	authors         int                  // how many of these rounds are of the author's program
 	strategies      []string
 	runs            int // how many there are at most
 
@@ -78,29 +86,42 @@ type turn struct {
 
 func newPlanner(b base, strategies []string, runs int) *planner {
 	p := &planner{base: b, at: addressesOf(b.calls), index: map[Call]int{}}
-	crashes, faults := &placed{}, &placed{}
+	kinds := [placeKinds]struct{ crashes, faults placed }{} // by place
+	for i, call := range addressesOf(b.points) {
+		p.index[call] = i
+		kinds[atPoints].crashes.add(call.place(), Fault{Call: call, Kind: PointCrash}, Fault{Call: call, Kind: PointCrashAfter})
+		kinds[atPoints].faults.add(call.place(), Fault{Call: call, Kind: PointError}, Fault{Call: call, Kind: PointLost}, Fault{Call: call, Kind: PointSlow})
+	}
 	for i, call := range p.at {
 		p.index[call] = i
+		own := &kinds[elsewhere]
+		if b.isAuthors(call.Actor) {
+			own = &kinds[atAuthors]
+		}
 		for _, f := range faultsOf(call) {
 			if f.Kind == CrashBefore || f.Kind == CrashAfter {
-				crashes.add(call.place(), f)
+				own.crashes.add(call.place(), f)
 			} else {
-				faults.add(call.place(), f)
+				own.faults.add(call.place(), f)
 			}
 		}
 	}
 	for i, call := range addressesOf(b.rpcs) {
 		p.index[call] = i
-		crashes.add(call.place(), Fault{call, CSICrash}, Fault{call, CSICrashAfter})
-		faults.add(call.place(), Fault{call, CSIUnavailable}, Fault{call, CSILost}, Fault{call, CSIHang})
+		kinds[atDrivers].crashes.add(call.place(), Fault{Call: call, Kind: CSICrash}, Fault{Call: call, Kind: CSICrashAfter})
+		kinds[atDrivers].faults.add(call.place(), Fault{Call: call, Kind: CSIUnavailable}, Fault{Call: call, Kind: CSILost}, Fault{Call: call, Kind: CSIHang})
 	}
-	for i, call := range addressesOf(b.points) {
-		p.index[call] = i
-		crashes.add(call.place(), Fault{call, PointCrash}, Fault{call, PointCrashAfter})
-		faults.add(call.place(), Fault{call, PointError}, Fault{call, PointLost}, Fault{call, PointSlow})
+	p.single = map[string][][]Fault{}
+	for i := range kinds {
+		n := max(len(kinds[i].crashes.rounds), len(kinds[i].faults.rounds))
+		p.single[Crashes] = append(p.single[Crashes], kinds[i].crashes.upTo(n)...)
+		p.single[Faults] = append(p.single[Faults], kinds[i].faults.upTo(n)...)
+		if i < elsewhere {
+			p.authors += n
+		}
 	}
-	p.crashes, p.faults = crashes.inTurns(), faults.inTurns()
-	p.single = map[string][][]Fault{Crashes: crashes.rounds, Faults: faults.rounds}
+	p.crashes, p.faults = slices.Concat(p.single[Crashes]...), slices.Concat(p.single[Faults]...)
+	p.outages = b.outagesOf()
 	p.strategies, p.runs = strategies, runs
 	p.next = map[string]int{}
 	p.turns = []turn{{}} // the first run is the plain one
@@ -108,28 +129,30 @@ func newPlanner(b base, strategies []string, runs int) *planner {
 	return p
 }
 
-// campaign plans the single faults, which come before all other strategies: of each kind of call the first, then the
+// campaign plans the single faults, which come before all other strategies: first those of the author's program, at its points, at its calls
+// of the API server and at the calls to its driver; then those of all others. Among these come the first call of each kind, then the
 // second, and so on. If there are more than half of the runs, those of the first calls of each kind come first, and
 // the others take turns with the other strategies.
 func (p *planner) campaign() {
-	for round := 0; round == 0 || len(p.turns)-1 <= p.runs/2; round++ {
-		before := len(p.turns)
-		for _, s := range []string{Crashes, Faults} {
-			rounds := p.single[s]
-			if round >= len(rounds) || !slices.Contains(p.strategies, s) {
-				continue
-			}
-			if round > 0 && len(p.turns)+len(rounds[round]) > p.runs/2 {
-				continue
-			}
-			for range rounds[round] {
-				p.turns = append(p.turns, turn{s, p.next[s]})
-				p.next[s]++
-			}
+	take := func(strategy string, n int) {
+		if !slices.Contains(p.strategies, strategy) {
+			return
 		}
-		if len(p.turns) == before {
-			break
+		for range n {
+			p.turns = append(p.turns, turn{strategy, p.next[strategy]})
+			p.next[strategy]++
 		}
+	}
+	crashes, faults := p.single[Crashes], p.single[Faults]
+	for round := range crashes {
+		if round == p.authors {
+			take(Outages, min(len(p.outages), p.runs/20))
+		}
+		if first := round == 0 || round == p.authors; !first && len(p.turns)+len(crashes[round])+len(faults[round]) > p.runs/2 {
+			continue
+		}
+		take(Crashes, len(crashes[round]))
+		take(Faults, len(faults[round]))
 	}
 	p.turns = p.turns[:min(len(p.turns), p.runs)]
 }
@@ -175,10 +198,45 @@ func faultsOf(call Call) []Fault {
 	var faults []Fault
 	for _, kind := range apiKinds() {
 		if kind != Conflict || call.Verb == "update" || call.Verb == "patch" {
-			faults = append(faults, Fault{call, kind})
+			faults = append(faults, Fault{Call: call, Kind: kind})
 		}
 	}
 	return faults
+}
+
+// The places of faults, in the order in which the campaign tries them.
+const (
+	atPoints   = iota // points of the author's code
+	atAuthors         // calls of the author's actors at the API server
+	atDrivers         // calls to drivers
+	elsewhere         // calls of all other actors at the API server
+	placeKinds        // how many there are
+)
+
+// isAuthors reports whether an actor is one of the author: a provisioner or an operator that the scenario has added.
+func (b base) isAuthors(actor string) bool {
+	sidecar := strings.HasPrefix(actor, "csi-") && strings.Contains(actor, "/")
+	return !sidecar && !strings.HasPrefix(actor, "kubelet/") && actor != storagesim.User && !slices.Contains(b.ours, actor)
+}
+
+// outagesOf returns the outages, those at points first: each from its first call on, five times, then three times, then four times.
+func (b base) outagesOf() (outages []Fault) {
+	seen := map[Fault]bool{}
+	for _, times := range []int{5, 3, 4} {
+		add := func(places []string, kind string, wanted func(Call) bool) {
+			for _, call := range addressesOf(places) {
+				f := Fault{Call: call, Kind: kind, Times: times}
+				if f.Call.N == 1 && wanted(call) && !seen[f] {
+					seen[f], outages = true, append(outages, f)
+				}
+			}
+		}
+		all := func(Call) bool { return true }
+		add(b.points, PointError, all)
+		add(b.rpcs, CSIUnavailable, all)
+		add(b.calls, Refused, func(c Call) bool { return b.isAuthors(c.Actor) })
+	}
+	return outages
 }
 
 // endless is the size of strategies that use chance.
@@ -191,6 +249,8 @@ func (p *planner) size(strategy string) int {
 		return len(p.crashes)
 	case Faults:
 		return len(p.faults)
+	case Outages:
+		return len(p.outages)
 	case Pairs:
 		if len(p.crashes)+len(p.faults) < 2 {
 			return 0
@@ -216,6 +276,8 @@ func (p *planner) plan(run int) (strategy string, plan Plan) {
 		plan.Faults = []Fault{p.crashes[t.i]}
 	case Faults:
 		plan.Faults = []Fault{p.faults[t.i]}
+	case Outages:
+		plan.Faults = []Fault{p.outages[t.i]}
 	case Pairs:
 		plan.Faults = p.some(rng, 2)
 	case Stale:
@@ -314,8 +376,8 @@ func (p *placed) add(place string, faults ...Fault) {
 	}
 }
 
-// inTurns returns all of them, those at places that were not struck before first.
-func (p *placed) inTurns() []Fault { return slices.Concat(p.rounds...) }
+// upTo returns so many rounds, with empty ones at the end.
+func (p *placed) upTo(n int) [][]Fault { return append(p.rounds, make([][]Fault, n-len(p.rounds))...) }
 
 // checkStrategies refuses names that there are not.
 func (cfg Config) checkStrategies() error {
