@@ -140,6 +140,7 @@ func (c *Cluster) start() error {
 	}
 	cfg := c.cfg
 	cfg.PVController = c.withDeleter(cfg.PVController)
+	cfg.Scheduler.ClaimUID = c.claimUID
 	controlPlane := cfg.controlPlane()
 	for _, actor := range controlPlane {
 		if startsLate(actor.Name) {

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"sync"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/control"
@@ -124,6 +126,16 @@ func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 	maps.Copy(deleters, cfg.Deleters)
 	cfg.Deleters = deleters
 	return cfg
+}
+
+// claimUID returns the UID of a claim as the API server has it, "" if there is none. No request is made.
+func (c *Cluster) claimUID(namespace, name string) types.UID {
+	for _, obj := range c.server().Objects() {
+		if claim, ok := obj.(*v1.PersistentVolumeClaim); ok && claim.Namespace == namespace && claim.Name == name {
+			return claim.UID
+		}
+	}
+	return ""
 }
 
 // collected returns the kinds that the garbage collector watches: those that manifests for

@@ -59,6 +59,10 @@ func UpstreamFaults() []*UpstreamFault {
 			func(cfg *storagesim.Config) { cfg.AttachDetach.InUseLast = true }},
 		{"", "a scheduler that waits for the volumes of a pod made anew under its name writes the failure of the old pod into the new one",
 			func(cfg *storagesim.Config) { cfg.Scheduler.WaitByUID = true }},
+		{"", "an attach/detach controller that sees a pod before the claim that was made anew attaches the old claim's volume, until the pod goes",
+			func(cfg *storagesim.Config) { cfg.AttachDetach.DropOld = true }},
+		{"", "a scheduler whose cache still shows the claim that was made anew binds the pod, and selects no node for the new claim",
+			func(cfg *storagesim.Config) { cfg.Scheduler.SeeClaims = true }},
 	}
 }
 

@@ -2,6 +2,7 @@ package explore_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,4 +138,42 @@ func TestARunThatMeetsTwoFaultsOfKubernetesIsLaidToBoth(t *testing.T) {
 	require.Equal(t, "a kubelet that restarts forgets a volume that is staged and in no pod's directory; and "+
 		"a Node object that is made anew has no volumesInUse, so that mounted volumes are detached", report.Upstream[0].Fault.Text)
 	require.Equal(t, 1, report.Upstream[0].Runs)
+}
+
+// A claim comes and goes, and comes again under its name, while a cache of claims is late. In v1.37.2 neither controller looks at the
+// claim again: attachdetach/util getPVCFromCache and populator findAndRemoveDeletedPods, volumebinding isPVCBound.
+func TestAClaimThatIsMadeAnewBehindALateCacheIsKubernetesOwn(t *testing.T) {
+	for actor, test := range map[string]struct {
+		class, text string
+		install     func(c *explore.Cluster)
+	}{
+		storagesim.AttachDetach: {threeManifests, "an attach/detach controller that sees a pod before the claim that was made anew attaches the old claim's volume, until the pod goes",
+			func(c *explore.Cluster) { c.InstallCSIDriver(driver.Config{}) }},
+		storagesim.Scheduler: {strings.Replace(threeManifests, "provisioner: csi.storagesim.io", "provisioner: example.com/disks\nvolumeBindingMode: WaitForFirstConsumer", 1),
+			"a scheduler whose cache still shows the claim that was made anew binds the pod, and selects no node for the new claim",
+			func(c *explore.Cluster) { c.AddProvisioner("example.com/disks", forty{c.AddNFSServer("nas", "/srv")}) }},
+	} {
+		t.Run(actor, func(t *testing.T) {
+			cfg := explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}, Runs: 1}
+			scenario := explore.Scenario(func(c *explore.Cluster) {
+				test.install(c)
+				c.RunFor(5 * time.Second)
+				c.Apply(test.class)
+				c.RunFor(time.Minute)
+				c.Hold(actor, "persistentvolumeclaims")
+				c.Delete("pod/web", "pvc/data")
+				c.RunUntil(func() bool { _, err := c.Cluster.Claim("data"); return err != nil })
+				c.Apply(test.class)
+				c.RunFor(5 * time.Second)
+				c.Release(actor, "persistentvolumeclaims")
+				c.RunFor(20 * time.Minute)
+			})
+			report, err := explore.Run(t.Context(), cfg, scenario)
+			require.NoError(t, err)
+			require.Len(t, report.Upstream, 1)
+			require.Equal(t, test.text, report.Upstream[0].Fault.Text)
+			report.Upstream[0].Fault.Mend(&cfg.Cluster)
+			require.NoError(t, explore.Replay(cfg, "x1", scenario))
+		})
+	}
 }

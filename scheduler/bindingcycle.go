@@ -2,8 +2,11 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/binding"
 )
 
 // bindingCycle makes real what the scheduling cycle decided.
@@ -32,7 +35,24 @@ func (s *scheduler) bind(ctx context.Context, c *cycle) *status {
 			return st
 		}
 	}
+	if err := s.staleClaim(c.pod); err != nil {
+		return asStatus(err)
+	}
 	return s.plugins.runBindPlugins(ctx, c)
+}
+
+// staleClaim returns an error if the cache shows a claim of the pod that is gone, and Config.SeeClaims asks for it.
+func (s *scheduler) staleClaim(pod *v1.Pod) error {
+	if !s.cfg.SeeClaims || s.cfg.ClaimUID == nil {
+		return nil
+	}
+	for i := range pod.Spec.Volumes {
+		name := binding.ClaimOfVolume(pod, &pod.Spec.Volumes[i])
+		if claim, ok := s.caches.claims.Get(pod.Namespace + "/" + name); ok && s.cfg.ClaimUID(pod.Namespace, name) != claim.UID {
+			return fmt.Errorf("claim %s/%s with UID %s is gone", pod.Namespace, name, claim.UID)
+		}
+	}
+	return nil
 }
 
 // handleBindingCycleError gives the node back in memory, lets the pods have it

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Config configures the scheduler. The zero value is upstream's defaults.
@@ -32,6 +33,12 @@ type Config struct {
 	// name, and leaves the new pod's status alone. Upstream, and so the default, goes by the name: the wait goes on, the
 	// binding fails by its UID, and if the new pod has got a node meanwhile, the failure is written into its status.
 	WaitByUID bool
+	// SeeClaims makes the scheduler look at the API, before it binds a pod, whether a claim of the pod that it takes for bound is there.
+	// Default false, as upstream: its cache may still show the claim of that name that was deleted. Then the pod gets a node, and the
+	// new claim, which waits for a scheduler, never a volume. It needs ClaimUID.
+	SeeClaims bool
+	// ClaimUID returns the UID of a claim in the API now, "" if there is none. A Cluster sets it.
+	ClaimUID func(namespace, name string) types.UID
 	// Decide chooses the volumes of a pod; default: each attempt looks for them. Upstream's versions
 	// before 1.14 could use what they had found for an earlier attempt (kubernetes/kubernetes 71212).
 	Decide Decide

@@ -51,6 +51,9 @@ type Config struct {
 	// false, as upstream: a volume that it knows from a VolumeAttachment only counts as in use until the Node changes,
 	// so that it is detached late.
 	InUseLast bool
+	// DropOld takes a volume from a pod if the claim that led to it is gone and another claim of its name leads to another volume.
+	// Default false, as upstream: a pod that was seen before the new claim keeps the old claim's volume attached until the pod goes.
+	DropOld bool
 }
 
 func (cfg Config) maxWaitForUnmount() time.Duration {

@@ -113,13 +113,24 @@ func (c *controller) findAndRemoveDeletedPods() {
 			needed := c.canAttach(v.pv)
 			for _, known := range v.scheduledPods() {
 				pod, ok := c.pods.Get(control.Key(known))
-				if !ok || pod.UID != known.UID || binding.IsPodTerminated(pod) || !needed {
+				if !ok || pod.UID != known.UID || binding.IsPodTerminated(pod) || !needed || c.cfg.DropOld && c.isOld(pod, v) {
 					c.desired.deletePod(known.UID, v.place)
 					c.touch(name)
 				}
 			}
 		}
 	}
+}
+
+// isOld reports whether a pod's claims lead to other volumes only. It does not as long as the caches do not show one of them.
+func (c *controller) isOld(pod *v1.Pod, v *volumeToAttach) bool {
+	for i := range pod.Spec.Volumes {
+		pv, late := c.attachable(pod, &pod.Spec.Volumes[i])
+		if late || pv != nil && uniqueVolumeName(pv.Spec.CSI) == v.volume {
+			return false
+		}
+	}
+	return true
 }
 
 // findAndAddActivePods adds to the desired state volumes of pods that were missed before.
