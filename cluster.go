@@ -272,7 +272,11 @@ func (c *Cluster) RunFor(d time.Duration) error { return c.rested(c.engine.RunFo
 
 // RunUntil runs until cond holds, for at most an hour of virtual time.
 func (c *Cluster) RunUntil(cond func() bool) error {
-	return c.rested(c.engine.RunUntil(time.Hour, cond))
+	err := c.engine.RunUntil(time.Hour, cond)
+	if missed, ok := errors.AsType[*engine.ConditionError](err); ok {
+		err = c.withUnfinished(missed)
+	}
+	return c.rested(err)
 }
 
 // Crash ends an actor's process: it forgets everything and starts again at once. Engine.CrashFor keeps it down for a while.

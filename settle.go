@@ -1,10 +1,13 @@
 package storagesim
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/storagesim/storagesim/internal/unfinished"
 	"github.com/storagesim/storagesim/trace"
@@ -54,6 +57,32 @@ func (c *Cluster) settle() error {
 		}
 	}
 	return nil
+}
+
+// unfinishedShown is the number of objects that an error names.
+const unfinishedShown = 5
+
+// withUnfinished adds to an error, in lines of their own, the objects that are not finished, and why.
+func (c *Cluster) withUnfinished(err error) error {
+	var refs []string
+	for _, obj := range c.server().Objects() {
+		kinds, _, failed := scheme.Scheme.ObjectKinds(obj)
+		if failed == nil && unfinished.Object(obj) {
+			refs = append(refs, trace.RefOf(kinds[0].Kind, obj).Path())
+		}
+	}
+	slices.Sort(refs)
+	for i, ref := range refs {
+		if i == unfinishedShown {
+			return fmt.Errorf("%w\nand %d more objects are not finished", err, len(refs)-i)
+		}
+		why, failed := c.Explain(ref)
+		if why, _, _ = strings.Cut(why, "\n"); failed != nil {
+			why = ref + " is not finished"
+		}
+		err = fmt.Errorf("%w\n%s", err, why)
+	}
+	return err
 }
 
 // rested calls the function of Lab.OnRest, unless there is an error, which it returns.

@@ -179,16 +179,21 @@ func (e *Engine) RunUntil(timeout time.Duration, cond func() bool) error {
 			continue
 		}
 		if len(e.timers) == 0 {
-			return fmt.Errorf("the condition does not hold and nothing is left to happen at %s", e.Now().Format(time.TimeOnly))
+			return &ConditionError{fmt.Sprintf("and nothing is left to happen at %s", e.Now().Format(time.TimeOnly))}
 		}
 		if e.timers[0].at.After(end) {
 			e.advance(end)
-			return fmt.Errorf("the condition does not hold after %s", timeout)
+			return &ConditionError{fmt.Sprintf("after %s", timeout)}
 		}
 		e.fireNext()
 	}
 	return nil
 }
+
+// ConditionError is the error of RunUntil for a condition that does not come true.
+type ConditionError struct{ when string }
+
+func (e *ConditionError) Error() string { return "the condition does not hold " + e.when }
 
 // drain takes steps that need no time until there are none.
 func (e *Engine) drain(limit *stepLimit) error {

@@ -35,7 +35,8 @@ type Config struct {
 	// Runs is the number of runs there are; default DefaultRuns. The first is the plain one: in
 	// order, and without faults.
 	Runs int
-	// Budget is a time in the real world after which no run is begun. 0 is no limit.
+	// Budget is a time in the real world after which no run is begun, also to make a failure smaller, but for the first 50 of those.
+	// 0 is no limit.
 	Budget time.Duration
 	// Cluster is the configuration of each run's cluster. The run sets its Seed and Policy, and its
 	// disks are in memory; Dir and RealMounts must not be set.
@@ -73,7 +74,8 @@ type Config struct {
 	// them (-artifacts), and says where. It is a function so that tests which want no pages do not link them.
 	Page func(w io.Writer, f *Failure) error
 
-	least int // how many runs there are even if Budget is over
+	least int       // how many runs there are even if Budget is over
+	began time.Time // when Run was called, in the real world
 }
 
 // check refuses what cannot work, naming the field and what is allowed.
@@ -283,6 +285,7 @@ func Run(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) e
 	if err := cfg.check(); err != nil {
 		return Report{}, err
 	}
+	cfg.began = time.Now()
 	x := newExploration(ctx, cfg, scenario)
 	failure, err := x.begin(nil)
 	if failure != nil {
@@ -349,7 +352,7 @@ func (x *exploration) nearest(f *Failure) {
 		f.Nearest = ""
 		return
 	}
-	parts := difference(good.story, f.Story)
+	parts := differenceBy(good.story, f.Story, unpadded)
 	f.GoesOn, f.FailsWith = lastLine(parts.First), lastLine(parts.Second)
 }
 
@@ -505,11 +508,19 @@ func (x *exploration) storyOf(plan Plan) string {
 	return r.story
 }
 
+// unpadded returns a line without the blanks that align its columns: they depend on the longest name of an actor in the whole story.
+func unpadded(line string) string { return strings.Join(strings.Fields(line), " ") }
+
 // difference returns the first lines in which two stories differ.
 func difference(first, second string) *NotRepeatable {
+	return differenceBy(first, second, func(line string) string { return line })
+}
+
+// differenceBy returns the first lines of which key differs.
+func differenceBy(first, second string, key func(line string) string) *NotRepeatable {
 	a, b := strings.SplitAfter(first, "\n"), strings.SplitAfter(second, "\n")
 	i := 0
-	for i < min(len(a), len(b)) && a[i] == b[i] {
+	for i < min(len(a), len(b)) && key(a[i]) == key(b[i]) {
 		i++
 	}
 	from := max(0, i-1)

@@ -239,12 +239,12 @@ func (o *objects) behindOf(plain tally, when string) error {
 		lines = append(lines, o.tally[kind].behind(kind, plain[kind]))
 	}
 	object := ""
-	for _, ref := range o.unfinished(kinds) {
+	for _, ref := range o.unfinished(kinds, plain) {
 		object = cmp.Or(object, ref)
 		if why, err := o.c.Explain(ref); err == nil {
 			lines = append(lines, strings.TrimRight(why, "\n"))
 		} else {
-			lines = append(lines, ref+" is not finished")
+			lines = append(lines, ref+" is there")
 		}
 	}
 	return about(cmp.Or(object, kinds[0]), "%s%s", when, strings.Join(lines, "\n"))
@@ -265,12 +265,13 @@ func (o *objects) catchUp(wrong func() error) error {
 	return wrong()
 }
 
-// unfinished returns the objects of those kinds that are not finished, by kind and name.
-func (o *objects) unfinished(kinds []string) (refs []string) {
+// unfinished returns the objects of those kinds that are not finished, by kind and name; all of a kind of which there are too many.
+func (o *objects) unfinished(kinds []string, plain tally) (refs []string) {
 	for _, kind := range kinds {
 		var own []string
 		for _, s := range o.known {
-			if s.kind == kind && (!s.done || s.going) {
+			extra := !watched[kind] && o.tally[kind].there > plain[kind].there // one of them is not to be there
+			if s.kind == kind && (!s.done || s.going || extra) {
 				own = append(own, s.ref)
 			}
 		}

@@ -1,6 +1,9 @@
 package explore
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // shrink makes a failure smaller: first in order, with one or some of its faults and caches that fall behind or
 // with others; if that does not fail, without those that are not needed, then with fewer choices away from the
@@ -8,7 +11,7 @@ import "slices"
 // Reason of the failure stays. It ends after so many runs, a long one counting as several.
 func (x *exploration) shrink(f *Failure) {
 	s := &shrinker{exploration: x, best: f, left: x.cfg.shrinkRuns(), from: f.Plan.Size(), reason: f.Reason()}
-	plan := f.Plan
+	plan, first := f.Plan, *f
 	if plan.Order != "" { // the same order, as choices
 		plan.Order, plan.Choices = "", choicesOf(f.choices)
 		s.from = plan.Size()
@@ -33,6 +36,9 @@ func (x *exploration) shrink(f *Failure) {
 	if plan.Seed != 0 { // whose names matter seldom
 		s.failsAs(plan, func(p *Plan) { p.Seed = 0 })
 	}
+	if n := len(s.best.Plan.Choices); n > fewChoices && len(s.best.Plan.String()) > len(first.Plan.String()) {
+		s.best, s.from = &first, first.Plan.Size() // hundreds of choices tell a reader nothing
+	}
 	s.fewerActs()
 	*f = *s.best
 	f.LeftOut = f.acts - len(f.Acts)
@@ -46,6 +52,15 @@ type shrinker struct {
 	reason Reason // stays
 	left   int
 	from   int
+	played int // runs so far
+}
+
+// leastShrinkRuns is the number of runs to make a failure smaller that there are even if Config.Budget is over.
+const leastShrinkRuns = 50
+
+// isOver reports whether the budget is spent.
+func (cfg Config) isOver() bool {
+	return cfg.Budget > 0 && time.Since(cfg.began) > cfg.Budget
 }
 
 // otherTrouble is the number of faults, and of caches that fall behind, that are tried in place of an order by chance.
@@ -86,9 +101,10 @@ func (s *shrinker) inOrder(plan Plan) bool {
 
 // fails plays a plan and says whether it fails as the first one did.
 func (s *shrinker) fails(p Plan) bool {
-	if s.left <= 0 || s.ctx.Err() != nil {
+	if s.left <= 0 || s.ctx.Err() != nil || s.played >= leastShrinkRuns && s.cfg.isOver() {
 		return false
 	}
+	s.played++
 	var r recorded
 	f := s.play(p, &r)
 	s.left -= max(1, int(r.steps/max(1, s.plainSteps)))
