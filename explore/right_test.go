@@ -93,7 +93,9 @@ func rightPrograms() []program {
 			c.AddProvisionController(localpath.Controller(localpath.Config{}))
 			c.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: local-path-config, namespace: local-path-storage}, data: {config.json: '{"sharedFileSystemPath": "/mnt/shared"}'}}`)
 		}},
-		{name: "NFS", class: nfsprovisioner.SubdirName, actor: nfsprovisioner.SubdirName, install: func(c *explore.Cluster) {
+		// With archives the real program never deletes a volume of a name that it has archived: where the creation of the PersistentVolume
+		// fails five times, the library deletes the volume, and makes it anew (nfs-subdir-external-provisioner Delete, os.Rename).
+		{name: "NFS", class: nfsprovisioner.SubdirName, actor: nfsprovisioner.SubdirName, more: `parameters: {archiveOnDelete: "false"}`, install: func(c *explore.Cluster) {
 			c.AddProvisionController(nfsprovisioner.Controller(c.AddNFSServer("nas", "/srv"), nfsprovisioner.Config{Server: "nas", Path: "/srv"}))
 		}},
 		{name: "reference CSI driver", class: csidriver.Name, actor: csi.ProvisionerActor(csidriver.Name), resizer: csi.ResizerActor(csidriver.Name), more: grows, install: reference},

@@ -61,7 +61,7 @@ func UpstreamFaults() []*UpstreamFault {
 			func(cfg *storagesim.Config) { cfg.Scheduler.WaitByUID = true }},
 		{"", "an attach/detach controller that sees a pod before the claim that was made anew attaches the old claim's volume, until the pod goes",
 			func(cfg *storagesim.Config) { cfg.AttachDetach.DropOld = true }},
-		{"", "a scheduler whose cache still shows the claim that was made anew binds the pod, and selects no node for the new claim",
+		{"kubernetes/kubernetes 128164", "a scheduler whose cache still shows the claim that was made anew binds the pod, and selects no node for the new claim",
 			func(cfg *storagesim.Config) { cfg.Scheduler.SeeClaims = true }},
 	}
 }
