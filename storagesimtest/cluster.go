@@ -76,17 +76,17 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 func (c *Cluster) Must(err error) {
 	c.T.Helper()
 	if err != nil {
-		c.T.Fatal(c.text(err))
+		c.T.Fatal(c.told(err))
 	}
 }
 
-// text returns an error as the test prints it. A test of go test has lines that fit; an exploration tells errors in the width that
-// it is asked for.
-func (c *Cluster) text(err error) string {
+// told returns an error as the test prints it. A test of go test has lines that fit; an exploration is given the error itself, and tells
+// it in the width that it is asked for.
+func (c *Cluster) told(err error) any {
 	if _, whole := c.T.(*testing.T); whole {
 		return prose.Wrap(err.Error(), terminal.TestWidth, 2)
 	}
-	return err.Error()
+	return err
 }
 
 // Apply applies YAML, as Cluster.Apply does.
