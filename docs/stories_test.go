@@ -116,6 +116,18 @@ func TestEachExerciseHasAnAnswerThatIsPlayedOrChecksItself(t *testing.T) {
 	}
 }
 
+// TestEachChapterEndsInAnExerciseAndTheNextOne: each chapter has exercises, and its last line leads on.
+func TestEachChapterEndsInAnExerciseAndTheNextOne(t *testing.T) {
+	chapters, err := filepath.Glob("[0-9]*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, chapters)
+	for _, file := range chapters {
+		text := strings.TrimSpace(read(t, file))
+		require.NotEmpty(t, entries(text), "%s: no exercise below ## Try", file)
+		require.Regexp(t, `\nNext: .*\]\([^)]+\.md\)\.$`, text, file)
+	}
+}
+
 var erratum = regexp.MustCompile(`(?m)^### (E(\d+))$`)
 
 // TestEachErratumIsShownAndItsChapterPointsToIt: an entry quotes what a test runs, and names the chapter that names it.
