@@ -500,7 +500,7 @@ func (x *explainer) outOfReach(pv *v1.PersistentVolume) {
 	}
 	x.blame(Verdict{
 		Class: Ill, Code: NodeGone, Object: "pv/" + pv.Name, Field: "spec.nodeAffinity", Value: hostsOf(pv), Do: back + x.otherNodes(pv) + ", or give the data up: delete the claim and its pod",
-		Cause: fmt.Sprintf("its volume %s is only on %s, and no node of the cluster is that", pv.Name, hostsOf(pv)),
+		Cause: fmt.Sprintf("its volume %s is only on %s, and the cluster has no such node", pv.Name, hostsOf(pv)),
 	})
 }
 
