@@ -57,6 +57,7 @@ has other trouble, or another order of events. The strategies take turns:
   crashes  each process crashes before and after each of its calls
   faults   each call is refused, meets a conflict, loses its answer, or hangs
   pairs    two of these
+  outages  one call of one object fails up to five times in a row
   stale    a process sees an old state for a while, and may crash meanwhile
   delays   in order, but for one to three choices by chance
   random   any order that is possible
