@@ -31,6 +31,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/kubelet/runtime"
+	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/pvcontroller"
 	"github.com/storagesim/storagesim/pvcontroller/ephemeral"
 	"github.com/storagesim/storagesim/pvcontroller/expand"
@@ -188,6 +189,8 @@ type Config struct {
 	AttachDetach attachdetach.Config
 	// Kubelet, if set, changes the configuration of each node's kubelet before it starts.
 	Kubelet func(*kubelet.Config)
+	// Provisioner, if set, changes the configuration of each provisioner that AddProvisionController or AddProvisioner installs.
+	Provisioner func(*provisioner.Config)
 	// Wrap, if set, is given each actor when it is added and returns the Factory to run instead,
 	// for example one that calls f with an Env whose client is the caller's own. An Env that
 	// replaces the engine's should also pass on control.Foreign, control.Outside, control.Points and control.Ender. Programs

@@ -9,6 +9,7 @@ require (
 	github.com/google/gnostic-models v0.7.1
 	github.com/kubernetes-csi/external-snapshotter/client/v8 v8.7.0
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822
+	github.com/robfig/cron/v3 v3.0.1
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/stretchr/testify v1.12.1

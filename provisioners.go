@@ -34,6 +34,9 @@ func (c *Cluster) AddProvisionController(cfg provisioner.Config) error {
 	if cfg.Identity == "" {
 		cfg.Identity = provisioner.IdentityOf(cfg.Name, c.cfg.Seed)
 	}
+	if c.cfg.Provisioner != nil {
+		c.cfg.Provisioner(&cfg)
+	}
 	if cfg.Setup != nil {
 		if err := cfg.Setup(context.Background(), c.setup); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -25,7 +26,7 @@ const (
 	Fail
 )
 
-// UpstreamFault is a fault of the modelled release of Kubernetes that clusters have by default.
+// UpstreamFault is a fault of the modelled release of Kubernetes, or of its library of provisioners, that clusters have by default.
 type UpstreamFault struct {
 	// Issue names the report, "kubernetes/kubernetes 121937"; "" if there is none.
 	Issue string
@@ -63,19 +64,25 @@ func UpstreamFaults() []*UpstreamFault {
 			func(cfg *storagesim.Config) { cfg.AttachDetach.DropOld = true }},
 		{"kubernetes/kubernetes 128164", "a scheduler whose cache still shows the claim that was made anew binds the pod, and selects no node for the new claim",
 			func(cfg *storagesim.Config) { cfg.Scheduler.SeeClaims = true }},
+		{"", "a provisioner that cannot save a PersistentVolume deletes the volume, although an earlier try had saved the object and its answer was lost",
+			func(cfg *storagesim.Config) {
+				cfg.Provisioner = after(cfg.Provisioner, func(cfg *provisioner.Config) { cfg.KeepSaved = true })
+			}},
 	}
 }
 
 // onKubelets returns a change of the configurations of all kubelets, after those of the user's own.
 func onKubelets(change func(*kubelet.Config)) func(*storagesim.Config) {
-	return func(cfg *storagesim.Config) {
-		before := cfg.Kubelet
-		cfg.Kubelet = func(cfg *kubelet.Config) {
-			if before != nil {
-				before(cfg)
-			}
-			change(cfg)
+	return func(cfg *storagesim.Config) { cfg.Kubelet = after(cfg.Kubelet, change) }
+}
+
+// after returns a function that changes what the user's own, if there is one, has changed.
+func after[C any](users, change func(*C)) func(*C) {
+	return func(cfg *C) {
+		if users != nil {
+			users(cfg)
 		}
+		change(cfg)
 	}
 }
 

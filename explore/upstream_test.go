@@ -8,11 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explore"
 )
 
@@ -176,4 +178,30 @@ func TestAClaimThatIsMadeAnewBehindALateCacheIsKubernetesOwn(t *testing.T) {
 			require.NoError(t, explore.Replay(cfg, "x1", scenario))
 		})
 	}
+}
+
+// The creation of a volume is carried out and its answer is lost, and the next four tries are refused. The claim is bound and its pod runs
+// when the library deletes the volume: sig-storage-lib-external-provisioner v13, backoffStore.
+func TestAVolumeThatIsDeletedThoughItsObjectIsSavedIsTheLibrarysOwn(t *testing.T) {
+	scenario := func(mine bool) func(c *storagesim.Cluster) error {
+		return explore.Scenario(func(c *explore.Cluster) {
+			disks := forty{c.AddNFSServer("nas", "/srv")}
+			c.AddProvisioner("example.com/disks", disks)
+			c.Inject(engine.Fault{Actor: "example.com/disks", Verb: "create", Resource: "persistentvolumes", After: true, Err: engine.ErrAnswerLost})
+			c.Inject(engine.Fault{Actor: "example.com/disks", Verb: "create", Resource: "persistentvolumes", Times: 4, Err: apierrors.NewServiceUnavailable("the server restarts")})
+			c.Apply(strings.Replace(threeManifests, "csi.storagesim.io", "example.com/disks", 1))
+			c.RunFor(2 * time.Minute)
+			if mine {
+				c.Must(disks.server.Disk().RemoveAll("/srv"))
+			}
+		})
+	}
+	cfg := explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}, Runs: 1}
+	report, err := explore.Run(t.Context(), cfg, scenario(false))
+	require.NoError(t, err)
+	require.Len(t, report.Upstream, 1)
+	require.Contains(t, report.Upstream[0].Fault.Text, "deletes the volume, although an earlier try had saved the object")
+	report.Upstream[0].Fault.Mend(&cfg.Cluster)
+	require.NoError(t, explore.Replay(cfg, "x1", scenario(false)))
+	require.Error(t, explore.Replay(cfg, "x1", scenario(true)), "what the author loses is the author's")
 }

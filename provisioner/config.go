@@ -72,6 +72,10 @@ type Config struct {
 	// retries for ever, with these delays, and never deletes the asset. It
 	// excludes the three fields above.
 	CreateProvisionedPVLimiter *control.RateLimiter
+	// KeepSaved looks, before the asset of a volume whose PersistentVolume could not be created is deleted, whether it was created after
+	// all: a try may have been carried out, and its answer lost. Default false, as upstream: the asset of such a volume is deleted,
+	// with what the claim, which is bound by then, has in it. It means nothing with CreateProvisionedPVLimiter, which deletes no asset.
+	KeepSaved bool
 	// RetryIntervalMax is the time that a claim for which Provision answered with gRPC
 	// InvalidArgument is left alone; default 5 minutes.
 	RetryIntervalMax time.Duration

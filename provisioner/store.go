@@ -39,10 +39,22 @@ func newBackoffStore(ctrl *provisionController) *backoffStore {
 		client:  ctrl.client,
 		clock:   ctrl.env,
 		events:  ctrl.events,
-		delete:  ctrl.callDelete,
+		delete:  ctrl.deleteUnsaved,
 		saved:   ctrl.rememberSaved,
 		backoff: ctrl.cfg.CreateProvisionedPVBackoff,
 	}
+}
+
+// deleteUnsaved deletes the asset of a volume whose object could not be saved. With Config.KeepSaved it asks first whether the object is
+// there all the same.
+func (ctrl *provisionController) deleteUnsaved(ctx context.Context, volume *v1.PersistentVolume) error {
+	if ctrl.cfg.KeepSaved {
+		_, err := ctrl.client.CoreV1().PersistentVolumes().Get(ctx, volume.Name, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return err // nil: it was saved, and its asset stays
+		}
+	}
+	return ctrl.callDelete(ctx, volume)
 }
 
 // StoreVolume implements VolumeStore.

@@ -7,5 +7,5 @@
 //
 //   - Caches and queues begin with the first CronJob of the cluster, so that a cluster without any is as if there were no such controller.
 //   - There is one worker instead of five. A look that is due later is scheduled once for each CronJob, and Settle does not wait for it.
-//   - Schedules are computed by internal/cron, in UTC unless they name a zone.
+//   - Schedules are in UTC unless they name a zone; upstream's are in the zone of its machine.
 package cronjob

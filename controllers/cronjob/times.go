@@ -29,7 +29,7 @@ func zoneOf(cron *batchv1.CronJob) string {
 
 // scheduleOf reads the schedule. With a recorder it tells of a zone in the schedule itself.
 // Upstream: cronjob_controllerv2.go formatSchedule, v1.37.
-func (c *controller) scheduleOf(job *batchv1.CronJob, recorder control.Recorder) (*cron.Schedule, error) {
+func (c *controller) scheduleOf(job *batchv1.CronJob, recorder control.Recorder) (cron.Schedule, error) {
 	text := job.Spec.Schedule
 	if strings.Contains(text, "TZ") {
 		if recorder != nil {
@@ -48,7 +48,7 @@ func (c *controller) scheduleOf(job *batchv1.CronJob, recorder control.Recorder)
 
 // mostRecent returns the time from which missed times count, the most recent time at which a Job should have been made (the zero time for none), and how many were missed, roughly.
 // Upstream: cronjob/utils.go mostRecentScheduleTime, v1.37.
-func mostRecent(job *batchv1.CronJob, now time.Time, schedule *cron.Schedule, deadline bool) (earliest, recent time.Time, missed int64, err error) {
+func mostRecent(job *batchv1.CronJob, now time.Time, schedule cron.Schedule, deadline bool) (earliest, recent time.Time, missed int64, err error) {
 	earliest = job.CreationTimestamp.UTC()
 	if job.Status.LastScheduleTime != nil {
 		earliest = job.Status.LastScheduleTime.UTC()
@@ -79,7 +79,7 @@ func mostRecent(job *batchv1.CronJob, now time.Time, schedule *cron.Schedule, de
 
 // nextScheduleTimeDuration returns the time until the next look at a CronJob.
 // Upstream: cronjob/utils.go nextScheduleTimeDuration, v1.37.
-func nextScheduleTimeDuration(job *batchv1.CronJob, now time.Time, schedule *cron.Schedule) time.Duration {
+func nextScheduleTimeDuration(job *batchv1.CronJob, now time.Time, schedule cron.Schedule) time.Duration {
 	earliest, recent, missed, err := mostRecent(job, now, schedule, false)
 	switch {
 	case err != nil:

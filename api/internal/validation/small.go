@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
+
+	"github.com/storagesim/storagesim/internal/cron"
 )
 
 // Kinds with a few rules each.
@@ -362,7 +364,7 @@ func (p *problems) cronJob(spec, old *batchv1.CronJobSpec) {
 	if spec.Schedule == "" {
 		p.required(at, "")
 	} else {
-		if err := checkSchedule(spec.Schedule); err != nil {
+		if _, err := cron.Parse(spec.Schedule); err != nil {
 			p.invalid(at, spec.Schedule, err.Error())
 		}
 		switch {
