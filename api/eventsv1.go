@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api/internal/call"
-	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/cluster"
 	"github.com/storagesim/storagesim/api/patch"
 	"github.com/storagesim/storagesim/api/views"
 )
@@ -58,10 +58,10 @@ func (s *Server) strictly(req *Request) error {
 		if event, ok := req.Object.(*v1.Event); ok && event.Namespace == "" {
 			event.Namespace = req.Namespace
 		}
-		errs = validation.NewEvent(req.Object)
+		errs = cluster.NewEvent(req.Object)
 	case "update":
 		if old := s.stored(r); old != nil {
-			errs = validation.ChangedEvent(req.Object, old)
+			errs = cluster.ChangedEvent(req.Object, old)
 		}
 	}
 	if len(errs) > 0 {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api/internal/call"
-	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/cluster"
 	"github.com/storagesim/storagesim/api/registry"
 )
 
@@ -76,7 +76,7 @@ func (s *Server) finalizeNamespace(r *request, in runtime.Object) (runtime.Objec
 	if err != nil {
 		return nil, s.refuse(r, err)
 	}
-	errs := validation.FinalizersOfNamespace(obj.(*v1.Namespace).Spec.Finalizers) // without the lock
+	errs := cluster.FinalizersOfNamespace(obj.(*v1.Namespace).Spec.Finalizers) // without the lock
 	return s.write(r, func(st *table) (outcome, error) {
 		old, ok := st.Get(r.name).(*v1.Namespace)
 		if !ok {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/apitest"
 	"github.com/storagesim/storagesim/api/internal/strategy"
-	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/pods"
 )
 
 // stored holds the objects that a test's plugin reads: all of one resource.
@@ -149,6 +149,6 @@ func TestAnUpdateFromTheOriginalManifestOfAPodKeepsWhatAdmissionWrote(t *testing
 	require.NoError(t, admitPriority(stored{}, old))
 	pod := apitest.Created(t, apitest.GoodPod, "metadata: {labels: {a: b}}")
 	apitest.Updated(pod, old)
-	rules := validation.Pods()
+	rules := pods.Pods()
 	require.Empty(t, apitest.Words(rules.ValidateUpdate(pod, old)))
 }

@@ -6,16 +6,16 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/strategy"
-	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/pods"
 )
 
 // Privileged returns the errors for privileged containers.
 func Privileged(obj call.Object) field.ErrorList {
 	if pod, ok := obj.(*v1.Pod); ok {
-		return validation.DenyPrivileged(&pod.Spec, field.NewPath("spec"))
+		return pods.DenyPrivileged(&pod.Spec, field.NewPath("spec"))
 	}
 	if t := strategy.PodTemplate(obj); t != nil {
-		return validation.DenyPrivileged(&t.Spec, field.NewPath("spec").Child("template", "spec"))
+		return pods.DenyPrivileged(&t.Spec, field.NewPath("spec").Child("template", "spec"))
 	}
 	return nil
 }

@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api/internal/strategy"
-	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/cluster"
+	"github.com/storagesim/storagesim/api/internal/validation/pods"
+	"github.com/storagesim/storagesim/api/internal/validation/storage"
 	"github.com/storagesim/storagesim/api/internal/warnings"
 	"github.com/storagesim/storagesim/api/views"
 )
@@ -17,35 +19,35 @@ import (
 func coreKinds() []Kind {
 	return in(v1.SchemeGroupVersion,
 		Kind{Kind: "ComponentStatus", ShortNames: names("cs"), ClusterScoped: true},
-		Kind{Kind: "ConfigMap", ShortNames: names("cm"), Validation: validation.ConfigMaps()},
+		Kind{Kind: "ConfigMap", ShortNames: names("cm"), Validation: cluster.ConfigMaps()},
 		Kind{Kind: "Endpoints", CreatesOnUpdate: true, ShortNames: names("ep"), Strategy: strategy.Endpoints(), Warnings: warnings.Endpoints()},
-		Kind{Kind: "Event", CreatesOnUpdate: true, ShortNames: names("ev"), Validation: validation.Events(), Fields: eventFields()},
+		Kind{Kind: "Event", CreatesOnUpdate: true, ShortNames: names("ev"), Validation: cluster.Events(), Fields: eventFields()},
 		Kind{
 			Kind: "LimitRange", CreatesOnUpdate: true, ShortNames: names("limits"),
-			Strategy: strategy.LimitRanges(), Validation: validation.LimitRanges(),
+			Strategy: strategy.LimitRanges(), Validation: cluster.LimitRanges(),
 		},
 		Kind{
 			Kind: "Namespace", AnswersDeleted: true, ShortNames: names("ns"), ClusterScoped: true,
-			Strategy: strategy.Namespaces(), Validation: validation.Namespaces(),
+			Strategy: strategy.Namespaces(), Validation: cluster.Namespaces(),
 			Fields:       Selectable{"status.phase": of(func(ns *v1.Namespace) string { return string(ns.Status.Phase) })},
 			Subresources: map[string]views.Subresource{"finalize": {Verbs: metav1.Verbs{"update"}}},
 		},
 		Kind{
 			Kind: "Node", ShortNames: names("no"), ClusterScoped: true,
-			Strategy: strategy.Nodes(), Validation: validation.Nodes(), Warnings: warnings.Nodes(),
+			Strategy: strategy.Nodes(), Validation: cluster.Nodes(), Warnings: warnings.Nodes(),
 			Fields: Selectable{"spec.unschedulable": of(func(node *v1.Node) string { return strconv.FormatBool(node.Spec.Unschedulable) })},
 		},
 		Kind{
 			Kind: "PersistentVolumeClaim", AnswersDeleted: true, ShortNames: names("pvc"),
-			Strategy: strategy.Claims(), Validation: validation.Claims(), Warnings: warnings.Claims(),
+			Strategy: strategy.Claims(), Validation: storage.Claims(), Warnings: warnings.Claims(),
 		},
 		Kind{
 			Kind: "PersistentVolume", AnswersDeleted: true, ShortNames: names("pv"), ClusterScoped: true,
-			Strategy: strategy.Volumes(), Validation: validation.Volumes(), Warnings: warnings.Volumes(),
+			Strategy: strategy.Volumes(), Validation: storage.Volumes(), Warnings: warnings.Volumes(),
 		},
 		Kind{
 			Kind: "Pod", AnswersDeleted: true, ShortNames: names("po"), Categories: inAll(), Generations: true,
-			Strategy: strategy.Pods(), Validation: validation.Pods(), Warnings: warnings.Pods(), Fields: podFields(),
+			Strategy: strategy.Pods(), Validation: pods.Pods(), Warnings: warnings.Pods(), Fields: podFields(),
 			Subresources: views.PodSubresources(),
 		},
 		Kind{Kind: "PodTemplate", AnswersDeleted: true, Strategy: strategy.PodTemplates(), Warnings: warnings.PodTemplates()},
@@ -53,15 +55,15 @@ func coreKinds() []Kind {
 			Kind: "ReplicationController", Strategy: strategy.ReplicationControllers(), Warnings: warnings.ReplicationControllers(), ShortNames: names("rc"), Categories: inAll(), Generations: true, Subresources: views.ControllerScale(),
 			Fields: Selectable{"status.replicas": of(func(rc *v1.ReplicationController) string { return itoa(rc.Status.Replicas) })},
 		},
-		Kind{Kind: "ResourceQuota", AnswersDeleted: true, ShortNames: names("quota"), Validation: validation.ResourceQuotas(), Warnings: warnings.ResourceQuotas()},
+		Kind{Kind: "ResourceQuota", AnswersDeleted: true, ShortNames: names("quota"), Validation: cluster.ResourceQuotas(), Warnings: warnings.ResourceQuotas()},
 		Kind{
-			Kind: "Secret", Strategy: strategy.Secrets(), Validation: validation.Secrets(), Warnings: warnings.Secrets(),
+			Kind: "Secret", Strategy: strategy.Secrets(), Validation: cluster.Secrets(), Warnings: warnings.Secrets(),
 			Fields: Selectable{"type": of(func(secret *v1.Secret) string { return string(secret.Type) })},
 		},
 		Kind{Kind: "ServiceAccount", AnswersDeleted: true, ShortNames: names("sa"), Subresources: views.AccountSubresources()},
 		Kind{
 			Kind: "Service", AnswersDeleted: true, CreatesOnUpdate: true, ShortNames: names("svc"), Categories: inAll(),
-			Strategy: strategy.Services(), Validation: validation.Services(), Warnings: warnings.Services(),
+			Strategy: strategy.Services(), Validation: cluster.Services(), Warnings: warnings.Services(),
 			Fields: Selectable{
 				"spec.clusterIP": of(func(s *v1.Service) string { return s.Spec.ClusterIP }),
 				"spec.type":      of(func(s *v1.Service) string { return string(s.Spec.Type) }),

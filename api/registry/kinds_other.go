@@ -23,7 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/internal/strategy"
-	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/cluster"
+	"github.com/storagesim/storagesim/api/internal/validation/workloads"
 	"github.com/storagesim/storagesim/api/internal/warnings"
 )
 
@@ -37,7 +38,7 @@ func networkKinds() []Kind {
 			Kind{Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true, Strategy: strategy.NetworkPolicies(), Warnings: warnings.NetworkPolicies()},
 			Kind{Kind: "ServiceCIDR", ClusterScoped: true},
 		),
-		in(discoveryv1.SchemeGroupVersion, Kind{Kind: "EndpointSlice", Strategy: strategy.EndpointSlices(), Validation: validation.EndpointSlices(), Warnings: warnings.EndpointSlices()})...,
+		in(discoveryv1.SchemeGroupVersion, Kind{Kind: "EndpointSlice", Strategy: strategy.EndpointSlices(), Validation: cluster.EndpointSlices(), Warnings: warnings.EndpointSlices()})...,
 	)
 }
 
@@ -47,14 +48,14 @@ func policyKinds() []Kind {
 		in(policyv1.SchemeGroupVersion,
 			Kind{
 				Kind: "PodDisruptionBudget", ShortNames: names("pdb"),
-				Generations: true, Conditional: true, Validation: validation.DisruptionBudgets(),
+				Generations: true, Conditional: true, Validation: workloads.DisruptionBudgets(),
 			},
 		),
 		in(rbacv1.SchemeGroupVersion,
-			Kind{Kind: "ClusterRoleBinding", ClusterScoped: true, CreatesOnUpdate: true, Validation: validation.Roles()},
-			Kind{Kind: "ClusterRole", ClusterScoped: true, CreatesOnUpdate: true, Validation: validation.Roles()},
-			Kind{Kind: "RoleBinding", CreatesOnUpdate: true, Validation: validation.Roles()},
-			Kind{Kind: "Role", CreatesOnUpdate: true, Validation: validation.Roles()},
+			Kind{Kind: "ClusterRoleBinding", ClusterScoped: true, CreatesOnUpdate: true, Validation: cluster.Roles()},
+			Kind{Kind: "ClusterRole", ClusterScoped: true, CreatesOnUpdate: true, Validation: cluster.Roles()},
+			Kind{Kind: "RoleBinding", CreatesOnUpdate: true, Validation: cluster.Roles()},
+			Kind{Kind: "Role", CreatesOnUpdate: true, Validation: cluster.Roles()},
 		)...,
 	)
 }
@@ -64,7 +65,7 @@ func otherKinds() []Kind {
 	return slices.Concat(
 		admissionKinds(),
 		schedulingKinds(),
-		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", Conditional: true, CreatesOnUpdate: true, Validation: validation.Leases()}),
+		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", Conditional: true, CreatesOnUpdate: true, Validation: cluster.Leases()}),
 		in(coordinationv1beta1.SchemeGroupVersion, Kind{Kind: "LeaseCandidate", Conditional: true, CreatesOnUpdate: true}),
 		in(nodev1.SchemeGroupVersion,
 			Kind{Kind: "RuntimeClass", ClusterScoped: true, Conditional: true, CreatesOnUpdate: true, Warnings: warnings.RuntimeClasses()},
@@ -109,7 +110,7 @@ func schedulingKinds() []Kind {
 		in(schedulingv1.SchemeGroupVersion,
 			Kind{
 				Kind: "PriorityClass", ShortNames: names("pc"), ClusterScoped: true, Generations: true,
-				Strategy: strategy.PriorityClasses(), Validation: validation.PriorityClasses(),
+				Strategy: strategy.PriorityClasses(), Validation: cluster.PriorityClasses(),
 			},
 		),
 		in(schedulingv1beta1.SchemeGroupVersion,

@@ -4,7 +4,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/storagesim/storagesim/api/internal/strategy"
-	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/storage"
 )
 
 // storageKinds returns those of storage.k8s.io.
@@ -12,27 +12,27 @@ func storageKinds() []Kind {
 	return in(storagev1.SchemeGroupVersion,
 		Kind{
 			Kind: "CSIDriver", AnswersDeleted: true, ClusterScoped: true, Generations: true, Conditional: true,
-			Strategy: strategy.CSIDrivers(), Validation: validation.CSIDrivers(),
+			Strategy: strategy.CSIDrivers(), Validation: storage.CSIDrivers(),
 		},
 		Kind{
 			Kind: "CSINode", AnswersDeleted: true, ClusterScoped: true, Conditional: true,
-			Strategy: strategy.CSINodes(), Validation: validation.CSINodes(),
+			Strategy: strategy.CSINodes(), Validation: storage.CSINodes(),
 		},
 		Kind{
 			Kind: "CSIStorageCapacity", Conditional: true,
-			Validation: validation.CSIStorageCapacities(),
+			Validation: storage.CSIStorageCapacities(),
 		},
 		Kind{
 			Kind: "StorageClass", AnswersDeleted: true, ShortNames: names("sc"), ClusterScoped: true,
-			Strategy: strategy.StorageClasses(), Validation: validation.StorageClasses(),
+			Strategy: strategy.StorageClasses(), Validation: storage.StorageClasses(),
 		},
 		Kind{ // a real server has no short name for it
 			Kind: "VolumeAttachment", AnswersDeleted: true, ShortNames: names("va"), ClusterScoped: true, Conditional: true,
-			Strategy: strategy.VolumeAttachments(), Validation: validation.VolumeAttachments(),
+			Strategy: strategy.VolumeAttachments(), Validation: storage.VolumeAttachments(),
 		},
 		Kind{
 			Kind: "VolumeAttributesClass", AnswersDeleted: true, ShortNames: names("vac"), ClusterScoped: true,
-			Validation: validation.VolumeAttributesClasses(),
+			Validation: storage.VolumeAttributesClasses(),
 		},
 	)
 }

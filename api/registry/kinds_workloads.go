@@ -10,7 +10,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 
 	"github.com/storagesim/storagesim/api/internal/strategy"
-	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/storage"
+	"github.com/storagesim/storagesim/api/internal/validation/workloads"
 	"github.com/storagesim/storagesim/api/internal/warnings"
 	"github.com/storagesim/storagesim/api/views"
 )
@@ -21,19 +22,19 @@ func appsKinds() []Kind {
 		Kind{Kind: "ControllerRevision"},
 		Kind{
 			Kind: "DaemonSet", ShortNames: names("ds"), Categories: inAll(), Generations: true,
-			Strategy: strategy.DaemonSets(), Validation: validation.DaemonSets(), Warnings: warnings.DaemonSets(),
+			Strategy: strategy.DaemonSets(), Validation: workloads.DaemonSets(), Warnings: warnings.DaemonSets(),
 		},
 		Kind{
 			Kind: "Deployment", ShortNames: names("deploy"), Categories: inAll(), Generations: true, AnnotationsCount: true,
-			Strategy: strategy.Deployments(), Validation: validation.Deployments(), Warnings: warnings.Deployments(), Subresources: views.DeploymentScale(),
+			Strategy: strategy.Deployments(), Validation: workloads.Deployments(), Warnings: warnings.Deployments(), Subresources: views.DeploymentScale(),
 		},
 		Kind{
 			Kind: "ReplicaSet", ShortNames: names("rs"), Categories: inAll(), Generations: true,
-			Strategy: strategy.ReplicaSets(), Validation: validation.ReplicaSets(), Warnings: warnings.ReplicaSets(), Subresources: views.ReplicaSetScale(),
+			Strategy: strategy.ReplicaSets(), Validation: workloads.ReplicaSets(), Warnings: warnings.ReplicaSets(), Subresources: views.ReplicaSetScale(),
 		},
 		Kind{
 			Kind: "StatefulSet", ShortNames: names("sts"), Categories: inAll(), Generations: true,
-			Strategy: strategy.StatefulSets(), Validation: validation.StatefulSets(), Warnings: warnings.StatefulSets(), Subresources: views.StatefulSetScale(),
+			Strategy: strategy.StatefulSets(), Validation: workloads.StatefulSets(), Warnings: warnings.StatefulSets(), Subresources: views.StatefulSetScale(),
 		},
 	)
 }
@@ -45,10 +46,10 @@ func workloadKinds() []Kind {
 			Kind{Kind: "HorizontalPodAutoscaler", ShortNames: names("hpa"), Categories: inAll(), OtherVersions: names("v1"), Generations: true, Strategy: strategy.Autoscalers()},
 		),
 		in(batchv1.SchemeGroupVersion,
-			Kind{Kind: "CronJob", ShortNames: names("cj"), Categories: inAll(), Generations: true, Strategy: strategy.CronJobs(), Validation: validation.CronJobs(), Warnings: warnings.CronJobs()},
+			Kind{Kind: "CronJob", ShortNames: names("cj"), Categories: inAll(), Generations: true, Strategy: strategy.CronJobs(), Validation: workloads.CronJobs(), Warnings: warnings.CronJobs()},
 			Kind{
 				Kind: "Job", Categories: inAll(), Generations: true,
-				Strategy: strategy.Jobs(), Validation: validation.Jobs(), Warnings: warnings.Jobs(),
+				Strategy: strategy.Jobs(), Validation: workloads.Jobs(), Warnings: warnings.Jobs(),
 				Fields: Selectable{"status.successful": of(func(job *batchv1.Job) string { return itoa(job.Status.Succeeded) })},
 			},
 		),
@@ -57,7 +58,7 @@ func workloadKinds() []Kind {
 				Kind: "CertificateSigningRequest", ShortNames: names("csr"), ClusterScoped: true,
 				Fields: Selectable{"spec.signerName": of(func(csr *certificatesv1.CertificateSigningRequest) string { return csr.Spec.SignerName })},
 			},
-			Kind{Kind: "ClusterTrustBundle", ClusterScoped: true, Conditional: true, Validation: validation.ClusterTrustBundles()},
+			Kind{Kind: "ClusterTrustBundle", ClusterScoped: true, Conditional: true, Validation: storage.ClusterTrustBundles()},
 			Kind{Kind: "PodCertificateRequest", Conditional: true},
 		),
 	)

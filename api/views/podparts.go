@@ -7,7 +7,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/strategy"
-	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/pods"
 )
 
 // Part is the part of an object that a subresource writes. The request has the whole object,
@@ -29,7 +29,7 @@ func podPart(keep func(pod, old *v1.Pod), validate func(pod, old *v1.Pod) field.
 
 // ephemeralContainers returns the subresource that adds containers to a running pod.
 func ephemeralContainers() Subresource {
-	return podPart(dropNonEphemeralContainerUpdates, validation.PodEphemeralContainersUpdate)
+	return podPart(dropNonEphemeralContainerUpdates, pods.EphemeralContainersUpdate)
 }
 
 // resize changes what the containers of a pod ask for and are limited to. Nodes here do not
@@ -41,7 +41,7 @@ func resize() Subresource {
 		strategy.DefaultPodResources(pod)
 	}
 	return podPart(prepare, func(pod, old *v1.Pod) field.ErrorList {
-		return validation.PodResize(pod, old, strategy.PodQOS(&pod.Spec))
+		return pods.Resize(pod, old, strategy.PodQOS(&pod.Spec))
 	})
 }
 

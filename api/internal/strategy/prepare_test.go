@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/api/internal/apitest"
-	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/pods"
 )
 
 // semantics 8 must 6.
@@ -117,6 +117,6 @@ func TestAPodsStatusUpdateMayLeaveOutItsQualityOfService(t *testing.T) {
 	pod := old.DeepCopy()
 	pod.Status = v1.PodStatus{Phase: v1.PodRunning}
 	apitest.Strategy(pod).UpdateStatus(pod, old, apitest.Now)
-	rules := validation.Pods()
+	rules := pods.Pods()
 	require.Empty(t, apitest.Words(rules.ValidateUpdateStatus(pod, old)))
 }

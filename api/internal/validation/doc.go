@@ -6,7 +6,9 @@
 // about other objects (a name that is taken, a class that must exist) are not here but
 // in package api.
 //
-// Each kind of the storage plane and of the workloads has its rules in a file of its
-// own; of all other kinds the metadata are checked. Package api's documentation lists
-// what is not validated.
+// A rule is a function that takes a *Problems first and adds to it what it finds. Problems has methods for the refusals
+// that all rules share, and no rules. This package has those for all objects: metadata, names, quantities, selectors.
+// The kinds are in the rooms below, each of which imports only those before it: storage, pods, workloads; cluster has the
+// other kinds, and of kinds without rules only the metadata are checked. Package api's documentation lists what is not
+// validated.
 package validation

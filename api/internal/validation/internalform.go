@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// internalForm is a value in the form in which messages show it where a real server prints its own types: they have the fields of the API's
+// InternalForm is a value in the form in which messages show it where a real server prints its own types: they have the fields of the API's
 // types, in the same order, but no tags for JSON, so that each field is shown, by the name that it has in Go.
 // Upstream: pkg/apis/core types, v1.37.
-type internalForm struct{ value any }
+type InternalForm struct{ Value any }
 
 // MarshalJSON implements json.Marshaler.
-func (f internalForm) MarshalJSON() ([]byte, error) {
+func (f InternalForm) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
-	if err := writeInternal(&out, reflect.ValueOf(f.value)); err != nil {
+	if err := writeInternal(&out, reflect.ValueOf(f.Value)); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil

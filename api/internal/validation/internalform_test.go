@@ -25,7 +25,7 @@ func TestAValueIsShownAsTheServersOwnType(t *testing.T) {
 		`{"LabelSelector":{"matchLabels":{"a":"b"}},"Namespaces":null,`: v1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}},
 		`null`: (*v1.Affinity)(nil),
 	} {
-		text, err := json.Marshal(internalForm{value})
+		text, err := json.Marshal(InternalForm{Value: value})
 		require.NoError(t, err)
 		require.Equal(t, want, string(text)[:min(len(want), len(text))])
 	}

@@ -45,47 +45,48 @@ func (n Names) rule() nameRule {
 // ValidateCreate says what is wrong with a new object, defaults applied. An empty list
 // means that it may be stored.
 func (k *Kind) ValidateCreate(obj runtime.Object, namespaced bool) field.ErrorList {
-	p := &problems{anyFinalizer: k.AnyFinalizer}
-	p.newMeta(objectMeta(obj), namespaced, k.Names.rule())
+	p := &Problems{anyFinalizer: k.AnyFinalizer}
+	checkNewMeta(p, ObjectMeta(obj), namespaced, k.Names.rule())
 	if k.Create != nil {
-		p.list = append(p.list, k.Create(obj)...)
+		p.List = append(p.List, k.Create(obj)...)
 	}
-	return p.list
+	return p.List
 }
 
 // ValidateUpdate says what is wrong with obj as the successor of old. Status, unset
 // metadata and defaults are expected to be filled in already.
 // Upstream: rest.BeforeUpdate, and ValidateUpdate of the strategies, v1.37.
 func (k *Kind) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
-	p := &problems{anyFinalizer: k.AnyFinalizer}
-	p.updatedMeta(obj, old)
+	p := &Problems{anyFinalizer: k.AnyFinalizer}
+	CheckUpdatedMeta(p, obj, old)
 	if k.Update != nil {
-		p.list = append(p.list, k.Update(obj, old)...)
+		p.List = append(p.List, k.Update(obj, old)...)
 	}
-	return p.list
+	return p.List
 }
 
 // ValidateUpdateStatus says what is wrong with obj as a status update of old.
 func (k *Kind) ValidateUpdateStatus(obj, old runtime.Object) field.ErrorList {
-	p := &problems{anyFinalizer: k.AnyFinalizer}
-	p.updatedMeta(obj, old)
+	p := &Problems{anyFinalizer: k.AnyFinalizer}
+	CheckUpdatedMeta(p, obj, old)
 	if k.UpdateStatus != nil {
-		p.list = append(p.list, k.UpdateStatus(obj, old)...)
+		p.List = append(p.List, k.UpdateStatus(obj, old)...)
 	}
-	return p.list
+	return p.List
 }
 
-func (p *problems) updatedMeta(obj, old runtime.Object) {
-	m := objectMeta(obj)
-	p.metaUpdate(m, objectMeta(old))
+// CheckUpdatedMeta validates the metadata of an update by the rules that all kinds have.
+func CheckUpdatedMeta(p *Problems, obj, old runtime.Object) {
+	m := ObjectMeta(obj)
+	checkMetaUpdate(p, m, ObjectMeta(old))
 	if m.GenerateName != "" {
-		p.messages(metadataPath.Child("generateName"), m.GenerateName, content.IsPathSegmentPrefix(m.GenerateName))
+		p.Messages(MetadataPath.Child("generateName"), m.GenerateName, content.IsPathSegmentPrefix(m.GenerateName))
 	}
 }
 
-// objectMeta returns the object's own metadata; of an object that keeps them in another form,
+// ObjectMeta returns the object's own metadata; of an object that keeps them in another form,
 // a copy of what is validated.
-func objectMeta(obj runtime.Object) *metav1.ObjectMeta {
+func ObjectMeta(obj runtime.Object) *metav1.ObjectMeta {
 	if o, ok := obj.(metav1.ObjectMetaAccessor); ok {
 		if m, ok := o.GetObjectMeta().(*metav1.ObjectMeta); ok {
 			return m
@@ -104,51 +105,52 @@ func objectMeta(obj runtime.Object) *metav1.ObjectMeta {
 	}
 }
 
-// rules is a Kind whose functions are about one Go type. The server never calls them with
+// Typed is a Kind whose functions are about one Go type. The server never calls them with
 // another.
-type rules[T metav1.ObjectMetaAccessor] struct {
-	names Names
-	// again: an update checks metadata.generateName by the rule for names. The other kinds
+type Typed[T metav1.ObjectMetaAccessor] struct {
+	Names Names
+	// Again: an update checks metadata.generateName by the rule for names. The other kinds
 	// check only what all kinds do.
-	again          bool
-	create         func(p *problems, obj T)
-	update, status func(p *problems, obj, old T)
+	Again          bool
+	Create         func(p *Problems, obj T)
+	Update, Status func(p *Problems, obj, old T)
 }
 
-func (r rules[T]) kind() Kind {
-	k := Kind{Names: r.names}
-	if r.create != nil {
+// Kind returns the validation with functions that take any object.
+func (r Typed[T]) Kind() Kind {
+	k := Kind{Names: r.Names}
+	if r.Create != nil {
 		k.Create = func(obj runtime.Object) field.ErrorList {
-			p := &problems{}
-			r.create(p, obj.(T))
-			return p.list
+			p := &Problems{}
+			r.Create(p, obj.(T))
+			return p.List
 		}
 	}
-	if r.update != nil || r.again {
+	if r.Update != nil || r.Again {
 		k.Update = func(obj, old runtime.Object) field.ErrorList {
-			p := &problems{}
-			if r.again {
-				p.prefixAgain(obj, r.names)
+			p := &Problems{}
+			if r.Again {
+				CheckPrefixAgain(p, obj, r.Names)
 			}
-			if r.update != nil {
-				r.update(p, obj.(T), old.(T))
+			if r.Update != nil {
+				r.Update(p, obj.(T), old.(T))
 			}
-			return p.list
+			return p.List
 		}
 	}
-	if r.status != nil {
+	if r.Status != nil {
 		k.UpdateStatus = func(obj, old runtime.Object) field.ErrorList {
-			p := &problems{}
-			r.status(p, obj.(T), old.(T))
-			return p.list
+			p := &Problems{}
+			r.Status(p, obj.(T), old.(T))
+			return p.List
 		}
 	}
 	return k
 }
 
-// prefixAgain checks what an updated object's name was made from.
-func (p *problems) prefixAgain(obj runtime.Object, names Names) {
-	if m := objectMeta(obj); m.GenerateName != "" {
-		p.messages(metadataPath.Child("generateName"), m.GenerateName, names.rule().full(m.GenerateName, true))
+// CheckPrefixAgain checks what an updated object's name was made from.
+func CheckPrefixAgain(p *Problems, obj runtime.Object, names Names) {
+	if m := ObjectMeta(obj); m.GenerateName != "" {
+		p.Messages(MetadataPath.Child("generateName"), m.GenerateName, names.rule().full(m.GenerateName, true))
 	}
 }

@@ -5,28 +5,27 @@ import (
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// newMeta validates the metadata of a new object. Good metadata is recognised
+// checkNewMeta validates the metadata of a new object. Good metadata is recognised
 // without regular expressions; only bad metadata is given to apimachinery's
 // rules, for the words.
-func (p *problems) newMeta(m *metav1.ObjectMeta, namespaced bool, rule nameRule) {
+func checkNewMeta(p *Problems, m *metav1.ObjectMeta, namespaced bool, rule nameRule) {
 	if goodNewMeta(m, namespaced, rule) {
 		return
 	}
-	p.add(inOrder(apivalidation.ValidateObjectMeta(m, namespaced, rule.full, metadataPath))...)
-	p.finalizerNames(m.Finalizers)
+	p.Add(inOrder(apivalidation.ValidateObjectMeta(m, namespaced, rule.full, MetadataPath))...)
+	checkFinalizerNames(p, m.Finalizers)
 }
 
 func goodNewMeta(m *metav1.ObjectMeta, namespaced bool, rule nameRule) bool {
-	if !rule.quick(m.Name) || namespaced != (m.Namespace != "") || namespaced && !isLabel(m.Namespace) {
+	if !rule.quick(m.Name) || namespaced != (m.Namespace != "") || namespaced && !IsLabel(m.Namespace) {
 		return false
 	}
 	if m.GenerateName != "" && !rule.quick(strings.TrimSuffix(m.GenerateName, "-")) {
@@ -36,14 +35,14 @@ func goodNewMeta(m *metav1.ObjectMeta, namespaced bool, rule nameRule) bool {
 		goodAnnotations(m.Annotations) && goodOwners(m.OwnerReferences) && goodFinalizers(m.Finalizers)
 }
 
-// metaUpdate validates the metadata of an update against the stored one.
-func (p *problems) metaUpdate(m, old *metav1.ObjectMeta) {
+// checkMetaUpdate validates the metadata of an update against the stored one.
+func checkMetaUpdate(p *Problems, m, old *metav1.ObjectMeta) {
 	if goodMetaUpdate(m, old) {
 		return
 	}
-	p.add(inOrder(apivalidation.ValidateObjectMetaUpdate(m, old, metadataPath))...)
-	p.add(apivalidation.ValidateFinalizers(m.Finalizers, metadataPath.Child("finalizers"))...)
-	p.finalizerNames(m.Finalizers)
+	p.Add(inOrder(apivalidation.ValidateObjectMetaUpdate(m, old, MetadataPath))...)
+	p.Add(apivalidation.ValidateFinalizers(m.Finalizers, MetadataPath.Child("finalizers"))...)
+	checkFinalizerNames(p, m.Finalizers)
 }
 
 func goodMetaUpdate(m, old *metav1.ObjectMeta) bool {
@@ -52,7 +51,7 @@ func goodMetaUpdate(m, old *metav1.ObjectMeta) bool {
 		return false
 	}
 	if !m.CreationTimestamp.Equal(&old.CreationTimestamp) || !m.DeletionTimestamp.Equal(old.DeletionTimestamp) ||
-		!samePtr(m.DeletionGracePeriodSeconds, old.DeletionGracePeriodSeconds) {
+		!SamePtr(m.DeletionGracePeriodSeconds, old.DeletionGracePeriodSeconds) {
 		return false
 	}
 	if old.DeletionTimestamp != nil && !subset(m.Finalizers, old.Finalizers) {
@@ -64,7 +63,7 @@ func goodMetaUpdate(m, old *metav1.ObjectMeta) bool {
 
 func goodLabels(labels map[string]string) bool {
 	for k, v := range labels {
-		if !isQualifiedName(k) || !isLabelValue(v) {
+		if !IsQualifiedName(k) || !IsLabelValue(v) {
 			return false
 		}
 	}
@@ -74,7 +73,7 @@ func goodLabels(labels map[string]string) bool {
 func goodAnnotations(annotations map[string]string) bool {
 	size := 0
 	for k, v := range annotations {
-		if !isQualifiedName(k) {
+		if !IsQualifiedName(k) {
 			return false
 		}
 		size += len(k) + len(v)
@@ -100,16 +99,16 @@ func goodOwners(refs []metav1.OwnerReference) bool {
 
 func goodFinalizers(finalizers []string) bool {
 	for _, f := range finalizers {
-		if !strings.Contains(f, "/") || !isQualifiedName(f) {
+		if !strings.Contains(f, "/") || !IsQualifiedName(f) {
 			return false
 		}
 	}
 	return true
 }
 
-// finalizerNames refuses finalizers that are neither qualified nor one of the
+// checkFinalizerNames refuses finalizers that are neither qualified nor one of the
 // three that stand without a prefix.
-func (p *problems) finalizerNames(finalizers []string) {
+func checkFinalizerNames(p *Problems, finalizers []string) {
 	if p.anyFinalizer {
 		return
 	}
@@ -118,36 +117,10 @@ func (p *problems) finalizerNames(finalizers []string) {
 		case metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, "kubernetes":
 		default:
 			if !strings.Contains(f, "/") {
-				p.invalid(metadataPath.Child("finalizers").Index(i), f,
+				p.Invalid(MetadataPath.Child("finalizers").Index(i), f,
 					"name is neither a standard finalizer name nor is it fully qualified")
 			}
 		}
-	}
-}
-
-// namespaceFinalizers validates who has to empty a namespace before it goes.
-// Upstream: core/validation ValidateNamespace, v1.37.
-func (p *problems) namespaceFinalizers(finalizers []v1.FinalizerName) {
-	for _, f := range finalizers {
-		p.namespaceFinalizer(f, specPath.Child("finalizers"))
-	}
-}
-
-// FinalizersOfNamespace says what is wrong with the spec.finalizers that a namespace is given through its subresource finalize.
-// Upstream: core/validation ValidateNamespaceFinalizeUpdate, v1.37.2.
-func FinalizersOfNamespace(finalizers []v1.FinalizerName) field.ErrorList {
-	var p problems
-	for i, f := range finalizers {
-		p.namespaceFinalizer(f, specPath.Child("finalizers").Index(i))
-	}
-	return p.list
-}
-
-func (p *problems) namespaceFinalizer(f v1.FinalizerName, at *field.Path) {
-	p.add(apivalidation.ValidateFinalizerName(string(f), at)...)
-	if !strings.Contains(string(f), "/") && f != v1.FinalizerKubernetes &&
-		f != metav1.FinalizerOrphanDependents && f != metav1.FinalizerDeleteDependents {
-		p.invalid(at, string(f), "name is neither a standard finalizer name nor is it fully qualified")
 	}
 }
 
@@ -168,61 +141,65 @@ func inOrder(errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// immutable refuses a changed value, with the usual words.
-func (p *problems) immutable(value, old any, path *field.Path) {
+// Immutable refuses a changed value, with the usual words.
+func (p *Problems) Immutable(value, old any, path *field.Path) {
 	if !apiequality.Semantic.DeepEqual(old, value) {
-		p.invalid(path, value, apivalidation.FieldImmutableErrorMsg)
+		p.Invalid(path, value, apivalidation.FieldImmutableErrorMsg)
 	}
 }
 
-// fixed refuses a changed value as the declarative rules do, which do not show it.
+// Fixed refuses a changed value as the declarative rules do, which do not show it.
 // Upstream: apimachinery api/validate Immutable, v0.37.
-func (p *problems) fixed(value, old any, path *field.Path) {
+func (p *Problems) Fixed(value, old any, path *field.Path) {
 	if !apiequality.Semantic.DeepEqual(old, value) {
-		p.invalid(path, nil, apivalidation.FieldImmutableErrorMsg)
+		p.Invalid(path, nil, apivalidation.FieldImmutableErrorMsg)
 	}
 }
 
-// labels validates a map of labels that is not the object's own.
-func (p *problems) labels(labels map[string]string, path *field.Path) {
+// Labels validates a map of labels that is not the object's own.
+func (p *Problems) Labels(labels map[string]string, path *field.Path) {
 	if !goodLabels(labels) {
-		p.add(inOrder(metavalidation.ValidateLabels(labels, path))...)
+		p.Add(inOrder(metavalidation.ValidateLabels(labels, path))...)
 	}
 }
 
-// annotations validates a map of annotations that is not the object's own.
-func (p *problems) annotations(annotations map[string]string, path *field.Path) {
+// Annotations validates a map of annotations that is not the object's own.
+func (p *Problems) Annotations(annotations map[string]string, path *field.Path) {
 	if !goodAnnotations(annotations) {
-		p.add(inOrder(apivalidation.ValidateAnnotations(annotations, path))...)
+		p.Add(inOrder(apivalidation.ValidateAnnotations(annotations, path))...)
 	}
 }
 
-func (p *problems) labelSelector(s *metav1.LabelSelector, path *field.Path) {
+// LabelSelector validates a selector of labels; nil is a good one.
+func (p *Problems) LabelSelector(s *metav1.LabelSelector, path *field.Path) {
 	if s != nil {
-		p.add(inOrder(metavalidation.ValidateLabelSelector(s, metavalidation.LabelSelectorValidationOptions{}, path))...)
+		p.Add(inOrder(metavalidation.ValidateLabelSelector(s, metavalidation.LabelSelectorValidationOptions{}, path))...)
 	}
 }
 
-func (p *problems) qualifiedName(value string, path *field.Path) {
-	if !isQualifiedName(value) {
-		p.messages(path, value, validation.IsQualifiedName(value))
+// QualifiedName refuses what is no name with an optional domain before it, as label keys are.
+func (p *Problems) QualifiedName(value string, path *field.Path) {
+	if !IsQualifiedName(value) {
+		p.Messages(path, value, utilvalidation.IsQualifiedName(value))
 	}
 }
 
-func (p *problems) subdomain(value string, path *field.Path) {
-	if !isSubdomain(value) {
-		p.messages(path, value, validation.IsDNS1123Subdomain(value))
+// Subdomain refuses what is no DNS subdomain.
+func (p *Problems) Subdomain(value string, path *field.Path) {
+	if !IsSubdomain(value) {
+		p.Messages(path, value, utilvalidation.IsDNS1123Subdomain(value))
 	}
 }
 
-func (p *problems) dnsLabel(value string, path *field.Path) {
-	if !isLabel(value) {
-		p.messages(path, value, validation.IsDNS1123Label(value))
+// DNSLabel refuses what is no DNS label.
+func (p *Problems) DNSLabel(value string, path *field.Path) {
+	if !IsLabel(value) {
+		p.Messages(path, value, utilvalidation.IsDNS1123Label(value))
 	}
 }
 
-// samePtr reports whether both are nil or point to equal values.
-func samePtr[T comparable](a, b *T) bool {
+// SamePtr reports whether both are nil or point to equal values.
+func SamePtr[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 

@@ -1,45 +1,15 @@
-package validation
+package validation_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/storagesim/storagesim/api/internal/apitest"
-	"github.com/storagesim/storagesim/internal/seedtest"
+	"github.com/storagesim/storagesim/api/internal/validation"
 )
-
-// The quick checks must never accept what the real rules refuse, and for names
-// that occur must not send everything to the slow ones.
-func TestTheQuickNameChecksAgreeWithTheRealRules(t *testing.T) {
-	names := []string{
-		"", "a", "A", "-", ".", "/", "a-", "-a", "a.b", "a..b", ".a", "a.", "a_b", "a/b", "a/b/c", "/a", "a/", "A/b", "a/B_c", "a/.b",
-		"pvc-0f3b", "openebs.io/local", "volume.kubernetes.io/selected-node", "example.com/" + strings.Repeat("x", 64),
-		strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 253), strings.Repeat("a", 254), "1", "1a", "ä", "a b", "a\nb",
-	}
-	for _, name := range names {
-		require.Equal(t, len(validation.IsDNS1123Subdomain(name)) == 0, isSubdomain(name), "subdomain %q", name)
-		require.Equal(t, len(validation.IsDNS1123Label(name)) == 0, isLabel(name), "label %q", name)
-		require.Equal(t, len(validation.IsQualifiedName(name)) == 0, isQualifiedName(name), "qualified name %q", name)
-		require.Equal(t, len(validation.IsValidLabelValue(name)) == 0, isLabelValue(name), "label value %q", name)
-	}
-}
-
-func FuzzTheQuickNameChecksAgreeWithTheRealRules(f *testing.F) {
-	seedtest.Corpus(f, 500, []any{"a.b/c_d"})
-	f.Fuzz(func(t *testing.T, name string) {
-		require.Equal(t, len(validation.IsDNS1123Subdomain(name)) == 0, isSubdomain(name))
-		require.Equal(t, len(validation.IsQualifiedName(name)) == 0, isQualifiedName(name))
-		require.Equal(t, len(validation.IsValidLabelValue(name)) == 0, isLabelValue(name))
-		if dnsSubdomain.quick(strings.TrimSuffix(name, "-")) {
-			require.Empty(t, apivalidation.NameIsDNSSubdomain(name, true), "as generateName")
-		}
-	})
-}
 
 func TestMetadataOfNewObjectsIsChecked(t *testing.T) {
 	const key = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
@@ -124,10 +94,10 @@ func TestMetadataThatTheServerOwnsCannotChange(t *testing.T) {
 			for _, manifest := range []string{apitest.GoodClaim, apitest.GoodVolume, apitest.GoodPod, apitest.GoodClass, apitest.GoodNode, apitest.GoodAttachment} {
 				old := apitest.Created(t, manifest)
 				if row.stored != nil {
-					row.stored(objectMeta(old))
+					row.stored(validation.ObjectMeta(old))
 				}
 				obj := old.DeepCopyObject()
-				row.change(objectMeta(obj))
+				row.change(validation.ObjectMeta(obj))
 				require.Equal(t, row.want, apitest.Words(update(obj, old)))
 				require.Equal(t, row.want, apitest.Words(updateStatus(obj, old)))
 			}

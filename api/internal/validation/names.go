@@ -15,9 +15,9 @@ type nameRule struct {
 }
 
 var (
-	dnsSubdomain = nameRule{isSubdomain, apivalidation.NameIsDNSSubdomain}
-	dnsLabel     = nameRule{isLabel, apivalidation.NameIsDNSLabel}
-	pathSegment  = nameRule{isSubdomain, validatePathSegmentName}
+	dnsSubdomain = nameRule{IsSubdomain, apivalidation.NameIsDNSSubdomain}
+	dnsLabel     = nameRule{IsLabel, apivalidation.NameIsDNSLabel}
+	pathSegment  = nameRule{IsSubdomain, validatePathSegmentName}
 )
 
 // validatePathSegmentName says why a name cannot be part of a path.
@@ -27,8 +27,8 @@ func isLowerAlnum(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <=
 
 func isAlnum(c byte) bool { return isLowerAlnum(c) || c >= 'A' && c <= 'Z' }
 
-// isLabel reports whether s is a DNS label (RFC 1123).
-func isLabel(s string) bool { return len(s) <= 63 && isSubdomainPart(s) }
+// IsLabel reports whether s is a DNS label (RFC 1123).
+func IsLabel(s string) bool { return len(s) <= 63 && isSubdomainPart(s) }
 
 func isSubdomainPart(s string) bool {
 	if s == "" || !isLowerAlnum(s[0]) || !isLowerAlnum(s[len(s)-1]) {
@@ -42,9 +42,9 @@ func isSubdomainPart(s string) bool {
 	return true
 }
 
-// isSubdomain reports whether s is a DNS subdomain (RFC 1123). As upstream, the
+// IsSubdomain reports whether s is a DNS subdomain (RFC 1123). As upstream, the
 // whole is limited to 253 characters and its parts are not limited to 63.
-func isSubdomain(s string) bool {
+func IsSubdomain(s string) bool {
 	if len(s) > 253 {
 		return false
 	}
@@ -60,20 +60,20 @@ func isSubdomain(s string) bool {
 	}
 }
 
-// isQualifiedName reports whether s is a label or annotation key: a name of at
+// IsQualifiedName reports whether s is a label or annotation key: a name of at
 // most 63 characters, optionally after a DNS subdomain and a slash.
-func isQualifiedName(s string) bool {
+func IsQualifiedName(s string) bool {
 	if slash := strings.IndexByte(s, '/'); slash >= 0 {
-		if !isSubdomain(s[:slash]) {
+		if !IsSubdomain(s[:slash]) {
 			return false
 		}
 		s = s[slash+1:]
 	}
-	return s != "" && isLabelValue(s)
+	return s != "" && IsLabelValue(s)
 }
 
-// isLabelValue reports whether s may be the value of a label.
-func isLabelValue(s string) bool {
+// IsLabelValue reports whether s may be the value of a label.
+func IsLabelValue(s string) bool {
 	if s == "" {
 		return true
 	}

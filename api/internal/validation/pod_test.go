@@ -1,4 +1,4 @@
-package validation
+package validation_test
 
 import (
 	"testing"

@@ -1,53 +1,87 @@
 package validation
 
 import (
+	"slices"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Paths that many rules start from. A path is extended only when something is
 // wrong, so that a good object costs no allocations.
 var (
-	metadataPath = field.NewPath("metadata")
-	specPath     = field.NewPath("spec")
-	statusPath   = field.NewPath("status")
+	MetadataPath = field.NewPath("metadata")
+	SpecPath     = field.NewPath("spec")
+	StatusPath   = field.NewPath("status")
 )
 
-// problems collects the errors of one object, in the order in which the rules run.
+// Problems collects the errors of one object, in the order in which the rules run.
 // Paths and wording are the same as in kube-apiserver v1.36, oddities included:
 // people search for them.
-type problems struct {
-	list         field.ErrorList
+type Problems struct {
+	List         field.ErrorList
 	anyFinalizer bool // see Kind
 }
 
-func (p *problems) add(errs ...*field.Error) { p.list = append(p.list, errs...) }
+// Add adds problems.
+func (p *Problems) Add(errs ...*field.Error) { p.List = append(p.List, errs...) }
 
-func (p *problems) required(path *field.Path, detail string) {
-	p.list = append(p.list, field.Required(path, detail))
+// Required adds that a field must have a value.
+func (p *Problems) Required(path *field.Path, detail string) {
+	p.List = append(p.List, field.Required(path, detail))
 }
 
-func (p *problems) invalid(path *field.Path, value any, detail string) {
-	p.list = append(p.list, field.Invalid(path, value, detail))
+// Invalid adds that a value is not allowed.
+func (p *Problems) Invalid(path *field.Path, value any, detail string) {
+	p.List = append(p.List, field.Invalid(path, value, detail))
 }
 
-func (p *problems) forbidden(path *field.Path, detail string) {
-	p.list = append(p.list, field.Forbidden(path, detail))
+// Forbidden adds that a field must not be set, or not changed.
+func (p *Problems) Forbidden(path *field.Path, detail string) {
+	p.List = append(p.List, field.Forbidden(path, detail))
 }
 
-func (p *problems) duplicate(path *field.Path, value any) {
-	p.list = append(p.list, field.Duplicate(path, value))
+// Duplicate adds that a value occurs twice in a list.
+func (p *Problems) Duplicate(path *field.Path, value any) {
+	p.List = append(p.List, field.Duplicate(path, value))
 }
 
-// need refuses an empty required field below path.
-func (p *problems) need(path *field.Path, name, value string) {
+// Need refuses an empty required field below path.
+func (p *Problems) Need(path *field.Path, name, value string) {
 	if value == "" {
-		p.required(path.Child(name), "")
+		p.Required(path.Child(name), "")
 	}
 }
 
-// messages adds one invalid-value problem for each message about the value.
-func (p *problems) messages(path *field.Path, value string, msgs []string) {
+// Messages adds one invalid-value problem for each message about the value.
+func (p *Problems) Messages(path *field.Path, value string, msgs []string) {
 	for _, msg := range msgs {
-		p.invalid(path, value, msg)
+		p.Invalid(path, value, msg)
+	}
+}
+
+// OneOf refuses a missing value of a field with a closed list of values, and a
+// value that is not on the list.
+func OneOf[T ~string](p *Problems, value T, known []T, at *field.Path, name string) {
+	switch {
+	case slices.Contains(known, value):
+	case value == "":
+		p.Required(at.Child(name), "")
+	default:
+		p.Add(field.NotSupported(at.Child(name), value, known))
+	}
+}
+
+// NotNegative refuses negative numbers.
+func (p *Problems) NotNegative(n int64, at *field.Path, name string) {
+	if n < 0 {
+		p.Invalid(at.Child(name), n, apivalidation.IsNegativeErrorMsg)
+	}
+}
+
+// IfSetOneOf refuses a value that is not on the list of those that are known.
+func IfSetOneOf[T ~string](p *Problems, value *T, known []T, at *field.Path, name string) {
+	if value != nil && !slices.Contains(known, *value) {
+		p.Add(field.NotSupported(at.Child(name), *value, known))
 	}
 }

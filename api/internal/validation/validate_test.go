@@ -1,4 +1,4 @@
-package validation
+package validation_test
 
 import (
 	"testing"
@@ -14,6 +14,11 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/apitest"
 	"github.com/storagesim/storagesim/api/internal/strategy"
+	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/cluster"
+	"github.com/storagesim/storagesim/api/internal/validation/pods"
+	"github.com/storagesim/storagesim/api/internal/validation/storage"
+	"github.com/storagesim/storagesim/api/internal/validation/workloads"
 )
 
 // A refusal is a change of a good manifest and what is wrong with it then.
@@ -24,57 +29,57 @@ type refusal struct {
 }
 
 // kindOf returns the rules for an object of the tests.
-func kindOf(obj runtime.Object) *Kind {
-	of := func(k Kind) *Kind { return &k }
+func kindOf(obj runtime.Object) *validation.Kind {
+	of := func(k validation.Kind) *validation.Kind { return &k }
 	switch obj.(type) {
 	case *v1.PersistentVolumeClaim:
-		return of(Claims())
+		return of(storage.Claims())
 	case *v1.PersistentVolume:
-		return of(Volumes())
+		return of(storage.Volumes())
 	case *v1.Pod:
-		return of(Pods())
+		return of(pods.Pods())
 	case *v1.Event:
-		return of(Events())
+		return of(cluster.Events())
 	case *v1.Node:
-		return of(Nodes())
+		return of(cluster.Nodes())
 	case *v1.Namespace:
-		return of(Namespaces())
+		return of(cluster.Namespaces())
 	case *v1.ConfigMap:
-		return of(ConfigMaps())
+		return of(cluster.ConfigMaps())
 	case *v1.Secret:
-		return of(Secrets())
+		return of(cluster.Secrets())
 	case *v1.ResourceQuota:
-		return of(ResourceQuotas())
+		return of(cluster.ResourceQuotas())
 	case *v1.LimitRange:
-		return of(LimitRanges())
+		return of(cluster.LimitRanges())
 	case *storagev1.StorageClass:
-		return of(StorageClasses())
+		return of(storage.StorageClasses())
 	case *storagev1.VolumeAttributesClass:
-		return of(VolumeAttributesClasses())
+		return of(storage.VolumeAttributesClasses())
 	case *storagev1.VolumeAttachment:
-		return of(VolumeAttachments())
+		return of(storage.VolumeAttachments())
 	case *storagev1.CSIDriver:
-		return of(CSIDrivers())
+		return of(storage.CSIDrivers())
 	case *storagev1.CSINode:
-		return of(CSINodes())
+		return of(storage.CSINodes())
 	case *storagev1.CSIStorageCapacity:
-		return of(CSIStorageCapacities())
+		return of(storage.CSIStorageCapacities())
 	case *appsv1.StatefulSet:
-		return of(StatefulSets())
+		return of(workloads.StatefulSets())
 	case *appsv1.Deployment:
-		return of(Deployments())
+		return of(workloads.Deployments())
 	case *appsv1.DaemonSet:
-		return of(DaemonSets())
+		return of(workloads.DaemonSets())
 	case *appsv1.ReplicaSet:
-		return of(ReplicaSets())
+		return of(workloads.ReplicaSets())
 	case *batchv1.Job:
-		return of(Jobs())
+		return of(workloads.Jobs())
 	case *rbacv1.ClusterRole:
-		return of(Roles())
+		return of(cluster.Roles())
 	case *v1.Service:
-		return of(Services())
+		return of(cluster.Services())
 	}
-	return &Kind{}
+	return &validation.Kind{}
 }
 
 func create(obj runtime.Object) field.ErrorList {
@@ -131,7 +136,7 @@ func TestAKindWithoutRulesStillHasItsMetadataChecked(t *testing.T) {
 
 func TestCreatingAClaimAllocatesLittle(t *testing.T) {
 	claim := apitest.Created(t, apitest.GoodClaim).(*v1.PersistentVolumeClaim)
-	setDefaults, rules := strategy.Claims().Default, Claims()
+	setDefaults, rules := strategy.Claims().Default, storage.Claims()
 	allocs := testing.AllocsPerRun(100, func() {
 		setDefaults(claim)
 		if errs := rules.ValidateCreate(claim, true); len(errs) > 0 {

@@ -1,0 +1,66 @@
+package workloads
+
+import (
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/internal/cron"
+	"github.com/storagesim/storagesim/api/internal/validation/pods"
+)
+
+// CronJobs returns the validation of cronjobs. Of the template of its Jobs the template of pods is validated.
+// Upstream: pkg/apis/batch/validation ValidateCronJobCreate and ValidateCronJobUpdate, v1.37.
+func CronJobs() validation.Kind {
+	return validation.Typed[*batchv1.CronJob]{
+		Create: func(p *validation.Problems, job *batchv1.CronJob) {
+			checkCronJob(p, &job.Spec, nil)
+			const most = 52 // a Job's name has eleven more
+			if len(job.Name) > most {
+				p.Invalid(validation.MetadataPath.Child("name"), job.Name, "must be no more than 52 characters")
+			}
+		},
+		Update: func(p *validation.Problems, job, old *batchv1.CronJob) { checkCronJob(p, &job.Spec, &old.Spec) },
+	}.Kind()
+}
+
+func checkCronJob(p *validation.Problems, spec, old *batchv1.CronJobSpec) {
+	at := validation.SpecPath.Child("schedule")
+	zoned := old != nil && strings.Contains(old.Schedule, "TZ")
+	if spec.Schedule == "" {
+		p.Required(at, "")
+	} else {
+		if _, err := cron.Parse(spec.Schedule); err != nil {
+			p.Invalid(at, spec.Schedule, err.Error())
+		}
+		switch {
+		case !strings.Contains(spec.Schedule, "TZ"):
+		case !zoned:
+			p.Invalid(at, spec.Schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
+		case spec.TimeZone != nil:
+			p.Invalid(at, spec.Schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
+		}
+	}
+	if s := spec.StartingDeadlineSeconds; s != nil {
+		p.NotNegative(*s, validation.SpecPath, "startingDeadlineSeconds")
+	}
+	policies := []batchv1.ConcurrencyPolicy{batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent}
+	if !slices.Contains(policies, spec.ConcurrencyPolicy) {
+		p.Add(field.NotSupported(validation.SpecPath.Child("concurrencyPolicy"), spec.ConcurrencyPolicy, policies))
+	}
+	template := validation.SpecPath.Child("jobTemplate", "spec", "template")
+	pods.CheckTemplate(p, &spec.JobTemplate.Spec.Template, template)
+	switch policy := spec.JobTemplate.Spec.Template.Spec.RestartPolicy; policy {
+	case v1.RestartPolicyOnFailure, v1.RestartPolicyNever:
+	case v1.RestartPolicyAlways, "":
+		p.Required(template.Child("spec", "restartPolicy"), `valid values: "OnFailure", "Never"`)
+	default:
+		p.Add(field.NotSupported(template.Child("spec", "restartPolicy"), policy, []v1.RestartPolicy{v1.RestartPolicyOnFailure, v1.RestartPolicyNever}))
+	}
+	checkCount(p, spec.SuccessfulJobsHistoryLimit, "successfulJobsHistoryLimit")
+	checkCount(p, spec.FailedJobsHistoryLimit, "failedJobsHistoryLimit")
+}

@@ -1,0 +1,2 @@
+// Package workloads says what is wrong with the kinds that make pods, and with disruption budgets, which count them.
+package workloads

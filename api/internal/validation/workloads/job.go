@@ -1,0 +1,195 @@
+package workloads
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/pods"
+)
+
+// The labels of a Job's pods from before there were prefixed ones.
+const (
+	legacyJobNameLabel       = "job-name"
+	legacyControllerUIDLabel = "controller-uid"
+)
+
+// maxIndexedParallelism is the largest parallelism of a Job with indexes.
+// Upstream: batch/validation maxParallelismForIndexedJob, v1.37.
+const maxIndexedParallelism = 100_000
+
+// checkJob validates a Job.
+// Upstream: batch/validation ValidateJobCreate, ValidateJobSpec, v1.37.
+func checkJob(p *validation.Problems, j *batchv1.Job) {
+	checkGeneratedSelector(p, j, true)
+	checkJobSpec(p, j)
+}
+
+// checkJobSpec validates what a Job must also fulfil after a change.
+func checkJobSpec(p *validation.Problems, j *batchv1.Job) {
+	checkCount(p, j.Spec.Parallelism, "parallelism")
+	checkCount(p, j.Spec.Completions, "completions")
+	if s := j.Spec.ActiveDeadlineSeconds; s != nil {
+		p.NotNegative(*s, validation.SpecPath, "activeDeadlineSeconds")
+	}
+	checkCount(p, j.Spec.BackoffLimit, "backoffLimit")
+	checkCount(p, j.Spec.TTLSecondsAfterFinished, "ttlSecondsAfterFinished")
+	checkCount(p, j.Spec.BackoffLimitPerIndex, "backoffLimitPerIndex")
+	checkCompletionMode(p, j)
+	at := validation.SpecPath.Child("template")
+	pods.CheckTemplate(p, &j.Spec.Template, at)
+	switch policy := j.Spec.Template.Spec.RestartPolicy; policy {
+	case v1.RestartPolicyOnFailure, v1.RestartPolicyNever:
+	case v1.RestartPolicyAlways, "":
+		p.Required(at.Child("spec", "restartPolicy"), `valid values: "OnFailure", "Never"`)
+	default:
+		p.Add(field.NotSupported(at.Child("spec", "restartPolicy"), policy, []v1.RestartPolicy{v1.RestartPolicyOnFailure, v1.RestartPolicyNever}))
+	}
+	if j.Spec.Selector == nil {
+		p.Required(validation.SpecPath.Child("selector"), "")
+	} else {
+		p.LabelSelector(j.Spec.Selector, validation.SpecPath.Child("selector"))
+	}
+	checkSelectsTemplate(p, j.Spec.Selector, &j.Spec.Template)
+}
+
+// checkCompletionMode validates the mode and the fields that only one of them has.
+func checkCompletionMode(p *validation.Problems, j *batchv1.Job) {
+	mode := batchv1.NonIndexedCompletion
+	if j.Spec.CompletionMode != nil {
+		mode = *j.Spec.CompletionMode
+	}
+	switch mode {
+	case batchv1.IndexedCompletion:
+		if j.Spec.Completions == nil {
+			p.Required(validation.SpecPath.Child("completions"), "when completion mode is Indexed")
+			return
+		}
+		if n := j.Spec.Parallelism; n != nil && *n > maxIndexedParallelism {
+			p.Invalid(validation.SpecPath.Child("parallelism"), *n, fmt.Sprintf("must be less than or equal to %d when completion mode is Indexed", maxIndexedParallelism))
+		}
+		if last := fmt.Sprintf("%s-%d", j.Name, *j.Spec.Completions-1); *j.Spec.Completions > 0 && len(utilvalidation.IsDNS1123Label(last)) > 0 {
+			p.Invalid(field.NewPath("metadata", "name"), j.Name, "will not able to create pod with invalid DNS label: "+last)
+		}
+	case batchv1.NonIndexedCompletion:
+		if n := j.Spec.BackoffLimitPerIndex; n != nil {
+			p.Invalid(validation.SpecPath.Child("backoffLimitPerIndex"), *n, "requires indexed completion mode")
+		}
+		if n := j.Spec.MaxFailedIndexes; n != nil {
+			p.Invalid(validation.SpecPath.Child("maxFailedIndexes"), *n, "requires indexed completion mode")
+		}
+	default:
+		p.Add(field.NotSupported(validation.SpecPath.Child("completionMode"), mode, []batchv1.CompletionMode{batchv1.NonIndexedCompletion, batchv1.IndexedCompletion}))
+	}
+}
+
+// checkGeneratedSelector refuses labels and selectors that a client wrote where the server makes them. prefixed says whether the labels with a prefix must be there: old Jobs lack them.
+// Upstream: batch/validation validateGeneratedSelector, v1.37.
+func checkGeneratedSelector(p *validation.Problems, j *batchv1.Job, prefixed bool) {
+	if j.Spec.ManualSelector != nil && *j.Spec.ManualSelector || j.Spec.Selector == nil {
+		return
+	}
+	expected := labels.Set{legacyControllerUIDLabel: string(j.UID), legacyJobNameLabel: j.Name}
+	names := []string{legacyControllerUIDLabel, legacyJobNameLabel}
+	if prefixed {
+		expected[batchv1.ControllerUidLabel], expected[batchv1.JobNameLabel] = string(j.UID), j.Name
+		names = append(names, batchv1.ControllerUidLabel, batchv1.JobNameLabel)
+	}
+	for _, name := range names {
+		at, want := validation.SpecPath.Child("template", "metadata", "labels").Key(name), fmt.Sprintf("must be '%s'", expected[name])
+		switch value, has := j.Spec.Template.Labels[name]; {
+		case !has:
+			p.Required(at, want)
+		case value != expected[name]:
+			p.Invalid(at, j.Spec.Template.Labels, want)
+		}
+	}
+	selector, err := metav1.LabelSelectorAsSelector(j.Spec.Selector)
+	if err == nil && !selector.Matches(expected) {
+		p.Invalid(validation.SpecPath.Child("selector"), j.Spec.Selector, "`selector` not auto-generated")
+	}
+}
+
+// checkJobUpdate validates a change of a Job.
+// Upstream: batch/validation ValidateJobUpdate, ValidateJobSpecUpdate, v1.37.
+func checkJobUpdate(p *validation.Problems, j, old *batchv1.Job) {
+	checkJobSpec(p, j)
+	now, was := &j.Spec, &old.Spec
+	indexed := now.CompletionMode != nil && *now.CompletionMode == batchv1.IndexedCompletion
+	switch at := validation.SpecPath.Child("completions"); {
+	case !indexed:
+		p.Immutable(now.Completions, was.Completions, at)
+	case now.Completions != nil && !apiequality.Semantic.DeepEqual(now.Completions, was.Completions) && (now.Parallelism == nil || *now.Completions != *now.Parallelism):
+		p.Invalid(at, *now.Completions, "can only be modified in tandem with spec.parallelism")
+	}
+	p.Immutable(now.Selector, was.Selector, validation.SpecPath.Child("selector"))
+	checkJobTemplateUpdate(p, j, old)
+	p.Immutable(now.CompletionMode, was.CompletionMode, validation.SpecPath.Child("completionMode"))
+	p.Immutable(now.PodFailurePolicy, was.PodFailurePolicy, validation.SpecPath.Child("podFailurePolicy"))
+	p.Immutable(now.BackoffLimitPerIndex, was.BackoffLimitPerIndex, validation.SpecPath.Child("backoffLimitPerIndex"))
+	p.Immutable(now.ManagedBy, was.ManagedBy, validation.SpecPath.Child("managedBy"))
+	p.Immutable(now.SuccessPolicy, was.SuccessPolicy, validation.SpecPath.Child("successPolicy"))
+}
+
+// checkJobTemplateUpdate refuses a change of the template, but of a suspended Job without pods those of where its pods may run and what they ask for.
+// Upstream: batch/validation validatePodTemplateUpdate, registry/batch/job shouldAllowMutablePodTemplate, v1.37.
+func checkJobTemplateUpdate(p *validation.Problems, j, old *batchv1.Job) {
+	now, was := &j.Spec.Template, &old.Spec.Template
+	suspended := old.Spec.Suspend != nil && *old.Spec.Suspend
+	if !suspended || old.Status.Active > 0 || old.Status.StartTime != nil && !isTrue(old.Status.Conditions, batchv1.JobSuspended) {
+		checkImmutableForm(p, now, was, validation.SpecPath.Child("template"))
+		return
+	}
+	was = was.DeepCopy()
+	was.Labels, was.Annotations = now.Labels, now.Annotations
+	was.Spec.NodeSelector, was.Spec.Tolerations, was.Spec.SchedulingGates = now.Spec.NodeSelector, now.Spec.Tolerations, now.Spec.SchedulingGates
+	nodeAffinity := func(a *v1.Affinity) *v1.NodeAffinity {
+		if a == nil {
+			return nil
+		}
+		return a.NodeAffinity
+	}
+	if was.Spec.Affinity == nil {
+		was.Spec.Affinity = &v1.Affinity{}
+	}
+	was.Spec.Affinity.NodeAffinity = nodeAffinity(now.Spec.Affinity)
+	if now.Spec.Affinity == nil && apiequality.Semantic.DeepEqual(was.Spec.Affinity, &v1.Affinity{}) {
+		was.Spec.Affinity = nil
+	}
+	takeResources(was.Spec.Containers, now.Spec.Containers)
+	takeResources(was.Spec.InitContainers, now.Spec.InitContainers)
+	checkImmutableForm(p, now.Spec, was.Spec, validation.SpecPath.Child("template.spec"))
+}
+
+// checkImmutableForm refuses a changed value, which the message shows as the server's own type.
+func checkImmutableForm(p *validation.Problems, value, old any, path *field.Path) {
+	if !apiequality.Semantic.DeepEqual(old, value) {
+		p.Invalid(path, validation.InternalForm{Value: value}, apivalidation.FieldImmutableErrorMsg)
+	}
+}
+
+// takeResources gives containers the resources of those of the same names, if there are as many.
+func takeResources(was, now []v1.Container) {
+	for i := range was {
+		if len(was) == len(now) && was[i].Name == now[i].Name {
+			was[i].Resources = now[i].Resources
+		}
+	}
+}
+
+func isTrue(conditions []batchv1.JobCondition, kind batchv1.JobConditionType) bool {
+	for i := range conditions {
+		if conditions[i].Type == kind {
+			return conditions[i].Status == v1.ConditionTrue
+		}
+	}
+	return false
+}
