@@ -16,6 +16,14 @@ var serviceAccounts = v1.SchemeGroupVersion.WithResource("serviceaccounts")
 // defaultAccount is the name of the service account that every namespace has.
 const defaultAccount = "default"
 
+// accounts keeps a service account in each namespace.
+type accounts struct {
+	tables *tables
+	names  namer
+	clock  clock
+	on     bool // from the call of MakeDefaultAccounts
+}
+
 // MakeDefaultAccounts makes the server keep a service account "default" in each namespace, in
 // those that there are and in those that come, and make it anew when it is deleted. On a
 // cluster the service account controller does that a moment later; here it is part of the
@@ -23,44 +31,44 @@ const defaultAccount = "default"
 // so it is not reported to OnWrite.
 // Upstream: pkg/controller/serviceaccount serviceaccounts_controller.go, v1.37.
 func (s *Server) MakeDefaultAccounts() {
-	s.objects.Lock()
-	defer s.objects.Unlock()
-	s.makesAccounts = true
-	for _, ns := range (held{s}).List(registry.Namespaces, "") {
-		s.addAccount(ns.(*v1.Namespace))
+	s.tables.objects.Lock()
+	defer s.tables.objects.Unlock()
+	s.accounts.on = true
+	for _, ns := range (held{s.tables}).List(registry.Namespaces, "") {
+		s.accounts.add(ns.(*v1.Namespace))
 	}
 }
 
-// addAccount makes the service account of a namespace, in the same version as the namespace.
-func (s *Server) addAccount(ns *v1.Namespace) {
+// add makes the service account of a namespace, in the same version as the namespace.
+func (a *accounts) add(ns *v1.Namespace) {
 	at, err := strconv.ParseUint(ns.ResourceVersion, 10, 64)
 	if err != nil {
 		return // the server has given the namespace its version
 	}
-	s.objects.At(at, func() { s.putAccount(ns) })
+	a.tables.objects.At(at, func() { a.put(ns) })
 }
 
-// putAccount makes the service account of a namespace unless there is one, or the namespace
+// put makes the service account of a namespace unless there is one, or the namespace
 // is being deleted.
-func (s *Server) putAccount(ns *v1.Namespace) {
-	st, err := s.table(serviceAccounts)
-	if err != nil || !s.makesAccounts || ns.DeletionTimestamp != nil {
+func (a *accounts) put(ns *v1.Namespace) {
+	st, err := a.tables.of(serviceAccounts)
+	if err != nil || !a.on || ns.DeletionTimestamp != nil {
 		return
 	}
-	account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: defaultAccount, CreationTimestamp: s.now()}}
+	account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: defaultAccount, CreationTimestamp: a.clock.now()}}
 	if st.Get(store.Key(account)) != nil {
 		return
 	}
-	account.UID = s.uid(st, store.Key(account))
+	account.UID = a.names.uid(st, store.Key(account))
 	st.kind.SetDefaults(account)
-	s.put(st, nil, account)
+	a.tables.put(st, nil, account)
 }
 
-// restoreAccount makes a service account anew that every namespace has.
-func (s *Server) restoreAccount(gone call.Object) {
+// restore makes a service account anew that every namespace has.
+func (a *accounts) restore(gone call.Object) {
 	if account, ok := gone.(*v1.ServiceAccount); ok && account.Name == defaultAccount {
-		if ns, ok := (held{s}).Get(registry.Namespaces, account.Namespace); ok {
-			s.putAccount(ns.(*v1.Namespace))
+		if ns, ok := (held{a.tables}).Get(registry.Namespaces, account.Namespace); ok {
+			a.put(ns.(*v1.Namespace))
 		}
 	}
 }

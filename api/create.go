@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,13 +29,13 @@ import (
 // create stores obj, which must not be modified afterwards. The order of the phases is
 // upstream's: defaults, admission that changes the object, what the kind does to
 // new objects, validation, and only then whether the name is free.
-func (s *Server) create(r *request, in runtime.Object) (runtime.Object, error) {
+func create(w *writer, r request, in runtime.Object) (runtime.Object, error) {
 	obj, err := r.accept(in)
 	if err != nil {
-		return nil, s.refuse(r, err)
+		return nil, w.reports.refuse(r, err)
 	}
 	repeats := obj.GetName() == "" || knowsItsUID(obj)
-	return s.tries(r, func(*request) (call.Object, call.Object, error) {
+	return w.tries(r, func(request) (call.Object, call.Object, error) {
 		if repeats {
 			return nil, obj.DeepCopyObject().(call.Object), nil
 		}
@@ -42,53 +43,62 @@ func (s *Server) create(r *request, in runtime.Object) (runtime.Object, error) {
 	})
 }
 
-// prepareNew brings a new object into the form that is stored, and refuses one that is not valid.
-func (s *Server) prepareNew(r *request, d *draft) error {
+// preparer brings what clients send into the form that is stored, or refuses it. It writes nothing.
+type preparer struct {
+	tables *tables
+	names  namer
+	clock  clock
+	// unprivileged: containers may not be privileged. taintsNodes: new nodes have the taint not-ready.
+	unprivileged, taintsNodes atomic.Bool
+}
+
+// forCreate brings a new object into the form that is stored, and refuses one that is not valid.
+func (p *preparer) forCreate(d *draft) error {
 	obj := d.obj
-	if r.kind.Sealed != "" {
-		return refusal.Forbidden(r.kind.GVR.GroupResource(), r.name, r.kind.Sealed)
+	if d.kind.Sealed != "" {
+		return refusal.Forbidden(d.kind.GVR.GroupResource(), d.name, d.kind.Sealed)
 	}
-	if err := admission.Namespace(reader{s}, r.kind, r.namespace, r.name); err != nil {
+	if err := admission.Namespace(reader{p.tables}, d.kind, d.namespace, d.name); err != nil {
 		return err
 	}
-	now := s.now()
-	if r.kind.Status.Exists() && !r.kind.Strategy.KeepStatus {
-		r.kind.Status.Drop(obj)
+	now := p.clock.now()
+	if d.kind.Status.Exists() && !d.kind.Strategy.KeepStatus {
+		d.kind.Status.Drop(obj)
 	}
-	r.kind.SetDefaults(obj)
-	if err := admission.Change(reader{s}, obj, s.taintsNodes.Load()); err != nil {
+	d.kind.SetDefaults(obj)
+	if err := admission.Change(reader{p.tables}, obj, p.taintsNodes.Load()); err != nil {
 		return refusal.AsStatus(err)
 	}
-	if err := s.fillSystemFields(r, d, now); err != nil {
+	if err := p.fillSystemFields(d, now); err != nil {
 		return err
 	}
 	if service, ok := obj.(*v1.Service); ok {
 		var err error
-		if r.reserved, err = s.services.Allocate(service, nil); err != nil {
+		if d.reserved, err = p.tables.services.Allocate(service, nil); err != nil {
 			return err
 		}
 	}
-	if prepare := r.kind.Strategy.Create; prepare != nil {
+	if prepare := d.kind.Strategy.Create; prepare != nil {
 		across := hasSourceAcross(obj)
 		prepare(obj, now)
 		if across && !hasSourceAcross(obj) {
-			r.dropped = []string{"spec.dataSourceRef"}
+			d.dropped = []string{"spec.dataSourceRef"}
 		}
 	}
-	if errs := append(r.validateNew(obj), s.privilegeErrors(obj)...); len(errs) > 0 {
-		return r.invalid(errs)
+	if errs := append(d.validateNew(obj), p.privilegeErrors(obj)...); len(errs) > 0 {
+		return d.invalid(errs)
 	}
-	r.warnOf(r.kind.Warnings.Write, obj, nil)
-	if err := admission.Create(reader{s}, obj); err != nil {
+	d.warnOf(d.kind.Warnings.Write, obj, nil)
+	if err := admission.Create(reader{p.tables}, obj); err != nil {
 		return refusal.AsStatus(err)
 	}
-	if err := r.receive(obj); err != nil {
+	if err := d.measure(); err != nil {
 		return err
 	}
-	if d.late = r.fits(obj); r.verb == "create" {
+	if d.late = d.fits(); d.verb == "create" {
 		d.late = cmp.Or(versionOnCreate(obj), d.late)
 	}
-	r.kind.Storable(obj)
+	d.kind.Storable(obj)
 	return nil
 }
 
@@ -113,46 +123,46 @@ func versionOnCreate(obj call.Object) error {
 
 // fillSystemFields discards the fields of a new object that a client may not set, and sets
 // those that the server sets. Upstream: rest.BeforeCreate, v1.37.
-func (s *Server) fillSystemFields(r *request, d *draft, now metav1.Time) error {
+func (p *preparer) fillSystemFields(d *draft, now metav1.Time) error {
 	obj := d.obj
-	if err := s.identify(r, d); err != nil {
+	if err := p.identify(d); err != nil {
 		return err
 	}
 	obj.SetCreationTimestamp(now)
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
 	obj.SetSelfLink("")
-	if !r.tracked {
+	if !d.tracked {
 		obj.SetManagedFields(nil)
 	}
 	// A CSIDriver, and kinds that do not count, keep what they come with.
-	if r.kind.Generations && r.kind.GVK.Kind != "CSIDriver" {
+	if d.kind.Generations && d.kind.GVK.Kind != "CSIDriver" {
 		obj.SetGeneration(1)
 	}
 	return nil
 }
 
 // identify gives a new object its name, if that is to be generated, and its UID.
-func (s *Server) identify(r *request, d *draft) error {
-	s.objects.Lock()
-	defer s.objects.Unlock()
-	st, err := s.table(r.kind.GVR)
+func (p *preparer) identify(d *draft) error {
+	p.tables.objects.Lock()
+	defer p.tables.objects.Unlock()
+	st, err := p.tables.of(d.kind.GVR)
 	if err != nil {
 		return err
 	}
-	if r.generated = d.obj.GetName() == "" && d.obj.GetGenerateName() != ""; r.generated {
-		d.obj.SetName(s.generateName(st, r.namespace, d.obj.GetGenerateName()))
+	if d.generated = d.obj.GetName() == "" && d.obj.GetGenerateName() != ""; d.generated {
+		d.obj.SetName(p.names.generateName(st, d.namespace, d.obj.GetGenerateName()))
 	}
-	r.name = d.obj.GetName()
-	d.obj.SetUID(s.uid(st, store.Key(d.obj)))
+	d.name = d.obj.GetName()
+	d.obj.SetUID(p.names.uid(st, store.Key(d.obj)))
 	d.deleted = st.Deleted()
 	return nil
 }
 
 // privilegeErrors returns the errors for privileged containers, if the server does not
 // allow them.
-func (s *Server) privilegeErrors(obj call.Object) field.ErrorList {
-	if !s.unprivileged.Load() {
+func (p *preparer) privilegeErrors(obj call.Object) field.ErrorList {
+	if !p.unprivileged.Load() {
 		return nil
 	}
 	return admission.Privileged(obj)
@@ -160,7 +170,7 @@ func (s *Server) privilegeErrors(obj call.Object) field.ErrorList {
 
 // validateNew returns what is wrong with a new object. An object without a name is always
 // refused.
-func (r *request) validateNew(obj call.Object) field.ErrorList {
+func (r request) validateNew(obj call.Object) field.ErrorList {
 	errs := r.kind.Validation.ValidateCreate(obj, r.kind.Namespaced)
 	if len(errs) == 0 && obj.GetName() == "" {
 		errs = append(errs, field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
@@ -170,7 +180,7 @@ func (r *request) validateNew(obj call.Object) field.ErrorList {
 
 // accept checks that what came with a request is an object of the resource, belongs to
 // the namespace of the request and has no quantity that nothing can compute with.
-func (r *request) accept(in runtime.Object) (call.Object, error) {
+func (r request) accept(in runtime.Object) (call.Object, error) {
 	obj, ok := in.(call.Object)
 	if !ok || reflect.TypeOf(in) != reflect.PointerTo(r.kind.Type) {
 		return nil, apierrors.NewBadRequest(typeMismatch(r.kind, in))
@@ -229,7 +239,7 @@ func canonicalMeta(u *unstructured.Unstructured) error {
 
 // distinctOwners returns the owners without duplicates, and warns of these.
 // Upstream: apiserver endpoints/handlers dedupOwnerReferencesAndAddWarning, v1.37.
-func (r *request) distinctOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
+func (r request) distinctOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
 	kept, repeated := distinct(owners)
 	if len(repeated) > 0 && r.warn != nil {
 		when := ""
@@ -243,7 +253,7 @@ func (r *request) distinctOwners(owners []metav1.OwnerReference) []metav1.OwnerR
 }
 
 // warnOf tells the client what a rule says of an object that is accepted. old is nil for a new one.
-func (r *request) warnOf(rule func(obj, old runtime.Object) []string, obj, old call.Object) {
+func (r request) warnOf(rule func(obj, old runtime.Object) []string, obj, old call.Object) {
 	if rule == nil || r.warn == nil {
 		return
 	}
@@ -301,9 +311,9 @@ func typeMismatch(k *registry.Entry, in runtime.Object) string {
 }
 
 // refuse reports a write that did not get as far as the store.
-func (s *Server) refuse(r *request, err error) error {
-	s.objects.Lock()
-	defer s.objects.Unlock()
-	s.report(r, outcome{}, err)
+func (p *reporter) refuse(r request, err error) error {
+	p.tables.objects.Lock()
+	defer p.tables.objects.Unlock()
+	p.report(r, outcome{}, err)
 	return err
 }

@@ -18,15 +18,22 @@ import (
 	"github.com/storagesim/storagesim/api/store"
 )
 
+// deleter removes objects, or marks them as being deleted.
+type deleter struct {
+	writes *writer
+	clock  clock
+}
+
 // delete removes an object, or marks it as being deleted if a finalizer or its
 // node has to finish with it first. It may be repeated. The answer is the object, or for
 // most kinds a Status if it is gone.
 // Upstream: registry/generic/registry Store.Delete and finalizeDelete, v1.37.
-func (s *Server) delete(r *request, opts metav1.DeleteOptions) (runtime.Object, error) {
+func (d *deleter) delete(r request, opts metav1.DeleteOptions) (runtime.Object, error) {
 	if err := r.checkDeleteOptions(opts); err != nil {
-		return nil, s.refuse(r, err)
+		return nil, d.writes.reports.refuse(r, err)
 	}
-	out, err := s.writeLocked(r, func(st *table) (outcome, error) {
+	r.dryRun = len(opts.DryRun) > 0
+	out, err := d.writes.writeLocked(r, func(st *table) (outcome, error) {
 		old := st.Get(store.KeyOf(r.namespace, r.name))
 		if old == nil {
 			return outcome{}, r.notFound()
@@ -35,9 +42,9 @@ func (s *Server) delete(r *request, opts metav1.DeleteOptions) (runtime.Object, 
 			return outcome{}, r.readable()
 		}
 		if ns, ok := old.(*v1.Namespace); ok {
-			return s.deleteNamespace(r, st, ns, opts)
+			return d.deleteNamespace(r, st, ns, opts)
 		}
-		return s.markOrRemove(r, st, old, opts)
+		return d.markOrRemove(r, st, old, opts)
 	})
 	switch {
 	case err != nil:
@@ -52,7 +59,7 @@ func (s *Server) delete(r *request, opts metav1.DeleteOptions) (runtime.Object, 
 
 // readable returns the conflict of a deletion that is for objects which cannot be read: there are none here.
 // Upstream: apiserver registry/generic/registry corruptObjectDeleter.Delete, v1.37.
-func (r *request) readable() error {
+func (r request) readable() error {
 	return r.conflict(fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
 		"unsafe deletion is not allowed because the object is decodable from storage", r.storageKey()))
 }
@@ -65,51 +72,51 @@ func success() *metav1.Status { return &metav1.Status{Status: metav1.StatusSucce
 // same request: followers see both.
 // Upstream: registry/generic/registry Store.Delete and
 // updateForGracefulDeletionAndFinalizers, v1.37.
-func (s *Server) markOrRemove(r *request, st *table, old call.Object, opts metav1.DeleteOptions) (outcome, error) {
+func (d *deleter) markOrRemove(r request, st *table, old call.Object, opts metav1.DeleteOptions) (outcome, error) {
 	if err := r.checkPreconditions(old, opts.Preconditions); err != nil {
 		return outcome{}, err
 	}
 	obj := old.DeepCopyObject().(call.Object)
-	grace, graceful, pending := s.beforeDelete(obj, opts.GracePeriodSeconds)
+	grace, graceful, pending := beforeDelete(d.clock, obj, opts.GracePeriodSeconds)
 	if pending {
 		return outcome{old: old, new: old}, nil
 	}
 	if begin := r.kind.BeforeDelete; begin != nil && obj.GetDeletionTimestamp() == nil {
-		now := s.now()
+		now := d.clock.now()
 		obj.SetDeletionTimestamp(&now)
 		begin(obj)
 		if !r.dryRun {
-			s.put(st, old, obj)
+			d.writes.tables.put(st, old, obj)
 		}
 		return outcome{old: old, new: obj}, nil
 	}
 	obj.SetFinalizers(withPropagation(obj.GetFinalizers(), propagationOf(r.kind, obj.GetFinalizers(), opts)))
 	held := len(obj.GetFinalizers()) > 0
 	if !graceful && !held {
-		return s.takeOut(r, st, old, old), nil
+		return d.takeOut(r, st, old, old), nil
 	}
 	if !graceful {
-		s.markAsDeleting(obj)
+		markAsDeleting(d.clock, obj)
 	}
 	if equality.Semantic.DeepEqual(old, obj) {
 		return outcome{old: old, new: old}, nil
 	}
 	if !r.dryRun {
-		s.put(st, old, obj)
+		d.writes.tables.put(st, old, obj)
 	}
 	if held || grace > 0 {
 		return outcome{old: old, new: obj}, nil
 	}
-	out := s.takeOut(r, st, obj, obj)
+	out := d.takeOut(r, st, obj, obj)
 	out.old = old
 	return out, nil
 }
 
 // takeOut removes the stored object. last is the state that followers see.
-func (s *Server) takeOut(r *request, st *table, stored, last call.Object) outcome {
+func (d *deleter) takeOut(r request, st *table, stored, last call.Object) outcome {
 	last = last.DeepCopyObject().(call.Object)
 	if !r.dryRun {
-		s.remove(st, stored, last)
+		d.writes.tables.remove(st, stored, last)
 	}
 	return outcome{old: stored, last: last}
 }
@@ -118,14 +125,14 @@ func (s *Server) takeOut(r *request, st *table, stored, last call.Object) outcom
 // shortens that period. Other kinds have none: graceful is false. pending means that the
 // period goes on as it is, and that the request changes nothing.
 // Upstream: rest.BeforeDelete, v1.37.
-func (s *Server) beforeDelete(obj call.Object, asked *int64) (grace int64, graceful, pending bool) {
+func beforeDelete(c clock, obj call.Object, asked *int64) (grace int64, graceful, pending bool) {
 	pod, ok := obj.(*v1.Pod)
 	if !ok {
 		return 0, false, false
 	}
 	if pod.DeletionTimestamp == nil {
 		grace = gracePeriod(pod, asked)
-		ts := s.now()
+		ts := c.now()
 		ts.Time = ts.Add(time.Duration(grace) * time.Second)
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ts, &grace
 		countDeletion(pod)
@@ -139,18 +146,18 @@ func (s *Server) beforeDelete(obj call.Object, asked *int64) (grace int64, grace
 		return 0, false, true
 	}
 	grace = notNegative(*asked)
-	s.shorten(pod, *left, grace)
+	shorten(c, pod, *left, grace)
 	return grace, true, false
 }
 
 // shorten moves the end of a pod's grace period, but not into the past. If all of a
 // period has passed already, a second is left: the kubelet ends the pod, not the server.
 // Upstream: rest.BeforeDelete, v1.37.
-func (s *Server) shorten(pod *v1.Pod, left, grace int64) {
+func shorten(c clock, pod *v1.Pod, left, grace int64) {
 	ts := *pod.DeletionTimestamp
 	ts.Time = ts.Add(time.Duration(grace-left) * time.Second)
-	if ts.Time.Before(s.cfg.Now()) {
-		ts = s.now()
+	if ts.Time.Before(c()) {
+		ts = c.now()
 		grace = min(grace, 1)
 	}
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ts, &grace
@@ -158,10 +165,10 @@ func (s *Server) shorten(pod *v1.Pod, left, grace int64) {
 
 // markAsDeleting: only finalizers hold the object from now on.
 // Upstream: registry/generic/registry markAsDeleting, v1.37.
-func (s *Server) markAsDeleting(obj call.Object) {
+func markAsDeleting(c clock, obj call.Object) {
 	if obj.GetDeletionTimestamp() == nil {
 		countDeletion(obj)
-		now := s.now()
+		now := c.now()
 		obj.SetDeletionTimestamp(&now)
 	}
 	obj.SetDeletionGracePeriodSeconds(new(int64))
@@ -201,7 +208,7 @@ func notNegative(grace int64) int64 {
 
 // checkPreconditions. That the conflict names the kind and not the resource is
 // upstream's. Upstream: rest.BeforeDelete, v1.37.
-func (r *request) checkPreconditions(old call.Object, p *metav1.Preconditions) error {
+func (r request) checkPreconditions(old call.Object, p *metav1.Preconditions) error {
 	var err error
 	switch {
 	case p == nil:
@@ -222,32 +229,31 @@ func (r *request) checkPreconditions(old call.Object, p *metav1.Preconditions) e
 
 // checkDeleteOptions refuses options that are not valid, before the object is looked up.
 // Upstream: endpoints/handlers DeleteResource, v1.37.
-func (r *request) checkDeleteOptions(opts metav1.DeleteOptions) error {
+func (r request) checkDeleteOptions(opts metav1.DeleteOptions) error {
 	if errs := metavalidation.ValidateDeleteOptions(&opts); len(errs) > 0 {
 		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", errs)
 	}
-	r.dryRun = len(opts.DryRun) > 0
 	return nil
 }
 
 // deleteCollection deletes what the options of a list select, one object after
 // the other, and answers with the list. Namespaces go one by one.
 // Upstream: registry/generic/registry Store.DeleteCollection, v1.37.
-func (s *Server) deleteCollection(r *request, opts metav1.DeleteOptions, listOpts metav1.ListOptions) (runtime.Object, error) {
+func (d *deleter) deleteCollection(r request, opts metav1.DeleteOptions, listOpts metav1.ListOptions) (runtime.Object, error) {
 	if r.kind.Namespaced && r.namespace == "" || r.kind.GVR == registry.Namespaces {
-		return nil, s.refuse(r, apierrors.NewMethodNotSupported(r.kind.GVR.GroupResource(), r.verb))
+		return nil, d.writes.reports.refuse(r, apierrors.NewMethodNotSupported(r.kind.GVR.GroupResource(), r.verb))
 	}
-	list, err := s.list(r, listOpts)
+	list, err := list(d.writes.tables, r, listOpts)
 	if err == nil {
 		err = r.checkDeleteOptions(opts)
 	}
 	if err != nil {
-		return nil, s.refuse(r, err)
+		return nil, d.writes.reports.refuse(r, err)
 	}
 	return list, meta.EachListItem(list, func(item runtime.Object) error {
-		one := *r
+		one := r
 		one.namespace, one.name = item.(call.Object).GetNamespace(), item.(call.Object).GetName()
-		if _, err := s.delete(&one, opts); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := d.delete(one, opts); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 		return nil

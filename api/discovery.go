@@ -22,4 +22,4 @@ func (s *Server) Version() *version.Info {
 }
 
 // Resources returns every resource of every group, in order, as discovery does.
-func (s *Server) Resources() []*metav1.APIResourceList { return s.cfg.Registry.ResourceLists() }
+func (s *Server) Resources() []*metav1.APIResourceList { return s.tables.registry.ResourceLists() }

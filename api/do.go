@@ -28,17 +28,17 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s.isEventsV1(&req) {
-		return s.doEventsV1(ctx, req)
+	if isEventsV1(s.tables, &req) {
+		return doEventsV1(ctx, s, s.writes, req)
 	}
-	k, ok := s.cfg.Registry.Lookup(req.Resource)
+	k, ok := s.tables.registry.Lookup(req.Resource)
 	if _, asked := views.Review(req.Resource); asked && !ok {
 		return views.Answer(req)
 	}
 	if !ok {
 		return nil, unknownResource(req.Resource)
 	}
-	r := &request{
+	r := request{
 		ended: ctx.Err, actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.ObjectName(),
 		created: req.Created, warn: req.Warn, warnFields: req.Warn, shared: req.Shared, manager: req.Write.FieldManager, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
 	}
@@ -53,29 +53,29 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 		if err := r.address(); err != nil {
 			return nil, err
 		}
-		obj, err := s.get(r, req.Get)
+		obj, err := get(s.tables, r, req.Get)
 		if view := k.Subresources[r.sub].View; view != nil && err == nil {
 			return view.Show(obj.(call.Object))
 		}
 		return obj, err
 	case "list":
-		return s.list(r, req.List)
+		return list(s.tables, r, req.List)
 	case "create":
 		return s.serveCreate(r, req)
 	case "update", "patch":
 		return s.serveUpdate(r, req)
 	case "delete":
 		if err := r.address(); err != nil {
-			return nil, s.refuse(r, err)
+			return nil, s.reports.refuse(r, err)
 		}
 		if r.sub != "" {
-			return nil, s.refuse(r, apierrors.NewMethodNotSupported(k.GVR.GroupResource(), req.Verb))
+			return nil, s.reports.refuse(r, apierrors.NewMethodNotSupported(k.GVR.GroupResource(), req.Verb))
 		}
 		r.warnOfOrphans(req.Delete)
-		return s.delete(r, req.Delete)
+		return s.deletes.delete(r, req.Delete)
 	case "deletecollection":
 		r.warnOfOrphans(req.Delete)
-		return s.deleteCollection(r, req.Delete, req.List)
+		return s.deletes.deleteCollection(r, req.Delete, req.List)
 	}
 	return nil, apierrors.NewBadRequest(fmt.Sprintf("verb %q is not supported for %s", req.Verb, req.Resource.Resource))
 }
@@ -87,85 +87,92 @@ func (s *Server) Watch(ctx context.Context, req Request) (watch.Interface, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s.isEventsV1(&req) {
-		return s.watchEventsV1(ctx, req)
+	if isEventsV1(s.tables, &req) {
+		return watchEventsV1(ctx, s, req)
 	}
-	k, ok := s.cfg.Registry.Lookup(req.Resource)
+	k, ok := s.tables.registry.Lookup(req.Resource)
 	if !ok {
 		return nil, unknownResource(req.Resource)
 	}
 	if !k.Namespaced {
 		req.Namespace = ""
 	}
-	s.objects.Lock()
-	st, err := s.table(k.GVR)
-	s.objects.Unlock()
+	s.tables.objects.Lock()
+	st, err := s.tables.of(k.GVR)
+	s.tables.objects.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	return st.Watch(ctx, store.Form{Fields: k.Fields, Given: k.Given, New: k.NewObject}, req.Namespace, req.List, req.Shared)
 }
 
-func (s *Server) serveCreate(r *request, req Request) (runtime.Object, error) {
+func (s *Server) serveCreate(r request, req Request) (runtime.Object, error) {
+	r.dryRun = len(req.Write.DryRun) > 0
 	if err := r.checkWriteOptions(&req); err != nil {
-		return nil, s.refuse(r, err)
+		return nil, s.reports.refuse(r, err)
 	}
 	if r.kind.Namespaced && r.namespace == "" {
-		return nil, s.refuse(r, apierrors.NewBadRequest("an empty namespace may not be set during creation"))
+		return nil, s.reports.refuse(r, apierrors.NewBadRequest("an empty namespace may not be set during creation"))
 	}
 	if r.sub == "" {
-		return s.create(r, req.Object)
+		return create(s.writes, r, req.Object)
 	}
-	if post := s.post(r); post != nil {
+	if post := post(s.deletes, r); post != nil {
 		return post(r, req.Object)
 	}
-	return nil, s.refuse(r, noSubresource(r))
+	return nil, s.reports.refuse(r, noSubresource(r))
 }
 
 // post returns the function that answers requests for a subresource which is no form of its object, nil for other subresources.
-func (s *Server) post(r *request) func(r *request, obj runtime.Object) (runtime.Object, error) {
+func post(d *deleter, r request) func(r request, obj runtime.Object) (runtime.Object, error) {
 	if r.kind.GVR.Group != v1.GroupName {
 		return nil
 	}
 	switch r.kind.GVR.Resource + "/" + r.sub {
 	case "pods/binding":
-		return s.bindPod
+		return with(bindPod, d.writes)
 	case "pods/eviction":
-		return s.evictPod
+		return with(evictPod, d)
 	case "namespaces/finalize":
-		return s.finalizeNamespace
+		return with(finalizeNamespace, d.writes)
 	case "serviceaccounts/token":
-		return s.requestToken
+		return with(requestToken, d.writes)
 	}
 	return nil
 }
 
+// with returns a function with its first argument, the struct that does its writes.
+func with[D any](do func(by D, r request, obj runtime.Object) (runtime.Object, error), by D) func(r request, obj runtime.Object) (runtime.Object, error) {
+	return func(r request, obj runtime.Object) (runtime.Object, error) { return do(by, r, obj) }
+}
+
 // serveUpdate updates or patches.
-func (s *Server) serveUpdate(r *request, req Request) (runtime.Object, error) {
+func (s *Server) serveUpdate(r request, req Request) (runtime.Object, error) {
 	err := r.receiveBody(req.Patch)
 	if err != nil {
-		return nil, s.refuse(r, err)
+		return nil, s.reports.refuse(r, err)
 	}
+	r.dryRun = len(req.Write.DryRun) > 0
 	if err := r.checkWriteOptions(&req); err != nil {
-		return nil, s.refuse(r, err)
+		return nil, s.reports.refuse(r, err)
 	}
-	if post := s.post(r); post != nil && req.Verb == "update" && slices.Contains(r.kind.Subresources[r.sub].Verbs, "update") {
+	if post := post(s.deletes, r); post != nil && req.Verb == "update" && slices.Contains(r.kind.Subresources[r.sub].Verbs, "update") {
 		return post(r, req.Object)
 	}
 	if err := r.address(); err != nil {
-		return nil, s.refuse(r, err)
+		return nil, s.reports.refuse(r, err)
 	}
 	if view := r.kind.Subresources[r.sub].View; view != nil {
-		return s.writeView(r, view, req)
+		return writeView(s.writes, r, view, req)
 	}
 	if req.Verb == "patch" {
-		return s.patch(r, req.PatchType, req.Patch, req.Write)
+		return patched(s.writes, r, req.PatchType, req.Patch, req.Write)
 	}
-	return s.update(r, req.Object)
+	return update(s.writes, r, req.Object)
 }
 
 // address checks that the request says which object it is about.
-func (r *request) address() error {
+func (r request) address() error {
 	switch {
 	case r.kind.Namespaced && r.namespace == "":
 		return apierrors.NewBadRequest("an empty namespace may not be set when a resource name is provided")
@@ -177,7 +184,7 @@ func (r *request) address() error {
 	return nil
 }
 
-func noSubresource(r *request) error {
+func noSubresource(r request) error {
 	err := apierrors.NewNotFound(r.kind.GVR.GroupResource(), r.name)
 	err.ErrStatus.Message = fmt.Sprintf("the server could not find the requested resource: %s has no %s here", r.kind.GVR.Resource, r.sub)
 	return err

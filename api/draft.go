@@ -14,10 +14,11 @@ import (
 	"github.com/storagesim/storagesim/api/store"
 )
 
-// draft is an object that is ready to be stored. It was prepared without the lock, against what was read: whatever a client
+// draft is an object that is ready to be stored, with the request as the phases return it. It was prepared without the lock, against what was read: whatever a client
 // sends, no other client waits while it is checked. The lock is held only while versions are compared, quotas are charged and
 // the object is stored.
 type draft struct {
+	request
 	// old is the stored object that obj replaces, nil if obj is new.
 	old, obj call.Object
 	// late refuses the write after its quotas were charged; nil if nothing does.
@@ -26,6 +27,8 @@ type draft struct {
 	same, ends bool
 	// deleted is the number of removed objects of the resource on which the UID of a new object depends.
 	deleted uint64
+	// reserved has the addresses and ports that are reserved for a service until it is stored.
+	reserved *v1.Service
 }
 
 // errStale reports inside the server that the stored object is not the one that was read.
@@ -34,51 +37,50 @@ var errStale = errors.New("the object was written meanwhile")
 // tries stores the object that next returns with the stored one that it replaces, nil for a new one. If that was written
 // meanwhile, next is called again, until the request's context ends: other clients write meanwhile, and this one only waits.
 // Upstream: apiserver storage/etcd3 store.GuaranteedUpdate, v1.37.
-func (s *Server) tries(r *request, next func(r *request) (old, obj call.Object, err error)) (runtime.Object, error) {
+func (w *writer) tries(r request, next func(r request) (old, obj call.Object, err error)) (runtime.Object, error) {
 	for {
-		one := *r
-		old, obj, err := next(&one)
+		old, obj, err := next(r)
 		if err != nil {
-			return nil, s.refuse(&one, err)
+			return nil, w.reports.refuse(r, err)
 		}
-		answer, err := s.try(&one, old, obj)
+		answer, err := w.try(r, old, obj)
 		if !errors.Is(err, errStale) {
 			return answer, err
 		}
 		if err := r.ended(); err != nil {
-			return nil, s.refuse(r, err)
+			return nil, w.reports.refuse(r, err)
 		}
 	}
 }
 
 // try prepares an object and stores it, unless the stored one was written meanwhile.
-func (s *Server) try(r *request, old, obj call.Object) (runtime.Object, error) {
-	defer func() { s.services.Release(r.reserved) }()
-	prepare := s.prepareChanged
+func (w *writer) try(r request, old, obj call.Object) (runtime.Object, error) {
+	d := &draft{request: r, old: old, obj: obj}
+	defer func() { w.tables.services.Release(d.reserved) }()
+	prepare := w.prepare.forUpdate
 	if old == nil {
-		prepare = s.prepareNew
+		prepare = w.prepare.forCreate
 	}
-	d := &draft{old: old, obj: obj}
-	if err := prepare(r, d); err != nil {
-		return nil, s.refuse(r, r.orTooLarge(obj, err))
+	if err := prepare(d); err != nil {
+		return nil, w.reports.refuse(d.request, d.orTooLarge(obj, err))
 	}
-	return s.write(r, func(st *table) (outcome, error) {
-		stored := st.Get(store.KeyOf(r.namespace, r.name))
+	return w.write(d.request, func(st *table) (outcome, error) {
+		stored := st.Get(store.KeyOf(d.namespace, d.name))
 		switch {
 		case old == nil:
-			return s.commitNew(r, st, d, stored)
+			return w.commitNew(st, d, stored)
 		case stored == nil || stored.GetResourceVersion() != old.GetResourceVersion():
 			return outcome{}, errStale
 		}
-		return s.commit(r, st, d, stored)
+		return w.commit(st, d, stored)
 	})
 }
 
 // change stores the object that make returns for the stored one, which is nil if there is none. make may be called more than
 // once.
-func (s *Server) change(r *request, make func(r *request, old call.Object) (call.Object, error)) (runtime.Object, error) {
-	return s.tries(r, func(r *request) (old, obj call.Object, err error) {
-		old = s.stored(r)
+func (w *writer) change(r request, make func(r request, old call.Object) (call.Object, error)) (runtime.Object, error) {
+	return w.tries(r, func(r request) (old, obj call.Object, err error) {
+		old = w.tables.stored(r)
 		obj, err = make(r, old)
 		return old, obj, err
 	})
@@ -86,17 +88,17 @@ func (s *Server) change(r *request, make func(r *request, old call.Object) (call
 
 // stored returns the object that the request names, nil if there is none. It is shared: do not
 // modify it.
-func (s *Server) stored(r *request) call.Object {
-	s.objects.RLock()
-	defer s.objects.RUnlock()
-	if st, ok := s.tables[r.kind.Home]; ok {
+func (t *tables) stored(r request) call.Object {
+	t.objects.RLock()
+	defer t.objects.RUnlock()
+	if st, ok := t.byHome[r.kind.Home]; ok {
 		return st.Get(store.KeyOf(r.namespace, r.name))
 	}
 	return nil
 }
 
 // asShown returns a stored object as the version of the request shows it, nil if there is none. It is shared if it is stored so.
-func (r *request) asShown(old call.Object) call.Object {
+func (r request) asShown(old call.Object) call.Object {
 	if old == nil || r.kind.StoredAs == "" {
 		return old
 	}
@@ -104,44 +106,44 @@ func (r *request) asShown(old call.Object) call.Object {
 }
 
 // commit stores an object in place of stored, which has the version that was read.
-func (s *Server) commit(r *request, st *table, d *draft, stored call.Object) (outcome, error) {
-	if err := s.chargeQuotas(r, d.obj, stored); err != nil {
+func (w *writer) commit(st *table, d *draft, stored call.Object) (outcome, error) {
+	if err := w.chargeQuotas(d.request, d.obj, stored); err != nil {
 		return outcome{}, refusal.AsStatus(err)
 	}
 	switch {
 	case d.late != nil:
 		return outcome{}, d.late
 	case d.ends:
-		if !r.dryRun {
-			s.remove(st, stored, d.obj)
+		if !d.dryRun {
+			w.tables.remove(st, stored, d.obj)
 		}
 		return outcome{old: stored, last: d.obj}, nil
 	case d.same:
 		return outcome{old: stored, new: stored}, nil
 	}
-	if !r.dryRun {
+	if !d.dryRun {
 		st.share(stored, d.obj)
-		s.put(st, stored, d.obj)
+		w.tables.put(st, stored, d.obj)
 	}
 	return outcome{old: stored, new: d.obj}, nil
 }
 
 // commitNew stores a new object. taken is the object that has its name, nil if none has.
-func (s *Server) commitNew(r *request, st *table, d *draft, taken call.Object) (outcome, error) {
-	if err := admission.Namespace(held{s}, r.kind, r.namespace, r.name); err != nil {
+func (w *writer) commitNew(st *table, d *draft, taken call.Object) (outcome, error) {
+	if err := admission.Namespace(held{w.tables}, d.kind, d.namespace, d.name); err != nil {
 		return outcome{}, err
 	}
-	if taken != nil && (r.verb != "create" || r.generated) {
+	if taken != nil && (d.verb != "create" || d.generated) {
 		return outcome{}, errStale
 	}
-	if err := s.chargeQuotas(r, d.obj, nil); err != nil {
+	if err := w.chargeQuotas(d.request, d.obj, nil); err != nil {
 		return outcome{}, refusal.AsStatus(err)
 	}
 	switch {
 	case d.late != nil:
 		return outcome{}, d.late
 	case taken != nil:
-		err := apierrors.NewAlreadyExists(r.kind.GVR.GroupResource(), r.name)
+		err := apierrors.NewAlreadyExists(d.kind.GVR.GroupResource(), d.name)
 		if taken.GetDeletionTimestamp() != nil {
 			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 		}
@@ -150,13 +152,13 @@ func (s *Server) commitNew(r *request, st *table, d *draft, taken call.Object) (
 	case knowsItsUID(d.obj):
 		return outcome{}, errStale
 	default: // an object of this name may have had the UID
-		d.obj.SetUID(s.uid(st, store.Key(d.obj)))
+		d.obj.SetUID(w.names.uid(st, store.Key(d.obj)))
 	}
-	if !r.dryRun {
+	if !d.dryRun {
 		st.share(nil, d.obj)
-		s.put(st, nil, d.obj)
+		w.tables.put(st, nil, d.obj)
 		if ns, ok := d.obj.(*v1.Namespace); ok {
-			s.addAccount(ns)
+			w.accounts.add(ns)
 		}
 	}
 	return outcome{new: d.obj}, nil

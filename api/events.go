@@ -8,34 +8,21 @@ import (
 	"github.com/storagesim/storagesim/api/views"
 )
 
+// recorder records events, which it finds again to count them, for an hour.
+type recorder struct {
+	tables *tables
+	names  namer
+	clock  clock
+	index  views.EventIndex
+}
+
 // Event records a core/v1 Event about an object, as a controller's recorder
 // does: one that says the same as an earlier one from the same source raises
 // that one's count. eventtype is v1.EventTypeNormal or v1.EventTypeWarning. The
 // event is a write at the server like any other, but no gate sees it and it is
 // not reported to OnWrite.
 func (s *Server) Event(actor, component, host string, regarding runtime.Object, eventtype, reason, message string) {
-	ref, ok := views.ReferenceTo(regarding)
-	if !ok {
-		return
-	}
-	event, k := views.NewEvent(actor, component, host, ref, eventtype, reason, message)
-	s.objects.Lock()
-	defer s.objects.Unlock()
-	st, err := s.table(views.Events)
-	if err != nil {
-		return // the scheme always has events
-	}
-	s.expireEvents(st)
-	if entry, old := s.events.Find(st.event, k); entry != nil {
-		again := new(*old) // what it shares is never written to
-		again.Count++
-		again.LastTimestamp = s.now()
-		s.put(st, old, again)
-		entry.Written = s.cfg.Now()
-		return
-	}
-	event.CreationTimestamp, event.FirstTimestamp, event.LastTimestamp = s.now(), s.now(), s.now()
-	s.events.Know(s.createEvent(st, event), k)
+	s.events.record(actor, component, host, regarding, eventtype, reason, message)
 }
 
 // RecordEvent records an event of events.k8s.io/v1 in the form in which core/v1
@@ -43,37 +30,66 @@ func (s *Server) Event(actor, component, host string, regarding runtime.Object, 
 // name is written over the one of that name, as a recorder does to note a series,
 // and created if there is none any more. It returns the event as it is stored. As
 // with Event, no gate sees the write, and it is not reported to OnWrite.
-func (s *Server) RecordEvent(event *v1.Event) *v1.Event {
-	s.objects.Lock()
-	defer s.objects.Unlock()
+func (s *Server) RecordEvent(event *v1.Event) *v1.Event { return s.events.overwrite(event) }
+
+// record does what Event says.
+func (e *recorder) record(actor, component, host string, regarding runtime.Object, eventtype, reason, message string) {
+	ref, ok := views.ReferenceTo(regarding)
+	if !ok {
+		return
+	}
+	event, k := views.NewEvent(actor, component, host, ref, eventtype, reason, message)
+	e.tables.objects.Lock()
+	defer e.tables.objects.Unlock()
+	st, err := e.tables.of(views.Events)
+	if err != nil {
+		return // the scheme always has events
+	}
+	e.expire(st)
+	if entry, old := e.index.Find(st.event, k); entry != nil {
+		again := new(*old) // what it shares is never written to
+		again.Count++
+		again.LastTimestamp = e.clock.now()
+		e.tables.put(st, old, again)
+		entry.Written = e.clock()
+		return
+	}
+	event.CreationTimestamp, event.FirstTimestamp, event.LastTimestamp = e.clock.now(), e.clock.now(), e.clock.now()
+	e.index.Know(e.create(st, event), k)
+}
+
+// overwrite does what RecordEvent says.
+func (e *recorder) overwrite(event *v1.Event) *v1.Event {
+	e.tables.objects.Lock()
+	defer e.tables.objects.Unlock()
 	event = event.DeepCopy()
-	st, err := s.table(views.Events)
+	st, err := e.tables.of(views.Events)
 	if err != nil {
 		return event // the scheme always has events
 	}
-	s.expireEvents(st)
+	e.expire(st)
 	if old := st.event(store.Key(event)); old != nil && event.Name != "" {
-		s.put(st, old, event)
-		s.events.Written(store.Key(event), s.cfg.Now())
+		e.tables.put(st, old, event)
+		e.index.Written(store.Key(event), e.clock())
 		return event
 	}
-	event.CreationTimestamp = s.now()
-	s.createEvent(st, event)
+	event.CreationTimestamp = e.clock.now()
+	e.create(st, event)
 	return event
 }
 
-// createEvent stores a new event, and gives it a name if it has none.
-func (s *Server) createEvent(st *table, event *v1.Event) *views.EventEntry {
-	s.events.Name(event, s.cfg.Now(), st.event)
-	event.UID = s.uid(st, store.Key(event))
-	s.put(st, nil, event)
-	return s.events.Add(store.Key(event), s.cfg.Now())
+// create stores a new event, and gives it a name if it has none.
+func (e *recorder) create(st *table, event *v1.Event) *views.EventEntry {
+	e.index.Name(event, e.clock(), st.event)
+	event.UID = e.names.uid(st, store.Key(event))
+	e.tables.put(st, nil, event)
+	return e.index.Add(store.Key(event), e.clock())
 }
 
-// expireEvents removes events that have not been written for an hour.
-func (s *Server) expireEvents(st *table) {
-	for _, event := range s.events.Expired(s.cfg.Now(), st.event) {
-		s.remove(st, event, event.DeepCopy())
+// expire removes events that have not been written for an hour.
+func (e *recorder) expire(st *table) {
+	for _, event := range e.index.Expired(e.clock(), st.event) {
+		e.tables.remove(st, event, event.DeepCopy())
 	}
 }
 

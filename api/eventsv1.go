@@ -21,27 +21,27 @@ import (
 // written as one can be read as the other.
 
 // isEventsV1 reports whether a request is about events in that form.
-func (s *Server) isEventsV1(req *Request) bool {
+func isEventsV1(t *tables, req *Request) bool {
 	if req.Resource != eventsv1.SchemeGroupVersion.WithResource("events") {
 		return false
 	}
-	_, known := s.cfg.Registry.Lookup(req.Resource)
+	_, known := t.registry.Lookup(req.Resource)
 	return known
 }
 
 // doEventsV1 carries out a request for events of events.k8s.io/v1.
-func (s *Server) doEventsV1(ctx context.Context, req Request) (runtime.Object, error) {
+func doEventsV1(ctx context.Context, h Handler, w *writer, req Request) (runtime.Object, error) {
 	req, err := views.InCoreForm(req)
 	if err != nil {
 		return nil, err
 	}
 	if req.Verb == "patch" {
-		return s.patchEventsV1(ctx, req)
+		return patchEventsV1(ctx, h, w, req)
 	}
-	if err := s.strictly(&req); err != nil {
+	if err := strictly(w, &req); err != nil {
 		return nil, err
 	}
-	obj, err := s.Do(ctx, req)
+	obj, err := h.Do(ctx, req)
 	if err != nil {
 		return nil, views.OfEventsV1(err)
 	}
@@ -49,9 +49,9 @@ func (s *Server) doEventsV1(ctx context.Context, req Request) (runtime.Object, e
 }
 
 // strictly refuses what the rules of events.k8s.io do not allow, and those of the core group do.
-func (s *Server) strictly(req *Request) error {
-	k, _ := s.cfg.Registry.Lookup(views.Events)
-	r := &request{actor: req.Actor, verb: req.Verb, kind: k, namespace: req.Namespace, name: req.ObjectName()}
+func strictly(w *writer, req *Request) error {
+	k, _ := w.tables.registry.Lookup(views.Events)
+	r := request{actor: req.Actor, verb: req.Verb, kind: k, namespace: req.Namespace, name: req.ObjectName()}
 	var errs field.ErrorList
 	switch req.Verb {
 	case "create":
@@ -60,27 +60,27 @@ func (s *Server) strictly(req *Request) error {
 		}
 		errs = cluster.NewEvent(req.Object)
 	case "update":
-		if old := s.stored(r); old != nil {
+		if old := w.tables.stored(r); old != nil {
 			errs = cluster.ChangedEvent(req.Object, old)
 		}
 	}
 	if len(errs) > 0 {
-		return s.refuse(r, r.invalid(errs))
+		return w.reports.refuse(r, r.invalid(errs))
 	}
 	return nil
 }
 
 // watchEventsV1 begins a watch of events of events.k8s.io/v1.
-func (s *Server) watchEventsV1(ctx context.Context, req Request) (watch.Interface, error) {
+func watchEventsV1(ctx context.Context, h Handler, req Request) (watch.Interface, error) {
 	req, err := views.InCoreForm(req)
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.Watch(ctx, req)
+	events, err := h.Watch(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	return watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
+	return watch.Filter(events, func(e watch.Event) (watch.Event, bool) {
 		e.Object = views.EventsV1Form(e.Object)
 		return e, true
 	}), nil
@@ -88,8 +88,8 @@ func (s *Server) watchEventsV1(ctx context.Context, req Request) (watch.Interfac
 
 // patchEventsV1 changes an event in the form that the patch is written for, and stores it if
 // it was not written meanwhile.
-func (s *Server) patchEventsV1(ctx context.Context, req Request) (runtime.Object, error) {
-	k, _ := s.cfg.Registry.Lookup(eventsv1.SchemeGroupVersion.WithResource("events"))
+func patchEventsV1(ctx context.Context, h Handler, w *writer, req Request) (runtime.Object, error) {
+	k, _ := w.tables.registry.Lookup(eventsv1.SchemeGroupVersion.WithResource("events"))
 	if req.PatchType == types.ApplyPatchType {
 		return nil, apierrors.NewMethodNotSupported(k.GVR.GroupResource(), "apply")
 	}
@@ -97,7 +97,7 @@ func (s *Server) patchEventsV1(ctx context.Context, req Request) (runtime.Object
 	for {
 		get := req
 		get.Verb = "get"
-		old, err := s.Do(ctx, get)
+		old, err := h.Do(ctx, get)
 		if err != nil {
 			return nil, views.OfEventsV1(err)
 		}
@@ -107,10 +107,10 @@ func (s *Server) patchEventsV1(ctx context.Context, req Request) (runtime.Object
 		}
 		update := req
 		update.Verb, update.PatchType, update.Patch, update.Object = "update", "", nil, views.CoreForm(obj.(*eventsv1.Event))
-		if err := s.strictly(&update); err != nil {
+		if err := strictly(w, &update); err != nil {
 			return nil, err
 		}
-		answer, err := s.Do(ctx, update)
+		answer, err := h.Do(ctx, update)
 		if apierrors.IsConflict(err) && obj.GetResourceVersion() == old.(call.Object).GetResourceVersion() {
 			continue
 		}

@@ -16,56 +16,56 @@ var budgets = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 
 // evictPod deletes a pod if the PodDisruptionBudget of the pod, if there is one, allows that.
 // Upstream: pkg/registry/core/pod/storage EvictionREST.Create, v1.37.
-func (s *Server) evictPod(r *request, in runtime.Object) (runtime.Object, error) {
+func evictPod(d *deleter, r request, in runtime.Object) (runtime.Object, error) {
 	opts, err := views.EvictionOf(in, r.name)
 	if err != nil {
-		return nil, s.refuse(r, err)
+		return nil, d.writes.reports.refuse(r, err)
 	}
 	r.dryRun = r.dryRun || len(opts.DryRun) > 0
-	if err := s.beforeEviction(r, opts.Preconditions); err != nil {
-		return nil, s.refuse(r, err)
+	if err := beforeEviction(d, r, opts.Preconditions); err != nil {
+		return nil, d.writes.reports.refuse(r, err)
 	}
-	if _, err := s.delete(r, opts); err != nil {
+	if _, err := d.delete(r, opts); err != nil {
 		return nil, err
 	}
 	return success(), nil
 }
 
 // beforeEviction does what an eviction does before the deletion. It reports no write: it is a part of the request.
-func (s *Server) beforeEviction(r *request, preconditions *metav1.Preconditions) error {
-	s.objects.Lock()
-	defer s.objects.Unlock()
-	st, err := s.table(r.kind.GVR)
+func beforeEviction(d *deleter, r request, preconditions *metav1.Preconditions) error {
+	d.writes.tables.objects.Lock()
+	defer d.writes.tables.objects.Unlock()
+	st, err := d.writes.tables.of(r.kind.GVR)
 	if err != nil {
 		return err
 	}
-	return s.disrupt(r, st, preconditions)
+	return disrupt(d, r, st, preconditions)
 }
 
 // disrupt asks the budget of a pod, and sets the pod's condition DisruptionTarget.
-func (s *Server) disrupt(r *request, st *table, preconditions *metav1.Preconditions) error {
+func disrupt(d *deleter, r request, st *table, preconditions *metav1.Preconditions) error {
 	pod, ok := st.Get(store.KeyOf(r.namespace, r.name)).(*v1.Pod)
 	if !ok {
 		return r.notFound()
 	}
-	budget, err := views.BudgetFor(pod, held{s}.List(budgets, pod.Namespace))
+	budget, err := views.BudgetFor(pod, held{d.writes.tables}.List(budgets, pod.Namespace))
 	if err != nil {
 		return err
 	}
 	if budget != nil {
-		spent, err := views.Spend(pod, budget, s.now())
+		spent, err := views.Spend(pod, budget, d.clock.now())
 		if err != nil {
 			return err
 		}
 		if !r.dryRun {
-			s.put(s.tables[budgets], budget, spent)
+			d.writes.tables.put(d.writes.tables.byHome[budgets], budget, spent)
 		}
 	}
 	if err := r.checkPreconditions(pod, preconditions); err != nil || r.dryRun {
 		return err
 	}
-	if target := views.Disrupted(pod, s.now()); !equality.Semantic.DeepEqual(pod, target) {
-		s.put(st, pod, target)
+	if target := views.Disrupted(pod, d.clock.now()); !equality.Semantic.DeepEqual(pod, target) {
+		d.writes.tables.put(st, pod, target)
 	}
 	return nil
 }

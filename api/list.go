@@ -12,15 +12,15 @@ import (
 )
 
 // get returns one object.
-func (s *Server) get(r *request, opts metav1.GetOptions) (runtime.Object, error) {
+func get(t *tables, r request, opts metav1.GetOptions) (runtime.Object, error) {
 	rv, err := store.ParseVersion(opts.ResourceVersion)
 	if err != nil {
 		return nil, err
 	}
-	s.objects.RLock()
-	err = s.objects.CheckNotInFuture(rv)
-	obj, ok := held{s}.Get(r.kind.Home, store.KeyOf(r.namespace, r.name))
-	s.objects.RUnlock()
+	t.objects.RLock()
+	err = t.objects.CheckNotInFuture(rv)
+	obj, ok := held{t}.Get(r.kind.Home, store.KeyOf(r.namespace, r.name))
+	t.objects.RUnlock()
 	switch {
 	case err != nil:
 		return nil, err
@@ -31,7 +31,7 @@ func (s *Server) get(r *request, opts metav1.GetOptions) (runtime.Object, error)
 }
 
 // list returns the selected objects, in order of key.
-func (s *Server) list(r *request, opts metav1.ListOptions) (runtime.Object, error) {
+func list(t *tables, r request, opts metav1.ListOptions) (runtime.Object, error) {
 	k := r.kind
 	sel, err := store.SelectorOf(k.Fields, r.namespace, opts)
 	if err == nil {
@@ -40,7 +40,7 @@ func (s *Server) list(r *request, opts metav1.ListOptions) (runtime.Object, erro
 	if err != nil {
 		return nil, err
 	}
-	items, listMeta, err := s.tableToRead(k).Page(k.Fields, sel, opts)
+	items, listMeta, err := t.toRead(k).Page(k.Fields, sel, opts)
 	if err != nil {
 		return nil, err
 	}

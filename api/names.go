@@ -10,13 +10,16 @@ import (
 	"github.com/storagesim/storagesim/api/store"
 )
 
+// namer makes UIDs and names, from the seed of the server.
+type namer struct{ seed uint64 }
+
 // digest returns 32 bytes that depend on the seed and the parts. Names are drawn
 // from it and not from a stream of random numbers, so that an object's UID does
 // not depend on what else was created before it: whatever the order in which
 // controllers run, one seed gives one object one UID.
-func (s *Server) digest(n uint64, parts ...string) [32]byte {
+func (g namer) digest(n uint64, parts ...string) [32]byte {
 	buf := make([]byte, 0, 128)
-	buf = binary.BigEndian.AppendUint64(buf, s.cfg.Seed)
+	buf = binary.BigEndian.AppendUint64(buf, g.seed)
 	buf = binary.BigEndian.AppendUint64(buf, n)
 	for _, part := range parts {
 		buf = append(append(buf, part...), 0)
@@ -27,8 +30,8 @@ func (s *Server) digest(n uint64, parts ...string) [32]byte {
 // uid returns the UID of an object about to be created, in the form of a version 4 UUID.
 // An object that is created again gets another one, since its earlier life has
 // been removed in between.
-func (s *Server) uid(st *table, key string) types.UID {
-	sum := s.digest(st.Deleted(), "uid", st.kind.GVR.Group, st.kind.GVR.Resource, key)
+func (g namer) uid(st *table, key string) types.UID {
+	sum := g.digest(st.Deleted(), "uid", st.kind.GVR.Group, st.kind.GVR.Resource, key)
 	b := sum[:16]
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
@@ -52,13 +55,13 @@ const (
 )
 
 // generateName makes an unused name of base and five characters.
-func (s *Server) generateName(st *table, namespace, base string) string {
+func (g namer) generateName(st *table, namespace, base string) string {
 	if len(base) > maxGeneratedName-suffixLength {
 		base = base[:maxGeneratedName-suffixLength]
 	}
 	var name string
 	for try := uint64(0); try < generateNameTries; try++ {
-		sum := s.digest(st.Created()<<8|try, "name", st.kind.GVR.Resource, namespace, base)
+		sum := g.digest(st.Created()<<8|try, "name", st.kind.GVR.Resource, namespace, base)
 		suffix := sum[:suffixLength]
 		for i, b := range suffix {
 			suffix[i] = nameAlphabet[int(b)%len(nameAlphabet)]

@@ -15,13 +15,13 @@ import (
 	"github.com/storagesim/storagesim/api/patch"
 )
 
-// patch changes the object, or its status if that is the subresource. A
+// patched changes the object, or its status if that is the subresource. A
 // metadata.resourceVersion in the patch is a precondition.
-func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.PatchOptions) (runtime.Object, error) {
+func patched(w *writer, r request, pt types.PatchType, data []byte, opts metav1.PatchOptions) (runtime.Object, error) {
 	if pt == types.ApplyPatchType {
-		return s.apply(r, data, opts)
+		return applied(w, r, data, opts)
 	}
-	return s.change(r, func(r *request, old call.Object) (call.Object, error) {
+	return w.change(r, func(r request, old call.Object) (call.Object, error) {
 		if old == nil {
 			return nil, r.notFound()
 		}
@@ -33,16 +33,16 @@ func (s *Server) patch(r *request, pt types.PatchType, data []byte, opts metav1.
 	})
 }
 
-// apply returns a server-side apply: it creates the object, or sets the fields in the
+// applied returns a server-side apply: it creates the object, or sets the fields in the
 // configuration and removes those that the same manager set before and no longer
 // mentions. Another manager's field is a conflict unless forced.
-func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runtime.Object, error) {
+func applied(w *writer, r request, data []byte, opts metav1.PatchOptions) (runtime.Object, error) {
 	config, err := r.target().Configuration(data)
 	if err != nil {
-		return nil, s.refuse(r, err)
+		return nil, w.reports.refuse(r, err)
 	}
 	r.tracked = true
-	return s.change(r, func(r *request, old call.Object) (call.Object, error) {
+	return w.change(r, func(r request, old call.Object) (call.Object, error) {
 		live := r.asShown(old)
 		if uid := config.GetUID(); uid != "" && live == nil {
 			return nil, r.invalid(field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
@@ -57,7 +57,7 @@ func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runti
 		if err != nil {
 			return nil, err
 		}
-		patch.Stamp(live, obj, s.now())
+		patch.Stamp(live, obj, w.clock.now())
 		if !r.strict {
 			return obj, nil
 		}
@@ -69,14 +69,14 @@ func (s *Server) apply(r *request, data []byte, opts metav1.PatchOptions) (runti
 }
 
 // trackFields notes which manager set which field in an update of an object that was once applied.
-func (s *Server) trackFields(r *request, old, obj call.Object) error {
+func (p *preparer) trackFields(r request, old, obj call.Object) error {
 	if r.tracked || len(old.GetManagedFields()) == 0 {
 		return nil
 	}
-	return r.target().Track(old, obj, cmp.Or(r.manager, r.actor), s.now())
+	return r.target().Track(old, obj, cmp.Or(r.manager, r.actor), p.clock.now())
 }
 
 // target returns what a patch of the request is for.
-func (r *request) target() *patch.Target {
+func (r request) target() *patch.Target {
 	return &patch.Target{Kind: r.kind, Sub: r.sub, Namespace: r.namespace, Name: r.name, Strict: r.strict, Warn: r.warnFields}
 }

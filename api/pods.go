@@ -10,12 +10,12 @@ import (
 )
 
 // bindPod assigns a pod to a node. It does not check that the node exists. Upstream: pkg/registry/core/pod/storage BindingREST, v1.37.
-func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) {
+func bindPod(w *writer, r request, in runtime.Object) (runtime.Object, error) {
 	binding, err := views.BindingOf(in, r.name)
 	if err != nil {
-		return nil, s.refuse(r, err)
+		return nil, w.reports.refuse(r, err)
 	}
-	_, err = s.writeLocked(r, func(st *table) (outcome, error) {
+	_, err = w.writeLocked(r, func(st *table) (outcome, error) {
 		old, ok := st.Get(store.KeyOf(r.namespace, r.name)).(*v1.Pod)
 		if !ok {
 			return outcome{}, r.notFound()
@@ -26,10 +26,10 @@ func (s *Server) bindPod(r *request, in runtime.Object) (runtime.Object, error) 
 		if err := views.MayBind(old, binding); err != nil {
 			return outcome{}, err
 		}
-		node, _ := held{s}.Get(registry.Nodes, binding.Target.Name)
-		pod := views.Assign(old, binding, node, s.now())
+		node, _ := held{w.tables}.Get(registry.Nodes, binding.Target.Name)
+		pod := views.Assign(old, binding, node, w.clock.now())
 		if !r.dryRun {
-			s.put(st, old, pod)
+			w.tables.put(st, old, pod)
 		}
 		return outcome{old: old, new: pod}, nil
 	})

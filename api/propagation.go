@@ -94,7 +94,7 @@ func namespacePropagation(k *registry.Entry, finalizers []string, opts metav1.De
 
 // warnOfOrphans warns of the deletion of jobs that leaves their pods, though the client did not say so.
 // Upstream: registry/batch/job/storage Delete and DeleteCollection, v1.37.
-func (r *request) warnOfOrphans(opts metav1.DeleteOptions) {
+func (r request) warnOfOrphans(opts metav1.DeleteOptions) {
 	//nolint:staticcheck // clients may still use the deprecated field
 	if r.warn == nil || r.kind.GVK.Group != "batch" || r.kind.GVK.Kind != "Job" || opts.PropagationPolicy != nil || opts.OrphanDependents != nil {
 		return

@@ -12,21 +12,21 @@ const serverActor = "kube-apiserver"
 
 // chargeQuotas stores the quotas of the namespace with what a write takes, or refuses the write. old is nil for a new object. The
 // caller holds the lock.
-func (s *Server) chargeQuotas(r *request, obj, old call.Object) error {
-	w := quota.Write{Resource: r.kind.GVR.GroupResource(), Subresource: r.sub, Object: obj, Now: s.cfg.Now()}
+func (w *writer) chargeQuotas(r request, obj, old call.Object) error {
+	write := quota.Write{Resource: r.kind.GVR.GroupResource(), Subresource: r.sub, Object: obj, Now: w.clock()}
 	if old != nil {
-		w.Old = old
+		write.Old = old
 	}
-	charged, err := admission.Charge(held{s}, w)
+	charged, err := admission.Charge(held{w.tables}, write)
 	if err != nil || r.dryRun {
 		return err
 	}
 	for _, next := range charged {
-		st := s.tables[admission.ResourceQuotas]
+		st := w.tables.byHome[admission.ResourceQuotas]
 		before := st.Get(store.Key(next))
-		s.put(st, before, next)
-		own := &request{actor: serverActor, verb: "update", kind: st.kind, sub: "status", namespace: next.Namespace, name: next.Name}
-		s.report(own, outcome{old: before, new: next}, nil)
+		w.tables.put(st, before, next)
+		own := request{actor: serverActor, verb: "update", kind: st.kind, sub: "status", namespace: next.Namespace, name: next.Name}
+		w.reports.report(own, outcome{old: before, new: next}, nil)
 	}
 	return nil
 }

@@ -22,22 +22,22 @@ func (s *Server) Seed(obj runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	resource, ok := s.cfg.Registry.OfKind(gvks[0])
+	resource, ok := s.tables.registry.OfKind(gvks[0])
 	if !ok {
 		return fmt.Errorf("there is no kind %s", gvks[0])
 	}
 	gvr := gvks[0].GroupVersion().WithResource(resource.Name)
-	s.objects.Lock()
-	defer s.objects.Unlock()
-	k, ok := s.cfg.Registry.Lookup(gvr)
+	s.tables.objects.Lock()
+	defer s.tables.objects.Unlock()
+	k, ok := s.tables.registry.Lookup(gvr)
 	if !ok || k.Home != gvr || k.StoredAs != "" {
 		return fmt.Errorf("%s is stored in another version than %s", gvr.Resource, gvr.Version)
 	}
-	st, err := s.table(gvr)
+	st, err := s.tables.of(gvr)
 	if err != nil {
 		return err
 	}
 	k.SetDefaults(copied)
-	s.put(st, st.Get(store.Key(copied)), copied)
+	s.tables.put(st, st.Get(store.Key(copied)), copied)
 	return nil
 }

@@ -1,9 +1,6 @@
 package api
 
 import (
-	"cmp"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -40,19 +37,13 @@ const defaultLogLimit = 10000
 // Server is the API server: versioned objects, and one ordered log of changes
 // for each resource. It is safe for concurrent use.
 type Server struct {
-	cfg Config
-	// objects has the lock, which guards everything below but the flags as well.
-	objects *store.Store
-	tables  map[schema.GroupVersionResource]*table
-	hooks   []func(trace.Write)
-	events  views.EventIndex
-	// makesAccounts: each namespace has a service account.
-	makesAccounts bool
-	// services has the addresses and ports of services, and a lock of its own.
-	services *services.Allocator
-
-	// unprivileged: containers may not be privileged. taintsNodes: new nodes have the taint not-ready.
-	unprivileged, taintsNodes atomic.Bool
+	tables   *tables
+	prepare  *preparer
+	reports  *reporter
+	writes   *writer
+	deletes  *deleter
+	events   *recorder
+	accounts *accounts
 }
 
 // NewServer makes a server that holds the namespaces default, kube-system,
@@ -67,32 +58,39 @@ func NewServer(cfg Config) *Server {
 	if cfg.Registry == nil {
 		cfg.Registry = registry.New()
 	}
-	s := &Server{cfg: cfg, tables: map[schema.GroupVersionResource]*table{}, events: views.NewEventIndex()}
-	s.services = services.New(s.digest)
-	s.objects = store.New(store.Config{Now: cfg.Now, LogLimit: cfg.LogLimit, Reopen: s.followed})
+	clock, names := clock(cfg.Now), namer{cfg.Seed}
+	t := &tables{registry: cfg.Registry, byHome: map[schema.GroupVersionResource]*table{}, services: services.New(names.digest)}
+	t.objects = store.New(store.Config{Now: cfg.Now, LogLimit: cfg.LogLimit, Reopen: t.followed})
+	a := &accounts{tables: t, names: names, clock: clock}
+	t.removed = a.restore
+	s := &Server{tables: t, accounts: a, events: &recorder{tables: t, names: names, clock: clock, index: views.NewEventIndex()}}
+	s.reports = &reporter{tables: t, clock: clock}
+	s.prepare = &preparer{tables: t, names: names, clock: clock}
+	s.writes = &writer{tables: t, prepare: s.prepare, reports: s.reports, accounts: a, names: names, clock: clock}
+	s.deletes = &deleter{writes: s.writes, clock: clock}
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, v1.NamespaceNodeLease} {
-		s.addNamespace(name)
+		addNamespace(s.writes, name)
 	}
-	cfg.Registry.OnChange(s.retireTables)
+	cfg.Registry.OnChange(t.retire)
 	return s
 }
 
 // Registry returns the kinds of the server.
-func (s *Server) Registry() *registry.Registry { return s.cfg.Registry }
+func (s *Server) Registry() *registry.Registry { return s.tables.registry }
 
 // Count returns the number of stored objects, of all kinds.
 func (s *Server) Count() int {
-	s.objects.RLock()
-	defer s.objects.RUnlock()
-	return s.objects.Count()
+	s.tables.objects.RLock()
+	defer s.tables.objects.RUnlock()
+	return s.tables.objects.Count()
 }
 
 // StoredInOlderVersions returns the resources in other versions than the preferred one that have
 // objects of their own, in order of name: of a built-in kind each version has a store.
 func (s *Server) StoredInOlderVersions() (list []metav1.APIResource) {
-	s.objects.RLock()
-	defer s.objects.RUnlock()
-	for _, st := range s.sortedTables() {
+	s.tables.objects.RLock()
+	defer s.tables.objects.RUnlock()
+	for _, st := range s.tables.sorted() {
 		if st.kind.Older && st.kind.StoredAs == "" && st.Len() > 0 {
 			list = append(list, st.kind.APIResource())
 		}
@@ -105,29 +103,29 @@ func (s *Server) StoredInOlderVersions() (list []metav1.APIResource) {
 // answer and must not call the server. Dry runs are not reported, nor are events that
 // Event records.
 func (s *Server) OnWrite(f func(trace.Write)) {
-	s.objects.Lock()
-	defer s.objects.Unlock()
-	s.hooks = append(s.hooks, f)
+	s.tables.objects.Lock()
+	defer s.tables.objects.Unlock()
+	s.reports.hooks = append(s.reports.hooks, f)
 }
 
 // DenyPrivileged makes the server refuse privileged containers from now on, as
 // kube-apiserver does without its flag --allow-privileged. Clusters are usually set
 // up with that flag, so that this is not the default here.
-func (s *Server) DenyPrivileged() { s.unprivileged.Store(true) }
+func (s *Server) DenyPrivileged() { s.prepare.unprivileged.Store(true) }
 
 // TaintNewNodes makes the server give every new node the taint
 // node.kubernetes.io/not-ready, as kube-apiserver does with its admission plugin
 // TaintNodesByCondition, which is on by default there. Here it is off, since nothing
 // removes the taint in a cluster without a node lifecycle controller.
-func (s *Server) TaintNewNodes() { s.taintsNodes.Store(true) }
+func (s *Server) TaintNewNodes() { s.prepare.taintsNodes.Store(true) }
 
 // Objects returns copies of all objects, ordered by resource and then by key, with their
 // apiVersion and kind.
 func (s *Server) Objects() []runtime.Object {
-	s.objects.RLock()
-	defer s.objects.RUnlock()
+	s.tables.objects.RLock()
+	defer s.tables.objects.RUnlock()
 	var all []runtime.Object
-	for _, st := range s.sortedTables() {
+	for _, st := range s.tables.sorted() {
 		for _, stored := range st.All("") {
 			obj := stored.DeepCopyObject()
 			obj.GetObjectKind().SetGroupVersionKind(st.kind.StoredGVK())
@@ -135,67 +133,4 @@ func (s *Server) Objects() []runtime.Object {
 		}
 	}
 	return all
-}
-
-func (s *Server) sortedTables() []*table {
-	tables := make([]*table, 0, len(s.tables))
-	for _, st := range s.tables {
-		tables = append(tables, st)
-	}
-	slices.SortFunc(tables, func(a, b *table) int {
-		return cmp.Or(
-			cmp.Compare(a.kind.GVR.Resource, b.kind.GVR.Resource),
-			cmp.Compare(a.kind.GVR.Group, b.kind.GVR.Group),
-			cmp.Compare(a.kind.GVR.Version, b.kind.GVR.Version))
-	})
-	return tables
-}
-
-// now returns the time that the server writes into objects: whole seconds, as JSON
-// has them.
-func (s *Server) now() metav1.Time {
-	return metav1.NewTime(s.cfg.Now().Truncate(time.Second))
-}
-
-// held reads what is stored, for a caller that holds the lock.
-type held struct{ *Server }
-
-// Get implements admission.Reader.
-func (s held) Get(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
-	st, ok := s.tables[gvr]
-	if !ok {
-		return nil, false
-	}
-	obj := st.Get(key)
-	return obj, obj != nil
-}
-
-// List implements admission.Reader.
-func (s held) List(gvr schema.GroupVersionResource, namespace string) []runtime.Object {
-	st, ok := s.tables[gvr]
-	if !ok || st.Len() == 0 {
-		return nil
-	}
-	var list []runtime.Object
-	for _, obj := range st.All(namespace) {
-		list = append(list, obj)
-	}
-	return list
-}
-
-// reader reads what is stored, for a caller that does not hold the lock.
-type reader struct{ *Server }
-
-// Get implements admission.Reader.
-func (s reader) Get(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
-	s.objects.RLock()
-	defer s.objects.RUnlock()
-	return held(s).Get(gvr, key)
-}
-
-// List implements admission.Reader.
-func (s reader) List(gvr schema.GroupVersionResource, namespace string) []runtime.Object {
-	s.objects.RLock()
-	defer s.objects.RUnlock()
-	return held(s).List(gvr, namespace)
 }

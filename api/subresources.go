@@ -12,8 +12,8 @@ import (
 )
 
 // writeView updates or patches the form of an object that a view is.
-func (s *Server) writeView(r *request, v *views.View, req Request) (runtime.Object, error) {
-	answer, err := s.change(r, func(r *request, old call.Object) (call.Object, error) {
+func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object, error) {
+	answer, err := w.change(r, func(r request, old call.Object) (call.Object, error) {
 		if old = r.asShown(old); old == nil {
 			return nil, r.notFound()
 		}
@@ -53,21 +53,21 @@ func (s *Server) writeView(r *request, v *views.View, req Request) (runtime.Obje
 // requestToken answers with a token for a service account. Nothing here accepts it: who
 // gets in is the business of what listens on a port.
 // Upstream: pkg/registry/core/serviceaccount/storage TokenREST.Create, v1.37.
-func (s *Server) requestToken(r *request, in runtime.Object) (runtime.Object, error) {
+func requestToken(w *writer, r request, in runtime.Object) (runtime.Object, error) {
 	tr, ok := in.(*authenticationv1.TokenRequest)
 	if !ok {
-		return nil, s.refuse(r, apierrors.NewBadRequest("a TokenRequest is expected"))
+		return nil, w.reports.refuse(r, apierrors.NewBadRequest("a TokenRequest is expected"))
 	}
-	account := s.stored(r)
+	account := w.tables.stored(r)
 	if account == nil {
-		return nil, s.refuse(r, r.notFound())
+		return nil, w.reports.refuse(r, r.notFound())
 	}
 	life, err := views.LifeOfToken(tr, r.name)
 	if err != nil {
-		return nil, s.refuse(r, err)
+		return nil, w.reports.refuse(r, err)
 	}
-	now := s.now()
+	now := w.clock.now()
 	ends := metav1.NewTime(now.Add(life))
-	sum := s.digest(uint64(ends.Unix()), "token", string(account.GetUID()))
+	sum := w.names.digest(uint64(ends.Unix()), "token", string(account.GetUID()))
 	return views.Token(tr, account, now, ends, sum), nil
 }

@@ -1,11 +1,16 @@
 package api
 
 import (
+	"cmp"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/services"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
 )
@@ -21,53 +26,66 @@ type table struct {
 	quantities v1.ResourceList
 }
 
-// newTable returns an empty table of a kind.
-func (s *Server) newTable(k *registry.Entry) *table {
+// tables holds the tables of the server, by the resource that is stored.
+type tables struct {
+	// objects has the lock, which guards everything here, what the reporter, the recorder and the accounts know, and
+	// what is in the tables.
+	objects  *store.Store
+	registry *registry.Registry
+	byHome   map[schema.GroupVersionResource]*table
+	// services has the addresses and ports of services, and a lock of its own.
+	services *services.Allocator
+	// removed is called with each object that is removed, with the lock held.
+	removed func(last call.Object)
+}
+
+// make returns an empty table of a kind.
+func (t *tables) make(k *registry.Entry) *table {
 	return &table{
-		Table: s.objects.NewTable(store.Resource{Name: k.GVR, Namespaced: k.Namespaced, Fields: k.Fields}),
+		Table: t.objects.NewTable(store.Resource{Name: k.GVR, Namespaced: k.Namespaced, Fields: k.Fields}),
 		kind:  k, home: k.Home,
 	}
 }
 
-// table returns the table of a resource, making it at first use. An unknown
+// of returns the table of a resource, making it at first use. An unknown
 // resource is a 404 in words. The caller holds the lock.
-func (s *Server) table(gvr schema.GroupVersionResource) (*table, error) {
-	if st, ok := s.tables[gvr]; ok && !st.placeholder {
+func (t *tables) of(gvr schema.GroupVersionResource) (*table, error) {
+	if st, ok := t.byHome[gvr]; ok && !st.placeholder {
 		return st, nil
 	}
-	k, ok := s.cfg.Registry.Lookup(gvr)
+	k, ok := t.registry.Lookup(gvr)
 	if !ok {
 		return nil, unknownResource(gvr)
 	}
-	if st, ok := s.tables[k.Home]; ok && k.Home != gvr {
+	if st, ok := t.byHome[k.Home]; ok && k.Home != gvr {
 		return st, nil
 	}
-	st := s.newTable(k)
-	s.tables[k.Home] = st
+	st := t.make(k)
+	t.byHome[k.Home] = st
 	return st, nil
 }
 
-// tableToRead returns the table of a kind, an empty one if nothing was written yet. It takes the lock.
-func (s *Server) tableToRead(k *registry.Entry) *table {
-	s.objects.RLock()
-	defer s.objects.RUnlock()
-	if st, ok := s.tables[k.Home]; ok {
+// toRead returns the table of a kind, an empty one if nothing was written yet. It takes the lock.
+func (t *tables) toRead(k *registry.Entry) *table {
+	t.objects.RLock()
+	defer t.objects.RUnlock()
+	if st, ok := t.byHome[k.Home]; ok {
 		return st
 	}
-	return s.newTable(k)
+	return t.make(k)
 }
 
 // followed returns the table of a resource for a follower, or a placeholder if there is no such
 // kind. The caller holds the lock.
-func (s *Server) followed(gvr schema.GroupVersionResource) *store.Table {
-	if st, err := s.table(gvr); err == nil {
+func (t *tables) followed(gvr schema.GroupVersionResource) *store.Table {
+	if st, err := t.of(gvr); err == nil {
 		return st.Table
 	}
-	st, ok := s.tables[gvr]
+	st, ok := t.byHome[gvr]
 	if !ok {
-		st = s.newTable(&registry.Entry{GVR: gvr, Home: gvr})
+		st = t.make(&registry.Entry{GVR: gvr, Home: gvr})
 		st.placeholder = true
-		s.tables[gvr] = st
+		t.byHome[gvr] = st
 	}
 	return st.Table
 }
@@ -80,32 +98,32 @@ func (s *Server) followed(gvr schema.GroupVersionResource) *store.Table {
 // not call the server or the cursor. An unknown resource, until its kind is registered, and a field
 // that the resource cannot be selected by, select nothing.
 func (s *Server) Follow(gvr schema.GroupVersionResource, sel store.Selector, notify func()) *store.Cursor {
-	s.objects.Lock()
-	defer s.objects.Unlock()
-	return s.followed(gvr).Follow(sel, notify)
+	s.tables.objects.Lock()
+	defer s.tables.objects.Unlock()
+	return s.tables.followed(gvr).Follow(sel, notify)
 }
 
-// retireTables removes the tables of kinds that are gone, with their objects; their followers get
+// retire removes the tables of kinds that are gone, with their objects; their followers get
 // 410 Gone. It is called when kinds have come or gone.
-func (s *Server) retireTables() {
-	s.objects.Lock()
-	defer s.objects.Unlock()
-	for _, st := range s.sortedTables() {
-		if k, ok := s.cfg.Registry.Lookup(st.kind.GVR); k == st.kind || !ok && st.placeholder || s.inherited(st) {
+func (t *tables) retire() {
+	t.objects.Lock()
+	defer t.objects.Unlock()
+	for _, st := range t.sorted() {
+		if k, ok := t.registry.Lookup(st.kind.GVR); k == st.kind || !ok && st.placeholder || t.inherited(st) {
 			continue
 		}
-		delete(s.tables, st.home)
+		delete(t.byHome, st.home)
 		st.Retire()
 	}
 }
 
 // inherited returns the entry that now has a table which versions share, and whether there is
 // one.
-func (s *Server) inherited(st *table) (found bool) {
+func (t *tables) inherited(st *table) (found bool) {
 	if st.placeholder || st.kind.StoredAs == "" {
 		return false
 	}
-	for _, k := range s.cfg.Registry.Entries() {
+	for _, k := range t.registry.Entries() {
 		if k.Home != st.home {
 			continue
 		}
@@ -118,6 +136,20 @@ func (s *Server) inherited(st *table) (found bool) {
 	return found
 }
 
+func (t *tables) sorted() []*table {
+	tables := make([]*table, 0, len(t.byHome))
+	for _, st := range t.byHome {
+		tables = append(tables, st)
+	}
+	slices.SortFunc(tables, func(a, b *table) int {
+		return cmp.Or(
+			cmp.Compare(a.kind.GVR.Resource, b.kind.GVR.Resource),
+			cmp.Compare(a.kind.GVR.Group, b.kind.GVR.Group),
+			cmp.Compare(a.kind.GVR.Version, b.kind.GVR.Version))
+	})
+	return tables
+}
+
 func unknownResource(gvr schema.GroupVersionResource) error {
 	err := apierrors.NewGenericServerResponse(404, "", gvr.GroupResource(), "", "", 0, false)
 	err.ErrStatus.Message = "the server could not find the requested resource: it has no " + gvr.Resource + " in " + gvr.GroupVersion().String()
@@ -125,15 +157,58 @@ func unknownResource(gvr schema.GroupVersionResource) error {
 }
 
 // put stores obj, which must not be modified from now on, under a new version. old is the object that it replaces, nil if it is new.
-func (s *Server) put(st *table, old, obj call.Object) {
-	s.services.Replace(old, obj)
+func (t *tables) put(st *table, old, obj call.Object) {
+	t.services.Replace(old, obj)
 	st.Put(old, obj)
 }
 
 // remove removes the object. last is its final state, a copy that gets the version of the
 // removal; old is the stored object.
-func (s *Server) remove(st *table, old, last call.Object) {
-	s.services.Replace(old, nil)
+func (t *tables) remove(st *table, old, last call.Object) {
+	t.services.Replace(old, nil)
 	st.Remove(old, last)
-	s.restoreAccount(last)
+	t.removed(last)
+}
+
+// held reads what is stored, for a caller that holds the lock.
+type held struct{ *tables }
+
+// Get implements admission.Reader.
+func (t held) Get(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
+	st, ok := t.byHome[gvr]
+	if !ok {
+		return nil, false
+	}
+	obj := st.Get(key)
+	return obj, obj != nil
+}
+
+// List implements admission.Reader.
+func (t held) List(gvr schema.GroupVersionResource, namespace string) []runtime.Object {
+	st, ok := t.byHome[gvr]
+	if !ok || st.Len() == 0 {
+		return nil
+	}
+	var list []runtime.Object
+	for _, obj := range st.All(namespace) {
+		list = append(list, obj)
+	}
+	return list
+}
+
+// reader reads what is stored, for a caller that does not hold the lock.
+type reader struct{ *tables }
+
+// Get implements admission.Reader.
+func (t reader) Get(gvr schema.GroupVersionResource, key string) (runtime.Object, bool) {
+	t.objects.RLock()
+	defer t.objects.RUnlock()
+	return held(t).Get(gvr, key)
+}
+
+// List implements admission.Reader.
+func (t reader) List(gvr schema.GroupVersionResource, namespace string) []runtime.Object {
+	t.objects.RLock()
+	defer t.objects.RUnlock()
+	return held(t).List(gvr, namespace)
 }

@@ -30,13 +30,13 @@ var errModified = errors.New("the object has been modified; please apply your ch
 // update replaces the object, or its status if that is the subresource. obj
 // must not be modified afterwards.
 // Upstream: registry/generic/registry Store.Update, v1.37.
-func (s *Server) update(r *request, in runtime.Object) (runtime.Object, error) {
+func update(w *writer, r request, in runtime.Object) (runtime.Object, error) {
 	obj, err := r.accept(in)
 	if err != nil {
-		return nil, s.refuse(r, err)
+		return nil, w.reports.refuse(r, err)
 	}
 	version, prepared := obj.GetResourceVersion(), false
-	return s.change(r, func(r *request, old call.Object) (call.Object, error) {
+	return w.change(r, func(r request, old call.Object) (call.Object, error) {
 		switch {
 		case old == nil && (!r.kind.CreatesOnUpdate || r.sub != ""):
 			return nil, r.orTooLarge(obj, r.notFound())
@@ -54,14 +54,14 @@ func (s *Server) update(r *request, in runtime.Object) (runtime.Object, error) {
 
 // wrongUID returns the conflict of an update for an object with another UID.
 // Upstream: apiserver storage Preconditions.Check, v1.37.
-func (r *request) wrongUID(asked, is types.UID) error {
+func (r request) wrongUID(asked, is types.UID) error {
 	return r.conflict(fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
 		"Precondition failed: UID in precondition: %v, UID in object meta: %v", r.storageKey(), asked, is))
 }
 
 // storageKey returns the key of the request's object in etcd, as messages name it.
 // Upstream: pkg/kubeapiserver SpecialDefaultResourcePrefixes, v1.37.
-func (r *request) storageKey() string {
+func (r request) storageKey() string {
 	name := r.kind.GVR.Resource
 	switch r.kind.GVR.GroupResource().String() {
 	case "replicationcontrollers":
@@ -83,83 +83,83 @@ func (r *request) storageKey() string {
 	return "/registry/" + name + "/" + store.KeyOf(r.namespace, r.name)
 }
 
-// prepareChanged does the second half of every update and patch: it defaults, admits and validates
+// forUpdate does the second half of every update and patch: it defaults, admits and validates
 // the object that the client wants.
-func (s *Server) prepareChanged(r *request, d *draft) error {
+func (p *preparer) forUpdate(d *draft) error {
 	old, obj := d.old, d.obj
-	if err := r.checkVersion(old, obj); err != nil {
+	if err := d.checkVersion(old, obj); err != nil {
 		return err
 	}
-	r.kind.SetDefaults(obj)
-	r.keepSystemFields(old, obj)
-	if service, ok := obj.(*v1.Service); ok && r.sub == "" {
+	d.kind.SetDefaults(obj)
+	d.keepSystemFields(old, obj)
+	if service, ok := obj.(*v1.Service); ok && d.sub == "" {
 		var err error
-		if r.reserved, err = s.services.Allocate(service, old.(*v1.Service)); err != nil {
+		if d.reserved, err = p.tables.services.Allocate(service, old.(*v1.Service)); err != nil {
 			return err
 		}
 	}
-	if errs := s.prepareUpdate(r, old, obj); len(errs) > 0 {
-		return r.invalid(errs)
+	if errs := p.update(d, old, obj); len(errs) > 0 {
+		return d.invalid(errs)
 	}
-	switch r.sub {
+	switch d.sub {
 	case "":
-		r.warnOf(r.kind.Warnings.Write, obj, old)
+		d.warnOf(d.kind.Warnings.Write, obj, old)
 	case "status":
-		r.warnOf(r.kind.Warnings.Status, obj, old)
+		d.warnOf(d.kind.Warnings.Status, obj, old)
 	}
-	if r.sub == "" {
-		if err := admission.Update(reader{s}, obj, old); err != nil {
+	if d.sub == "" {
+		if err := admission.Update(reader{p.tables}, obj, old); err != nil {
 			return refusal.AsStatus(err)
 		}
 	}
-	if err := s.trackFields(r, old, obj); err != nil {
-		d.late = r.orTooLarge(obj, refusal.AsStatus(err))
+	if err := p.trackFields(d.request, old, obj); err != nil {
+		d.late = d.orTooLarge(obj, refusal.AsStatus(err))
 		return nil
 	}
-	r.kind.Storable(obj)
+	d.kind.Storable(obj)
 	if d.ends = deletedByUpdate(old, obj); d.ends {
 		return nil
 	}
-	if d.same = r.same(old, obj); d.same {
+	if d.same = d.unchanged(old, obj); d.same {
 		return nil
 	}
-	if err := r.receive(obj); err != nil {
+	if err := d.measure(); err != nil {
 		return err
 	}
-	d.late = r.fits(obj)
+	d.late = d.fits()
 	return nil
 }
 
-// prepareUpdate brings obj into the form that is stored, and returns what is wrong with it.
-func (s *Server) prepareUpdate(r *request, old, obj call.Object) field.ErrorList {
-	part := r.kind.Subresources[r.sub].Part
+// update brings obj into the form that is stored, and returns what is wrong with it.
+func (p *preparer) update(d *draft, old, obj call.Object) field.ErrorList {
+	part := d.kind.Subresources[d.sub].Part
 	switch {
 	case part != nil:
 		part.Keep(obj, old)
-		r.countGeneration(old, obj)
-		return append(part.Validate(obj, old), s.privilegeErrors(obj)...)
-	case r.sub == "status" && r.kind.Status.Exists():
-		if r.kind.Spec.Exists() {
-			r.kind.Spec.Keep(obj, old)
+		d.countGeneration(old, obj)
+		return append(part.Validate(obj, old), p.privilegeErrors(obj)...)
+	case d.sub == "status" && d.kind.Status.Exists():
+		if d.kind.Spec.Exists() {
+			d.kind.Spec.Keep(obj, old)
 		}
-		if prepare := r.kind.Strategy.UpdateStatus; prepare != nil {
-			prepare(obj, old, s.now())
+		if prepare := d.kind.Strategy.UpdateStatus; prepare != nil {
+			prepare(obj, old, p.clock.now())
 		}
-		return r.kind.Validation.ValidateUpdateStatus(obj, old)
+		return d.kind.Validation.ValidateUpdateStatus(obj, old)
 	}
-	if r.kind.Status.Exists() {
-		r.kind.Status.Keep(obj, old)
+	if d.kind.Status.Exists() {
+		d.kind.Status.Keep(obj, old)
 	}
-	if prepare := r.kind.Strategy.Update; prepare != nil {
+	if prepare := d.kind.Strategy.Update; prepare != nil {
 		prepare(obj, old)
 	}
-	r.countGeneration(old, obj)
-	return append(r.kind.Validation.ValidateUpdate(obj, old), s.privilegeErrors(obj)...)
+	d.countGeneration(old, obj)
+	return append(d.kind.Validation.ValidateUpdate(obj, old), p.privilegeErrors(obj)...)
 }
 
-// same reports whether nothing changed. It first compares what is likely to differ and cheap to
+// unchanged reports whether nothing changed. It first compares what is likely to differ and cheap to
 // compare: comparing whole objects is the most expensive part of an update.
-func (r *request) same(old, obj call.Object) bool {
+func (r request) unchanged(old, obj call.Object) bool {
 	if !maps.Equal(old.GetAnnotations(), obj.GetAnnotations()) || !slices.Equal(old.GetFinalizers(), obj.GetFinalizers()) {
 		return false
 	}
@@ -193,7 +193,7 @@ func podStatusDiffers(a, b *v1.PodStatus) bool {
 // checkVersion refuses an update that is based on an older version of the object. Without a
 // resourceVersion it is accepted, where the kind allows that. A UID is a
 // precondition of an update; in a patch it is a field that cannot change.
-func (r *request) checkVersion(old, obj call.Object) error {
+func (r request) checkVersion(old, obj call.Object) error {
 	if uid := obj.GetUID(); uid != "" && uid != old.GetUID() && r.verb != "patch" {
 		return r.wrongUID(uid, old.GetUID())
 	}
@@ -218,7 +218,7 @@ func (r *request) checkVersion(old, obj call.Object) error {
 // keepSystemFields sets the fields that only the server may set. Some values of the
 // client's that differ are ignored, others are left for validation to refuse.
 // Upstream: rest.BeforeUpdate and ValidateObjectMetaUpdate, v1.37.
-func (r *request) keepSystemFields(old, obj call.Object) {
+func (d *draft) keepSystemFields(old, obj call.Object) {
 	if obj.GetUID() == "" {
 		obj.SetUID(old.GetUID())
 	}
@@ -234,9 +234,9 @@ func (r *request) keepSystemFields(old, obj call.Object) {
 	}
 	if entries := obj.GetManagedFields(); len(entries) == 1 && entries[0] == (metav1.ManagedFieldsEntry{}) {
 		obj.SetManagedFields(nil) // the client asks for them to be forgotten
-		r.tracked = true
+		d.tracked = true
 	}
-	if len(old.GetManagedFields()) == 0 && !r.tracked {
+	if len(old.GetManagedFields()) == 0 && !d.tracked {
 		obj.SetManagedFields(nil)
 	}
 }
@@ -244,7 +244,7 @@ func (r *request) keepSystemFields(old, obj call.Object) {
 // countGeneration raises the generation with every change of the spec; of an unstructured
 // object, with every change but of its metadata.
 // Upstream for the latter: customresource strategy.PrepareForUpdate, v1.36.
-func (r *request) countGeneration(old, obj call.Object) {
+func (r request) countGeneration(old, obj call.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok && r.kind.Generations {
 		if !sameContent(u.Object, old.(*unstructured.Unstructured).Object) {
 			obj.SetGeneration(old.GetGeneration() + 1)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -18,24 +17,26 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// request is one write request on its way through the server.
+// request is one request on its way through the server. It is a value: a phase that learns more of it, such as the name of a
+// new object, returns it in a draft.
 type request struct {
 	actor, verb          string
 	kind                 *registry.Entry
 	sub, namespace, name string
 	ended                func() error // the error of the request's context
 	dryRun               bool
-	dropped              []string          // fields that the server left out, for the trace
 	manager              string            // field manager; the actor if empty
-	generated            bool              // the name is made by the server
 	tracked              bool              // obj comes with its managedFields: an apply
 	strict               bool              // unknown fields in a patch are refused
 	created              *bool             // Request.Created
 	warn                 func(text string) // Request.Warn; nil where nothing is to be warned of
 	warnFields           func(text string) // the same for fields that the kind does not have; nil if they are to be ignored
 	shared               bool              // Request.Shared
-	reserved             *v1.Service       // addresses and ports that are reserved for it
-	size                 int               // of the object that is stored, in bytes; 0 if it was not measured
+
+	// What the preparer adds.
+	generated bool     // the name is made by the server
+	dropped   []string // fields that the server left out, for the trace
+	size      int      // of the object that is stored, in bytes; 0 if it was not measured
 }
 
 // outcome holds what a request did to one object: see Write.
@@ -49,9 +50,19 @@ func (o outcome) answer() call.Object {
 	return o.last
 }
 
+// writer stores what the preparer made, and reports it.
+type writer struct {
+	tables   *tables
+	prepare  *preparer
+	reports  *reporter
+	accounts *accounts
+	names    namer
+	clock    clock
+}
+
 // write runs do under the lock, and reports its outcome to the hooks.
-func (s *Server) write(r *request, do func(st *table) (outcome, error)) (runtime.Object, error) {
-	out, err := s.writeLocked(r, do)
+func (w *writer) write(r request, do func(st *table) (outcome, error)) (runtime.Object, error) {
+	out, err := w.writeLocked(r, do)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +73,8 @@ func (s *Server) write(r *request, do func(st *table) (outcome, error)) (runtime
 }
 
 // writeLocked does what write does, without the answer.
-func (s *Server) writeLocked(r *request, do func(st *table) (outcome, error)) (outcome, error) {
-	out, err := s.writeOnce(r, do)
+func (w *writer) writeLocked(r request, do func(st *table) (outcome, error)) (outcome, error) {
+	out, err := w.writeOnce(r, do)
 	if err != nil || r.dryRun || r.kind.Written == nil || out.old == out.new {
 		return out, err
 	}
@@ -78,10 +89,10 @@ func (s *Server) writeLocked(r *request, do func(st *table) (outcome, error)) (o
 	return out, nil
 }
 
-func (s *Server) writeOnce(r *request, do func(st *table) (outcome, error)) (outcome, error) {
-	s.objects.Lock()
-	defer s.objects.Unlock()
-	st, err := s.table(r.kind.GVR)
+func (w *writer) writeOnce(r request, do func(st *table) (outcome, error)) (outcome, error) {
+	w.tables.objects.Lock()
+	defer w.tables.objects.Unlock()
+	st, err := w.tables.of(r.kind.GVR)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -92,17 +103,24 @@ func (s *Server) writeOnce(r *request, do func(st *table) (outcome, error)) (out
 	case err != nil:
 		out = outcome{}
 	}
-	s.report(r, out, err)
+	w.reports.report(r, out, err)
 	return out, err
 }
 
+// reporter tells the hooks of OnWrite of each write.
+type reporter struct {
+	tables *tables
+	clock  clock
+	hooks  []func(trace.Write)
+}
+
 // report calls the hooks.
-func (s *Server) report(r *request, out outcome, err error) {
-	if len(s.hooks) == 0 || r.dryRun {
+func (p *reporter) report(r request, out outcome, err error) {
+	if len(p.hooks) == 0 || r.dryRun {
 		return
 	}
 	w := trace.Write{
-		RV: s.objects.Version(), Time: s.cfg.Now(), Actor: r.actor, Verb: r.verb, Resource: r.kind.GVR, Subresource: r.sub,
+		RV: p.tables.objects.Version(), Time: p.clock(), Actor: r.actor, Verb: r.verb, Resource: r.kind.GVR, Subresource: r.sub,
 		Namespace: r.namespace, Name: r.name, Kind: r.kind.GVK.Kind, Code: codeOf(r, out, err), Err: err,
 		Dropped: r.dropped,
 	}
@@ -118,12 +136,12 @@ func (s *Server) report(r *request, out outcome, err error) {
 	if obj := out.answer(); obj != nil {
 		w.Name = obj.GetName() // generated
 	}
-	for _, hook := range s.hooks {
+	for _, hook := range p.hooks {
 		hook(w)
 	}
 }
 
-func codeOf(r *request, out outcome, err error) int {
+func codeOf(r request, out outcome, err error) int {
 	switch {
 	case err != nil:
 		if status := apierrors.APIStatus(nil); errors.As(err, &status) {
@@ -136,10 +154,9 @@ func codeOf(r *request, out outcome, err error) int {
 	return http.StatusOK
 }
 
-// checkWriteOptions refuses options of a create, update or patch that mean nothing, and
-// reads dryRun.
+// checkWriteOptions refuses options of a create, update or patch that mean nothing.
 // Upstream: endpoints/handlers createHandler, UpdateResource and PatchResource, v1.37.
-func (r *request) checkWriteOptions(req *Request) error {
+func (r request) checkWriteOptions(req *Request) error {
 	o := req.Write
 	if o.FieldManager == "" && o.FieldValidation == "" && o.Force == nil && len(o.DryRun) == 0 && req.PatchType != types.ApplyYAMLPatchType {
 		return nil // as most
@@ -157,21 +174,20 @@ func (r *request) checkWriteOptions(req *Request) error {
 		kind = "PatchOptions"
 		errs = metavalidation.ValidatePatchOptions(&o, req.PatchType)
 	}
-	r.dryRun = len(o.DryRun) > 0
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind(kind).GroupKind(), "", errs)
 	}
 	return nil
 }
 
-func (r *request) notFound() error {
+func (r request) notFound() error {
 	return apierrors.NewNotFound(r.kind.GVR.GroupResource(), r.name)
 }
 
-func (r *request) conflict(err error) error {
+func (r request) conflict(err error) error {
 	return apierrors.NewConflict(r.kind.GVR.GroupResource(), r.name, err)
 }
 
-func (r *request) invalid(errs field.ErrorList) error {
+func (r request) invalid(errs field.ErrorList) error {
 	return refusal.Invalid(r.kind.GVK.GroupKind(), r.name, errs)
 }
