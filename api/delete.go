@@ -29,7 +29,7 @@ type deleter struct {
 // most kinds a Status if it is gone.
 // Upstream: registry/generic/registry Store.Delete and finalizeDelete, v1.37.
 func (d *deleter) delete(r request, opts metav1.DeleteOptions) (runtime.Object, error) {
-	if err := r.checkDeleteOptions(opts); err != nil {
+	if err := checkDeleteOptions(opts); err != nil {
 		return nil, d.writes.reports.refuse(r, err)
 	}
 	r.dryRun = len(opts.DryRun) > 0
@@ -39,7 +39,7 @@ func (d *deleter) delete(r request, opts metav1.DeleteOptions) (runtime.Object, 
 			return outcome{}, r.notFound()
 		}
 		if unsafely := opts.IgnoreStoreReadErrorWithClusterBreakingPotential; unsafely != nil && *unsafely {
-			return outcome{}, r.readable()
+			return outcome{}, unsafeDeletion(r)
 		}
 		if ns, ok := old.(*v1.Namespace); ok {
 			return d.deleteNamespace(r, st, ns, opts)
@@ -57,9 +57,9 @@ func (d *deleter) delete(r request, opts metav1.DeleteOptions) (runtime.Object, 
 	return status, nil
 }
 
-// readable returns the conflict of a deletion that is for objects which cannot be read: there are none here.
+// unsafeDeletion returns the conflict of a deletion that is for objects which cannot be read: there are none here.
 // Upstream: apiserver registry/generic/registry corruptObjectDeleter.Delete, v1.37.
-func (r request) readable() error {
+func unsafeDeletion(r request) error {
 	return r.conflict(fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
 		"unsafe deletion is not allowed because the object is decodable from storage", r.storageKey()))
 }
@@ -229,7 +229,7 @@ func (r request) checkPreconditions(old call.Object, p *metav1.Preconditions) er
 
 // checkDeleteOptions refuses options that are not valid, before the object is looked up.
 // Upstream: endpoints/handlers DeleteResource, v1.37.
-func (r request) checkDeleteOptions(opts metav1.DeleteOptions) error {
+func checkDeleteOptions(opts metav1.DeleteOptions) error {
 	if errs := metavalidation.ValidateDeleteOptions(&opts); len(errs) > 0 {
 		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", errs)
 	}
@@ -245,7 +245,7 @@ func (d *deleter) deleteCollection(r request, opts metav1.DeleteOptions, listOpt
 	}
 	list, err := list(d.writes.tables, r, listOpts)
 	if err == nil {
-		err = r.checkDeleteOptions(opts)
+		err = checkDeleteOptions(opts)
 	}
 	if err != nil {
 		return nil, d.writes.reports.refuse(r, err)

@@ -108,7 +108,7 @@ func (s *Server) Watch(ctx context.Context, req Request) (watch.Interface, error
 
 func (s *Server) serveCreate(r request, req Request) (runtime.Object, error) {
 	r.dryRun = len(req.Write.DryRun) > 0
-	if err := r.checkWriteOptions(&req); err != nil {
+	if err := checkWriteOptions(&req); err != nil {
 		return nil, s.reports.refuse(r, err)
 	}
 	if r.kind.Namespaced && r.namespace == "" {
@@ -148,12 +148,12 @@ func with[D any](do func(by D, r request, obj runtime.Object) (runtime.Object, e
 
 // serveUpdate updates or patches.
 func (s *Server) serveUpdate(r request, req Request) (runtime.Object, error) {
-	err := r.receiveBody(req.Patch)
+	err := checkBody(req.Patch)
 	if err != nil {
 		return nil, s.reports.refuse(r, err)
 	}
 	r.dryRun = len(req.Write.DryRun) > 0
-	if err := r.checkWriteOptions(&req); err != nil {
+	if err := checkWriteOptions(&req); err != nil {
 		return nil, s.reports.refuse(r, err)
 	}
 	if post := post(s.deletes, r); post != nil && req.Verb == "update" && slices.Contains(r.kind.Subresources[r.sub].Verbs, "update") {

@@ -36,9 +36,9 @@ func sizeOf(obj runtime.Object) int {
 	return len(data)
 }
 
-// receiveBody refuses a body that is too large.
+// checkBody refuses a body that is too large.
 // Upstream: apiserver endpoints/handlers limitedReadBody, v1.37.
-func (r request) receiveBody(data []byte) error {
+func checkBody(data []byte) error {
 	if len(data) > maxBody {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 	}
@@ -56,7 +56,7 @@ func (r request) receive(obj call.Object) (size int, err error) {
 	if err != nil {
 		return size, apierrors.NewBadRequest(err.Error())
 	}
-	return size, r.receiveBody(data)
+	return size, checkBody(data)
 }
 
 // measure notes the size of the object, and refuses it as receive does.

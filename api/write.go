@@ -156,7 +156,7 @@ func codeOf(r request, out outcome, err error) int {
 
 // checkWriteOptions refuses options of a create, update or patch that mean nothing.
 // Upstream: endpoints/handlers createHandler, UpdateResource and PatchResource, v1.37.
-func (r request) checkWriteOptions(req *Request) error {
+func checkWriteOptions(req *Request) error {
 	o := req.Write
 	if o.FieldManager == "" && o.FieldValidation == "" && o.Force == nil && len(o.DryRun) == 0 && req.PatchType != types.ApplyYAMLPatchType {
 		return nil // as most

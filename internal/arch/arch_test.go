@@ -1,8 +1,10 @@
 package arch_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -143,6 +145,10 @@ func TestARoomOfTheAPIServerThatKnowsTooMuchIsFound(t *testing.T) {
 		"the store imports pods":         {"api/store/a.go", `import "k8s.io/api/core/v1"`, "imports k8s.io/api/core/v1: the store is given functions"},
 		"the store's test imports pods":  {"api/store/a_test.go", `import "k8s.io/api/core/v1"`, "imports k8s.io/api/core/v1"},
 		"the store imports metadata":     {"api/store/a.go", `import "k8s.io/apimachinery/pkg/apis/meta/v1"`, ""},
+		"a server of many methods":       {"api/a.go", methods("Server", 21), "Server has more than 20 methods"},
+		"a server of some methods":       {"api/a.go", methods("Server", 20), ""},
+		"rules that are methods":         {"api/internal/validation/pods/a.go", methods("Problems", 21), "Problems has more than 20 methods"},
+		"a controller of many methods":   {"scheduler/a.go", methods("Scheduler", 21), ""},
 		"admission reads":                {"api/admission/a.go", `type Reader interface { Get(); List() }`, ""},
 		"admission writes":               {"api/admission/a.go", `type Reader interface { Get(); Put() }`, "Reader.Put neither gets nor lists"},
 		"admission's reader is a server": {"api/admission/a.go", `type Reader interface { Get(); GetA(); GetB(); GetC(); GetD(); GetE(); GetF() }`, "Reader has 7 methods, at most 6 are allowed"},
@@ -154,6 +160,15 @@ func TestARoomOfTheAPIServerThatKnowsTooMuchIsFound(t *testing.T) {
 			check(t, found, tt.want)
 		})
 	}
+}
+
+// methods returns n methods of a type.
+func methods(of string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "func (*%s) M%d() {}\n", of, i)
+	}
+	return b.String()
 }
 
 func TestAnImportThatIsKeptForOtherPackagesIsFound(t *testing.T) {

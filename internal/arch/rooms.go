@@ -2,6 +2,7 @@ package arch
 
 import (
 	"go/ast"
+	"go/types"
 	"io/fs"
 	"strings"
 )
@@ -9,14 +10,18 @@ import (
 // maxReader is the number of methods that the Reader of admission may have: a wide one would be the server under another name.
 const maxReader = 6
 
-// CheckRooms reports what the rooms of the API server must not have: the store no kinds of Kubernetes, and admission no Reader that
-// writes or is wide. That no room imports the server is for CheckImports.
+// maxMethods is the number of methods that one type of the API server, and of its validation, may have. What needs more is several
+// things.
+const maxMethods = 20
+
+// CheckRooms reports what the rooms of the API server must not have: the store no kinds of Kubernetes, admission no Reader that
+// writes or is wide, and api no type with more methods than fit into one head. That no room imports the server is for CheckImports.
 func CheckRooms(fsys fs.FS) ([]Violation, error) {
 	files, err := parse(fsys)
 	if err != nil {
 		return nil, err
 	}
-	var found []Violation
+	found := checkMethods(files)
 	for _, f := range files {
 		if f.dir == "api/store" {
 			for _, spec := range f.ast.Imports {
@@ -51,4 +56,26 @@ func CheckRooms(fsys fs.FS) ([]Violation, error) {
 		})
 	}
 	return found, nil
+}
+
+// checkMethods reports the first method too many of a type.
+func checkMethods(files []*file) []Violation {
+	var found []Violation
+	count := map[string]int{}
+	for _, f := range files {
+		if f.test || f.dir != "api" && !strings.HasPrefix(f.dir, "api/internal/validation") {
+			continue
+		}
+		for _, decl := range f.ast.Decls {
+			method, ok := decl.(*ast.FuncDecl)
+			if !ok || method.Recv == nil {
+				continue
+			}
+			receiver := strings.TrimPrefix(types.ExprString(method.Recv.List[0].Type), "*")
+			if count[f.dir+"."+receiver]++; count[f.dir+"."+receiver] == maxMethods+1 {
+				found = append(found, f.violation(method.Pos(), "%s has more than %d methods: let those that need only a part of it be functions over that part", receiver, maxMethods))
+			}
+		}
+	}
+	return found
 }

@@ -37,7 +37,7 @@ func CheckDescendingPath(p *Problems, target string, at *field.Path) {
 	CheckNoBacksteps(p, target, at)
 }
 
-// CheckLocalPath refuses, beyond descendingPath, names that start with "..": those
+// CheckLocalPath refuses, beyond CheckDescendingPath, names that start with "..": those
 // are the kubelet's own in the volumes it writes.
 func CheckLocalPath(p *Problems, target string, at *field.Path) {
 	CheckDescendingPath(p, target, at)

@@ -21,37 +21,37 @@ var (
 	exitCodeOperators   = []v1.ContainerRestartRuleOnExitCodesOperator{v1.ContainerRestartRuleOnExitCodesOpIn, v1.ContainerRestartRuleOnExitCodesOpNotIn}
 )
 
-// containers validates the containers that run for as long as the pod does.
+// checkContainers validates the containers that run for as long as the pod does.
 // Upstream: core/validation validateContainers, v1.37.
-func (p *podRules) containers(path *field.Path) {
+func checkContainers(p *podRules, path *field.Path) {
 	if len(p.spec.Containers) == 0 {
 		p.Required(path, "")
 		return
 	}
 	for i := range p.spec.Containers {
 		c, at := &p.spec.Containers[i], path.Index(i)
-		p.container(c, at)
+		checkContainer(p, c, at)
 		if slices.ContainsFunc(p.spec.Containers[:i], func(o v1.Container) bool { return o.Name == c.Name }) {
 			p.Duplicate(at.Child("name"), c.Name)
 		}
-		p.lifecycle(c, at)
-		p.containerRestart(c, at)
+		checkLifecycle(p, c, at)
+		checkContainerRestart(p, c, at)
 	}
 	checkHostPorts(p.Problems, p.spec.Containers, path)
 }
 
-// initContainers validates the containers that run before the others: those that
+// checkInitContainers validates the containers that run before the others: those that
 // restart always (sidecars) may have what the others have, those that run to
 // their end have no lifecycle and no probes.
 // Upstream: core/validation validateInitContainers, v1.37.
-func (p *podRules) initContainers(path *field.Path) {
+func checkInitContainers(p *podRules, path *field.Path) {
 	for i := range p.spec.InitContainers {
 		c, at := &p.spec.InitContainers[i], path.Index(i)
-		p.container(c, at)
+		checkContainer(p, c, at)
 		if c.RestartPolicy == nil && len(c.RestartPolicyRules) > 0 {
 			p.Required(at.Child("restartPolicy"), needsRestartPolicy)
 		} else {
-			p.containerRestart(c, at)
+			checkContainerRestart(p, c, at)
 		}
 		sameName := func(o v1.Container) bool { return o.Name == c.Name }
 		if slices.ContainsFunc(p.spec.Containers, sameName) || c.Name != "" && slices.ContainsFunc(p.spec.InitContainers[:i], sameName) {
@@ -59,10 +59,10 @@ func (p *podRules) initContainers(path *field.Path) {
 		}
 		checkHostPorts(p.Problems, p.spec.InitContainers[i:i+1], path)
 		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
-			p.lifecycle(c, at)
+			checkLifecycle(p, c, at)
 			continue
 		}
-		p.noLifecycle(c, at)
+		refuseLifecycle(p, c, at)
 		for j, policy := range c.ResizePolicy {
 			if policy.RestartPolicy == v1.RestartContainer {
 				p.Invalid(at.Child("resizePolicy").Index(j).Child("restartPolicy"), policy.RestartPolicy,
@@ -72,7 +72,7 @@ func (p *podRules) initContainers(path *field.Path) {
 	}
 }
 
-func (p *podRules) noLifecycle(c *v1.Container, at *field.Path) {
+func refuseLifecycle(p *podRules, c *v1.Container, at *field.Path) {
 	const sidecarsOnly = "may not be set for init containers without restartPolicy=Always"
 	if c.Lifecycle != nil {
 		p.Forbidden(at.Child("lifecycle"), sidecarsOnly)
@@ -84,9 +84,9 @@ func (p *podRules) noLifecycle(c *v1.Container, at *field.Path) {
 	}
 }
 
-// container validates what all containers have.
+// checkContainer validates what all containers have.
 // Upstream: core/validation validateContainerCommon, v1.37.
-func (p *podRules) container(c *v1.Container, at *field.Path) {
+func checkContainer(p *podRules, c *v1.Container, at *field.Path) {
 	if c.Name == "" {
 		p.Required(at.Child("name"), "")
 	} else if !validation.IsLabel(c.Name) {
@@ -97,7 +97,7 @@ func (p *podRules) container(c *v1.Container, at *field.Path) {
 	}
 	validation.OneOf(p.Problems, c.TerminationMessagePolicy, terminationPolicies, at, "terminationMessagePolicy")
 	checkPorts(p.Problems, c.Ports, at)
-	p.env(c, at)
+	checkEnv(p, c, at)
 	if len(c.VolumeMounts) > 0 {
 		checkMounts(p.Problems, c, p.volumes, at.Child("volumeMounts"))
 	}
@@ -106,18 +106,18 @@ func (p *podRules) container(c *v1.Container, at *field.Path) {
 	}
 	validation.OneOf(p.Problems, c.ImagePullPolicy, pullPolicies, at, "imagePullPolicy")
 	validation.CheckResources(p.Problems, &c.Resources, validation.ContainerResource, at, "resources")
-	p.resourceClaimNames(c.Resources.Claims, at)
-	p.resizePolicy(c.ResizePolicy, at)
+	checkResourceClaimNames(p, c.Resources.Claims, at)
+	checkResizePolicy(p, c.ResizePolicy, at)
 	if c.SecurityContext != nil {
-		p.securityContext(c.SecurityContext, at.Child("securityContext"))
+		checkSecurityContext(p, c.SecurityContext, at.Child("securityContext"))
 	}
 }
 
 const needsRestartPolicy = "must specify restartPolicy when restart rules are used"
 
-// containerRestart validates a container's own restart policy.
+// checkContainerRestart validates a container's own restart policy.
 // Upstream: core/validation validateContainerRestartPolicy, v1.37.
-func (p *podRules) containerRestart(c *v1.Container, at *field.Path) {
+func checkContainerRestart(p *podRules, c *v1.Container, at *field.Path) {
 	switch {
 	case c.RestartPolicy == nil && len(c.RestartPolicyRules) == 0:
 		return
@@ -148,9 +148,9 @@ func (p *podRules) containerRestart(c *v1.Container, at *field.Path) {
 	}
 }
 
-// resizePolicy validates what is to happen when a container's resources change.
+// checkResizePolicy validates what is to happen when a container's resources change.
 // Upstream: core/validation validateResizePolicy, v1.37.
-func (p *podRules) resizePolicy(policies []v1.ContainerResizePolicy, at *field.Path) {
+func checkResizePolicy(p *podRules, policies []v1.ContainerResizePolicy, at *field.Path) {
 	resources := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
 	restarts := []v1.ResourceResizeRestartPolicy{v1.NotRequired, v1.RestartContainer}
 	for i, policy := range policies {

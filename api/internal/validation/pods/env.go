@@ -30,9 +30,9 @@ var (
 	sizeDivisors = []string{"1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"}
 )
 
-// env validates a container's environment.
+// checkEnv validates a container's environment.
 // Upstream: core/validation ValidateEnv and ValidateEnvFrom, v1.37.
-func (p *podRules) env(c *v1.Container, at *field.Path) {
+func checkEnv(p *podRules, c *v1.Container, at *field.Path) {
 	for i := range c.Env {
 		e, path := &c.Env[i], at.Child("env").Index(i)
 		if e.Name == "" {
@@ -41,7 +41,7 @@ func (p *podRules) env(c *v1.Container, at *field.Path) {
 			p.Messages(path.Child("name"), e.Name, utilvalidation.IsRelaxedEnvVarName(e.Name))
 		}
 		if e.ValueFrom != nil {
-			p.envSource(e, path.Child("valueFrom"))
+			checkEnvSource(p, e, path.Child("valueFrom"))
 		}
 	}
 	for i := range c.EnvFrom {
@@ -73,7 +73,7 @@ func checkNamePrefix(p *validation.Problems, name string, at *field.Path) {
 	p.Messages(at, name, apivalidation.NameIsDNSSubdomain(name, true))
 }
 
-func (p *podRules) envSource(e *v1.EnvVar, at *field.Path) {
+func checkEnvSource(p *podRules, e *v1.EnvVar, at *field.Path) {
 	from, n := e.ValueFrom, 0
 	if from.FieldRef != nil {
 		n++
@@ -93,7 +93,7 @@ func (p *podRules) envSource(e *v1.EnvVar, at *field.Path) {
 	}
 	if from.FileKeyRef != nil {
 		n++
-		p.fileRef(from.FileKeyRef, at.Child("fileKeyRef"))
+		checkFileRef(p, from.FileKeyRef, at.Child("fileKeyRef"))
 	}
 	switch {
 	case n == 0:
@@ -115,10 +115,10 @@ func checkKeyRef(p *validation.Problems, name, key string, at *field.Path) {
 	}
 }
 
-// fileRef validates a reference to a variable in a file of an emptyDir.
+// checkFileRef validates a reference to a variable in a file of an emptyDir.
 // Upstream: core/validation validateFileKeySelector and, for the volume,
 // validateFileKeyRefVolumes, v1.37.
-func (p *podRules) fileRef(ref *v1.FileKeySelector, at *field.Path) {
+func checkFileRef(p *podRules, ref *v1.FileKeySelector, at *field.Path) {
 	if ref.Key == "" {
 		p.Required(at.Child("key"), "")
 	} else {

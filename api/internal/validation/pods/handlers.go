@@ -17,24 +17,24 @@ const tooManyHandlers = "may not specify more than 1 handler type"
 
 var urlSchemes = []v1.URIScheme{v1.URISchemeHTTP, v1.URISchemeHTTPS}
 
-// lifecycle validates what is run in a container, or asked of it, beside its
+// checkLifecycle validates what is run in a container, or asked of it, beside its
 // command. A stop signal is dropped before (see dropDisabledPodFields).
 // Upstream: core/validation validateLifecycle and the probes', v1.37.
-func (p *podRules) lifecycle(c *v1.Container, at *field.Path) {
+func checkLifecycle(p *podRules, c *v1.Container, at *field.Path) {
 	if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
-		p.hook(c.Lifecycle.PostStart, at.Child("lifecycle", "postStart"))
+		checkHook(p, c.Lifecycle.PostStart, at.Child("lifecycle", "postStart"))
 	}
 	if c.Lifecycle != nil && c.Lifecycle.PreStop != nil {
-		p.hook(c.Lifecycle.PreStop, at.Child("lifecycle", "preStop"))
+		checkHook(p, c.Lifecycle.PreStop, at.Child("lifecycle", "preStop"))
 	}
 	for _, probe := range containers.Probes(c) {
 		if probe.Probe != nil {
-			p.probe(probe, at.Child(probe.Name))
+			checkProbe(p, probe, at.Child(probe.Name))
 		}
 	}
 }
 
-func (p *podRules) hook(h *v1.LifecycleHandler, at *field.Path) {
+func checkHook(p *podRules, h *v1.LifecycleHandler, at *field.Path) {
 	n := checkAction(p.Problems, h.Exec, h.HTTPGet, h.TCPSocket, at)
 	if h.Sleep != nil {
 		n++
@@ -51,8 +51,8 @@ func (p *podRules) hook(h *v1.LifecycleHandler, at *field.Path) {
 	}
 }
 
-// probe validates a probe. Upstream: core/validation validateProbe, v1.37.
-func (p *podRules) probe(probe containers.Probe, at *field.Path) {
+// checkProbe validates a probe. Upstream: core/validation validateProbe, v1.37.
+func checkProbe(p *podRules, probe containers.Probe, at *field.Path) {
 	n := checkAction(p.Problems, probe.Exec, probe.HTTPGet, probe.TCPSocket, at)
 	if probe.GRPC != nil {
 		n++

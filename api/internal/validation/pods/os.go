@@ -14,10 +14,10 @@ import (
 
 var systems = []v1.OSName{v1.Linux, v1.Windows}
 
-// os validates the operating system that a pod is for, and refuses what makes no
+// checkOS validates the operating system that a pod is for, and refuses what makes no
 // sense on it. Upstream: core/validation validateOS, validateLinux and
 // validateWindows, v1.37.
-func (p *podRules) os(at *field.Path) {
+func checkOS(p *podRules, at *field.Path) {
 	switch {
 	case p.spec.OS == nil:
 	case p.spec.OS.Name == "":
@@ -25,18 +25,18 @@ func (p *podRules) os(at *field.Path) {
 	case !slices.Contains(systems, p.spec.OS.Name):
 		p.Add(field.NotSupported(at.Child("os"), p.spec.OS.Name, systems))
 	case p.spec.OS.Name == v1.Linux:
-		p.linux(at)
+		checkLinux(p, at)
 	default:
-		p.windows(at)
+		checkWindows(p, at)
 	}
 }
 
-func (p *podRules) linux(at *field.Path) {
+func checkLinux(p *podRules, at *field.Path) {
 	const msg = "windows options cannot be set for a linux pod"
 	if sc := p.spec.SecurityContext; sc != nil && sc.WindowsOptions != nil {
 		p.Forbidden(at.Child("securityContext", "windowsOptions"), msg)
 	}
-	p.eachContainer(at, func(c *v1.Container, at *field.Path) {
+	eachContainer(p, at, func(c *v1.Container, at *field.Path) {
 		if c.SecurityContext != nil && c.SecurityContext.WindowsOptions != nil {
 			p.Forbidden(at.Child("securityContext", "windowsOptions"), msg)
 		}
@@ -49,7 +49,7 @@ type setting struct {
 	set  bool
 }
 
-func (p *podRules) windows(at *field.Path) {
+func checkWindows(p *podRules, at *field.Path) {
 	const msg = "cannot be set for a windows pod"
 	forbidSettings(p.Problems, at, msg, []setting{
 		{"hostUsers", p.spec.HostUsers != nil}, {"hostPID", p.spec.HostPID}, {"hostIPC", p.spec.HostIPC},
@@ -65,7 +65,7 @@ func (p *podRules) windows(at *field.Path) {
 			{"seLinuxChangePolicy", sc.SELinuxChangePolicy != nil},
 		})
 	}
-	p.eachContainer(at, func(c *v1.Container, at *field.Path) {
+	eachContainer(p, at, func(c *v1.Container, at *field.Path) {
 		if sc := c.SecurityContext; sc != nil {
 			forbidSettings(p.Problems, at.Child("securityContext"), msg, []setting{
 				{"appArmorProfile", sc.AppArmorProfile != nil}, {"seLinuxOptions", sc.SELinuxOptions != nil},
@@ -86,11 +86,11 @@ func forbidSettings(p *validation.Problems, at *field.Path, msg string, settings
 	}
 }
 
-// hostProcesses counts the containers, and those that run as processes of a
+// countHostProcesses counts the containers, and those that run as processes of a
 // Windows node.
-func (p *podRules) hostProcesses(at *field.Path) (all, some int) {
+func countHostProcesses(p *podRules, at *field.Path) (all, some int) {
 	inherited := hostProcess(p.spec.SecurityContext)
-	p.eachContainer(at, func(c *v1.Container, _ *field.Path) {
+	eachContainer(p, at, func(c *v1.Container, _ *field.Path) {
 		own := inherited
 		if c.SecurityContext != nil && c.SecurityContext.WindowsOptions != nil && c.SecurityContext.WindowsOptions.HostProcess != nil {
 			own = c.SecurityContext.WindowsOptions.HostProcess
@@ -110,11 +110,11 @@ func hostProcess(sc *v1.PodSecurityContext) *bool {
 	return sc.WindowsOptions.HostProcess
 }
 
-// hostProcessRules: all containers of a pod are processes of the node, or none is.
+// checkHostProcessRules: all containers of a pod are processes of the node, or none is.
 // Upstream: core/validation validateWindowsHostProcessPod, v1.37.
-func (p *podRules) hostProcessRules(at *field.Path) {
+func checkHostProcessRules(p *podRules, at *field.Path) {
 	pod := hostProcess(p.spec.SecurityContext)
-	p.eachContainer(at, func(c *v1.Container, at *field.Path) {
+	eachContainer(p, at, func(c *v1.Container, at *field.Path) {
 		if c.SecurityContext == nil || c.SecurityContext.WindowsOptions == nil {
 			return
 		}
@@ -123,7 +123,7 @@ func (p *podRules) hostProcessRules(at *field.Path) {
 				fmt.Sprintf("pod hostProcess value must be identical if both are specified, was %v", *pod))
 		}
 	})
-	all, some := p.hostProcesses(at)
+	all, some := countHostProcesses(p, at)
 	if some == 0 {
 		return
 	}

@@ -98,31 +98,31 @@ func checkPodSpec(p *validation.Problems, spec *v1.PodSpec, meta *metav1.ObjectM
 		p.Required(at.Child("terminationGracePeriodSeconds"), "")
 	}
 	r.volumes = checkPodVolumes(p, spec.Volumes, meta, at)
-	r.resourceClaims(at)
-	r.containers(at.Child("containers"))
+	checkResourceClaims(r, at)
+	checkContainers(r, at.Child("containers"))
 	if len(spec.InitContainers) > 0 {
-		r.initContainers(at.Child("initContainers"))
+		checkInitContainers(r, at.Child("initContainers"))
 	}
-	r.ephemeralContainers(at)
-	r.podResources(at)
-	r.hostNetworkPorts(at)
+	checkEphemeralContainers(r, at)
+	checkPodResources(r, at)
+	checkHostNetworkPorts(r, at)
 	validation.OneOf(p, spec.RestartPolicy, restartPolicies, at, "restartPolicy")
 	validation.OneOf(p, spec.DNSPolicy, dnsPolicies, at, "dnsPolicy")
 	p.Labels(spec.NodeSelector, at.Child("nodeSelector"))
-	r.podSecurity(spec.SecurityContext, at.Child("securityContext"))
+	checkPodSecurity(r, spec.SecurityContext, at.Child("securityContext"))
 	if share := spec.ShareProcessNamespace; share != nil && *share && spec.HostPID {
 		p.Invalid(at.Child("shareProcessNamespace"), *share, "ShareProcessNamespace and HostPID cannot both be enabled")
 	}
 	if spec.Affinity != nil {
 		checkAffinity(p, spec.Affinity, at.Child("affinity"))
 	}
-	r.dnsConfig(at.Child("dnsConfig"))
-	r.gates(at)
+	checkDNSConfig(r, at.Child("dnsConfig"))
+	checkGates(r, at)
 	checkSpreadConstraints(p, spec.TopologySpreadConstraints, at)
-	r.hostProcessRules(at)
-	r.hostUsersRules(at)
-	r.hostnameOverride(at)
-	r.names(at)
+	checkHostProcessRules(r, at)
+	checkHostUsersRules(r, at)
+	checkHostnameOverride(r, at)
+	checkNames(r, at)
 	if s := spec.ActiveDeadlineSeconds; s != nil && (*s < 1 || *s > math.MaxInt32) {
 		p.Invalid(at.Child("activeDeadlineSeconds"), *s, utilvalidation.InclusiveRangeError(1, math.MaxInt32))
 	}
@@ -142,12 +142,12 @@ func checkPodSpec(p *validation.Problems, spec *v1.PodSpec, meta *metav1.ObjectM
 	if spec.Overhead != nil {
 		validation.CheckResources(p, &v1.ResourceRequirements{Limits: spec.Overhead}, validation.ContainerResource, at, "overhead")
 	}
-	r.os(at)
+	checkOS(r, at)
 }
 
-// gates validates what a pod waits for: before it is scheduled, and before it is
+// checkGates validates what a pod waits for: before it is scheduled, and before it is
 // ready.
-func (p *podRules) gates(at *field.Path) {
+func checkGates(p *podRules, at *field.Path) {
 	for i, gate := range p.spec.ReadinessGates {
 		p.QualifiedName(string(gate.ConditionType), at.Child("readinessGates").Index(i).Child("conditionType"))
 	}
@@ -160,8 +160,8 @@ func (p *podRules) gates(at *field.Path) {
 	}
 }
 
-// names validates the names a pod refers to or gives itself.
-func (p *podRules) names(at *field.Path) {
+// checkNames validates the names a pod refers to or gives itself.
+func checkNames(p *podRules, at *field.Path) {
 	name := func(value, child string, check func(string, *field.Path)) {
 		if value != "" && !validation.IsLabel(value) {
 			check(value, at.Child(child))
@@ -177,9 +177,9 @@ func (p *podRules) names(at *field.Path) {
 	}
 }
 
-// hostnameOverride validates a host name that is not made from the pod's.
+// checkHostnameOverride validates a host name that is not made from the pod's.
 // Upstream: core/validation validatePodHostName, v1.37.
-func (p *podRules) hostnameOverride(at *field.Path) {
+func checkHostnameOverride(p *podRules, at *field.Path) {
 	name := p.spec.HostnameOverride
 	if name == nil {
 		return
@@ -197,9 +197,9 @@ func (p *podRules) hostnameOverride(at *field.Path) {
 	p.Subdomain(*name, at)
 }
 
-// hostNetworkPorts: a container on the node's network gets the port that it
+// checkHostNetworkPorts: a container on the node's network gets the port that it
 // listens on. Upstream: core/validation validatePodHostNetworkDeps, v1.37.
-func (p *podRules) hostNetworkPorts(at *field.Path) {
+func checkHostNetworkPorts(p *podRules, at *field.Path) {
 	if !p.spec.HostNetwork {
 		return
 	}
@@ -219,9 +219,9 @@ const (
 	maxSearchText  = 2048 // characters, with the blanks between
 )
 
-// dnsConfig validates how a pod resolves names.
+// checkDNSConfig validates how a pod resolves names.
 // Upstream: core/validation validatePodDNSConfig, v1.37.
-func (p *podRules) dnsConfig(at *field.Path) {
+func checkDNSConfig(p *podRules, at *field.Path) {
 	config := p.spec.DNSConfig
 	if p.spec.DNSPolicy == v1.DNSNone {
 		switch {

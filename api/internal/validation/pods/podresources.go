@@ -11,11 +11,11 @@ import (
 	"github.com/storagesim/storagesim/api/internal/validation"
 )
 
-// podResources validates what the containers of a pod have together: no less than
+// checkPodResources validates what the containers of a pod have together: no less than
 // they ask for one by one, and no container has more than the pod.
 // Upstream: core/validation validatePodResources and
 // validatePodResourceConsistency, v1.37.
-func (p *podRules) podResources(at *field.Path) {
+func checkPodResources(p *podRules, at *field.Path) {
 	r := p.spec.Resources
 	if r == nil {
 		return
@@ -29,7 +29,7 @@ func (p *podRules) podResources(at *field.Path) {
 		p.Forbidden(path.Child("claims"), "claims may not be set for Resources at pod-level")
 	}
 	validation.CheckResources(p.Problems, r, validation.PodResource, at, "resources")
-	p.resourceClaimNames(r.Claims, at)
+	checkResourceClaimNames(p, r.Claims, at)
 	pod := &v1.Pod{Spec: *p.spec}
 	asked := resource.AggregateContainerRequests(pod, resource.PodResourcesOptions{})
 	for _, name := range validation.ResourceNames(asked) {
@@ -57,10 +57,10 @@ func (p *podRules) podResources(at *field.Path) {
 	}
 }
 
-// resourceClaims validates the claims for devices. This server has no objects of
+// checkResourceClaims validates the claims for devices. This server has no objects of
 // that kind, and no status of such claims.
 // Upstream: core/validation validatePodResourceClaims, v1.37.
-func (p *podRules) resourceClaims(at *field.Path) {
+func checkResourceClaims(p *podRules, at *field.Path) {
 	for i := range p.spec.ResourceClaims {
 		c, path := &p.spec.ResourceClaims[i], at.Child("resourceClaims").Index(i)
 		switch {
@@ -86,9 +86,9 @@ func (p *podRules) resourceClaims(at *field.Path) {
 	}
 }
 
-// resourceClaimNames validates which of the pod's claims a container uses.
+// checkResourceClaimNames validates which of the pod's claims a container uses.
 // Upstream: core/validation validateResourceClaimNames, v1.37.
-func (p *podRules) resourceClaimNames(claims []v1.ResourceClaim, at *field.Path) {
+func checkResourceClaimNames(p *podRules, claims []v1.ResourceClaim, at *field.Path) {
 	var seen []string
 	for i, c := range claims {
 		path := at.Child("resources", "claims").Index(i)
@@ -115,14 +115,14 @@ func (p *podRules) resourceClaimNames(claims []v1.ResourceClaim, at *field.Path)
 	}
 }
 
-// ephemeralContainers validates containers that were added to a running pod: their
+// checkEphemeralContainers validates containers that were added to a running pod: their
 // names, where they look, and that they have nothing that a pod depends on.
 // Upstream: core/validation validateEphemeralContainers, v1.37.
-func (p *podRules) ephemeralContainers(at *field.Path) {
+func checkEphemeralContainers(p *podRules, at *field.Path) {
 	for i := range p.spec.EphemeralContainers {
 		e, path := &p.spec.EphemeralContainers[i], at.Child("ephemeralContainers").Index(i)
 		c := (*v1.Container)(&e.EphemeralContainerCommon)
-		p.container(c, path)
+		checkContainer(p, c, path)
 		if len(strings.TrimSpace(c.Image)) != len(c.Image) {
 			p.Invalid(path.Child("image"), c.Image, "must not have leading or trailing whitespace")
 		}

@@ -30,10 +30,10 @@ const (
 	localProfileError = "must be set when %s type is Localhost"
 )
 
-// podSecurity validates what holds for all containers of a pod: the groups and
+// checkPodSecurity validates what holds for all containers of a pod: the groups and
 // users that own files, how ownership is changed, and what the kernel allows.
 // Upstream: core/validation validatePodSpecSecurityContext, v1.37.
-func (p *podRules) podSecurity(sc *v1.PodSecurityContext, at *field.Path) {
+func checkPodSecurity(p *podRules, sc *v1.PodSecurityContext, at *field.Path) {
 	if sc == nil {
 		return
 	}
@@ -46,7 +46,7 @@ func (p *podRules) podSecurity(sc *v1.PodSecurityContext, at *field.Path) {
 			p.Invalid(at.Child("supplementalGroups").Index(i), gid, msg)
 		}
 	}
-	p.sysctls(sc.Sysctls, at.Child("sysctls"))
+	checkSysctls(p, sc.Sysctls, at.Child("sysctls"))
 	validation.IfSetOneOf(p.Problems, sc.FSGroupChangePolicy, fsGroupPolicies, at, "fsGroupChangePolicy")
 	checkSeccomp(p.Problems, sc.SeccompProfile, at.Child("seccompProfile"))
 	checkWindowsOptions(p.Problems, sc.WindowsOptions, at.Child("windowsOptions"))
@@ -55,14 +55,14 @@ func (p *podRules) podSecurity(sc *v1.PodSecurityContext, at *field.Path) {
 	validation.IfSetOneOf(p.Problems, sc.SELinuxChangePolicy, selinuxPolicies, at, "seLinuxChangePolicy")
 }
 
-// securityContext validates what holds for one container.
+// checkSecurityContext validates what holds for one container.
 // Upstream: core/validation ValidateSecurityContext, v1.37. Whether containers may
 // be privileged is the server's to say: see Server.DenyPrivileged.
-func (p *podRules) securityContext(sc *v1.SecurityContext, at *field.Path) {
+func checkSecurityContext(p *podRules, sc *v1.SecurityContext, at *field.Path) {
 	checkRunAs(p.Problems, sc.RunAsUser, sc.RunAsGroup, at)
 	if sc.ProcMount != nil {
 		validation.IfSetOneOf(p.Problems, sc.ProcMount, procMounts, at, "procMount")
-		if p.hostUsers() && *sc.ProcMount == v1.UnmaskedProcMount {
+		if checkHostUsers(p) && *sc.ProcMount == v1.UnmaskedProcMount {
 			p.Invalid(at.Child("procMount"), *sc.ProcMount, "`hostUsers` must be false to use `Unmasked`")
 		}
 	}
@@ -83,8 +83,8 @@ func privileged(sc *v1.SecurityContext) bool {
 	return sc != nil && sc.Privileged != nil && *sc.Privileged
 }
 
-// hostUsers: users inside the containers are the same users outside.
-func (p *podRules) hostUsers() bool { return p.spec.HostUsers == nil || *p.spec.HostUsers }
+// checkHostUsers: users inside the containers are the same users outside.
+func checkHostUsers(p *podRules) bool { return p.spec.HostUsers == nil || *p.spec.HostUsers }
 
 func checkRunAs(p *validation.Problems, user, group *int64, at *field.Path) {
 	if user != nil {
@@ -101,10 +101,10 @@ func checkID(p *validation.Problems, id int64, msgs []string, at *field.Path, na
 	}
 }
 
-// sysctls validates settings of the kernel. Those of a namespace that the pod
+// checkSysctls validates settings of the kernel. Those of a namespace that the pod
 // shares with its node are refused.
 // Upstream: core/validation validateSysctls, v1.37.
-func (p *podRules) sysctls(list []v1.Sysctl, at *field.Path) {
+func checkSysctls(p *podRules, list []v1.Sysctl, at *field.Path) {
 	for i, s := range list {
 		path := at.Index(i).Child("name")
 		switch {
@@ -175,12 +175,12 @@ func checkAppArmor(p *validation.Problems, profile *v1.AppArmorProfile, at *fiel
 	}
 }
 
-// hostUsersRules: a pod with users of its own shares no more namespaces with the
+// checkHostUsersRules: a pod with users of its own shares no more namespaces with the
 // node, and has no block devices.
 // Upstream: core/validation validateHostUsers, v1.37. "HostPID" is its spelling.
-func (p *podRules) hostUsersRules(at *field.Path) {
+func checkHostUsersRules(p *podRules, at *field.Path) {
 	const msg = "when `hostUsers` is false"
-	if p.hostUsers() {
+	if checkHostUsers(p) {
 		return
 	}
 	if p.spec.HostNetwork {
@@ -192,7 +192,7 @@ func (p *podRules) hostUsersRules(at *field.Path) {
 	if p.spec.HostIPC {
 		p.Forbidden(at.Child("HostIPC"), msg)
 	}
-	p.eachContainer(at, func(c *v1.Container, at *field.Path) {
+	eachContainer(p, at, func(c *v1.Container, at *field.Path) {
 		if len(c.VolumeDevices) > 0 {
 			p.Forbidden(at.Child("volumeDevices"), msg)
 		}
@@ -202,19 +202,19 @@ func (p *podRules) hostUsersRules(at *field.Path) {
 // DenyPrivileged returns what a server says that does not allow privileged containers.
 func DenyPrivileged(spec *v1.PodSpec, at *field.Path) field.ErrorList {
 	p := &podRules{Problems: &validation.Problems{}, spec: spec}
-	p.eachContainer(at, func(c *v1.Container, at *field.Path) {
+	eachContainer(p, at, func(c *v1.Container, at *field.Path) {
 		if privileged(c.SecurityContext) {
 			p.Forbidden(at.Child("securityContext", "privileged"), "disallowed by cluster policy")
 		}
 	})
-	if _, some := p.hostProcesses(at); some > 0 {
+	if _, some := countHostProcesses(p, at); some > 0 {
 		p.Forbidden(at, "hostProcess containers are disallowed by cluster policy")
 	}
 	return p.List
 }
 
 // eachContainer visits all containers of the pod, with their paths.
-func (p *podRules) eachContainer(at *field.Path, do func(*v1.Container, *field.Path)) {
+func eachContainer(p *podRules, at *field.Path, do func(*v1.Container, *field.Path)) {
 	for i := range p.spec.InitContainers {
 		do(&p.spec.InitContainers[i], at.Child("initContainers").Index(i))
 	}
