@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
-	"github.com/storagesim/storagesim/internal/cron"
 	"github.com/storagesim/storagesim/api/internal/validation/pods"
+	"github.com/storagesim/storagesim/internal/cron"
 )
 
 // CronJobs returns the validation of cronjobs. Of the template of its Jobs the template of pods is validated.
