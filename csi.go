@@ -167,7 +167,7 @@ func (c *Cluster) installSnapshots() error {
 	}
 	c.snapshots = true
 	if c.cfg.runs(SnapshotController) {
-		if err := c.addActor(SnapshotController, snapshotcontroller.New()); err != nil {
+		if err := c.addActor(SnapshotController, snapshotcontroller.New(c.cfg.SnapshotController)); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func ControlPlane(cfg Config) ([]control.Actor, error) {
 	}
 	actors := cfg.controlPlane()
 	if slices.Contains(cfg.Only, SnapshotController) {
-		actors = append(actors, control.Actor{Name: SnapshotController, Factory: cfg.wrapped(SnapshotController, snapshotcontroller.New())})
+		actors = append(actors, control.Actor{Name: SnapshotController, Factory: cfg.wrapped(SnapshotController, snapshotcontroller.New(cfg.SnapshotController))})
 	}
 	return actors, nil
 }

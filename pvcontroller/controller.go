@@ -41,6 +41,9 @@ type Config struct {
 	// cache. known is the volume in the informer, nil if it has none; default: the two are one
 	// object. Upstream's versions keep every answer (kubernetes/kubernetes 124224).
 	Remember func(known, written *v1.PersistentVolume) bool
+	// DropFailed leaves a claim or a volume whose sync failed until the next resync, as before v1.36; default false: it
+	// is tried again after 5 ms, 10 ms and so on (kubernetes/kubernetes 85659 and 135127).
+	DropFailed bool
 }
 
 // New makes the controller. It refuses a negative ResyncPeriod and nil plugins.
@@ -132,7 +135,7 @@ func (c *controller) claimWork(ctx context.Context, key string) error {
 	if !found || c.claims.newer(claim) {
 		return nil
 	}
-	return c.syncClaim(ctx, claim)
+	return c.failed(c.syncClaim(ctx, claim))
 }
 
 // volumeWork reconciles one volume, as claimWork does one claim.
@@ -142,5 +145,13 @@ func (c *controller) volumeWork(ctx context.Context, name string) error {
 	if !found || c.volumes.newer(volume) {
 		return nil
 	}
-	return c.syncVolume(ctx, volume)
+	return c.failed(c.syncVolume(ctx, volume))
+}
+
+// failed returns the error with which a queue tries a key again.
+func (c *controller) failed(err error) error {
+	if c.cfg.DropFailed {
+		return nil
+	}
+	return err
 }

@@ -23,6 +23,8 @@ type binder[S, C snapshots.Object] struct {
 	classes   snapshots.ClassStore
 
 	snapshotQueue, contentQueue control.Queue
+	// initialized says that the newest versions include all that the first lists had.
+	initialized bool
 }
 
 // steps does what differs between snapshots and group snapshots.
@@ -74,11 +76,29 @@ func (b *binder[S, C]) begin(resync string) {
 	b.env.Every(resync, resyncPeriod, all)
 }
 
+// initializeCaches takes all objects of the first lists for the newest, before any of them is worked on: otherwise a
+// snapshot that is being deleted would go without its content, and leave it.
+//
+// Upstream: snapshot_controller_base.go initializeCaches, v8.7.
+func (b *binder[S, C]) initializeCaches() {
+	if b.initialized {
+		return
+	}
+	b.initialized = true
+	for _, snapshot := range b.snapshots.All() {
+		b.snapshots.Take(snapshot)
+	}
+	for _, found := range b.contents.All() {
+		b.contents.Take(found)
+	}
+}
+
 // syncSnapshotByKey syncs a snapshot. For one that is gone, it queues the content.
 //
 // Upstream: snapshot_controller_base.go syncSnapshotByKey, updateSnapshot, deleteSnapshot and syncGroupSnapshotByKey, and
 // groupsnapshot_controller_helper.go updateGroupSnapshot and deleteGroupSnapshot, v8.7.
 func (b *binder[S, C]) syncSnapshotByKey(ctx context.Context, key string) error {
+	b.initializeCaches()
 	cached, ok := b.snapshots.Cached(key)
 	if !ok {
 		gone, known := b.snapshots.Newest(key)
@@ -103,6 +123,7 @@ func (b *binder[S, C]) syncSnapshotByKey(ctx context.Context, key string) error 
 // Upstream: snapshot_controller_base.go syncContentByKey, updateContent, deleteContent, syncGroupSnapshotContentByKey,
 // updateGroupSnapshotContent and deleteGroupSnapshotContent, v8.7.
 func (b *binder[S, C]) syncContentByKey(ctx context.Context, key string) error {
+	b.initializeCaches()
 	found, ok := b.contents.Cached(key)
 	if ok {
 		if !b.contents.Take(found) {

@@ -33,11 +33,22 @@ type (
 	class          = snapshots.Class
 )
 
+// Config configures the controller. The zero value works.
+type Config struct {
+	// DropBusy leaves a snapshot that is being deleted, and that a claim is restored from, until something happens to
+	// it; default false: its deletion is tried again. v8.5 did not (external-snapshotter 1394).
+	DropBusy bool
+	// Keeps reports whether a snapshot that is not ready keeps the claim of which it is to be taken; default: each does.
+	// A broken one does so for ever (external-snapshotter 1305).
+	Keeps func(*snapshotv1.VolumeSnapshot) bool
+}
+
 // controller holds what its two parts share.
 //
 // Upstream: external-snapshotter pkg/common-controller/snapshot_controller_base.go
 // csiSnapshotCommonController, v8.7.
 type controller struct {
+	cfg      Config
 	env      control.Env
 	client   kubernetes.Interface
 	recorder control.Recorder
@@ -49,9 +60,12 @@ type controller struct {
 
 // New returns the factory of the controller. The definitions of the three kinds must exist. Those of group snapshots
 // may come later.
-func New() control.Factory {
+func New(cfg Config) control.Factory {
+	if cfg.Keeps == nil {
+		cfg.Keeps = func(*snapshotv1.VolumeSnapshot) bool { return true }
+	}
 	return func(env control.Env) error {
-		c := &controller{env: env, client: env.Client(), recorder: env.Recorder(ActorName)}
+		c := &controller{cfg: cfg, env: env, client: env.Client(), recorder: env.Recorder(ActorName)}
 		c.single = &singles{newBinder(c, snapshots.Single())}
 		c.claims = control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims())
 		c.single.makeQueues(c.single, "snapshot-controller-")

@@ -36,7 +36,7 @@ const dynamic = `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, 
 // newRig returns a rig with the controller, in a world with some words replaced. The test plays the other actors.
 func newRig(t testing.TB, change ...string) enginetest.SnapshotRig {
 	t.Helper()
-	r := enginetest.WithSnapshots(t, engine.Config{}, actor, snapshotcontroller.New())
+	r := enginetest.WithSnapshots(t, engine.Config{}, actor, snapshotcontroller.New(snapshotcontroller.Config{}))
 	r.Create(strings.NewReplacer(append(change, "SOURCE", "csi: {driver: plain.csi.example.com, volumeHandle: h-1}", "POLICY", "Delete", "PARAMETERS", "")...).Replace(world))
 	bind(r, "data", v1.ClaimBound)
 	r.Settle()
@@ -218,6 +218,18 @@ func TestTheSecretOfTheClassIsNotedOnTheContent(t *testing.T) {
 	content := taken(r)
 	require.Equal(t, "s1-key", content.Annotations[snapshots.AnnDeletionSecretName])
 	require.Equal(t, "default", content.Annotations[snapshots.AnnDeletionSecretNamespace])
+}
+
+// A controller that starts again knows the contents before it works on the first snapshot.
+func TestAControllerThatEndsBeforeItDeletesAContentDeletesItAfterwards(t *testing.T) {
+	r := newRig(t)
+	r.Create(dynamic)
+	content := taken(r)
+	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: actor, Verb: "delete", Resource: "volumesnapshotcontents", Crash: true}))
+	r.Delete(snapshots.Snapshots(), "default", "s1")
+	require.NoError(t, r.Engine.RunFor(10*time.Second))
+	require.NotNil(t, r.Snapshot("s1"))
+	require.NotNil(t, r.Content(content.Name).DeletionTimestamp)
 }
 
 // At each of its first calls the controller crashes once, while a snapshot comes and goes.

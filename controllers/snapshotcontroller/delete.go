@@ -45,6 +45,9 @@ func (s *singles) deleteContentAndFinalizers(ctx context.Context, snapshot *volu
 	}
 	if found != nil && s.isVolumeBeingCreatedFrom(snapshot) {
 		s.recorder.Event(snapshot, v1.EventTypeWarning, "SnapshotDeletePending", "Snapshot is being used to restore a PVC")
+		if s.cfg.DropBusy {
+			return nil
+		}
 		return fmt.Errorf("snapshot %s is in use (being used to restore a PVC), will retry deletion", control.Key(snapshot))
 	}
 	leaves, err := s.leavesGroup(snapshot)

@@ -112,6 +112,6 @@ func (s *singles) isPVCBeingUsed(claim *v1.PersistentVolumeClaim, snapshot *volu
 	return slices.ContainsFunc(s.snapshots.All(), func(other *volumeSnapshot) bool {
 		name := other.Spec.Source.PersistentVolumeClaimName
 		return other.Namespace == snapshot.Namespace && (!skip || other.Name != snapshot.Name) &&
-			name != nil && *name == claim.Name && !snapshots.IsReady(other)
+			name != nil && *name == claim.Name && !snapshots.IsReady(other) && s.cfg.Keeps(other)
 	})
 }

@@ -36,7 +36,7 @@ const (
 // newGroupRig returns a rig with the definitions of group snapshots, which come after the controller.
 func newGroupRig(t testing.TB, change ...string) enginetest.SnapshotRig {
 	t.Helper()
-	r := enginetest.WithSnapshots(t, engine.Config{}, actor, snapshotcontroller.New())
+	r := enginetest.WithSnapshots(t, engine.Config{}, actor, snapshotcontroller.New(snapshotcontroller.Config{}))
 	r.Settle()
 	r.DefineGroups()
 	change = append(change, "SOURCE", "csi: {driver: plain.csi.example.com, volumeHandle: h-1}", "SECOND", "csi: {driver: plain.csi.example.com, volumeHandle: h-2}",

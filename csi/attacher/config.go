@@ -14,6 +14,10 @@ type Config struct {
 	sidecar.Common
 	// WorkerThreads is the number of VolumeAttachments, and of volumes, that are worked on at once; default 10.
 	WorkerThreads int
+	// DetachThreads, if it is not 0, is the number of VolumeAttachments that are detached at once, beside WorkerThreads
+	// that attach. Default 0: the same workers do both, in the order of one queue, so that slow detaches hold up
+	// attaches (external-attacher 761).
+	DetachThreads int
 	// ReconcileSync is the interval of the calls of ListVolumes, for a driver that can list its published volumes;
 	// default 1 min.
 	ReconcileSync time.Duration
@@ -31,6 +35,8 @@ func (c Config) checked() (Config, error) {
 	switch {
 	case err != nil:
 		return c, err
+	case c.DetachThreads < 0:
+		return c, fmt.Errorf("attacher of driver %q: Config.DetachThreads is %d; it must not be negative", c.Driver, c.DetachThreads)
 	case c.MaxEntries < 0:
 		return c, fmt.Errorf("attacher of driver %q: Config.MaxEntries is %d; it must not be negative", c.Driver, c.MaxEntries)
 	}

@@ -31,7 +31,10 @@ type csiAttacher struct {
 	volumes     *control.Cache[*v1.PersistentVolume]
 	csiNodes    *control.Cache[*storage.CSINode]
 
-	vaQueue, pvQueue control.Queue
+	// detachQueue has the VolumeAttachments that are being deleted, if Config.DetachThreads says so; otherwise it is
+	// vaQueue. attaching holds those on which a worker of vaQueue then is at work.
+	vaQueue, pvQueue, detachQueue control.Queue
+	attaching                     map[string]bool
 
 	// says holds the driver's name and capabilities at the start of the attacher.
 	says sidecar.Driver
@@ -50,7 +53,7 @@ func New(cfg Config) control.Factory {
 		a := &csiAttacher{
 			cfg: cfg, env: env, client: env.Client(), conn: conn, driver: csi.NewControllerClient(conn),
 			finalizer: GetFinalizerName(cfg.Driver),
-			forceSync: map[string]bool{},
+			forceSync: map[string]bool{}, attaching: map[string]bool{},
 		}
 		a.attachments = control.NewCache[*storage.VolumeAttachment](env, control.VolumeAttachments())
 		a.attachments.AddIndex(byVolume, volumeOf)
@@ -63,6 +66,12 @@ func New(cfg Config) control.Factory {
 		a.pvQueue = env.Queue(control.QueueConfig{
 			Name: "csi-attacher-pv", About: control.KeysOf("PersistentVolume"), Workers: cfg.WorkerThreads, Limiter: limiter, Reconcile: a.syncPV,
 		})
+		a.detachQueue = a.vaQueue
+		if cfg.DetachThreads > 0 {
+			a.detachQueue = env.Queue(control.QueueConfig{
+				Name: "csi-attacher-detach", About: control.KeysOf("VolumeAttachment"), Workers: cfg.DetachThreads, Limiter: limiter, Reconcile: a.syncDeleted,
+			})
+		}
 		env.Go("start", a.start)
 		return nil
 	}
@@ -96,10 +105,10 @@ func (a *csiAttacher) supportsAttach() bool {
 // watch connects caches and queues.
 func (a *csiAttacher) watch() {
 	a.attachments.Handle(control.Handler[*storage.VolumeAttachment]{
-		Add: func(va *storage.VolumeAttachment) { a.vaQueue.Add(va.Name) },
+		Add: a.enqueueVA,
 		Update: func(old, va *storage.VolumeAttachment) {
 			if shouldEnqueueVAChange(old, va) {
-				a.vaQueue.Add(va.Name)
+				a.enqueueVA(va)
 			}
 		},
 		Delete: func(va *storage.VolumeAttachment) {
@@ -114,9 +123,17 @@ func (a *csiAttacher) watch() {
 	})
 }
 
+func (a *csiAttacher) enqueueVA(va *storage.VolumeAttachment) {
+	if va.DeletionTimestamp != nil {
+		a.detachQueue.Add(va.Name)
+	} else {
+		a.vaQueue.Add(va.Name)
+	}
+}
+
 func (a *csiAttacher) enqueueAll() {
 	for va := range a.attachments.All() {
-		a.vaQueue.Add(va.Name)
+		a.enqueueVA(va)
 	}
 	for pv := range a.volumes.All() {
 		a.enqueueVolume(pv)
@@ -154,8 +171,38 @@ func (a *csiAttacher) syncVA(ctx context.Context, name string) error {
 		return nil
 	case !a.supportsAttach():
 		return a.syncTrivial(ctx, va)
+	case va.DeletionTimestamp == nil && a.cfg.DetachThreads > 0:
+		return a.syncAttachAlone(ctx, va)
 	case va.DeletionTimestamp == nil:
 		return a.syncAttach(ctx, va)
+	case a.cfg.DetachThreads > 0:
+		a.detachQueue.Add(name)
+		return nil
+	}
+	return a.syncDetach(ctx, va)
+}
+
+// syncAttachAlone attaches, and keeps the other queue's workers from the VolumeAttachment meanwhile.
+func (a *csiAttacher) syncAttachAlone(ctx context.Context, va *storage.VolumeAttachment) error {
+	a.attaching[va.Name] = true
+	defer func() {
+		delete(a.attaching, va.Name)
+		if now, ok := a.attachments.Get(va.Name); ok && now.DeletionTimestamp != nil {
+			a.detachQueue.Add(va.Name)
+		}
+	}()
+	return a.syncAttach(ctx, va)
+}
+
+// syncDeleted detaches the volume of a VolumeAttachment that is being deleted, unless it is being attached: then
+// syncAttachAlone queues it again.
+func (a *csiAttacher) syncDeleted(ctx context.Context, name string) error {
+	va, ok := a.attachments.Get(name)
+	switch {
+	case !ok || va.DeletionTimestamp == nil || va.Spec.Attacher != a.cfg.Driver || a.attaching[name]:
+		return nil
+	case !a.supportsAttach():
+		return a.syncTrivial(ctx, va)
 	}
 	return a.syncDetach(ctx, va)
 }

@@ -2,8 +2,10 @@ package provisioner
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,6 +59,13 @@ type Config struct {
 	// EnableCapacity publishes the driver's capacity, as configured by Capacity. Default false.
 	EnableCapacity bool
 	Capacity       Capacity
+	// SnapshotOrphanSweepInterval is the interval at which finalizers of snapshots are removed that an earlier life, or
+	// a claim that is gone, has left; default 5 min, negative for never, as before v6.3 (external-provisioner 1519).
+	SnapshotOrphanSweepInterval time.Duration
+	// RestoresDeleted reports whether a volume may be made from a snapshot that is being deleted; default: if the
+	// snapshot has this provisioner's finalizer, so that the volume may have been begun before. Up to v6.1 it never was
+	// (external-provisioner 1448).
+	RestoresDeleted func(*snapshotv1.VolumeSnapshot) bool
 	// NodeDeployment, if set, makes the provisioner run on one node, for volumes of that node.
 	NodeDeployment *NodeDeployment
 	// Counters, if set, counts the work of the library.
@@ -101,6 +110,12 @@ func (c Config) checked() (Config, error) {
 	}
 	if c.VolumeNamePrefix == "" {
 		c.VolumeNamePrefix = "pvc"
+	}
+	if c.SnapshotOrphanSweepInterval == 0 {
+		c.SnapshotOrphanSweepInterval = 5 * time.Minute
+	}
+	if c.RestoresDeleted == nil {
+		c.RestoresDeleted = func(s *snapshotv1.VolumeSnapshot) bool { return slices.Contains(s.Finalizers, snapshotFinalizer) }
 	}
 	if c.Capacity.Namespace == "" {
 		c.Capacity.Namespace = metav1.NamespaceDefault

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	v1 "k8s.io/api/core/v1"
@@ -17,12 +16,6 @@ import (
 
 // snapshotFinalizer is on snapshots that a volume is being restored from.
 const snapshotFinalizer = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection"
-
-// snapshotOrphanSweepInterval is the interval at which finalizers of snapshots are removed that an earlier life has
-// left.
-//
-// Upstream: cmd/csi-provisioner/csi-provisioner.go, v6.3.
-const snapshotOrphanSweepInterval = 5 * time.Minute
 
 // FollowClaims implements provisioner.ClaimFollower.
 func (p *csiProvisioner) FollowClaims(claims *control.Cache[*v1.PersistentVolumeClaim]) {
@@ -43,9 +36,9 @@ func (p *csiProvisioner) protect(ctx context.Context) {
 			p.enqueueCloned(claim)
 		}
 	}
-	if p.can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT) {
+	if p.can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT) && p.cfg.SnapshotOrphanSweepInterval > 0 {
 		p.sweep(ctx)
-		p.env.Every("snapshot finalizers", snapshotOrphanSweepInterval, p.sweep)
+		p.env.Every("snapshot finalizers", p.cfg.SnapshotOrphanSweepInterval, p.sweep)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -50,7 +49,7 @@ func (p *csiProvisioner) snapshotSource(ctx context.Context, claim *v1.Persisten
 	if err != nil {
 		return nil, fmt.Errorf("error getting snapshot %s from api server: %w", source.Name, err)
 	}
-	if s.DeletionTimestamp != nil && !slices.Contains(s.Finalizers, snapshotFinalizer) {
+	if s.DeletionTimestamp != nil && !p.cfg.RestoresDeleted(s) {
 		return nil, fmt.Errorf("snapshot %s is being deleted", source.Name)
 	}
 	if s.Status == nil || s.Status.BoundVolumeSnapshotContentName == nil {

@@ -181,7 +181,10 @@ func (c *resizeController) syncPVC(ctx context.Context, key string) error {
 	}
 	claim := c.ownClaims.newest(key, cached)
 	pv, ok := c.volumes.Get(claim.Spec.VolumeName)
-	if !ok {
+	switch {
+	case !ok && c.cfg.DropMissing:
+		return nil
+	case !ok:
 		return fmt.Errorf("PV %q bound to pvc %q not found", claim.Spec.VolumeName, key)
 	}
 	pv = c.ownVolumes.newest(pv.Name, pv)

@@ -56,10 +56,10 @@ func (c *modifyController) modify(ctx context.Context, claim *v1.PersistentVolum
 	if err := c.delayModificationIfRecentlyInfeasible(claim, key); err != nil {
 		return err
 	}
-	asked, is, last := deref(claim.Spec.VolumeAttributesClassName), deref(claim.Status.CurrentVolumeAttributesClassName), claim.Status.ModifyVolumeStatus
+	asked, last := deref(claim.Spec.VolumeAttributesClassName), claim.Status.ModifyVolumeStatus
 	inProgress := last != nil && last.Status == v1.PersistentVolumeClaimModifyVolumeInProgress
 	switch {
-	case last == nil && asked == is:
+	case c.cfg.Settled(claim):
 		return nil
 	case asked == "" && !inProgress:
 		return c.rolledBack(ctx, claim)

@@ -93,8 +93,8 @@ func (w *worker[S, C]) begin(ctx context.Context, resync string) {
 	w.env.Every(resync, w.cfg.Resync, all)
 }
 
-// shouldEnqueue reports whether a content has changed in more than what the sidecar itself writes, or is ready now: it
-// may have been deleted while its snapshot was being taken.
+// shouldEnqueue reports whether a change of a content is one to look at. A content that is ready now may have been
+// deleted while its snapshot was being taken.
 //
 // Upstream: pkg/utils/util.go ShouldEnqueueContentChange and ShouldEnqueueGroupContentChange, v8.7.
 func (w *worker[S, C]) shouldEnqueue(old, obj C) bool {
@@ -107,7 +107,11 @@ func (w *worker[S, C]) shouldEnqueue(old, obj C) bool {
 		w.SetContentStatus(obj, snapshots.Content{})
 		return obj
 	}
-	return !w.ready(old) && w.ready(obj) || !equality.Semantic.DeepEqual(others(old), others(obj))
+	return w.cfg.Wakes(Change{
+		Other: !equality.Semantic.DeepEqual(others(old), others(obj)),
+		Ready: !w.ready(old) && w.ready(obj),
+		Made:  obj.GetDeletionTimestamp() != nil && has(old, w.AnnBeingCreated) && !has(obj, w.AnnBeingCreated),
+	})
 }
 
 func (w *worker[S, C]) ready(found C) bool { return w.Content(found).IsReady() }

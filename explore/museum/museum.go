@@ -48,7 +48,8 @@ func Exhibits() []Exhibit {
 		oldDecision(), halves(), oldClaim(), bypassed(), twoWriters(), protectionBelievesCache(),
 		forcedFromHealthyNode(), attachmentForgotten(), unpublishedTwice(), neverUnstaged(),
 		orphanedMounts(), deletedThroughAMount(), stagedAndForgotten(), nodeMadeAnew(),
-		otherZone(),
+		otherZone(), deletedSnapshotStays(), deletedSnapshotStaysStill(), halfRestored(), finalizerStays(), deletionNotTriedAgain(), brokenSnapshotKeepsClaim(),
+		classNotTakenBack(), growthForgotten(), attachStarves(), namedAndLeft(),
 	}
 }
 
@@ -96,7 +97,7 @@ func (e Exhibit) config(fixed bool) explore.Config {
 		}
 	}
 	cfg := explore.Config{Cluster: cluster, Except: append([]string{explore.PlainRun, explore.CSICalls}, e.except...), Upstream: explore.Fail}
-	for _, rule := range slices.Concat(rules(), podRules()) {
+	for _, rule := range slices.Concat(rules(), podRules(), waits()) {
 		if rule.Name == e.Rule {
 			cfg.Rules = append(cfg.Rules, rule)
 		}
