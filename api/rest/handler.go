@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -151,10 +153,14 @@ func unknownPath() error {
 }
 
 // fail tells the client of an error, in the form of a Status.
-// Upstream: apiserver handlers/responsewriters ErrorNegotiated and ErrorToAPIStatus, v1.37.
+// Upstream: apiserver handlers/responsewriters ErrorNegotiated and ErrorToAPIStatus, and handlers/finisher for a request whose time is over, v1.37.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var known apierrors.APIStatus
-	if !errors.As(err, &known) {
+	switch {
+	case errors.As(err, &known):
+	case errors.Is(err, context.DeadlineExceeded):
+		known = apierrors.NewTimeoutError(fmt.Sprintf("request did not complete within requested timeout - %s", err), 0)
+	default:
 		known = apierrors.NewInternalError(err)
 	}
 	status := known.Status()

@@ -16,7 +16,6 @@ import (
 const (
 	headerTimeout  = 10 * time.Second
 	bodyTimeout    = 30 * time.Second
-	requestTimeout = time.Minute // Upstream: apiserver server.Config RequestTimeout, v1.37.
 	longestRequest = time.Hour
 	idleTimeout    = 2 * time.Minute
 	maxHeader      = 64 << 10
@@ -48,10 +47,11 @@ func refuse(w http.ResponseWriter, status metav1.Status) {
 	_ = json.NewEncoder(w).Encode(status) // the client has gone
 }
 
-// limit ends requests that take too long.
-func limit(next http.Handler) http.Handler {
+// limit ends requests that take longer than usual; those that may last, after an hour. What a client does not read within bodyTimeout after
+// that is lost.
+func limit(usual time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		within, write := requestTimeout, time.Now().Add(requestTimeout)
+		within, write := usual, time.Now().Add(usual+bodyTimeout)
 		if isLong(r) {
 			within, write = longestRequest, time.Time{}
 		}

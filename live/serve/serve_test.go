@@ -412,6 +412,13 @@ func TestANamespaceHasItsServiceAccountAndTheServersCertificateAtOnce(t *testing
 	assert.Equal(t, "10.96.0.1", service.Spec.ClusterIP)
 }
 
+func TestARequestThatTakesTooLongIsAnsweredWithATimeout(t *testing.T) {
+	_, config := started(t, serve.Config{RequestTimeout: time.Nanosecond})
+	_, err := clientOf(t, config).CoreV1().Pods("default").Create(t.Context(), pod("web", "true"), metav1.CreateOptions{})
+	require.True(t, apierrors.IsTimeout(err), "%v", err)
+	require.EqualError(t, err, "Timeout: request did not complete within requested timeout - context deadline exceeded")
+}
+
 func TestVirtualTimeStopsWhenTheClientThatAskedForItGoes(t *testing.T) {
 	server, config := started(t, serve.Config{})
 	_, err := clientOf(t, config).CoreV1().Pods("default").Create(t.Context(), pod("web", "sh", "-c", "while :; do sleep 1; done"), metav1.CreateOptions{})

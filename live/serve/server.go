@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,9 @@ type Config struct {
 	// Speed is the speed of virtual time: 60 means a minute in each second. With 0, the default,
 	// time passes only on command.
 	Speed float64
+	// RequestTimeout ends a request that takes longer, but for watches and others that last; default one minute, as kube-apiserver's
+	// --request-timeout.
+	RequestTimeout time.Duration
 	// AfterWrite, if set, is called between two steps after each request that is not a GET, before its client makes another one. Replace sets another.
 	AfterWrite func()
 }
@@ -69,7 +73,7 @@ func Start(cluster *storagesim.Cluster, cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.config.remove(), listener.Close())
 	}
 	s.http = &http.Server{
-		Handler: withStack(admit(s.config.token, limit(s))), TLSConfig: certificate.tls(),
+		Handler: withStack(admit(s.config.token, limit(cmp.Or(cfg.RequestTimeout, time.Minute), s))), TLSConfig: certificate.tls(),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(io.Discard, "", 0), // clients that go away, and those that do not trust the certificate
 	}

@@ -1,7 +1,3 @@
-//go:build !race
-
-// Under the race detector on a busy machine a request of an attack takes longer than the minute that a server gives it.
-
 package soak
 
 import (
