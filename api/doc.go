@@ -91,8 +91,9 @@
 //     autoscaling/v1 is not seen in v2, nor an event that a client writes
 //     to events.k8s.io among those of v1. Real servers convert. What a controller's
 //     recorder writes to events.k8s.io is kept in v1, as kubectl shows it.
-//   - Each kind has the one version that it has on a cluster, also kinds that a cluster serves only on request; HorizontalPodAutoscalers have
-//     two. VolumeAttachments have the short name va.
+//   - Each kind has the one version that it has on a cluster; HorizontalPodAutoscalers have two. Kinds that a cluster serves only on
+//     request are there for clients in the process, and not over HTTP. Users may write va for volumeattachments. APIServices are kept as
+//     clients make them: those of the server's own groups are not among them.
 //   - managedFields begin with the first server-side apply of an object. Until
 //     then who set what is not tracked, and a first apply treats the fields of
 //     others as those of the manager "before-first-apply", as upstream does for

@@ -135,7 +135,7 @@ func (p *preparer) update(d *draft, old, obj call.Object) field.ErrorList {
 	part := d.kind.Subresources[d.sub].Part
 	switch {
 	case part != nil:
-		part.Keep(obj, old)
+		part.Keep(obj, old, p.clock.now())
 		d.countGeneration(old, obj)
 		return append(part.Validate(obj, old), p.privilegeErrors(obj)...)
 	case d.sub == "status" && d.kind.Status.Exists():

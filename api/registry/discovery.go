@@ -17,20 +17,27 @@ import (
 func (r *Registry) ResourceLists() []*metav1.APIResourceList {
 	byVersion := map[string]*metav1.APIResourceList{}
 	var lists []*metav1.APIResourceList
-	for _, k := range r.table.Load().kinds {
-		gv := k.GVK.GroupVersion().String()
-		list, ok := byVersion[gv]
+	add := func(gv schema.GroupVersion, resources ...metav1.APIResource) {
+		list, ok := byVersion[gv.String()]
 		if !ok {
-			list = &metav1.APIResourceList{GroupVersion: gv}
-			byVersion[gv] = list
+			list = &metav1.APIResourceList{GroupVersion: gv.String()}
+			byVersion[gv.String()] = list
 			lists = append(lists, list)
 		}
-		for _, resource := range append([]metav1.APIResource{k.APIResource()}, k.subresourceList()...) {
-			if resource.Group == k.GVK.Group && resource.Version == k.GVK.Version {
+		for _, resource := range resources {
+			if resource.Group == gv.Group && resource.Version == gv.Version {
 				resource.Group, resource.Version = "", "" // that is the list's
 			}
 			list.APIResources = append(list.APIResources, resource)
 		}
+	}
+	for _, k := range r.table.Load().kinds {
+		if !k.OnRequest {
+			add(k.GVK.GroupVersion(), append([]metav1.APIResource{k.APIResource()}, k.subresourceList()...)...)
+		}
+	}
+	for _, resource := range views.Unstored() {
+		add(schema.GroupVersion{Group: resource.Group, Version: resource.Version}, resource)
 	}
 	for _, list := range lists {
 		slices.SortFunc(list.APIResources, func(a, b metav1.APIResource) int { return cmp.Compare(a.Name, b.Name) })
@@ -39,19 +46,20 @@ func (r *Registry) ResourceLists() []*metav1.APIResourceList {
 	return lists
 }
 
-// Groups returns the groups in order of registration, each with its versions, the preferred
+// Groups returns the groups in the order of a real server, each with its versions, the preferred
 // one first, as in the documents at /api and /apis. The first group has no name.
 func (r *Registry) Groups() []metav1.APIGroup {
 	var groups []metav1.APIGroup
-	for _, k := range r.table.Load().kinds {
-		at := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == k.GVK.Group })
+	for _, list := range r.ResourceLists() {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue // a group or a version with a slash is not registered
+		}
+		at := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == gv.Group })
 		if at < 0 {
-			groups, at = append(groups, metav1.APIGroup{Name: k.GVK.Group}), len(groups)
+			groups, at = append(groups, metav1.APIGroup{Name: gv.Group}), len(groups)
 		}
-		served := metav1.GroupVersionForDiscovery{GroupVersion: k.GVK.GroupVersion().String(), Version: k.GVK.Version}
-		if !slices.Contains(groups[at].Versions, served) {
-			groups[at].Versions = append(groups[at].Versions, served)
-		}
+		groups[at].Versions = append(groups[at].Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version})
 	}
 	for i := range groups {
 		slices.SortFunc(groups[i].Versions, func(a, b metav1.GroupVersionForDiscovery) int {
@@ -59,7 +67,36 @@ func (r *Registry) Groups() []metav1.APIGroup {
 		})
 		groups[i].PreferredVersion = groups[i].Versions[0]
 	}
+	slices.SortFunc(groups, func(a, b metav1.APIGroup) int {
+		return cmp.Or(cmp.Compare(placeOf(&a), placeOf(&b)), cmp.Compare(serviceOf(&a), serviceOf(&b)))
+	})
 	return groups
+}
+
+// groupOrder lists the groups of Kubernetes as discovery does. Those of custom resources come after them.
+// Upstream: controlplane/apiserver/aggregator.go DefaultGenericAPIServicePriorities and controlplane/instance.go
+// DefaultAPIServicePriorities, v1.37.2; groups of one priority are in the order of their names.
+var groupOrder = []string{
+	"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",
+	"networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
+	"coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io", "storagemigration.k8s.io",
+}
+
+func placeOf(g *metav1.APIGroup) int {
+	if i := slices.Index(groupOrder, g.Name); i >= 0 {
+		return i
+	}
+	return len(groupOrder)
+}
+
+// serviceOf returns the name by which groups of one priority are sorted: that of the first APIService.
+// Upstream: kube-aggregator apiregistration/v1/helper ByGroupPriorityMinimum, v0.37.2.
+func serviceOf(g *metav1.APIGroup) string {
+	var names []string
+	for _, v := range g.Versions {
+		names = append(names, v.Version+"."+g.Name)
+	}
+	return slices.Min(names)
 }
 
 // Subresource returns what discovery tells of a subresource, such as "status": its kind is that

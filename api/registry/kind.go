@@ -46,10 +46,21 @@ type Kind struct {
 	Singular string
 	// ShortNames are names that users may write instead, for example "pvc".
 	ShortNames []string
+	// Nicknames are taken here like short names, but discovery does not show them: a real server has none.
+	Nicknames []string
 	// Categories are groups of kinds that users may ask for together, for example "all".
 	Categories []string
 	// ClusterScoped: the objects are in no namespace.
 	ClusterScoped bool
+
+	// Verbs lists what clients may do; default: everything.
+	Verbs metav1.Verbs
+	// OnRequest: a real server serves the kind only where its flag --runtime-config asks for it. Discovery does not show
+	// it and it is not served over HTTP; clients in the same process find it.
+	OnRequest bool
+	// HashAs is the group and version from which the storage version hash is made, where a real server stores the
+	// objects in another one; default: the entry's own.
+	HashAs schema.GroupVersion
 
 	// NoStatus: there is no subresource status. Otherwise there is one if the objects have
 	// a field of that name.
@@ -235,15 +246,19 @@ func fieldIndex(typ reflect.Type, name string) half {
 func (k *Entry) APIResource() metav1.APIResource { return k.resource }
 
 func (k *Entry) asResource() metav1.APIResource {
-	verbs := allVerbs
-	if k.GVR == Namespaces {
-		verbs = slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "deletecollection" })
+	verbs := k.Verbs
+	if len(verbs) == 0 {
+		verbs = allVerbs
 	}
-	return metav1.APIResource{
+	resource := metav1.APIResource{
 		Group: k.GVK.Group, Version: k.GVK.Version, Kind: k.GVK.Kind, Name: k.GVR.Resource, SingularName: k.Singular,
 		Namespaced: k.Namespaced, Verbs: verbs, ShortNames: k.ShortNames, Categories: k.Categories,
-		StorageVersionHash: storageVersionHash(k.GVK.Group, cmp.Or(k.StoredAs, k.GVK.Version), k.GVK.Kind),
 	}
+	if slices.Contains(verbs, "create") { // it is stored
+		as := cmp.Or(k.HashAs, schema.GroupVersion{Group: k.GVK.Group, Version: cmp.Or(k.StoredAs, k.GVK.Version)})
+		resource.StorageVersionHash = storageVersionHash(as.Group, as.Version, k.GVK.Kind)
+	}
+	return resource
 }
 
 // storageVersionHash tells clients whether objects are still stored as they were.
@@ -253,7 +268,11 @@ func storageVersionHash(group, version, kind string) string {
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
-var allVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+var (
+	allVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	// oneByOne: there is no deletion of a collection.
+	oneByOne = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+)
 
 // NewObject returns an empty object of the kind.
 func (k *Entry) NewObject() call.Object {

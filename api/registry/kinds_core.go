@@ -18,7 +18,7 @@ import (
 // coreKinds returns the kinds of the group without a name.
 func coreKinds() []Kind {
 	return in(v1.SchemeGroupVersion,
-		Kind{Kind: "ComponentStatus", ShortNames: names("cs"), ClusterScoped: true},
+		Kind{Kind: "ComponentStatus", ShortNames: names("cs"), ClusterScoped: true, Verbs: metav1.Verbs{"get", "list"}},
 		Kind{Kind: "ConfigMap", ShortNames: names("cm"), Validation: cluster.ConfigMaps()},
 		Kind{Kind: "Endpoints", CreatesOnUpdate: true, ShortNames: names("ep"), Strategy: strategy.Endpoints(), Warnings: warnings.Endpoints()},
 		Kind{Kind: "Event", CreatesOnUpdate: true, ShortNames: names("ev"), Validation: cluster.Events(), Fields: eventFields()},
@@ -27,7 +27,7 @@ func coreKinds() []Kind {
 			Strategy: strategy.LimitRanges(), Validation: cluster.LimitRanges(),
 		},
 		Kind{
-			Kind: "Namespace", AnswersDeleted: true, ShortNames: names("ns"), ClusterScoped: true,
+			Kind: "Namespace", AnswersDeleted: true, ShortNames: names("ns"), ClusterScoped: true, Verbs: oneByOne,
 			Strategy: strategy.Namespaces(), Validation: cluster.Namespaces(),
 			Fields:       Selectable{"status.phase": of(func(ns *v1.Namespace) string { return string(ns.Status.Phase) })},
 			Subresources: map[string]views.Subresource{"finalize": {Verbs: metav1.Verbs{"update"}}},
@@ -35,7 +35,8 @@ func coreKinds() []Kind {
 		Kind{
 			Kind: "Node", ShortNames: names("no"), ClusterScoped: true,
 			Strategy: strategy.Nodes(), Validation: cluster.Nodes(), Warnings: warnings.Nodes(),
-			Fields: Selectable{"spec.unschedulable": of(func(node *v1.Node) string { return strconv.FormatBool(node.Spec.Unschedulable) })},
+			Fields:       Selectable{"spec.unschedulable": of(func(node *v1.Node) string { return strconv.FormatBool(node.Spec.Unschedulable) })},
+			Subresources: views.NodeSubresources(),
 		},
 		Kind{
 			Kind: "PersistentVolumeClaim", AnswersDeleted: true, ShortNames: names("pvc"),
@@ -68,6 +69,7 @@ func coreKinds() []Kind {
 				"spec.clusterIP": of(func(s *v1.Service) string { return s.Spec.ClusterIP }),
 				"spec.type":      of(func(s *v1.Service) string { return string(s.Spec.Type) }),
 			},
+			Subresources: views.ServiceSubresources(),
 		},
 	)
 }

@@ -66,7 +66,7 @@ func otherKinds() []Kind {
 		admissionKinds(),
 		schedulingKinds(),
 		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", Conditional: true, CreatesOnUpdate: true, Validation: cluster.Leases()}),
-		in(coordinationv1beta1.SchemeGroupVersion, Kind{Kind: "LeaseCandidate", Conditional: true, CreatesOnUpdate: true}),
+		in(coordinationv1beta1.SchemeGroupVersion, Kind{Kind: "LeaseCandidate", OnRequest: true, Conditional: true, CreatesOnUpdate: true}),
 		in(nodev1.SchemeGroupVersion,
 			Kind{Kind: "RuntimeClass", ClusterScoped: true, Conditional: true, CreatesOnUpdate: true, Warnings: warnings.RuntimeClasses()},
 		),
@@ -74,10 +74,23 @@ func otherKinds() []Kind {
 			Kind{Kind: "FlowSchema", ClusterScoped: true, Generations: true},
 			Kind{Kind: "PriorityLevelConfiguration", ClusterScoped: true, Generations: true},
 		),
-		in(apiserverinternalv1alpha1.SchemeGroupVersion, Kind{Kind: "StorageVersion", ClusterScoped: true, Conditional: true}),
+		in(apiserverinternalv1alpha1.SchemeGroupVersion, Kind{Kind: "StorageVersion", OnRequest: true, ClusterScoped: true, Conditional: true}),
 		in(storagemigrationv1.SchemeGroupVersion, Kind{Kind: "StorageVersionMigration", ClusterScoped: true, Conditional: true}),
-		in(schema.GroupVersion{Group: "lifecycle.k8s.io", Version: "v1alpha1"}, Kind{Kind: "Eviction"}, Kind{Kind: "EvictionRequest"}),
+		in(schema.GroupVersion{Group: "lifecycle.k8s.io", Version: "v1alpha1"}, Kind{Kind: "Eviction", OnRequest: true}, Kind{Kind: "EvictionRequest", OnRequest: true}),
 	)
+}
+
+// aggregatorKinds returns those of the API server that passes requests on to others, whose Go types are in a library of
+// their own: they are unstructured here.
+func aggregatorKinds() []Kind {
+	return in(schema.GroupVersion{Group: "apiregistration.k8s.io", Version: "v1"}, Kind{
+		Kind: "APIService", Categories: []string{"api-extensions"}, ClusterScoped: true, Warnings: warnings.Kind{Write: warnNotPassedOn},
+	})
+}
+
+// warnNotPassedOn returns the warning for API servers of others, to which no request is passed on.
+func warnNotPassedOn(_, _ runtime.Object) []string {
+	return []string{"the simulation stores API services, but passes no request on to another API server"}
 }
 
 // admissionKinds returns those of admissionregistration.k8s.io.
@@ -114,10 +127,10 @@ func schedulingKinds() []Kind {
 			},
 		),
 		in(schedulingv1beta1.SchemeGroupVersion,
-			Kind{Kind: "PodGroup"},
-			Kind{Kind: "Workload"},
+			Kind{Kind: "PodGroup", OnRequest: true},
+			Kind{Kind: "Workload", OnRequest: true},
 		),
-		in(schedulingv1alpha3.SchemeGroupVersion, Kind{Kind: "CompositePodGroup"}),
+		in(schedulingv1alpha3.SchemeGroupVersion, Kind{Kind: "CompositePodGroup", OnRequest: true}),
 		in(resourcev1.SchemeGroupVersion,
 			Kind{Kind: "DeviceClass", AnswersDeleted: true, ClusterScoped: true, Generations: true},
 			Kind{Kind: "DeviceTaintRule", AnswersDeleted: true, ClusterScoped: true, Generations: true},
@@ -125,6 +138,6 @@ func schedulingKinds() []Kind {
 			Kind{Kind: "ResourceClaimTemplate", AnswersDeleted: true},
 			Kind{Kind: "ResourceSlice", AnswersDeleted: true, ClusterScoped: true, Generations: true},
 		),
-		in(resourcev1alpha3.SchemeGroupVersion, Kind{Kind: "ResourcePoolStatusRequest", AnswersDeleted: true, ClusterScoped: true}),
+		in(resourcev1alpha3.SchemeGroupVersion, Kind{Kind: "ResourcePoolStatusRequest", OnRequest: true, AnswersDeleted: true, ClusterScoped: true}),
 	)
 }

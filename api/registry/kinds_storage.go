@@ -26,8 +26,8 @@ func storageKinds() []Kind {
 			Kind: "StorageClass", AnswersDeleted: true, ShortNames: names("sc"), ClusterScoped: true,
 			Strategy: strategy.StorageClasses(), Validation: storage.StorageClasses(),
 		},
-		Kind{ // a real server has no short name for it
-			Kind: "VolumeAttachment", AnswersDeleted: true, ShortNames: names("va"), ClusterScoped: true, Conditional: true,
+		Kind{
+			Kind: "VolumeAttachment", AnswersDeleted: true, Nicknames: names("va"), ClusterScoped: true, Conditional: true,
 			Strategy: strategy.VolumeAttachments(), Validation: storage.VolumeAttachments(),
 		},
 		Kind{

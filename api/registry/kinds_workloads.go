@@ -7,6 +7,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
+	v1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 
 	"github.com/storagesim/storagesim/api/internal/strategy"
@@ -55,7 +56,7 @@ func workloadKinds() []Kind {
 		),
 		in(certificatesv1.SchemeGroupVersion,
 			Kind{
-				Kind: "CertificateSigningRequest", ShortNames: names("csr"), ClusterScoped: true,
+				Kind: "CertificateSigningRequest", ShortNames: names("csr"), ClusterScoped: true, Subresources: views.SigningSubresources(),
 				Fields: Selectable{"spec.signerName": of(func(csr *certificatesv1.CertificateSigningRequest) string { return csr.Spec.SignerName })},
 			},
 			Kind{Kind: "ClusterTrustBundle", ClusterScoped: true, Conditional: true, Validation: storage.ClusterTrustBundles()},
@@ -66,5 +67,5 @@ func workloadKinds() []Kind {
 
 // eventKinds returns events in the group to which they have moved; those of the core group are another kind.
 func eventKinds() []Kind {
-	return in(eventsv1.SchemeGroupVersion, Kind{Kind: "Event", ShortNames: names("ev")})
+	return in(eventsv1.SchemeGroupVersion, Kind{Kind: "Event", ShortNames: names("ev"), HashAs: v1.SchemeGroupVersion})
 }

@@ -50,6 +50,9 @@ func New() *Registry {
 // builtin returns the table of NewRegistry.
 var builtin = sync.OnceValue(func() *kindTable {
 	t, err := (&kindTable{}).with(scheme.Scheme, builtinKinds())
+	if err == nil {
+		t, err = (&kindTable{kinds: t.kinds}).with(nil, aggregatorKinds())
+	}
 	if err != nil {
 		panic(err) // a mistake in the table, which a test would find
 	}
@@ -282,9 +285,10 @@ func (r *Registry) Find(word string) (metav1.APIResource, error) {
 // else says which there are.
 func (r *Registry) suggest(name string) string {
 	var names, short []string
-	for _, k := range r.All() {
-		names = append(append(names, k.SingularName, k.Name), k.ShortNames...)
-		short = append(short, k.ShortNames...)
+	for _, k := range r.table.Load().kinds {
+		own := slices.Concat(k.ShortNames, k.Nicknames)
+		names = append(append(names, k.Singular, k.GVR.Resource), own...)
+		short = append(short, own...)
 	}
 	if nearest := prose.DidYouMean(name, names); nearest != "" {
 		return nearest
@@ -295,5 +299,5 @@ func (r *Registry) suggest(name string) string {
 
 // called reports whether a name, in lower case, is one of the kind's.
 func (k *Entry) called(name string) bool {
-	return name == k.GVR.Resource || name == k.Singular || name == k.lower || slices.Contains(k.ShortNames, name)
+	return name == k.GVR.Resource || name == k.Singular || name == k.lower || slices.Contains(k.ShortNames, name) || slices.Contains(k.Nicknames, name)
 }

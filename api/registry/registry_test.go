@@ -68,7 +68,7 @@ func TestNoTwoKindsHaveTheSameNameButThoseThatMoved(t *testing.T) {
 		if k.Older || slices.Contains(moved, k.GVK.Group) {
 			continue
 		}
-		names := slices.Concat([]string{k.GVR.Resource, k.Singular}, k.ShortNames)
+		names := slices.Concat([]string{k.GVR.Resource, k.Singular}, k.ShortNames, k.Nicknames)
 		for _, name := range slices.Compact(names) { // endpoints have the same plural
 			require.NotContains(t, seen, name, "%s", k.GVK)
 			seen[name] = k.GVK.String()

@@ -24,6 +24,9 @@ func (h *Handler) kind(gvr schema.GroupVersionResource) (kind, bool) {
 		return kind{}, false
 	}
 	k := kind{APIResource: resource, gvk: gvr.GroupVersion().WithKind(resource.Kind)}
+	if entry, ok := h.registry.Kind(k.gvk); ok && entry.OnRequest {
+		return kind{}, false
+	}
 	k.typed, k.protobuf = h.registry.Forms(k.gvk)
 	return k, true
 }

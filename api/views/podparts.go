@@ -13,8 +13,8 @@ import (
 // Part is the part of an object that a subresource writes. The request has the whole object,
 // of which only the part counts.
 type Part struct {
-	// Keep copies everything except the part from old to obj.
-	Keep func(obj, old call.Object)
+	// Keep copies everything except the part from old to obj. now is the time of the request.
+	Keep func(obj, old call.Object, now metav1.Time)
 	// Validate returns what is wrong with obj as an update of old.
 	Validate func(obj, old call.Object) field.ErrorList
 }
@@ -22,7 +22,7 @@ type Part struct {
 // podPart returns a part of pods that their own update does not change.
 func podPart(keep func(pod, old *v1.Pod), validate func(pod, old *v1.Pod) field.ErrorList) Subresource {
 	return Subresource{Verbs: metav1.Verbs{"get", "patch", "update"}, Part: &Part{
-		Keep:     func(obj, old call.Object) { keep(obj.(*v1.Pod), old.(*v1.Pod)) },
+		Keep:     func(obj, old call.Object, _ metav1.Time) { keep(obj.(*v1.Pod), old.(*v1.Pod)) },
 		Validate: func(obj, old call.Object) field.ErrorList { return validate(obj.(*v1.Pod), old.(*v1.Pod)) },
 	}}
 }

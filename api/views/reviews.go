@@ -1,9 +1,15 @@
 package views
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -61,6 +67,23 @@ func Review(resource schema.GroupVersionResource) (kind schema.GroupVersionKind,
 		return kind, false
 	}
 	return resource.GroupVersion().WithKind(kindsOfReviews[resource.Resource]), true
+}
+
+// Unstored returns the resources to which objects are sent that are never stored, as discovery shows them.
+func Unstored() []metav1.APIResource {
+	list := []metav1.APIResource{{Version: v1.SchemeGroupVersion.Version, Name: "bindings", Kind: "Binding"}}
+	for resource := range reviews {
+		list = append(list, metav1.APIResource{Group: resource.Group, Version: resource.Version, Name: resource.Resource, Kind: kindsOfReviews[resource.Resource]})
+	}
+	slices.SortFunc(list, func(a, b metav1.APIResource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name))
+	})
+	for i := range list {
+		r := &list[i]
+		r.SingularName, r.Verbs = strings.ToLower(r.Kind), metav1.Verbs{"create"}
+		r.Namespaced = r.Name == "bindings" || r.Name == "localsubjectaccessreviews"
+	}
+	return list
 }
 
 // Answer answers a question. Like a dry run it changes nothing.

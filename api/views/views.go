@@ -36,6 +36,16 @@ func proxy(kind string) Subresource {
 	return Subresource{GVK: v1.SchemeGroupVersion.WithKind(kind), Verbs: metav1.Verbs{"create", "delete", "get", "patch", "update"}}
 }
 
+// NodeSubresources returns those of nodes.
+func NodeSubresources() map[string]Subresource {
+	return map[string]Subresource{"proxy": proxy("NodeProxyOptions")}
+}
+
+// ServiceSubresources returns those of services.
+func ServiceSubresources() map[string]Subresource {
+	return map[string]Subresource{"proxy": proxy("ServiceProxyOptions")}
+}
+
 // PodSubresources returns those of pods. log, exec and their like are served by what knows the nodes.
 func PodSubresources() map[string]Subresource {
 	connect := func(kind string) Subresource {
