@@ -66,6 +66,7 @@ func (p *preparer) forCreate(d *draft) error {
 		d.kind.Status.Drop(obj)
 	}
 	d.kind.SetDefaults(obj)
+	sent := d.sent(obj)
 	if err := admission.Change(reader{p.tables}, obj, p.taintsNodes.Load()); err != nil {
 		return refusal.AsStatus(err)
 	}
@@ -87,6 +88,10 @@ func (p *preparer) forCreate(d *draft) error {
 	}
 	if errs := append(d.validateNew(obj), p.privilegeErrors(obj)...); len(errs) > 0 {
 		return d.invalid(errs)
+	}
+	if sent != nil {
+		d.target().Track(nil, sent, cmp.Or(d.manager, d.actor), now)
+		obj.SetManagedFields(sent.GetManagedFields())
 	}
 	d.warnOf(d.kind.Warnings.Write, obj, nil)
 	if err := admission.Create(reader{p.tables}, obj); err != nil {

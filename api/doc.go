@@ -94,10 +94,10 @@
 //   - Each kind has the one version that it has on a cluster; HorizontalPodAutoscalers have two. Kinds that a cluster serves only on
 //     request are there for clients in the process, and not over HTTP. Users may write va for volumeattachments. APIServices are kept as
 //     clients make them: those of the server's own groups are not among them.
-//   - managedFields begin with the first server-side apply of an object. Until
-//     then who set what is not tracked, and a first apply treats the fields of
+//   - managedFields are kept of objects that came over HTTP (package rest, [Request].Track) or were applied once. Of
+//     others it is not tracked who set what, and a first apply treats the fields of
 //     others as those of the manager "before-first-apply", as upstream does for
-//     objects older than the feature. This keeps ordinary writes fast.
+//     objects older than the feature. This keeps the writes of controllers fast.
 //   - There is no garbage collector and no namespace controller here. A deletion in the
 //     foreground, or one that orphans, gives the object a finalizer, as upstream; package
 //     garbagecollector acts on it. A deleted namespace is Terminating until its

@@ -68,12 +68,21 @@ func applied(w *writer, r request, data []byte, opts metav1.PatchOptions) (runti
 	})
 }
 
-// trackFields notes which manager set which field in an update of an object that was once applied.
-func (p *preparer) trackFields(r request, old, obj call.Object) error {
-	if r.tracked || len(old.GetManagedFields()) == 0 {
+// sent returns a copy of a new object whose fields are to be tracked: its manager owns what is set before admission changes the
+// object. nil if nothing is tracked, or if it was applied, which tracks.
+// Upstream: apiserver endpoints/handlers createHandler, v1.37.2.
+func (r request) sent(obj call.Object) call.Object {
+	if r.tracked || !r.tracks {
 		return nil
 	}
-	return r.target().Track(old, obj, cmp.Or(r.manager, r.actor), p.clock.now())
+	return obj.DeepCopyObject().(call.Object)
+}
+
+// trackFields notes which manager set which field in an update of an object whose fields are tracked.
+func (p *preparer) trackFields(r request, old, obj call.Object) {
+	if !r.tracked && len(old.GetManagedFields()) > 0 {
+		r.target().Track(old, obj, cmp.Or(r.manager, r.actor), p.clock.now())
+	}
 }
 
 // target returns what a patch of the request is for.

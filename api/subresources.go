@@ -1,53 +1,131 @@
 package api
 
 import (
+	"cmp"
+
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/patch"
 	"github.com/storagesim/storagesim/api/views"
 )
 
-// writeView updates or patches the form of an object that a view is.
+// writeView updates, patches or applies the form of an object that a view is.
+// Upstream: pkg/registry/apps/deployment/storage ScaleREST.Update and scaleUpdatedObjectInfo.UpdatedObject, v1.37.2.
 func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object, error) {
+	form := formRequest{Request: req, target: r.target().Form(r.kind.Subresources[r.sub].GVK)}
+	if req.PatchType == types.ApplyYAMLPatchType {
+		var err error
+		if form.config, err = form.target.Configuration(req.Patch); err != nil {
+			return nil, w.reports.refuse(r, err)
+		}
+	}
+	r.tracked = true // by the form
 	answer, err := w.change(r, func(r request, old call.Object) (call.Object, error) {
 		if old = r.asShown(old); old == nil {
 			return nil, r.notFound()
 		}
-		form := req.Object
-		if req.Verb == "patch" {
-			before := v.Show
-			if v.Base != nil {
-				before = v.Base
-			}
-			is, err := before(old)
-			if err != nil {
-				return nil, err
-			}
-			if form, err = patch.Form(is, req.PatchType, req.Patch); err != nil {
-				return nil, err
-			}
+		fields := managedfields.NewScaleHandler(old.GetManagedFields(), r.kind.GVK.GroupVersion(), replicasOf(w.tables, r))
+		is, err := form.before(v, old, fields)
+		if err != nil {
+			return nil, err
+		}
+		m, err := form.after(r, is, w.clock.now())
+		if err != nil {
+			return nil, err
 		}
 		obj := old.DeepCopyObject().(call.Object)
-		m, ok := form.(metav1.Object)
-		if !ok || form.GetObjectKind() == nil {
-			return nil, apierrors.NewBadRequest("there is no object in the request")
-		}
 		if version := m.GetResourceVersion(); version != "" {
 			obj.SetResourceVersion(version)
 		}
 		if uid := m.GetUID(); uid != "" {
 			obj.SetUID(uid)
 		}
-		return obj, v.Set(obj, form)
+		entries, err := fields.ToParent(m.GetManagedFields())
+		if err != nil {
+			return nil, refusal.AsStatus(err)
+		}
+		obj.SetManagedFields(entries)
+		patch.Stamp(old, obj, w.clock.now())
+		return obj, v.Set(obj, m)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return v.Show(answer.(call.Object))
+}
+
+// formRequest is a request for the form of an object. config is what is to be applied, nil for other requests.
+type formRequest struct {
+	Request
+	target *patch.Target
+	config *unstructured.Unstructured
+}
+
+// before returns the form of the stored object, with the managed fields that it has of it.
+func (f *formRequest) before(v *views.View, old call.Object, fields *managedfields.ScaleHandler) (call.Object, error) {
+	show := v.Show
+	if v.Base != nil {
+		show = v.Base
+	}
+	is, err := show(old)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := fields.ToSubresource()
+	if err != nil {
+		return nil, refusal.AsStatus(err)
+	}
+	form := is.(call.Object)
+	form.SetManagedFields(entries)
+	return form, nil
+}
+
+// after returns the form that the client wants in place of is, with its managed fields.
+func (f *formRequest) after(r request, is call.Object, now metav1.Time) (call.Object, error) {
+	if f.config != nil {
+		return f.target.Applied(is, f.config, r.manager, f.Write.Force != nil && *f.Write.Force)
+	}
+	form := f.Object
+	if f.Verb == "patch" {
+		var err error
+		if form, err = patch.Form(is, f.PatchType, f.Patch); err != nil {
+			return nil, err
+		}
+	}
+	obj, ok := form.(call.Object)
+	if !ok || form.GetObjectKind() == nil {
+		return nil, apierrors.NewBadRequest("there is no object in the request")
+	}
+	obj = obj.DeepCopyObject().(call.Object)
+	if obj.SetManagedFields(nil); len(is.GetManagedFields()) > 0 {
+		f.target.Track(is, obj, cmp.Or(r.manager, r.actor), now)
+	}
+	return obj, nil
+}
+
+// replicasOf returns where each version of the request's kind has the number of replicas.
+func replicasOf(t *tables, r request) managedfields.ResourcePathMappings {
+	paths := managedfields.ResourcePathMappings{}
+	for _, k := range t.registry.Entries() {
+		if k.GVK.GroupKind() != r.kind.GVK.GroupKind() {
+			continue
+		}
+		path := fieldpath.MakePathOrDie("spec", "replicas")
+		if k.Scheme == nil {
+			path = k.Scale.ReplicasPath()
+		}
+		paths[k.GVK.GroupVersion().String()] = path
+	}
+	return paths
 }
 
 // requestToken answers with a token for a service account. Nothing here accepts it: who

@@ -112,10 +112,7 @@ func (p *preparer) forUpdate(d *draft) error {
 			return refusal.AsStatus(err)
 		}
 	}
-	if err := p.trackFields(d.request, old, obj); err != nil {
-		d.late = d.orTooLarge(obj, refusal.AsStatus(err))
-		return nil
-	}
+	p.trackFields(d.request, old, obj)
 	d.kind.Storable(obj)
 	if d.ends = deletedByUpdate(old, obj); d.ends {
 		return nil

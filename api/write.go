@@ -27,6 +27,7 @@ type request struct {
 	dryRun               bool
 	manager              string            // field manager; the actor if empty
 	tracked              bool              // obj comes with its managedFields: an apply
+	tracks               bool              // Request.Track
 	strict               bool              // unknown fields in a patch are refused
 	created              *bool             // Request.Created
 	warn                 func(text string) // Request.Warn; nil where nothing is to be warned of

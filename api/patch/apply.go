@@ -29,7 +29,7 @@ var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
 })
 
 // fieldManager tracks which manager set which field of the objects of a kind. Only
-// objects that were once applied are tracked: everything else stays fast.
+// objects that were once applied, or that came over HTTP, are tracked: everything else stays fast.
 func fieldManager(k *registry.Entry, sub string) (*managedfields.FieldManager, error) {
 	ignored := "status"
 	if sub == "status" {
@@ -44,6 +44,9 @@ func fieldManager(k *registry.Entry, sub string) (*managedfields.FieldManager, e
 		converter = k.Types
 	case k.Scheme == scheme.Scheme:
 		converter = typeConverter()
+	}
+	if k.Scheme == nil {
+		return managedfields.NewDefaultCRDFieldManager(converter, asIs{k}, asIs{k}, asIs{k}, k.GVK, k.GVK.GroupVersion(), sub, reset)
 	}
 	return managedfields.NewDefaultFieldManager(converter, asIs{k}, asIs{k}, asIs{k}, k.GVK, k.GVK.GroupVersion(), sub, reset)
 }
@@ -142,23 +145,46 @@ func (t *Target) Applied(live call.Object, config *unstructured.Unstructured, ma
 	return obj, nil
 }
 
-// Track notes in obj which fields a manager has set in an update of old, which was once applied.
-func (t *Target) Track(old, obj call.Object, manager string, now metav1.Time) error {
+// Form returns the target of a request for another form of the object, such as its Scale.
+func (t *Target) Form(gvk schema.GroupVersionKind) *Target {
+	form := *t
+	form.Kind = &registry.Entry{
+		Kind: registry.Kind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Types: managedfields.NewDeducedTypeConverter()}, GVK: gvk, Namespaced: t.Kind.Namespaced,
+		Scheme: scheme.Scheme, Type: scheme.Scheme.KnownTypes(gvk.GroupVersion())[gvk.Kind],
+	}
+	return &form
+}
+
+// Track notes in obj which fields a manager has set in an update of old, or of a new object where old is nil. Where that
+// cannot be told the entries stay as they were.
+// Upstream: apimachinery util/managedfields FieldManager.UpdateNoErrors, v0.37.2.
+func (t *Target) Track(old, obj call.Object, manager string, now metav1.Time) {
+	live, before := t.Kind.NewObject(), []metav1.ManagedFieldsEntry(nil)
+	if old != nil {
+		live, before = t.Kind.Shown(old).(call.Object), old.GetManagedFields()
+	}
+	entries, err := t.tracked(live, obj, manager)
+	if err != nil {
+		entries = before
+	}
+	obj.SetManagedFields(entries)
+	t.Kind.Label(obj)
+	Stamp(old, obj, now)
+}
+
+// tracked returns the entries of obj after an update of live by a manager.
+func (t *Target) tracked(live, obj call.Object, manager string) ([]metav1.ManagedFieldsEntry, error) {
 	fields, err := fieldManager(t.Kind, t.Sub)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	live := t.Kind.Shown(old).(call.Object)
 	live.GetObjectKind().SetGroupVersionKind(t.Kind.GVK)
 	obj.GetObjectKind().SetGroupVersionKind(t.Kind.GVK)
 	out, err := fields.Update(live, obj, manager)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	obj.SetManagedFields(out.(call.Object).GetManagedFields())
-	t.Kind.Label(obj)
-	Stamp(old, obj, now)
-	return nil
+	return out.(call.Object).GetManagedFields(), nil
 }
 
 // Stamp gives entries that are new or changed the time of the write: the field

@@ -42,7 +42,7 @@ var v1 = schema.GroupVersion{Version: "v1"}
 func (c *call) request(verb string) api.Request {
 	return api.Request{
 		Actor: actorOf(c.r), Verb: verb, Resource: c.t.gvr(), Subresource: c.t.sub,
-		Namespace: c.t.namespace, Name: c.t.name, Shared: true,
+		Namespace: c.t.namespace, Name: c.t.name, Shared: true, Track: true,
 	}
 }
 

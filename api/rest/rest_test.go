@@ -65,7 +65,7 @@ func claim(name string) *corev1.PersistentVolumeClaim {
 	}
 }
 
-func clients(t *testing.T, config *restclient.Config) *kubernetes.Clientset {
+func clients(t testing.TB, config *restclient.Config) *kubernetes.Clientset {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package views
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
@@ -26,6 +28,18 @@ type Scale struct {
 	Set func(obj runtime.Object, replicas int32) error
 	// Path is the path of the field in the object, for messages: ".spec.replicas".
 	Path string
+}
+
+// ReplicasPath returns where an object says how many replicas are wanted, nil for a kind that is not scaled.
+func (s *Scale) ReplicasPath() fieldpath.Path {
+	if s == nil {
+		return nil
+	}
+	var path fieldpath.Path
+	for name := range strings.SplitSeq(strings.TrimPrefix(s.Path, "."), ".") {
+		path = append(path, fieldpath.PathElement{FieldName: &name})
+	}
+	return path
 }
 
 // noReplicas stands in a patch for an object that does not say how many replicas it wants.

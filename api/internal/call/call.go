@@ -41,6 +41,11 @@ type Request struct {
 	// Delete holds those of delete and deletecollection.
 	Delete metav1.DeleteOptions
 
+	// Track: the server notes in an object that the request creates which fields its manager set, as a real server
+	// always does. Later writes of the object, by anybody, are noted then as well. It costs far more than all else
+	// that a write does.
+	Track bool
+
 	// Shared: the caller only reads the answer, or the events of the watch. They may then be
 	// objects of the server itself, which saves a copy; do not modify them. (A quantity keeps
 	// its text once it was asked for it. Stored objects were measured, so theirs were.)
