@@ -5,23 +5,32 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
 )
 
-var serviceAccounts = v1.SchemeGroupVersion.WithResource("serviceaccounts")
+var (
+	serviceAccounts = v1.SchemeGroupVersion.WithResource("serviceaccounts")
+	configMaps      = v1.SchemeGroupVersion.WithResource("configmaps")
+)
 
-// defaultAccount is the name of the service account that every namespace has.
-const defaultAccount = "default"
+// The names of the service account and of the ConfigMap that every namespace has.
+const (
+	defaultAccount = "default"
+	certificateMap = "kube-root-ca.crt"
+)
 
-// accounts keeps a service account in each namespace.
+// accounts keeps in each namespace what controllers make there on a cluster: a service account, and the server's certificate.
 type accounts struct {
 	tables *tables
 	names  namer
 	clock  clock
 	on     bool // from the call of MakeDefaultAccounts
+	// certificate is what a ConfigMap of each namespace has, from the call of PublishCertificate.
+	certificate string
 }
 
 // MakeDefaultAccounts makes the server keep a service account "default" in each namespace, in
@@ -39,36 +48,69 @@ func (s *Server) MakeDefaultAccounts() {
 	}
 }
 
-// add makes the service account of a namespace, in the same version as the namespace.
+// PublishCertificate makes the server keep a ConfigMap "kube-root-ca.crt" in each namespace, with the certificate by which programs
+// in pods trust the server, as MakeDefaultAccounts does with service accounts: in those that there are and in those that come.
+// Upstream: pkg/controller/certificates/rootcacertpublisher Publisher, v1.37.
+func (s *Server) PublishCertificate(certificate []byte) {
+	s.tables.objects.Lock()
+	defer s.tables.objects.Unlock()
+	s.accounts.certificate = string(certificate)
+	for _, ns := range (held{s.tables}).List(registry.Namespaces, "") {
+		s.accounts.putCertificate(ns.(*v1.Namespace))
+	}
+}
+
+// add makes what every namespace has, in the same version as the namespace.
 func (a *accounts) add(ns *v1.Namespace) {
 	at, err := strconv.ParseUint(ns.ResourceVersion, 10, 64)
 	if err != nil {
 		return // the server has given the namespace its version
 	}
-	a.tables.objects.At(at, func() { a.put(ns) })
+	a.tables.objects.At(at, func() { a.putAccount(ns) })
+	a.tables.objects.At(at, func() { a.putCertificate(ns) })
 }
 
-// put makes the service account of a namespace unless there is one, or the namespace
-// is being deleted.
-func (a *accounts) put(ns *v1.Namespace) {
-	st, err := a.tables.of(serviceAccounts)
-	if err != nil || !a.on || ns.DeletionTimestamp != nil {
-		return
+// putAccount makes the service account of a namespace, if the server makes them.
+func (a *accounts) putAccount(ns *v1.Namespace) {
+	if a.on {
+		a.put(ns, serviceAccounts, &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: defaultAccount}})
 	}
-	account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: defaultAccount, CreationTimestamp: a.clock.now()}}
-	if st.Get(store.Key(account)) != nil {
-		return
-	}
-	account.UID = a.names.uid(st, store.Key(account))
-	st.kind.SetDefaults(account)
-	a.tables.put(st, nil, account)
 }
 
-// restore makes a service account anew that every namespace has.
+// putCertificate makes the ConfigMap of a namespace with the server's certificate, if the server publishes it.
+func (a *accounts) putCertificate(ns *v1.Namespace) {
+	if a.certificate != "" {
+		a.put(ns, configMaps, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: certificateMap}, Data: map[string]string{"ca.crt": a.certificate}})
+	}
+}
+
+// put stores an object in a namespace unless it is there, or the namespace is being deleted.
+func (a *accounts) put(ns *v1.Namespace, resource schema.GroupVersionResource, obj call.Object) {
+	st, err := a.tables.of(resource)
+	if err != nil || ns.DeletionTimestamp != nil {
+		return
+	}
+	obj.SetNamespace(ns.Name)
+	if st.Get(store.Key(obj)) != nil {
+		return
+	}
+	obj.SetCreationTimestamp(a.clock.now())
+	obj.SetUID(a.names.uid(st, store.Key(obj)))
+	st.kind.SetDefaults(obj)
+	a.tables.put(st, nil, obj)
+}
+
+// restore makes anew what every namespace has.
 func (a *accounts) restore(gone call.Object) {
-	if account, ok := gone.(*v1.ServiceAccount); ok && account.Name == defaultAccount {
-		if ns, ok := (held{a.tables}).Get(registry.Namespaces, account.Namespace); ok {
-			a.put(ns.(*v1.Namespace))
-		}
+	put := a.putAccount
+	switch gone.(type) {
+	case *v1.ServiceAccount:
+	case *v1.ConfigMap:
+		put = a.putCertificate
+	default:
+		return
+	}
+	if ns, ok := (held{a.tables}).Get(registry.Namespaces, gone.GetNamespace()); ok {
+		put(ns.(*v1.Namespace))
 	}
 }

@@ -33,7 +33,7 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	}
 	k, ok := s.tables.registry.Lookup(req.Resource)
 	if _, asked := views.Review(req.Resource); asked && !ok {
-		return views.Answer(req)
+		return views.Answer(req, s.writes.clock.now())
 	}
 	if !ok {
 		return nil, unknownResource(req.Resource)

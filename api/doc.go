@@ -114,7 +114,8 @@
 //     seconds. What the server itself writes is in whole seconds.
 //   - A namespace has its service account "default" from the write that makes it
 //     ([Server.MakeDefaultAccounts], which a Cluster asks for); on a cluster a controller
-//     makes it a moment later. The ConfigMap kube-root-ca.crt is not made.
+//     makes it a moment later. So it is with the ConfigMap kube-root-ca.crt of a cluster that is served ([Server.PublishCertificate]), which
+//     also has the objects that kube-apiserver makes for itself ([Server.Furnish]); others have neither.
 //   - Nodes do not resize, so that resize refuses a pod whose containers run, with upstream's words for such a node. Every client may do
 //     everything.
 //   - Admission has the plugins that the storage plane needs: NamespaceLifecycle,

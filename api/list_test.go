@@ -205,3 +205,26 @@ func TestAMalformedContinueTokenIsABadRequest(t *testing.T) {
 	_, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{ResourceVersion: "5", Continue: "bogus"})
 	assert.EqualError(t, err, "specifying resource version is not allowed when using continue")
 }
+
+func TestASelectedPageGoesOnIfAnythingFollowsIt(t *testing.T) {
+	ctx := t.Context()
+	c := fake.New(api.NewServer(api.Config{}), "user")
+	for name, app := range map[string]string{"a": "x", "b": "y", "c": "y"} {
+		_, err := c.CoreV1().ConfigMaps("default").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	list := func(opts metav1.ListOptions) *v1.ConfigMapList {
+		page, err := c.CoreV1().ConfigMaps("default").List(ctx, opts)
+		require.NoError(t, err)
+		return page
+	}
+	first := list(metav1.ListOptions{Limit: 1, LabelSelector: "app=x"})
+	require.Len(t, first.Items, 1)
+	require.NotEmpty(t, first.Continue, "what follows is not selected, and is not looked at")
+	require.Nil(t, first.RemainingItemCount)
+	second := list(metav1.ListOptions{Limit: 1, LabelSelector: "app=x", Continue: first.Continue})
+	require.Empty(t, second.Items)
+	require.Empty(t, second.Continue)
+	require.Empty(t, list(metav1.ListOptions{Limit: 2, LabelSelector: "app=y"}).Continue, "the last object was selected")
+	require.Empty(t, list(metav1.ListOptions{Limit: 1, FieldSelector: "metadata.name=a"}).Continue, "there is one of a name")
+}

@@ -27,7 +27,7 @@ type output struct {
 
 // negotiateOutput returns the first form of an Accept header that can be served.
 // Upstream: apiserver handlers/negotiation NegotiateOutputMediaType, v1.37.
-func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows func(schema.GroupVersionKind) bool) (output, error) {
+func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows func(mediaType string, as schema.GroupVersionKind) bool) (output, error) {
 	accept := r.Header.Get("Accept")
 	if accept == "" {
 		return output{info: types[0], pretty: isPretty(r, nil)}, nil
@@ -42,7 +42,7 @@ func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows fun
 			}
 			as := schema.GroupVersionKind{Group: clause.Params["g"], Version: clause.Params["v"], Kind: clause.Params["as"]}
 			stream := clause.Params["stream"]
-			if as != (schema.GroupVersionKind{}) && !allows(as) || stream != "" && (stream != "watch" || info.StreamSerializer == nil) {
+			if as != (schema.GroupVersionKind{}) && !allows(info.MediaType, as) || stream != "" && (stream != "watch" || info.StreamSerializer == nil) {
 				continue
 			}
 			return output{info: info, as: as, params: clause.Params, pretty: isPretty(r, clause.Params)}, nil
@@ -69,15 +69,15 @@ func firstPlain(accept string, types []runtime.SerializerInfo) (runtime.Serializ
 
 // allowsConversion reports whether objects are served as that kind: tables and metadata.
 // Upstream: apiserver handlers RequestScope.AllowsMediaTypeTransform, v1.37.
-func allowsConversion(as schema.GroupVersionKind) bool {
+func allowsConversion(mediaType string, as schema.GroupVersionKind) bool {
 	if gv := as.GroupVersion(); gv != metav1.SchemeGroupVersion && gv != metav1beta1.SchemeGroupVersion {
 		return false
 	}
-	return as.Kind == "Table" || as.Kind == "PartialObjectMetadata" || as.Kind == "PartialObjectMetadataList"
+	return as.Kind == "Table" && mediaType != runtime.ContentTypeProtobuf || as.Kind == "PartialObjectMetadata" || as.Kind == "PartialObjectMetadataList"
 }
 
 // allowsNothing reports that nothing is served as another kind: errors, and questions to the server.
-func allowsNothing(schema.GroupVersionKind) bool { return false }
+func allowsNothing(string, schema.GroupVersionKind) bool { return false }
 
 // isPretty reports whether JSON is indented: for people.
 // Upstream: apiserver handlers/negotiation isPrettyPrint, v1.37.

@@ -41,7 +41,6 @@ func (t *Table) Page(fields Fields, sel Selector, opts metav1.ListOptions) ([]ru
 	if err != nil {
 		return nil, metav1.ListMeta{}, err
 	}
-	items = f.of(items)
 	start := strings.TrimPrefix(token.Start, "/")
 	if f.Namespace != "" {
 		start = KeyOf(f.Namespace, start)
@@ -50,8 +49,12 @@ func (t *Table) Page(fields Fields, sel Selector, opts metav1.ListOptions) ([]ru
 		items = items[sort.Search(len(items), func(i int) bool { return Key(items[i].(call.Object)) >= start }):]
 	}
 	listMeta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(token.RV, 10)}
-	if rest := int64(len(items)) - opts.Limit; opts.Limit > 0 && rest > 0 && opts.ResourceVersion != "0" {
-		items = items[:opts.Limit]
+	limit := opts.Limit
+	if opts.ResourceVersion == "0" || t.named(&f, opts) {
+		limit = 0
+	}
+	items, rest := f.first(items, limit)
+	if rest > 0 {
 		last := Key(items[len(items)-1].(call.Object))
 		if f.Namespace != "" {
 			_, last, _ = strings.Cut(last, "/")
@@ -67,6 +70,16 @@ func (t *Table) Page(fields Fields, sel Selector, opts metav1.ListOptions) ([]ru
 		}
 	}
 	return items, listMeta, nil
+}
+
+// named reports whether the filter selects one object by its name: then there is no other page.
+// Upstream: apiserver storage SelectionPredicate.MatchesSingle, v1.37.2.
+func (t *Table) named(f *filter, opts metav1.ListOptions) bool {
+	if f.Fields == nil || opts.Continue != "" || t.Namespaced && f.Namespace == "" {
+		return false
+	}
+	_, ok := f.Fields.RequiresExactMatch(fieldName)
+	return ok
 }
 
 // snapshot returns all objects in a namespace in the version that the options ask for. What else is selected is looked for

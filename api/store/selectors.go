@@ -3,7 +3,6 @@ package store
 import (
 	"fmt"
 	"iter"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,12 +99,24 @@ func (f *filter) matches(obj runtime.Object) bool {
 	return f.Fields == nil || f.Fields.Matches(selectedFields{o, f.fields})
 }
 
-// of returns the selected objects of a list, which it takes over.
-func (f *filter) of(list []runtime.Object) []runtime.Object {
-	if f.Labels == nil && f.Fields == nil {
-		return list
+// first returns the selected objects of a list, which it takes over, at most limit if that is not 0, and how many objects
+// follow the last of them. As upstream, that counts objects that are not selected: a list may go on and have nothing more.
+// Upstream: apiserver storage/cacher Cacher.getListFromCache, v1.37.2.
+func (f *filter) first(list []runtime.Object, limit int64) (selected []runtime.Object, rest int64) {
+	all := f.Labels == nil && f.Fields == nil
+	if all && (limit == 0 || int64(len(list)) <= limit) {
+		return list, 0
 	}
-	return slices.DeleteFunc(list, func(obj runtime.Object) bool { return !f.matches(obj) })
+	selected = list[:0]
+	for i, obj := range list {
+		if !all && !f.matches(obj) {
+			continue
+		}
+		if selected = append(selected, obj); int64(len(selected)) == limit {
+			return selected, int64(len(list) - 1 - i)
+		}
+	}
+	return selected, 0
 }
 
 // see returns a change as a watcher with this filter sees it: an object that leaves

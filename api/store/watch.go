@@ -55,7 +55,7 @@ func (t *Table) Watch(ctx context.Context, form Form, namespace string, opts met
 		woken:     make(chan struct{}, 1), result: make(chan watch.Event), done: make(chan struct{}),
 	}
 	t.place(w, sel, rv, initial)
-	w.initial = w.cursor.filter.of(w.initial)
+	w.initial, _ = w.cursor.filter.first(w.initial, 0)
 	release := context.AfterFunc(ctx, w.Stop)
 	go func() {
 		defer release()

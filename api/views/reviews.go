@@ -86,12 +86,15 @@ func Unstored() []metav1.APIResource {
 	return list
 }
 
-// Answer answers a question. Like a dry run it changes nothing.
-func Answer(req call.Request) (runtime.Object, error) {
+// Answer answers a question. Like a dry run it changes nothing. now is the time of an answer that has one.
+func Answer(req call.Request, now metav1.Time) (runtime.Object, error) {
 	if req.Verb != "create" || req.Subresource != "" || req.Object == nil {
 		return nil, apierrors.NewMethodNotSupported(req.Resource.GroupResource(), req.Verb)
 	}
 	obj := req.Object.DeepCopyObject()
 	reviews[req.Resource](obj)
+	if self, ok := obj.(*authenticationv1.SelfSubjectReview); ok {
+		self.ObjectMeta = metav1.ObjectMeta{CreationTimestamp: now}
+	}
 	return obj, nil
 }

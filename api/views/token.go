@@ -47,7 +47,7 @@ func LifeOfToken(tr *authenticationv1.TokenRequest, account string) (time.Durati
 // Token answers a TokenRequest for an account with the token that a digest makes.
 func Token(tr *authenticationv1.TokenRequest, account call.Object, now, ends metav1.Time, digest [sha256.Size]byte) *authenticationv1.TokenRequest {
 	out, life := tr.DeepCopy(), int64(ends.Sub(now.Time)/time.Second)
-	out.Name, out.Namespace, out.CreationTimestamp = account.GetName(), account.GetNamespace(), now
+	out.Name, out.Namespace, out.UID, out.CreationTimestamp = account.GetName(), account.GetNamespace(), account.GetUID(), now
 	out.Spec.ExpirationSeconds = &life
 	out.Status = authenticationv1.TokenRequestStatus{Token: tokenPrefix + hex.EncodeToString(digest[:]), ExpirationTimestamp: ends}
 	return out

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -201,6 +202,9 @@ func (n normalizer) value(field string, value any) any {
 	case string:
 		if field == "cells" && ages.MatchString(v) {
 			return "<age>"
+		}
+		if field == "cells" && net.ParseIP(v) != nil {
+			return "<address>"
 		}
 		return n.text(v)
 	}

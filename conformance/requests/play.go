@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -63,7 +64,7 @@ func newPlayer() (*player, error) {
 	now := func() time.Time { return start }
 	registry := registry.New()
 	server := api.NewServer(api.Config{Now: now, Registry: registry})
-	if err := crd.Install(server, now); err != nil {
+	if err := errors.Join(crd.Install(server, now), server.Furnish()); err != nil {
 		return nil, err
 	}
 	return &player{transport: rest.New(server, registry, now).Config("kubectl").Transport, ours: map[string]string{}}, nil

@@ -16,7 +16,7 @@ func Columns(kind schema.GroupKind) []metav1.TableColumnDefinition {
 	list := make([]metav1.TableColumnDefinition, len(t.columns))
 	for i, c := range t.columns {
 		list[i] = metav1.TableColumnDefinition{Name: c.name, Type: "string"}
-		if i == t.name {
+		if i == t.name || c.named {
 			list[i].Format = "name"
 		}
 		if c.wide {
@@ -27,6 +27,8 @@ func Columns(kind schema.GroupKind) []metav1.TableColumnDefinition {
 			list[i].Type = "integer"
 		case c.boolean:
 			list[i].Type = "boolean"
+		case c.date:
+			list[i].Type = "date"
 		}
 	}
 	return list
@@ -47,7 +49,7 @@ func Cells(kind schema.GroupKind, obj runtime.Object, now time.Time) []any {
 		if n, err := strconv.ParseInt(text, 10, 64); t.columns[i].number && err == nil {
 			cells[i] = n
 		}
-		if t.columns[i].boolean {
+		if t.columns[i].boolean && (text == "true" || text == "false") {
 			cells[i] = text == "true"
 		}
 	}

@@ -142,8 +142,8 @@ NAME   TYPE     DATA   AGE
 key    Opaque   1      90s
 `},
 		{"limits", "", `
-NAME    AGE
-small   <unknown>
+NAME    CREATED AT
+small   0001-01-01T00:00:00Z
 `},
 		{"events", "", `
 LAST SEEN   TYPE      REASON                 OBJECT                       MESSAGE

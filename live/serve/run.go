@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -29,7 +28,7 @@ type run struct {
 func (s *Server) start(cluster *storagesim.Cluster, afterWrite func()) *run {
 	r := &run{cluster: cluster}
 	r.ctx, r.end = context.WithCancelCause(context.Background())
-	handler := rest.New(s.furnishing(cluster), cluster.Engine().Server().Registry(), cluster.Now).WithNodes(nodes{r})
+	handler := rest.New(cluster.Engine().Server(), cluster.Engine().Server().Registry(), cluster.Now).WithNodes(nodes{r})
 	r.handler = r.withControl(r.withSnapshots(r.withAfterWrite(afterWrite, r.withAges(handler))))
 	r.driver = live.StartAt(cluster.Engine(), s.speed)
 	return r
@@ -83,15 +82,12 @@ func (s *Server) Changed() string {
 	return s.now.changed
 }
 
-// Prepare writes into a cluster what each one that is offered has: the service of the API server, and its certificate in every namespace. Start does that. A cluster for Replace needs it
+// Prepare writes into a cluster what each one that is offered has: what an API server makes itself (see api.Server.Furnish), and its certificate in every namespace. Start does that. A cluster for Replace needs it
 // before anything else is done with it.
 func (s *Server) Prepare(cluster *storagesim.Cluster) error {
-	furnished := s.furnishing(cluster)
-	return errors.Join(publish(furnished), furnished.furnishAll(context.Background()))
-}
-
-func (s *Server) furnishing(cluster *storagesim.Cluster) furnishing {
-	return furnishing{cluster.Engine().Server(), s.config.certificate}
+	server := cluster.Engine().Server()
+	server.PublishCertificate(s.config.certificate)
+	return server.Furnish()
 }
 
 // Replace offers another cluster in place of the one that is offered, which is the caller's again. Watches end with 410 Expired, so that their clients list again; followed logs end. Nothing
