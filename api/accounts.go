@@ -29,7 +29,7 @@ type accounts struct {
 	names  namer
 	clock  clock
 	on     bool // from the call of MakeDefaultAccounts
-	// certificate is what a ConfigMap of each namespace has, from the call of PublishCertificate.
+	// certificate has the text of the ConfigMap in each namespace, from the call of PublishCertificate.
 	certificate string
 }
 

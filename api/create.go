@@ -66,7 +66,7 @@ func (p *preparer) forCreate(d *draft) error {
 		d.kind.Status.Drop(obj)
 	}
 	d.kind.SetDefaults(obj)
-	sent := d.sent(obj)
+	sent := sent(d.request, obj)
 	if err := admission.Change(reader{p.tables}, obj, p.taintsNodes.Load()); err != nil {
 		return refusal.AsStatus(err)
 	}

@@ -71,7 +71,7 @@ func applied(w *writer, r request, data []byte, opts metav1.PatchOptions) (runti
 // sent returns a copy of a new object whose fields are to be tracked: its manager owns what is set before admission changes the
 // object. nil if nothing is tracked, or if it was applied, which tracks.
 // Upstream: apiserver endpoints/handlers createHandler, v1.37.2.
-func (r request) sent(obj call.Object) call.Object {
+func sent(r request, obj call.Object) call.Object {
 	if r.tracked || !r.tracks {
 		return nil
 	}

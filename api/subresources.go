@@ -63,7 +63,7 @@ func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object
 	return v.Show(answer.(call.Object))
 }
 
-// formRequest is a request for the form of an object. config is what is to be applied, nil for other requests.
+// formRequest is a request for the form of an object. config has the configuration of an apply, nil for other requests.
 type formRequest struct {
 	Request
 	target *patch.Target

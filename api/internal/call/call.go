@@ -42,7 +42,7 @@ type Request struct {
 	Delete metav1.DeleteOptions
 
 	// Track: the server notes in an object that the request creates which fields its manager set, as a real server
-	// always does. Later writes of the object, by anybody, are noted then as well. It costs far more than all else
+	// always does. Later writes of the object by other clients and by controllers are noted then as well. It costs far more than all else
 	// that a write does.
 	Track bool
 
