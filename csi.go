@@ -19,7 +19,6 @@ import (
 	"github.com/storagesim/storagesim/controllers/snapshotcontroller"
 	"github.com/storagesim/storagesim/csi/deploy"
 	"github.com/storagesim/storagesim/machine"
-	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // InstallCSIDriver runs a CSI driver, a csi.Driver of package csi, with its sidecars: on a
@@ -127,26 +126,6 @@ func (c *Cluster) csiNames() []string {
 		names = append(names, d.Name)
 	}
 	return names
-}
-
-// diskOf returns the disk of a machine, for its sockets.
-func (c *Cluster) diskOf(name string) *disk.Disk {
-	m, err := c.machines.Find(name)
-	if err != nil {
-		return nil
-	}
-	return m.Disk()
-}
-
-// remote returns the disk that a node mounts with a file system type, of an NFS server or of a CSI
-// driver.
-func (c *Cluster) remote(fstype, source string) (*disk.Disk, error) {
-	for _, d := range c.csiDrivers {
-		if open := d.FSTypes[fstype]; open != nil {
-			return open(source)
-		}
-	}
-	return c.nfs.Mount(fstype, source)
 }
 
 // InstallSnapshots gives the cluster what a real one needs for snapshots: the

@@ -284,15 +284,6 @@ func (c *Cluster) AddProgram(p Program) error {
 	return nil
 }
 
-// programsGone returns an error that names the programs that had not returned when the engine was
-// closed.
-func (c *Cluster) programsGone() error {
-	if late := c.engine.Lingering(); len(late) > 0 {
-		return fmt.Errorf("programs that have not returned although their context has ended: %s", strings.Join(late, ", "))
-	}
-	return nil
-}
-
 // HostDir returns the path, on the machine that runs the simulation, of a directory of the simulated one. It is for a program that makes system calls of its own, such as an
 // NFS provisioner that is told where the export is mounted. Links on the way are
 // followed. The directory must exist (MakeDir), and the cluster must have DirectoryDisks.

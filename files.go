@@ -16,19 +16,6 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// Machine is a machine of a cluster, or a pod on it: its files, its commands, its logs. A method returns an error
-// if it does not exist when the method is called, which lists what there is.
-type Machine struct {
-	c    *Cluster
-	name string
-}
-
-// Machine returns the machine of that name, "node/node-1", "nfs/192.168.203.110" or "host/csi.example.com", or a pod on
-// its node, "pod/default/web" or "pod/web". It need not exist yet.
-//
-// A path is one on the machine, or in a pod that of the first container that mounts something there.
-func (c *Cluster) Machine(name string) Machine { return Machine{c, name} }
-
 // ReadFile returns the text of a file.
 func (m Machine) ReadFile(path string) (text string, err error) {
 	c := m.c

@@ -2,30 +2,19 @@ package storagesim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/explain/leaks"
-	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/provisioner"
 )
-
-// Lab is the side of a cluster for tools, such as the commands and package explore: what it is made of, what was found in it,
-// and hooks. A test of a provisioner, a driver or an operator seldom needs it.
-type Lab struct{ c *Cluster }
-
-// Lab returns the side of the cluster for tools.
-func (c *Cluster) Lab() Lab { return Lab{c} }
 
 // Seed returns Config.Seed.
 func (l Lab) Seed() uint64 { return l.c.cfg.Seed }
@@ -67,30 +56,6 @@ func (l Lab) Counters(name string) (*provisioner.Counters, error) {
 		names = append(names, p.name)
 	}
 	return nil, fmt.Errorf("no provisioner is called %q%s", name, prose.OneOf(name, names))
-}
-
-// Explanation explains an object as Explain does, and returns values beside the words.
-func (l Lab) Explanation(ref string) (Explanation, error) {
-	c := l.c
-	at, err := manifest.ParseRef(c.server().Registry(), "", ref)
-	if err != nil {
-		return Explanation{}, err
-	}
-	c.machines.PauseFaults(true) // a look at a disk is not an operation of the simulation
-	defer c.machines.PauseFaults(false)
-	why, err := explain.Object(context.Background(), c.world(), at.Resource.Kind, at.Namespace, at.Name)
-	switch {
-	case errors.Is(err, explain.ErrKind):
-		err = fmt.Errorf("explain %s: %w", ref, err)
-	case apierrors.IsNotFound(err):
-		err = c.near(at, err)
-	case err == nil:
-		for _, d := range c.Trace().Deviations() {
-			why.Deviations = append(why.Deviations, d.String())
-			why.Text += "this run " + d.String() + "\n"
-		}
-	}
-	return why, err
 }
 
 // Leaks returns what RequireNoLeaks looks for, as it is now: no time passes.

@@ -9,6 +9,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet/nfs"
 	"github.com/storagesim/storagesim/machine"
+	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/workdir"
 )
 
@@ -94,3 +95,36 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, err
 	}
 	return server, nil
 }
+
+// diskOf returns the disk of a machine, for its sockets.
+func (c *Cluster) diskOf(name string) *disk.Disk {
+	m, err := c.machines.Find(name)
+	if err != nil {
+		return nil
+	}
+	return m.Disk()
+}
+
+// remote returns the disk that a node mounts with a file system type, of an NFS server or of a CSI
+// driver.
+func (c *Cluster) remote(fstype, source string) (*disk.Disk, error) {
+	for _, d := range c.csiDrivers {
+		if open := d.FSTypes[fstype]; open != nil {
+			return open(source)
+		}
+	}
+	return c.nfs.Mount(fstype, source)
+}
+
+// Machine is a machine of a cluster, or a pod on it: its files, its commands, its logs. A method returns an error
+// if it does not exist when the method is called, which lists what there is.
+type Machine struct {
+	c    *Cluster
+	name string
+}
+
+// Machine returns the machine of that name, "node/node-1", "nfs/192.168.203.110" or "host/csi.example.com", or a pod on
+// its node, "pod/default/web" or "pod/web". It need not exist yet.
+//
+// A path is one on the machine, or in a pod that of the first container that mounts something there.
+func (c *Cluster) Machine(name string) Machine { return Machine{c, name} }

@@ -9,16 +9,6 @@ import (
 	"github.com/storagesim/storagesim/provisioner"
 )
 
-// installed is a provisioner that runs in the cluster.
-type installed struct {
-	name string
-	also []string           // its other names
-	cfg  provisioner.Config // with all defaults set
-	// inventory lists the volumes of its backend; nil if the backend cannot say.
-	inventory provisioner.Inventory
-	counters  *provisioner.Counters
-}
-
 // AddProvisioner runs p as the external provisioner of that name, with the
 // library's defaults. p survives crashes of its actor, as a real backend does. If p implements
 // provisioner.Inventory, RequireNoLeaks compares its volumes with the API's.

@@ -100,3 +100,7 @@ func (c *Cluster) started() time.Time {
 	}
 	return c.cfg.Start
 }
+
+// Story returns the transcript so far: who did what, when and why, one line a record. It leaves
+// out how the cluster started. A very long story has lost its beginning, and says so.
+func (c *Cluster) Story() string { return c.Trace().Tell(trace.Telling{}) }

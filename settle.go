@@ -1,14 +1,15 @@
 package storagesim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/unfinished"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -122,48 +123,14 @@ func (c *Cluster) eventually(check func() error) error {
 	return err
 }
 
-// progress follows what clients write.
-type progress struct {
-	// unfinished holds the objects that a controller has still to work on.
-	unfinished map[trace.Ref]bool
-	// news counts the writes that changed something.
-	news int
-}
+// RunFor lets d of virtual time pass.
+func (c *Cluster) RunFor(d time.Duration) error { return c.rested(c.engine.RunFor(d)) }
 
-// follow returns the progress of a cluster with rounds, nil for another.
-func (cfg Config) follow() *progress {
-	if cfg.Seed == 0 && cfg.Policy == nil && !cfg.Rounds {
-		return nil
+// RunUntil runs until cond holds, for at most an hour of virtual time.
+func (c *Cluster) RunUntil(cond func() bool) error {
+	err := c.engine.RunUntil(time.Hour, cond)
+	if missed, ok := errors.AsType[*engine.ConditionError](err); ok {
+		err = c.withUnfinished(missed)
 	}
-	return &progress{unfinished: map[trace.Ref]bool{}}
-}
-
-// write takes note of a write.
-func (p *progress) write(w trace.Write) {
-	if w.Err != nil || w.Old == w.New {
-		return
-	}
-	if unfinished.Object(w.New) {
-		p.unfinished[w.About()] = true
-	} else {
-		delete(p.unfinished, w.About())
-	}
-	if isNews(w) {
-		p.news++
-	}
-}
-
-// isNews reports whether a write is no event, no sign of life and no restart of a container.
-func isNews(w trace.Write) bool {
-	if w.Kind == "Event" || w.Kind == "Lease" || trace.IsHeartbeat(w.Old, w.New) {
-		return false
-	}
-	pod, ok := w.New.(*v1.Pod)
-	return !ok || w.Subresource != "status" || !restarts(pod)
-}
-
-// restarts reports whether a container of a pod was started more than once.
-func restarts(pod *v1.Pod) bool {
-	again := func(container v1.ContainerStatus) bool { return container.RestartCount > 0 }
-	return slices.ContainsFunc(pod.Status.InitContainerStatuses, again) || slices.ContainsFunc(pod.Status.ContainerStatuses, again)
+	return c.rested(err)
 }

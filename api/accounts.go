@@ -33,33 +33,6 @@ type accounts struct {
 	certificate string
 }
 
-// MakeDefaultAccounts makes the server keep a service account "default" in each namespace, in
-// those that there are and in those that come, and make it anew when it is deleted. On a
-// cluster the service account controller does that a moment later; here it is part of the
-// write, and of its version, so that what comes next finds the account. No client makes it, and
-// so it is not reported to OnWrite.
-// Upstream: pkg/controller/serviceaccount serviceaccounts_controller.go, v1.37.
-func (s *Server) MakeDefaultAccounts() {
-	s.tables.objects.Lock()
-	defer s.tables.objects.Unlock()
-	s.accounts.on = true
-	for _, ns := range (held{s.tables}).List(registry.Namespaces, "") {
-		s.accounts.add(ns.(*v1.Namespace))
-	}
-}
-
-// PublishCertificate makes the server keep a ConfigMap "kube-root-ca.crt" in each namespace, with the certificate by which programs
-// in pods trust the server, as MakeDefaultAccounts does with service accounts: in those that there are and in those that come.
-// Upstream: pkg/controller/certificates/rootcacertpublisher Publisher, v1.37.
-func (s *Server) PublishCertificate(certificate []byte) {
-	s.tables.objects.Lock()
-	defer s.tables.objects.Unlock()
-	s.accounts.certificate = string(certificate)
-	for _, ns := range (held{s.tables}).List(registry.Namespaces, "") {
-		s.accounts.putCertificate(ns.(*v1.Namespace))
-	}
-}
-
 // add makes what every namespace has, in the same version as the namespace.
 func (a *accounts) add(ns *v1.Namespace) {
 	at, err := strconv.ParseUint(ns.ResourceVersion, 10, 64)

@@ -26,23 +26,6 @@ import (
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
-// create stores obj, which must not be modified afterwards. The order of the phases is
-// upstream's: defaults, admission that changes the object, what the kind does to
-// new objects, validation, and only then whether the name is free.
-func create(w *writer, r request, in runtime.Object) (runtime.Object, error) {
-	obj, err := r.accept(in)
-	if err != nil {
-		return nil, w.reports.refuse(r, err)
-	}
-	repeats := obj.GetName() == "" || knowsItsUID(obj)
-	return w.tries(r, func(request) (call.Object, call.Object, error) {
-		if repeats {
-			return nil, obj.DeepCopyObject().(call.Object), nil
-		}
-		return nil, obj, nil
-	})
-}
-
 // preparer brings what clients send into the form that is stored, or refuses it. It writes nothing.
 type preparer struct {
 	tables *tables
@@ -313,12 +296,4 @@ func typeMismatch(k *registry.Entry, in runtime.Object) string {
 		return "there is no object in the request: a " + k.GVK.Kind + " is expected"
 	}
 	return reflect.TypeOf(in).Elem().Name() + " cannot be handled as a " + k.GVK.Kind
-}
-
-// refuse reports a write that did not get as far as the store.
-func (p *reporter) refuse(r request, err error) error {
-	p.tables.objects.Lock()
-	defer p.tables.objects.Unlock()
-	p.report(r, outcome{}, err)
-	return err
 }

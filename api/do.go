@@ -16,9 +16,6 @@ import (
 	"github.com/storagesim/storagesim/api/views"
 )
 
-// Request is one request to the server, in the words of an audit log.
-type Request = call.Request
-
 // Do carries out a request, except a watch, as a real API server would: it defaults, admits,
 // validates, stores and reports. It returns an object, a list, or a Status if an object is
 // gone or was bound; the caller may modify it, unless req.Shared is set. Errors are

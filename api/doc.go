@@ -4,8 +4,8 @@
 //	server := api.NewServer(api.Config{})
 //	client := fake.New(server, "user") // a kubernetes.Interface
 //
-// A request passes these rooms. Follow one write in do.go, draft.go, create.go or update.go, and write.go; none of the rooms knows
-// the server:
+// A request passes these rooms. Follow one write in do.go, writer.go, and create.go or update.go; request.go has what they hand on. None of
+// the rooms knows the server:
 //
 //   - registry: which kind it is, with its defaults and validation;
 //   - views: what a subresource is, such as scale, eviction or binding, and what it decides;
@@ -65,7 +65,7 @@
 //     touch, validation, admission, whether anything changed;
 //   - delete: preconditions, finalizers, the grace period of pods.
 //
-// All that is done to an object before it is stored is done without the lock (draft.go), and
+// All that is done to an object before it is stored is done without the lock (writer.go), and
 // again if the stored object was written meanwhile. Only then, with the lock: whether the
 // namespace is still there, quotas, whether the name is free.
 //

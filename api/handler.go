@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/storagesim/storagesim/api/internal/call"
 )
 
 // Handler answers requests. It is a [Server], or a layer before one that delays requests,
@@ -22,4 +24,5 @@ type Handler interface {
 	Version() *version.Info
 }
 
-var _ Handler = (*Server)(nil)
+// Request is one request to the server, in the words of an audit log.
+type Request = call.Request

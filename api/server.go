@@ -134,3 +134,61 @@ func (s *Server) Objects() []runtime.Object {
 	}
 	return all
 }
+
+// MakeDefaultAccounts makes the server keep a service account "default" in each namespace, in
+// those that there are and in those that come, and make it anew when it is deleted. On a
+// cluster the service account controller does that a moment later; here it is part of the
+// write, and of its version, so that what comes next finds the account. No client makes it, and
+// so it is not reported to OnWrite.
+// Upstream: pkg/controller/serviceaccount serviceaccounts_controller.go, v1.37.
+func (s *Server) MakeDefaultAccounts() {
+	s.tables.objects.Lock()
+	defer s.tables.objects.Unlock()
+	s.accounts.on = true
+	for _, ns := range (held{s.tables}).List(registry.Namespaces, "") {
+		s.accounts.add(ns.(*v1.Namespace))
+	}
+}
+
+// Event records a core/v1 Event about an object, as a controller's recorder
+// does: one that says the same as an earlier one from the same source raises
+// that one's count. eventtype is v1.EventTypeNormal or v1.EventTypeWarning. The
+// event is a write at the server like any other, but no gate sees it and it is
+// not reported to OnWrite.
+func (s *Server) Event(actor, component, host string, regarding runtime.Object, eventtype, reason, message string) {
+	s.events.record(actor, component, host, regarding, eventtype, reason, message)
+}
+
+// RecordEvent records an event of events.k8s.io/v1 in the form in which core/v1
+// shows it. An event without a name is created under a new name. An event with a
+// name is written over the one of that name, as a recorder does to note a series,
+// and created if there is none any more. It returns the event as it is stored. As
+// with Event, no gate sees the write, and it is not reported to OnWrite.
+func (s *Server) RecordEvent(event *v1.Event) *v1.Event { return s.events.overwrite(event) }
+
+var _ Handler = (*Server)(nil)
+
+// Follow makes a cursor over those objects of a resource that sel selects. It
+// starts before the first list: call List, then Next until it has nothing.
+//
+// notify is called whenever a change is appended that the selector could
+// concern. It is called while the server is locked: it must be quick, and must
+// not call the server or the cursor. An unknown resource, until its kind is registered, and a field
+// that the resource cannot be selected by, select nothing.
+func (s *Server) Follow(gvr schema.GroupVersionResource, sel store.Selector, notify func()) *store.Cursor {
+	s.tables.objects.Lock()
+	defer s.tables.objects.Unlock()
+	return s.tables.followed(gvr).Follow(sel, notify)
+}
+
+// PublishCertificate makes the server keep a ConfigMap "kube-root-ca.crt" in each namespace, with the certificate by which programs
+// in pods trust the server, as MakeDefaultAccounts does with service accounts: in those that there are and in those that come.
+// Upstream: pkg/controller/certificates/rootcacertpublisher Publisher, v1.37.
+func (s *Server) PublishCertificate(certificate []byte) {
+	s.tables.objects.Lock()
+	defer s.tables.objects.Unlock()
+	s.accounts.certificate = string(certificate)
+	for _, ns := range (held{s.tables}).List(registry.Namespaces, "") {
+		s.accounts.putCertificate(ns.(*v1.Namespace))
+	}
+}

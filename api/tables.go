@@ -90,19 +90,6 @@ func (t *tables) followed(gvr schema.GroupVersionResource) *store.Table {
 	return st.Table
 }
 
-// Follow makes a cursor over those objects of a resource that sel selects. It
-// starts before the first list: call List, then Next until it has nothing.
-//
-// notify is called whenever a change is appended that the selector could
-// concern. It is called while the server is locked: it must be quick, and must
-// not call the server or the cursor. An unknown resource, until its kind is registered, and a field
-// that the resource cannot be selected by, select nothing.
-func (s *Server) Follow(gvr schema.GroupVersionResource, sel store.Selector, notify func()) *store.Cursor {
-	s.tables.objects.Lock()
-	defer s.tables.objects.Unlock()
-	return s.tables.followed(gvr).Follow(sel, notify)
-}
-
 // retire removes the tables of kinds that are gone, with their objects; their followers get
 // 410 Gone. It is called when kinds have come or gone.
 func (t *tables) retire() {

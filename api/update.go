@@ -1,87 +1,20 @@
 package api
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
-	"github.com/storagesim/storagesim/api/store"
 )
-
-// errModified has the text of upstream's OptimisticLockErrorMsg.
-var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
-
-// update replaces the object, or its status if that is the subresource. obj
-// must not be modified afterwards.
-// Upstream: registry/generic/registry Store.Update, v1.37.
-func update(w *writer, r request, in runtime.Object) (runtime.Object, error) {
-	obj, err := r.accept(in)
-	if err != nil {
-		return nil, w.reports.refuse(r, err)
-	}
-	version, prepared := obj.GetResourceVersion(), false
-	return w.change(r, func(r request, old call.Object) (call.Object, error) {
-		switch {
-		case old == nil && (!r.kind.CreatesOnUpdate || r.sub != ""):
-			return nil, r.orTooLarge(obj, r.notFound())
-		case old == nil && obj.GetUID() != "":
-			return nil, r.orTooLarge(obj, r.wrongUID(obj.GetUID(), ""))
-		case old == nil || version == "" || version == "0": // it may be prepared once more
-			return obj.DeepCopyObject().(call.Object), nil
-		case prepared: // the stored object had this version, and has it no longer
-			return nil, r.conflict(errModified)
-		}
-		prepared = true
-		return obj, nil
-	})
-}
-
-// wrongUID returns the conflict of an update for an object with another UID.
-// Upstream: apiserver storage Preconditions.Check, v1.37.
-func (r request) wrongUID(asked, is types.UID) error {
-	return r.conflict(fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
-		"Precondition failed: UID in precondition: %v, UID in object meta: %v", r.storageKey(), asked, is))
-}
-
-// storageKey returns the key of the request's object in etcd, as messages name it.
-// Upstream: pkg/kubeapiserver SpecialDefaultResourcePrefixes, v1.37.
-func (r request) storageKey() string {
-	name := r.kind.GVR.Resource
-	switch r.kind.GVR.GroupResource().String() {
-	case "replicationcontrollers":
-		name = "controllers"
-	case "endpoints":
-		name = "services/endpoints"
-	case "services":
-		name = "services/specs"
-	case "nodes":
-		name = "minions"
-	case "ingresses.networking.k8s.io":
-		name = "ingress"
-	case "customresourcedefinitions.apiextensions.k8s.io":
-		name = "apiextensions.k8s.io/" + name
-	}
-	if r.kind.Scheme == nil && r.kind.GVR.Group != "apiextensions.k8s.io" {
-		name = r.kind.GVR.Group + "/" + name
-	}
-	return "/registry/" + name + "/" + store.KeyOf(r.namespace, r.name)
-}
 
 // forUpdate does the second half of every update and patch: it defaults, admits and validates
 // the object that the client wants.
@@ -185,31 +118,6 @@ func podStatusDiffers(a, b *v1.PodStatus) bool {
 		!slices.EqualFunc(a.ContainerStatuses, b.ContainerStatuses, func(x, y v1.ContainerStatus) bool {
 			return x.Ready == y.Ready && x.ContainerID == y.ContainerID && x.RestartCount == y.RestartCount
 		})
-}
-
-// checkVersion refuses an update that is based on an older version of the object. Without a
-// resourceVersion it is accepted, where the kind allows that. A UID is a
-// precondition of an update; in a patch it is a field that cannot change.
-func (r request) checkVersion(old, obj call.Object) error {
-	if uid := obj.GetUID(); uid != "" && uid != old.GetUID() && r.verb != "patch" {
-		return r.wrongUID(uid, old.GetUID())
-	}
-	rv := obj.GetResourceVersion()
-	if rv == "" || rv == "0" {
-		if !r.kind.Conditional {
-			return nil
-		}
-		return apierrors.NewInvalid(schema.GroupKind{Group: r.kind.GVR.Group, Kind: r.kind.GVR.Resource}, r.name, field.ErrorList{
-			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
-		})
-	}
-	if _, err := strconv.ParseUint(rv, 10, 64); err != nil {
-		return refusal.Internal(err.Error())
-	}
-	if rv != old.GetResourceVersion() {
-		return r.conflict(errModified)
-	}
-	return nil
 }
 
 // keepSystemFields sets the fields that only the server may set. Some values of the

@@ -2,18 +2,22 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -49,63 +53,6 @@ func (o outcome) answer() call.Object {
 		return o.new
 	}
 	return o.last
-}
-
-// writer stores what the preparer made, and reports it.
-type writer struct {
-	tables   *tables
-	prepare  *preparer
-	reports  *reporter
-	accounts *accounts
-	names    namer
-	clock    clock
-}
-
-// write runs do under the lock, and reports its outcome to the hooks.
-func (w *writer) write(r request, do func(st *table) (outcome, error)) (runtime.Object, error) {
-	out, err := w.writeLocked(r, do)
-	if err != nil {
-		return nil, err
-	}
-	if r.created != nil {
-		*r.created = out.old == nil
-	}
-	return r.kind.Given(out.answer(), r.shared), nil
-}
-
-// writeLocked does what write does, without the answer.
-func (w *writer) writeLocked(r request, do func(st *table) (outcome, error)) (outcome, error) {
-	out, err := w.writeOnce(r, do)
-	if err != nil || r.dryRun || r.kind.Written == nil || out.old == out.new {
-		return out, err
-	}
-	var old, obj runtime.Object // nil interfaces where there is none
-	if out.old != nil {
-		old = out.old
-	}
-	if out.new != nil {
-		obj = out.new
-	}
-	r.kind.Written(old, obj)
-	return out, nil
-}
-
-func (w *writer) writeOnce(r request, do func(st *table) (outcome, error)) (outcome, error) {
-	w.tables.objects.Lock()
-	defer w.tables.objects.Unlock()
-	st, err := w.tables.of(r.kind.GVR)
-	if err != nil {
-		return outcome{}, err
-	}
-	out, err := do(st)
-	switch {
-	case errors.Is(err, errStale): // it is prepared again
-		return outcome{}, err
-	case err != nil:
-		out = outcome{}
-	}
-	w.reports.report(r, out, err)
-	return out, err
 }
 
 // reporter tells the hooks of OnWrite of each write.
@@ -191,4 +138,91 @@ func (r request) conflict(err error) error {
 
 func (r request) invalid(errs field.ErrorList) error {
 	return refusal.Invalid(r.kind.GVK.GroupKind(), r.name, errs)
+}
+
+// refuse reports a write that did not get as far as the store.
+func (p *reporter) refuse(r request, err error) error {
+	p.tables.objects.Lock()
+	defer p.tables.objects.Unlock()
+	p.report(r, outcome{}, err)
+	return err
+}
+
+// draft is an object that is ready to be stored, with the request as the phases return it. It was prepared without the lock, against what was read: whatever a client
+// sends, no other client waits while it is checked. The lock is held only while versions are compared, quotas are charged and
+// the object is stored.
+type draft struct {
+	request
+	// old is the stored object that obj replaces, nil if obj is new.
+	old, obj call.Object
+	// late refuses the write after its quotas were charged; nil if nothing does.
+	late error
+	// same: nothing changed. ends: the object is removed, since nothing holds it any longer.
+	same, ends bool
+	// deleted is the number of removed objects of the resource on which the UID of a new object depends.
+	deleted uint64
+	// reserved has the addresses and ports that are reserved for a service until it is stored.
+	reserved *v1.Service
+}
+
+// errStale reports inside the server that the stored object is not the one that was read.
+var errStale = errors.New("the object was written meanwhile")
+
+// errModified has the text of upstream's OptimisticLockErrorMsg.
+var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+
+// wrongUID returns the conflict of an update for an object with another UID.
+// Upstream: apiserver storage Preconditions.Check, v1.37.
+func (r request) wrongUID(asked, is types.UID) error {
+	return r.conflict(fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
+		"Precondition failed: UID in precondition: %v, UID in object meta: %v", r.storageKey(), asked, is))
+}
+
+// storageKey returns the key of the request's object in etcd, as messages name it.
+// Upstream: pkg/kubeapiserver SpecialDefaultResourcePrefixes, v1.37.
+func (r request) storageKey() string {
+	name := r.kind.GVR.Resource
+	switch r.kind.GVR.GroupResource().String() {
+	case "replicationcontrollers":
+		name = "controllers"
+	case "endpoints":
+		name = "services/endpoints"
+	case "services":
+		name = "services/specs"
+	case "nodes":
+		name = "minions"
+	case "ingresses.networking.k8s.io":
+		name = "ingress"
+	case "customresourcedefinitions.apiextensions.k8s.io":
+		name = "apiextensions.k8s.io/" + name
+	}
+	if r.kind.Scheme == nil && r.kind.GVR.Group != "apiextensions.k8s.io" {
+		name = r.kind.GVR.Group + "/" + name
+	}
+	return "/registry/" + name + "/" + store.KeyOf(r.namespace, r.name)
+}
+
+// checkVersion refuses an update that is based on an older version of the object. Without a
+// resourceVersion it is accepted, where the kind allows that. A UID is a
+// precondition of an update; in a patch it is a field that cannot change.
+func (r request) checkVersion(old, obj call.Object) error {
+	if uid := obj.GetUID(); uid != "" && uid != old.GetUID() && r.verb != "patch" {
+		return r.wrongUID(uid, old.GetUID())
+	}
+	rv := obj.GetResourceVersion()
+	if rv == "" || rv == "0" {
+		if !r.kind.Conditional {
+			return nil
+		}
+		return apierrors.NewInvalid(schema.GroupKind{Group: r.kind.GVR.Group, Kind: r.kind.GVR.Resource}, r.name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
+		})
+	}
+	if _, err := strconv.ParseUint(rv, 10, 64); err != nil {
+		return refusal.Internal(err.Error())
+	}
+	if rv != old.GetResourceVersion() {
+		return r.conflict(errModified)
+	}
+	return nil
 }

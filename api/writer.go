@@ -12,27 +12,60 @@ import (
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/store"
+	"github.com/storagesim/storagesim/internal/quota"
 )
 
-// draft is an object that is ready to be stored, with the request as the phases return it. It was prepared without the lock, against what was read: whatever a client
-// sends, no other client waits while it is checked. The lock is held only while versions are compared, quotas are charged and
-// the object is stored.
-type draft struct {
-	request
-	// old is the stored object that obj replaces, nil if obj is new.
-	old, obj call.Object
-	// late refuses the write after its quotas were charged; nil if nothing does.
-	late error
-	// same: nothing changed. ends: the object is removed, since nothing holds it any longer.
-	same, ends bool
-	// deleted is the number of removed objects of the resource on which the UID of a new object depends.
-	deleted uint64
-	// reserved has the addresses and ports that are reserved for a service until it is stored.
-	reserved *v1.Service
+// writer stores what the preparer made, and reports it.
+type writer struct {
+	tables   *tables
+	prepare  *preparer
+	reports  *reporter
+	accounts *accounts
+	names    namer
+	clock    clock
 }
 
-// errStale reports inside the server that the stored object is not the one that was read.
-var errStale = errors.New("the object was written meanwhile")
+// create stores obj, which must not be modified afterwards. The order of the phases is
+// upstream's: defaults, admission that changes the object, what the kind does to
+// new objects, validation, and only then whether the name is free.
+func create(w *writer, r request, in runtime.Object) (runtime.Object, error) {
+	obj, err := r.accept(in)
+	if err != nil {
+		return nil, w.reports.refuse(r, err)
+	}
+	repeats := obj.GetName() == "" || knowsItsUID(obj)
+	return w.tries(r, func(request) (call.Object, call.Object, error) {
+		if repeats {
+			return nil, obj.DeepCopyObject().(call.Object), nil
+		}
+		return nil, obj, nil
+	})
+}
+
+// update replaces the object, or its status if that is the subresource. obj
+// must not be modified afterwards.
+// Upstream: registry/generic/registry Store.Update, v1.37.
+func update(w *writer, r request, in runtime.Object) (runtime.Object, error) {
+	obj, err := r.accept(in)
+	if err != nil {
+		return nil, w.reports.refuse(r, err)
+	}
+	version, prepared := obj.GetResourceVersion(), false
+	return w.change(r, func(r request, old call.Object) (call.Object, error) {
+		switch {
+		case old == nil && (!r.kind.CreatesOnUpdate || r.sub != ""):
+			return nil, r.orTooLarge(obj, r.notFound())
+		case old == nil && obj.GetUID() != "":
+			return nil, r.orTooLarge(obj, r.wrongUID(obj.GetUID(), ""))
+		case old == nil || version == "" || version == "0": // it may be prepared once more
+			return obj.DeepCopyObject().(call.Object), nil
+		case prepared: // the stored object had this version, and has it no longer
+			return nil, r.conflict(errModified)
+		}
+		prepared = true
+		return obj, nil
+	})
+}
 
 // tries stores the object that next returns with the stored one that it replaces, nil for a new one. If that was written
 // meanwhile, next is called again, until the request's context ends: other clients write meanwhile, and this one only waits.
@@ -105,6 +138,53 @@ func (r request) asShown(old call.Object) call.Object {
 	return r.kind.Shown(old).(call.Object)
 }
 
+// write runs do under the lock, and reports its outcome to the hooks.
+func (w *writer) write(r request, do func(st *table) (outcome, error)) (runtime.Object, error) {
+	out, err := w.writeLocked(r, do)
+	if err != nil {
+		return nil, err
+	}
+	if r.created != nil {
+		*r.created = out.old == nil
+	}
+	return r.kind.Given(out.answer(), r.shared), nil
+}
+
+// writeLocked does what write does, without the answer.
+func (w *writer) writeLocked(r request, do func(st *table) (outcome, error)) (outcome, error) {
+	out, err := w.writeOnce(r, do)
+	if err != nil || r.dryRun || r.kind.Written == nil || out.old == out.new {
+		return out, err
+	}
+	var old, obj runtime.Object // nil interfaces where there is none
+	if out.old != nil {
+		old = out.old
+	}
+	if out.new != nil {
+		obj = out.new
+	}
+	r.kind.Written(old, obj)
+	return out, nil
+}
+
+func (w *writer) writeOnce(r request, do func(st *table) (outcome, error)) (outcome, error) {
+	w.tables.objects.Lock()
+	defer w.tables.objects.Unlock()
+	st, err := w.tables.of(r.kind.GVR)
+	if err != nil {
+		return outcome{}, err
+	}
+	out, err := do(st)
+	switch {
+	case errors.Is(err, errStale): // it is prepared again
+		return outcome{}, err
+	case err != nil:
+		out = outcome{}
+	}
+	w.reports.report(r, out, err)
+	return out, err
+}
+
 // commit stores an object in place of stored, which has the version that was read.
 func (w *writer) commit(st *table, d *draft, stored call.Object) (outcome, error) {
 	if err := w.chargeQuotas(d.request, d.obj, stored); err != nil {
@@ -168,4 +248,28 @@ func (w *writer) commitNew(st *table, d *draft, taken call.Object) (outcome, err
 func knowsItsUID(obj call.Object) bool {
 	_, is := obj.(*batchv1.Job)
 	return is
+}
+
+// serverActor is the actor of the writes that the server makes by itself.
+const serverActor = "kube-apiserver"
+
+// chargeQuotas stores the quotas of the namespace with what a write takes, or refuses the write. old is nil for a new object. The
+// caller holds the lock.
+func (w *writer) chargeQuotas(r request, obj, old call.Object) error {
+	write := quota.Write{Resource: r.kind.GVR.GroupResource(), Subresource: r.sub, Object: obj, Now: w.clock()}
+	if old != nil {
+		write.Old = old
+	}
+	charged, err := admission.Charge(held{w.tables}, write)
+	if err != nil || r.dryRun {
+		return err
+	}
+	for _, next := range charged {
+		st := w.tables.byHome[admission.ResourceQuotas]
+		before := st.Get(store.Key(next))
+		w.tables.put(st, before, next)
+		own := request{actor: serverActor, verb: "update", kind: st.kind, sub: "status", namespace: next.Namespace, name: next.Name}
+		w.reports.report(own, outcome{old: before, new: next}, nil)
+	}
+	return nil
 }
