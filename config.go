@@ -187,6 +187,8 @@ type Config struct {
 	Schedulers []scheduler.Config
 	// AttachDetach configures the attach/detach controller.
 	AttachDetach attachdetach.Config
+	// StatefulSet configures the controller of StatefulSets.
+	StatefulSet statefulset.Config
 	// SnapshotController configures the snapshot controller, if there is one.
 	SnapshotController snapshotcontroller.Config
 	// Kubelet, if set, changes the configuration of each node's kubelet before it starts.

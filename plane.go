@@ -77,7 +77,7 @@ func (cfg Config) factory(name string) control.Factory {
 	case VolumeExpansion:
 		return expand.New()
 	case StatefulSets:
-		return statefulset.New()
+		return statefulset.New(cfg.StatefulSet)
 	case GarbageCollection:
 		return garbagecollector.New(garbagecollector.Config{Kinds: collected()})
 	case AttachDetach:

@@ -1,6 +1,7 @@
 package csi_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -114,6 +115,19 @@ func TestAVolumeGrowsWhileAPodUsesIt(t *testing.T) {
 	c.RunFor(2 * time.Minute)
 	grown(t, c, "2Gi")
 	assert.Equal(t, []string{"node/node-1 OK"}, expansions(c))
+	leavesNothing(c, "web")
+}
+
+// The volume is expanded on the node, and the new size cannot be written to the claim.
+func TestAVolumeWhoseSizeCannotBeWrittenIsExpandedAgain(t *testing.T) {
+	c := growing(t, 1)
+	c.Apply(growingPod("web", "node-1"))
+	c.RunFor(30 * time.Second)
+	c.Inject(engine.Fault{Actor: "kubelet/node-1", Verb: "patch", Resource: "persistentvolumeclaims/status", Skip: 1, Err: errors.New("etcdserver: request timed out")})
+	c.Apply(growingClaim("2Gi"))
+	c.RunFor(3 * time.Minute)
+	grown(t, c, "2Gi")
+	assert.Equal(t, []string{"node/node-1 OK", "node/node-1 OK"}, expansions(c))
 	leavesNothing(c, "web")
 }
 

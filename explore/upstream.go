@@ -64,6 +64,8 @@ func UpstreamFaults() []*UpstreamFault {
 			func(cfg *storagesim.Config) { cfg.AttachDetach.DropOld = true }},
 		{"kubernetes/kubernetes 128164", "a scheduler whose cache still shows the claim that was made anew binds the pod, and selects no node for the new claim",
 			func(cfg *storagesim.Config) { cfg.Scheduler.SeeClaims = true }},
+		{"", "a StatefulSet that is deleted before its controller's cache shows a claim leaves the claim, which has no owner yet",
+			func(cfg *storagesim.Config) { cfg.StatefulSet.OwnAtOnce = true }},
 		{"", "a provisioner that cannot save a PersistentVolume deletes the volume, although an earlier try had saved the object and its answer was lost",
 			func(cfg *storagesim.Config) {
 				cfg.Provisioner = after(cfg.Provisioner, func(cfg *provisioner.Config) { cfg.KeepSaved = true })

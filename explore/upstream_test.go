@@ -205,3 +205,41 @@ func TestAVolumeThatIsDeletedThoughItsObjectIsSavedIsTheLibrarysOwn(t *testing.T
 	require.NoError(t, explore.Replay(cfg, "x1", scenario(false)))
 	require.Error(t, explore.Replay(cfg, "x1", scenario(true)), "what the author loses is the author's")
 }
+
+// The controller's cache does not show the claim that it has just created, and the set is deleted: upstream's stateful_pod_control.go createPersistentVolumeClaims
+// and UpdatePodClaimForRetentionPolicy.
+func TestAClaimThatASetLeavesBehindALateCacheIsKubernetesOwn(t *testing.T) {
+	cfg := explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}, Runs: 1}
+	scenario := explore.Scenario(func(c *explore.Cluster) {
+		c.AddProvisioner("example.com/disks", forty{c.AddNFSServer("nas", "/srv")})
+		c.Apply("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disks}, provisioner: example.com/disks}")
+		c.Settle()
+		c.Hold(storagesim.StatefulSets, "persistentvolumeclaims")
+		c.Apply(`
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: data, mountPath: /data}]}]}
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: disks, resources: {requests: {storage: 1Gi}}}}]
+`)
+		c.RunFor(time.Minute)
+		c.Delete("statefulset/db")
+		c.RunFor(time.Minute)
+		c.Release(storagesim.StatefulSets, "persistentvolumeclaims")
+		c.RunFor(time.Minute)
+		_, err := c.Cluster.Claim("data-db-0")
+		require.True(c.T, apierrors.IsNotFound(err), "%v", err)
+	})
+	report, err := explore.Run(t.Context(), cfg, scenario)
+	require.NoError(t, err)
+	require.Len(t, report.Upstream, 1)
+	require.Contains(t, report.Upstream[0].Fault.Text, "leaves the claim, which has no owner yet")
+	report.Upstream[0].Fault.Mend(&cfg.Cluster)
+	require.NoError(t, explore.Replay(cfg, "x1", scenario))
+}

@@ -17,12 +17,19 @@ import (
 // ActorName is the name of this controller in upstream's controller manager, and the source of its events.
 const ActorName = "statefulset-controller"
 
+// Config changes what the controller does otherwise than upstream's.
+type Config struct {
+	// OwnAtOnce creates a claim with the owner that the set's retention policy asks for. Default false, as upstream: the claim is created
+	// without an owner, which it gets once the controller's cache shows it. A set that is deleted before that leaves the claim and its volume.
+	OwnAtOnce bool
+}
+
 // New returns the factory of the controller.
 // Upstream: stateful_set.go NewStatefulSetController, v1.37.
-func New() control.Factory {
+func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
-			env: env, client: env.Client(), recorder: env.Recorder(ActorName),
+			cfg: cfg, env: env, client: env.Client(), recorder: env.Recorder(ActorName),
 			sets:   control.NewCache[*appsv1.StatefulSet](env, appsv1.SchemeGroupVersion.WithResource("statefulsets")),
 			pods:   control.NewCache[*v1.Pod](env, control.Pods()),
 			claims: control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
@@ -43,6 +50,7 @@ func New() control.Factory {
 }
 
 type controller struct {
+	cfg       Config
 	env       control.Env
 	client    kubernetes.Interface
 	recorder  control.Recorder

@@ -72,6 +72,9 @@ func (c *controller) createPersistentVolumeClaims(ctx context.Context, set *apps
 			}
 			continue
 		}
+		if c.cfg.OwnAtOnce {
+			updateClaimOwnerRefForSetAndPod(claim, set, pod)
+		}
 		_, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Create(ctx, claim, metav1.CreateOptions{})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("failed to create PVC %s: %w", claim.Name, err))

@@ -30,7 +30,7 @@ type cluster struct{ *enginetest.Rig }
 
 func newCluster(t testing.TB, cfg engine.Config) *cluster {
 	t.Helper()
-	return &cluster{enginetest.New(t, cfg, statefulset.ActorName, statefulset.New())}
+	return &cluster{enginetest.New(t, cfg, statefulset.ActorName, statefulset.New(statefulset.Config{}))}
 }
 
 // apply creates the set db with a claim template data.

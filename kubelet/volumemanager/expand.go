@@ -92,7 +92,7 @@ func (x *expandOperations) deviceResizeOptions(v *volumeToMount, options volume.
 	return options, err
 }
 
-// doOnlineExpansion expands a volume and records its new size.
+// doOnlineExpansion expands a volume and records its new size. Where the size could not be written to the claim, the volume is expanded again.
 //
 // Upstream: operation_generator.go doOnlineExpansion, v1.37.
 func (x *expandOperations) doOnlineExpansion(ctx context.Context, v *volumeToMount, options volume.NodeResizeOptions) error {
@@ -100,7 +100,7 @@ func (x *expandOperations) doOnlineExpansion(ctx context.Context, v *volumeToMou
 	if err == nil {
 		var done bool
 		var size resource.Quantity
-		if done, size, err = x.nodeExpandVolume(ctx, v, claim, options); done {
+		if done, size, err = x.nodeExpandVolume(ctx, v, claim, options); done && err == nil {
 			x.sizes.actual[v.volume] = size
 		}
 	}
@@ -139,7 +139,7 @@ func (x *expandOperations) expandVolumeDuringMount(ctx context.Context, v *volum
 		return nil
 	}
 	done, size, err := x.nodeExpandVolume(ctx, v, claim, options)
-	if !done {
+	if !done || err != nil {
 		size = options.OldSize
 	}
 	x.sizes.initialize(v.volume, size)
