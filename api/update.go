@@ -31,7 +31,7 @@ func (p *preparer) forUpdate(d *draft) error {
 			return err
 		}
 	}
-	if errs := p.update(d, old, obj); len(errs) > 0 {
+	if errs := p.update(d, d.asShown(old), obj); len(errs) > 0 {
 		return d.invalid(errs)
 	}
 	switch d.sub {

@@ -35,10 +35,8 @@
 //     95.8 MB on linux/amd64); what is used here costs 2.1 MB.
 //   - Conversion webhooks are not called: objects are converted by their apiVersion, as
 //     with the strategy None. A client gets the warning [WebhookMessage].
-//   - Objects are pruned when they are written and when they are shown in another version
-//     than the stored one. Those that are stored stay as they are when a definition changes.
-//   - An update may keep a value that is invalid if it does not change it, as upstream;
-//     the comparison is by field and by whole lists, not by the items of lists.
+//   - Objects have the defaults of the stored version from when they are stored, or when the definition changes, and not
+//     only when they are read.
 //   - Defaults are validated each by its own part of the schema.
 //   - A definition may not have the name of a kind that the server has already: it is not
 //     established then.

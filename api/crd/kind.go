@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -67,13 +68,17 @@ func (c *controller) kindsOf(def *apiextensions.CustomResourceDefinition, termin
 	slices.SortStableFunc(versions, func(a, b apiextensions.CustomResourceDefinitionVersion) int {
 		return version.CompareKubeAwareVersionStrings(b.Name, a.Name)
 	})
+	stored, err := storedShape(def)
+	if err != nil {
+		return nil, err
+	}
 	var kinds []registry.Kind
 	for i := range versions {
 		v := &versions[i]
 		if !v.Served {
 			continue
 		}
-		kind, err := c.kindOf(def, v)
+		kind, err := c.kindOf(def, v, stored)
 		if err != nil {
 			return nil, notServed(v.Name, err)
 		}
@@ -86,7 +91,25 @@ func (c *controller) kindsOf(def *apiextensions.CustomResourceDefinition, termin
 	return kinds, nil
 }
 
-func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apiextensions.CustomResourceDefinitionVersion) (registry.Kind, error) {
+// storedShape returns the schema of the version in which objects are stored.
+func storedShape(def *apiextensions.CustomResourceDefinition) (*shape, error) {
+	for i := range def.Spec.Versions {
+		if v := &def.Spec.Versions[i]; v.Storage {
+			s, err := compile(def, v)
+			if err != nil {
+				return nil, notServed(v.Name, err)
+			}
+			return s, nil
+		}
+	}
+	return &shape{structural: &structural.Structural{}, preserve: true}, nil // validation sees to it that there is one
+}
+
+// kindOf returns the entry of one version. Its objects get the defaults of their own version when they come, and those of the stored
+// version when they are stored, without the fields that this does not have; shown in a version they lose the fields that it does not
+// have, and get no defaults.
+// Upstream: apiserver customresource_handler.go crdConversionRESTOptionsGetter.GetRESTOptions, v1.37.2.
+func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apiextensions.CustomResourceDefinitionVersion, stored *shape) (registry.Kind, error) {
 	names := def.Status.AcceptedNames
 	s, err := compile(def, v)
 	if err != nil {
@@ -120,7 +143,14 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 			UpdateStatus: func(obj, old runtime.Object) field.ErrorList { return s.validateStatus(fieldsOf(obj), fieldsOf(old)) },
 		},
 		Unknown: s.unknown,
-		Show:    func(obj runtime.Object) { s.complete(obj.(*unstructured.Unstructured)) },
+		Show: func(obj runtime.Object) {
+			if v.Storage {
+				s.complete(obj.(*unstructured.Unstructured))
+			} else {
+				s.prune(fieldsOf(obj))
+			}
+		},
+		Store: func(obj runtime.Object) { stored.complete(obj.(*unstructured.Unstructured)) },
 		Written: func(_, obj runtime.Object) {
 			if obj == nil {
 				c.changed() // a definition may wait for it

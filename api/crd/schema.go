@@ -3,7 +3,6 @@ package crd
 import (
 	"encoding/json"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -154,62 +153,35 @@ func (s *shape) validate(obj, old map[string]any) field.ErrorList {
 		return errs[:1]
 	}
 	errs := check(nil, obj, s.openapi)
+	if old != nil {
+		errs = ratchet(errs, obj, old, s.structural)
+	}
 	errs = append(errs, s.validateScale(obj, true)...)
 	errs = append(errs, validateEmbedded(nil, obj, s.structural, true)...)
-	if old == nil || len(listtype.ValidateListSetsAndMaps(nil, s.structural, old)) == 0 {
-		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, obj)...)
-	}
-	if old != nil {
-		errs = ratchet(errs, check(nil, old, s.openapi), obj, old)
-	}
+	errs = append(errs, s.validateLists(obj, old)...)
 	return append(errs, s.validateRules(errs, obj, old)...)
+}
+
+// validateLists says what is wrong with lists of the types set and map, unless something was before.
+func (s *shape) validateLists(obj, old map[string]any) field.ErrorList {
+	if old != nil && len(listtype.ValidateListSetsAndMaps(nil, s.structural, old)) > 0 {
+		return nil
+	}
+	return listtype.ValidateListSetsAndMaps(nil, s.structural, obj)
 }
 
 // validateStatus says what is wrong with the status of an object.
+// Upstream: registry/customresource statusStrategy.ValidateUpdate, v1.37.2.
 func (s *shape) validateStatus(obj, old map[string]any) (errs field.ErrorList) {
-	if errs := tooMuchWork(obj, s.openapi); errs != nil {
-		return errs
+	if errs := append(tooMuchWork(obj, s.openapi), tooMuchWork(old, s.openapi)...); len(errs) > 0 {
+		return errs[:1]
 	}
 	if status, ok := obj["status"]; ok && s.status != nil {
-		errs = check(field.NewPath("status"), status, s.status)
+		errs = ratchet(check(field.NewPath("status"), status, s.status), obj, old, s.structural)
 	}
 	errs = append(errs, s.validateScale(obj, false)...)
+	errs = append(errs, s.validateLists(obj, old)...)
 	return append(errs, s.validateRules(errs, obj, old)...)
-}
-
-// ratchet takes away errors about values that an update does not change: they are no worse
-// than they were.
-// Upstream: apiserver/validation RatchetingSchemaValidator, v1.37.
-func ratchet(errs, before field.ErrorList, obj, old map[string]any) field.ErrorList {
-	was := map[string]bool{}
-	for _, err := range before {
-		was[err.Error()] = true
-	}
-	same := map[string]bool{} // by the part of the path that at follows
-	return slices.DeleteFunc(errs, func(err *field.Error) bool {
-		if !was[err.Error()] {
-			return false
-		}
-		path, _, _ := strings.Cut(err.Field, "[")
-		if _, known := same[path]; !known {
-			same[path] = reflect.DeepEqual(at(obj, path), at(old, path))
-		}
-		return same[path]
-	})
-}
-
-// at returns the value at the path of an error, as far as it leads through objects.
-func at(obj map[string]any, path string) any {
-	var value any = obj
-	for _, name := range strings.Split(path, ".") {
-		fields, ok := value.(map[string]any)
-		if !ok {
-			return value
-		}
-		name, _, _ = strings.Cut(name, "[")
-		value = fields[name]
-	}
-	return value
 }
 
 // validateScale checks the counts of replicas that the subresource scale shows.

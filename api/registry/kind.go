@@ -95,6 +95,9 @@ type Kind struct {
 	// Show changes a copy of a stored object that is shown in this version, and not in the one
 	// it is stored in; or, when this entry replaces another, of one that is stored in this version.
 	Show func(obj runtime.Object)
+	// Store brings an object of this version, which has the version that it is stored in already, into the form that it is stored in. It is
+	// not called for objects that came in that version.
+	Store func(obj runtime.Object)
 	// BeforeDelete changes an object whose deletion begins; that write does not count as a generation.
 	BeforeDelete func(obj runtime.Object)
 	// Written is called when an object was written. old is nil for a new one, obj is nil for one
@@ -322,10 +325,14 @@ func (k *Entry) Given(obj runtime.Object, shared bool) runtime.Object {
 	return k.Shown(obj)
 }
 
-// Storable sets the version of an object to the one that it is stored in.
+// Storable brings an object into the version that it is stored in.
 func (k *Entry) Storable(obj call.Object) {
-	if k.StoredAs != "" {
-		obj.GetObjectKind().SetGroupVersionKind(k.StoredGVK())
+	if k.StoredAs == "" {
+		return
+	}
+	obj.GetObjectKind().SetGroupVersionKind(k.StoredGVK())
+	if k.Store != nil && k.StoredAs != k.GVK.Version {
+		k.Store(obj)
 	}
 }
 

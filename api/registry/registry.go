@@ -285,10 +285,12 @@ func (r *Registry) Find(word string) (metav1.APIResource, error) {
 // else says which there are.
 func (r *Registry) suggest(name string) string {
 	var names, short []string
+	for _, k := range r.All() {
+		names = append(append(names, k.SingularName, k.Name), k.ShortNames...)
+		short = append(short, k.ShortNames...)
+	}
 	for _, k := range r.table.Load().kinds {
-		own := slices.Concat(k.ShortNames, k.Nicknames)
-		names = append(append(names, k.Singular, k.GVR.Resource), own...)
-		short = append(short, own...)
+		names, short = append(names, k.Nicknames...), append(short, k.Nicknames...)
 	}
 	if nearest := prose.DidYouMean(name, names); nearest != "" {
 		return nearest
