@@ -125,7 +125,7 @@ func TestKindsThatNothingHereNeedsGetTheirDefaults(t *testing.T) {
 		"{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: a}, addressType: IPv4, endpoints: [], ports: [{port: 1}]}":                                                          "{endpoints: null, ports: [{name: '', port: 1, protocol: TCP}]}",
 		"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, rules: []}":                                                                                              "{rules: null}",
 		"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}], volumes: [{name: v, projected: {sources: []}}]}}":                                                "{spec: {volumes: [{name: v, projected: {defaultMode: 420, sources: null}}]}}",
-		"{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a}, spec: {maxReplicas: 3, scaleTargetRef: {kind: D, name: d}}}":                                               "{spec: {minReplicas: 1, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}}",
+		"{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: D, name: d}}}":                          "{spec: {minReplicas: 1, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}}",
 		"{apiVersion: batch/v1, kind: CronJob, metadata: {name: a}, spec: {schedule: '@daily', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}}}": "{spec: {concurrencyPolicy: Allow, suspend: false, successfulJobsHistoryLimit: 3, failedJobsHistoryLimit: 1, jobTemplate: {spec: {template: {spec: {dnsPolicy: ClusterFirst}}}}}}",
 		"{apiVersion: v1, kind: ReplicationController, metadata: {name: a}, spec: {template: {metadata: {labels: {x: z}}, spec: {containers: [{name: c, image: i}]}}}}":                              "{metadata: {labels: {x: z}}, spec: {replicas: 1, selector: {x: z}}}",
 		"{apiVersion: v1, kind: PodTemplate, metadata: {name: a}, template: {spec: {containers: [{name: c, image: i}]}}}":                                                                            "{template: {spec: {restartPolicy: Always}}}",
@@ -215,4 +215,64 @@ func TestWhatANodeIsCanBeSaidOnce(t *testing.T) {
 // replaced returns a text with some parts replaced.
 func replaced(text string, pairs ...string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+func TestAutoscalersTemplatesAndReplicationControllersAreCheckedAsUpstream(t *testing.T) {
+	const (
+		hpa      = "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a}, spec: "
+		target   = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}"
+		template = "{apiVersion: v1, kind: PodTemplate, metadata: {name: a}, template: "
+		rc       = "{apiVersion: v1, kind: ReplicationController, metadata: {name: a}, spec: "
+		pod      = "{metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}"
+	)
+	for manifest, want := range map[string]string{
+		hpa + "{" + target + ", maxReplicas: 3}}":                                         "",
+		hpa + "{" + target + "}}":                                                         "[spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`, spec.maxReplicas: Required value]",
+		hpa + "{" + target + ", minReplicas: -1, maxReplicas: -2}}":                       "[spec.maxReplicas: Invalid value: -2: must be greater than or equal to `minReplicas`, spec.minReplicas: Invalid value: -1: must be greater than or equal to 0, spec.maxReplicas: Invalid value: -2: must be greater than or equal to 1]",
+		hpa + "{" + target + ", minReplicas: 0, maxReplicas: 2}}":                         "spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas",
+		hpa + "{maxReplicas: 2}}":                                                         "[spec.scaleTargetRef.kind: Required value, spec.scaleTargetRef.name: Required value, spec.scaleTargetRef.apiVersion: Invalid value: \"\": apiVersion must specify API group]",
+		hpa + "{maxReplicas: 2, scaleTargetRef: {kind: ReplicationController, name: a}}}": "",
+		hpa + "{" + target + ", maxReplicas: 2, metrics: [{}]}}":                          "[spec.metrics[0].type: Required value: must specify a metric source type, spec.metrics[0].type: Unsupported value: \"\": supported values: \"ContainerResource\", \"External\", \"Object\", \"Pods\", \"Resource\"]",
+		hpa + "{" + target + ", maxReplicas: 2, metrics: [{type: Pods}]}}":                "spec.metrics[0].pods: Required value: must populate information for the given metric source",
+		hpa + "{" + target + ", maxReplicas: 2, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 0}}}]}}": "spec.metrics[0].resource.target.averageUtilization: Invalid value: 0: must be greater than 0",
+		hpa + "{" + target + ", maxReplicas: 2, behavior: {scaleUp: {policies: [{type: Pods, value: 0, periodSeconds: 9999}]}}}}":                         "[spec.behavior.scaleUp.policies[0].value: Invalid value: 0: must be greater than zero, spec.behavior.scaleUp.policies[0].periodSeconds: Invalid value: 9999: must be less than or equal to 1800]",
+
+		template + pod + "}":                   "",
+		template + "{spec: {containers: []}}}": "template.spec.containers: Required value",
+
+		rc + "{selector: {a: b}, template: " + pod + "}}": "",
+		rc + "{selector: {a: c}, template: " + pod + "}}": "spec.template.metadata.labels: Invalid value: {\"a\":\"b\"}: `selector` does not match template `labels`",
+		rc + "{}}": "[spec.selector: Required value, spec.template: Required value]",
+		rc + "{replicas: -1, minReadySeconds: -1, template: " + pod + "}}": "[spec.replicas: Invalid value: -1: must be greater than or equal to 0, spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0]",
+	} {
+		_, err := written(t, api.NewServer(api.Config{}), "create", manifest)
+		if want == "" {
+			assert.NoError(t, err, manifest)
+			continue
+		}
+		assert.ErrorContains(t, err, "is invalid: "+want, manifest)
+	}
+}
+
+func TestAGenerationCountsEachChangeOfAnObjectWithoutASpec(t *testing.T) {
+	server := api.NewServer(api.Config{})
+	generation := func(verb, manifest string) any {
+		got, err := written(t, server, verb, manifest)
+		require.NoError(t, err)
+		return got["metadata"].(map[string]any)["generation"]
+	}
+	slice := func(labels, address string) string {
+		return "{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: a, labels: " + labels + "}, addressType: IPv4, endpoints: [{addresses: [" + address + "]}]}"
+	}
+	assert.EqualValues(t, 1, generation("create", slice("{}", "10.0.0.1")))
+	assert.EqualValues(t, 1, generation("update", slice("{}", "10.0.0.1")))
+	assert.EqualValues(t, 2, generation("update", slice("{}", "10.0.0.2")))
+	assert.EqualValues(t, 3, generation("update", slice("{a: b}", "10.0.0.2")), "labels count")
+
+	template := func(labels, image string) string {
+		return "{apiVersion: v1, kind: PodTemplate, metadata: {name: a, labels: " + labels + "}, template: {spec: {containers: [{name: c, image: " + image + "}]}}}"
+	}
+	assert.EqualValues(t, 1, generation("create", template("{}", "i1")))
+	assert.EqualValues(t, 1, generation("update", template("{a: b}", "i1")), "labels do not count")
+	assert.EqualValues(t, 2, generation("update", template("{a: b}", "i2")))
 }

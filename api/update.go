@@ -156,7 +156,16 @@ func (r request) countGeneration(old, obj call.Object) {
 		}
 		return
 	}
-	if r.kind.Generations && r.kind.Spec.Exists() && (!r.kind.Spec.Same(obj, old) || r.kind.AnnotationsCount && !maps.Equal(old.GetAnnotations(), obj.GetAnnotations())) {
+	changed := false
+	switch {
+	case !r.kind.Generations:
+	case r.kind.Spec.Exists():
+		changed = !r.kind.Spec.Same(obj, old)
+	case r.kind.AllCounts:
+		changed = !r.kind.SameButMetadata(obj, old)
+	}
+	changed = changed || r.kind.AnnotationsCount && !maps.Equal(old.GetAnnotations(), obj.GetAnnotations()) || r.kind.LabelsCount && !maps.Equal(old.GetLabels(), obj.GetLabels())
+	if changed {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// stricter has each hour of a day be at least 5 from now on, and each spec have a port.
+// stricter asks from now on for hours of at least 5, and for a port in each spec.
 const stricter = `[
 	{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/days/items/properties/hour/minimum","value":5},
 	{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/required","value":["claim","keep","port"]},

@@ -50,3 +50,17 @@ func (h half) Same(a, b runtime.Object) bool {
 	x, y := reflect.ValueOf(a).Elem().Field(int(h)), reflect.ValueOf(b).Elem().Field(int(h))
 	return equality.Semantic.DeepEqual(x.Addr().Interface(), y.Addr().Interface())
 }
+
+// SameButMetadata reports whether two objects of a Go type have the same in all fields but the metadata.
+func (k *Entry) SameButMetadata(a, b runtime.Object) bool {
+	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	for i := range x.NumField() {
+		if x.Type().Field(i).Anonymous { // the kind and the metadata
+			continue
+		}
+		if !equality.Semantic.DeepEqual(x.Field(i).Addr().Interface(), y.Field(i).Addr().Interface()) {
+			return false
+		}
+	}
+	return true
+}

@@ -67,6 +67,8 @@ type Kind struct {
 	NoStatus bool
 	// Generations: metadata.generation counts the changes of the spec. AnnotationsCount: those of annotations as well.
 	Generations, AnnotationsCount bool
+	// AllCounts: the objects have no spec, and metadata.generation counts each change but of the metadata. LabelsCount: those of labels as well.
+	AllCounts, LabelsCount bool
 	// Conditional: an update must say which version it is based on.
 	Conditional bool
 	// CreatesOnUpdate: an update of an object that is not there creates it.

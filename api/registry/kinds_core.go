@@ -11,6 +11,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/validation/cluster"
 	"github.com/storagesim/storagesim/api/internal/validation/pods"
 	"github.com/storagesim/storagesim/api/internal/validation/storage"
+	"github.com/storagesim/storagesim/api/internal/validation/workloads"
 	"github.com/storagesim/storagesim/api/internal/warnings"
 	"github.com/storagesim/storagesim/api/views"
 )
@@ -51,9 +52,10 @@ func coreKinds() []Kind {
 			Strategy: strategy.Pods(), Validation: pods.Pods(), Warnings: warnings.Pods(), Fields: podFields(),
 			Subresources: views.PodSubresources(),
 		},
-		Kind{Kind: "PodTemplate", AnswersDeleted: true, Strategy: strategy.PodTemplates(), Warnings: warnings.PodTemplates()},
+		Kind{Kind: "PodTemplate", AnswersDeleted: true, Generations: true, AllCounts: true, Strategy: strategy.PodTemplates(), Validation: workloads.PodTemplates(), Warnings: warnings.PodTemplates()},
 		Kind{
-			Kind: "ReplicationController", Strategy: strategy.ReplicationControllers(), Warnings: warnings.ReplicationControllers(), ShortNames: names("rc"), Categories: inAll(), Generations: true, Subresources: views.ControllerScale(),
+			Kind: "ReplicationController", ShortNames: names("rc"), Categories: inAll(), Generations: true,
+			Strategy: strategy.ReplicationControllers(), Validation: workloads.ReplicationControllers(), Warnings: warnings.ReplicationControllers(), Subresources: views.ControllerScale(),
 			Fields: Selectable{"status.replicas": of(func(rc *v1.ReplicationController) string { return itoa(rc.Status.Replicas) })},
 		},
 		Kind{Kind: "ResourceQuota", AnswersDeleted: true, ShortNames: names("quota"), Validation: cluster.ResourceQuotas(), Warnings: warnings.ResourceQuotas()},

@@ -38,7 +38,10 @@ func networkKinds() []Kind {
 			Kind{Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true, Strategy: strategy.NetworkPolicies(), Warnings: warnings.NetworkPolicies()},
 			Kind{Kind: "ServiceCIDR", ClusterScoped: true},
 		),
-		in(discoveryv1.SchemeGroupVersion, Kind{Kind: "EndpointSlice", Strategy: strategy.EndpointSlices(), Validation: cluster.EndpointSlices(), Warnings: warnings.EndpointSlices()})...,
+		in(discoveryv1.SchemeGroupVersion, Kind{
+			Kind: "EndpointSlice", Generations: true, AllCounts: true, LabelsCount: true,
+			Strategy: strategy.EndpointSlices(), Validation: cluster.EndpointSlices(), Warnings: warnings.EndpointSlices(),
+		})...,
 	)
 }
 
@@ -105,7 +108,7 @@ func admissionKinds() []Kind {
 	)
 	for i := range kinds {
 		k := &kinds[i]
-		k.Categories, k.ClusterScoped, k.Generations, k.Conditional = []string{"api-extensions"}, true, true, true
+		k.Categories, k.ClusterScoped, k.Generations, k.AllCounts, k.Conditional = []string{"api-extensions"}, true, true, true, true
 		k.Warnings = warnings.Kind{Write: warnUnasked}
 	}
 	return kinds

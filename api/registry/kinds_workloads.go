@@ -44,7 +44,7 @@ func appsKinds() []Kind {
 func workloadKinds() []Kind {
 	return slices.Concat(
 		in(autoscalingv2.SchemeGroupVersion,
-			Kind{Kind: "HorizontalPodAutoscaler", ShortNames: names("hpa"), Categories: inAll(), OtherVersions: names("v1"), Generations: true, Strategy: strategy.Autoscalers()},
+			Kind{Kind: "HorizontalPodAutoscaler", ShortNames: names("hpa"), Categories: inAll(), OtherVersions: names("v1"), Generations: true, Strategy: strategy.Autoscalers(), Validation: workloads.Autoscalers()},
 		),
 		in(batchv1.SchemeGroupVersion,
 			Kind{Kind: "CronJob", ShortNames: names("cj"), Categories: inAll(), Generations: true, Strategy: strategy.CronJobs(), Validation: workloads.CronJobs(), Warnings: warnings.CronJobs()},

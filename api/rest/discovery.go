@@ -145,6 +145,20 @@ func responseKind(r metav1.APIResource) *metav1.GroupVersionKind {
 	return &metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind} // without both that of the document
 }
 
+// servePaths lists what is served, in order.
+// Upstream: apiserver server/routes IndexLister, v0.37.2. Metrics, the lists of checks and the keys of tokens are not served here.
+func (h *Handler) servePaths(w http.ResponseWriter) {
+	paths := []string{"/api", "/api/v1", "/apis", "/apis/", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/readyz", "/version"}
+	for _, group := range h.groups(false) {
+		paths = append(paths, "/apis/"+group.Name)
+		for _, v := range group.Versions {
+			paths = append(paths, "/apis/"+v.GroupVersion)
+		}
+	}
+	slices.Sort(paths)
+	sendJSON(w, metav1.RootPaths{Paths: paths})
+}
+
 // isHealth reports whether a path asks if the server is well.
 func isHealth(path string) bool {
 	for _, p := range []string{"/healthz", "/livez", "/readyz"} {

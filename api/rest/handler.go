@@ -45,6 +45,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case path == "" || path == "/index.html":
+		h.servePaths(w)
 	case path == "/version":
 		sendJSON(w, h.server.Version())
 	case isHealth(path):
