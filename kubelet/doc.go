@@ -69,8 +69,10 @@
 //     another, so that its target has no effect. It has the volumes of its pod that
 //     another container has, too.
 //   - Probes by httpGet, tcpSocket and grpc succeed while the container runs, and a probe that
-//     cannot be run for a reason of the runtime's is tried once, not three times. There are no hooks, resource limits, evictions or static pods. The kubelet
-//     admits every pod.
+//     cannot be run for a reason of the runtime's is tried once, not three times. There are no hooks, resource limits, evictions or static pods.
+//   - When a kubelet sees a pod for the first time it refuses it for the node's affinity or taints, as it last read the Node:
+//     at its start, and when it last wrote the status. Upstream has an informer of the Node, and looks at resources and ports, too.
+//     A Node that is cordoned is told of in an event then, too; upstream looks every ten seconds.
 //   - The runtime tells the kubelet when a container has ended; upstream asks every
 //     second (PLEG). Only a pod that is deleted while it waits for its volumes ends as
 //     late as upstream's: which volumes are mounted meanwhile depends on it.

@@ -35,6 +35,8 @@ type podWorker struct {
 	awaited bool
 	// deadline is when the pod's activeDeadlineSeconds are over, once that is awaited.
 	deadline time.Time
+	// considered says that this life has decided whether the pod may run here, and rejected that it may not.
+	considered, rejected bool
 	// failure is why the kubelet ends the pod, nil if it does not.
 	failure *podFailure
 	// restarting says that the restarts queue has the pod, since a container could not
@@ -57,7 +59,9 @@ func (w *podWorker) terminating() bool {
 }
 
 // wantsVolumes reports whether the pod is to have its volumes.
-func (w *podWorker) wantsVolumes() bool { return !w.released && !w.terminating() && !w.ended() }
+func (w *podWorker) wantsVolumes() bool {
+	return !w.released && !w.rejected && !w.terminating() && !w.ended()
+}
 
 // ended reports whether the pod has ended by itself.
 func (w *podWorker) ended() bool {
@@ -171,6 +175,13 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	w := k.workers[types.UID(key)]
 	if w == nil {
 		return nil
+	}
+	admitted, err := k.admitPod(ctx, w)
+	switch {
+	case err != nil:
+		return err
+	case !admitted && !w.terminating():
+		return k.endRefusedPod(w)
 	}
 	status, err := k.podStatus(w)
 	if err == nil && !w.terminating() && !w.ended() && k.readsEnvSources(w, status) {

@@ -132,8 +132,13 @@ func changedStatus(old, want *v1.PodStatus) map[string]any {
 }
 
 // replacing returns a list for a strategic merge patch that replaces the old one, to which it
-// would be added otherwise.
-func replacing[T any](old int, want []T) []any {
+// would be added otherwise; nil if nothing is wanted.
+//
+// Upstream: apimachinery strategicpatch CreateTwoWayMergePatch, v0.37.
+func replacing[T any](old int, want []T) any {
+	if len(want) == 0 {
+		return nil
+	}
 	var list []any
 	if old > 0 {
 		list = append(list, map[string]string{"$patch": "replace"})
@@ -152,7 +157,7 @@ type conditionPatch struct {
 	Message *string `json:"message"`
 }
 
-// changeConditions adds the kubelet's conditions that differ, and the order of all conditions if
+// changeConditions adds the kubelet's conditions that differ or go, and the order of all conditions if
 // it changes.
 func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
 	optional := func(s string) *string {
@@ -161,12 +166,17 @@ func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
 		}
 		return &s
 	}
-	list := make([]conditionPatch, 0, len(want.Conditions))
+	list := make([]any, 0, len(want.Conditions))
 	inPlace := len(old.Conditions) == len(want.Conditions) // each keeps its index
 	for i, c := range want.Conditions {
 		inPlace = inPlace && old.Conditions[i].Type == c.Type
 		if was := findCondition(old.Conditions, c.Type); isOwnCondition(c.Type) && (was == nil || !sameCondition(*was, c)) {
 			list = append(list, conditionPatch{c, optional(c.Reason), optional(c.Message)})
+		}
+	}
+	for _, was := range old.Conditions {
+		if isOwnCondition(was.Type) && findCondition(want.Conditions, was.Type) == nil {
+			list = append(list, map[string]string{"$patch": "delete", "type": string(was.Type)})
 		}
 	}
 	if len(list) == 0 {

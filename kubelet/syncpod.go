@@ -171,7 +171,7 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 //
 // Upstream: kubelet.go SyncTerminatingPod, v1.37.
 func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) error {
-	told := w.gone || w.stopped || isTerminal(w.lastStatus().Phase) && (r == nil || r.IP != "")
+	told := w.gone || w.stopped || w.rejected || isTerminal(w.lastStatus().Phase) && (r == nil || r.IP != "")
 	if !told {
 		if err := k.status.writeStatus(ctx, w, r, false); err != nil {
 			return err

@@ -208,6 +208,70 @@ func TestAPodOnANodeThatIsOutOfServiceIsDeletedByThePodGarbageCollector(t *testi
 	assert.True(t, failed, "it failed before it was deleted")
 }
 
+// The kubelet is back before the garbage collector acts.
+func TestAKubeletThatComesBackToATaintedNodeRefusesThePodThatIsToEnd(t *testing.T) {
+	c := failing(t, 0)
+	c.Stop(kubelet1)
+	c.RunFor(65 * time.Second)
+	patch := `[{"op": "add", "path": "/spec/taints/-", "value": {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}}]`
+	_, err := c.Client().CoreV1().Nodes().Patch(context.Background(), "node-1", types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(t, err)
+	c.RunFor(time.Second)
+	require.NotNil(t, c.Pod("web").DeletionTimestamp)
+	var status *v1.PodStatus
+	c.Engine().Server().OnWrite(func(w trace.Write) {
+		if pod, ok := w.New.(*v1.Pod); ok && w.Actor == kubelet1 && status == nil {
+			status = pod.Status.DeepCopy()
+		}
+	})
+	c.Start(kubelet1)
+	c.RunFor(5 * time.Second)
+	assert.Contains(t, c.Story(), "says of pod default/web: Warning TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate")
+	require.NotNil(t, status)
+	assert.Equal(t, v1.PodFailed, status.Phase)
+	assert.Equal(t, "TaintToleration", status.Reason)
+	assert.Equal(t, "Pod was rejected: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate", status.Message)
+	assert.Empty(t, status.PodIP)
+	assert.Empty(t, status.ContainerStatuses)
+	require.Len(t, status.Conditions, 1, "the kubelet's own go")
+	assert.Equal(t, v1.DisruptionTarget, status.Conditions[0].Type)
+	assert.True(t, gone(t, c, "web"))
+}
+
+func TestAKubeletThatStartsAgainRefusesAPodThatItsNodeDoesNotTakeAnyMore(t *testing.T) {
+	c := failing(t, 0)
+	here := strings.Replace(podOn("here", "node-1", "  nodeName: node-1"), "kubernetes.io/hostname: node-1", "disk: fast", 1)
+	c.Apply(here)
+	c.RunFor(10 * time.Second)
+	require.Equal(t, v1.PodFailed, c.Pod("here").Status.Phase)
+	require.Equal(t, "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector", c.Pod("here").Status.Message)
+	nodes := c.Client().CoreV1().Nodes()
+	label := func(value string) {
+		_, err := nodes.Patch(context.Background(), "node-1", types.MergePatchType, []byte(`{"metadata": {"labels": {"disk": `+value+`}}, "spec": {"unschedulable": true}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	label(`"fast"`)
+	c.Delete("pod/here")
+	c.RunFor(10 * time.Second)
+	c.Apply(here)
+	c.RunFor(10 * time.Second)
+	require.Equal(t, v1.PodRunning, c.Pod("here").Status.Phase)
+	label("null")
+	c.RunFor(time.Minute)
+	require.Equal(t, v1.PodRunning, c.Pod("here").Status.Phase, "only a kubelet that sees the pod for the first time looks")
+
+	c.Crash(kubelet1)
+	c.RunFor(10 * time.Second)
+	require.Equal(t, v1.PodFailed, c.Pod("here").Status.Phase)
+	require.Contains(t, c.Story(), "says of pod default/here: Warning NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")
+	require.Contains(t, c.Story(), "says of node node-1: Normal NodeNotSchedulable: Node node-1 status is now: NodeNotSchedulable")
+	require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
+	c.Delete("pod/here")
+	c.RunFor(10 * time.Second)
+	require.True(t, gone(t, c, "here"))
+	c.RequireNoLeaks()
+}
+
 func TestAPodOfANodeThatIsReadyIsNotCollectedThoughTheNodeIsOutOfService(t *testing.T) {
 	c := failing(t, 0)
 	c.Inject(engine.Fault{Actor: kubelet1, Verb: "delete", Resource: "pods", Times: -1, Err: apierrors.NewInternalError(errors.New("injected"))})

@@ -1,9 +1,12 @@
 package nodestatus
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
@@ -35,6 +38,11 @@ type Node struct {
 	// status write is scheduled; reported: time of the last one.
 	started, reported     time.Time
 	registered, reporting bool
+	// latest is the Node as it was last read; nil before the first time.
+	latest *v1.Node
+	// unschedulable says that an event has told that the Node is cordoned.
+	unschedulable bool
+	recorder      control.Recorder
 }
 
 // New makes the Node of a template, whose empty fields get defaults. It refuses drivers without
@@ -45,7 +53,7 @@ func New(env control.Env, template *v1.Node, version runtime.Version, drivers []
 	}
 	return &Node{
 		env: env, template: nodeTemplate(template, version), configured: drivers, started: env.Now(),
-		drivers: &nodeInfoManager{env, template.Name}, lease: &nodeLease{env: env, node: template.Name},
+		drivers: &nodeInfoManager{env, template.Name}, lease: &nodeLease{env: env, node: template.Name}, recorder: env.Recorder("kubelet"),
 	}, nil
 }
 
@@ -63,6 +71,46 @@ func (n *Node) StartHeartbeats() {
 
 // Template returns the Node as it is configured, with defaults. Do not modify it.
 func (n *Node) Template() *v1.Node { return n.template }
+
+// Latest returns the Node as it was last read, before that as it is configured. Do not modify it.
+//
+// Upstream: kubelet_getters.go getNodeAnyWay, v1.37, of which an informer knows the Node.
+func (n *Node) Latest() *v1.Node {
+	if n.latest != nil {
+		return n.latest
+	}
+	return n.template
+}
+
+// Read reads the Node. If it does not exist, it is as it is configured.
+//
+// Upstream: kubelet_getters.go getNodeAnyWay, v1.37.
+func (n *Node) Read(ctx context.Context) (*v1.Node, error) {
+	node, err := n.env.Client().CoreV1().Nodes().Get(ctx, n.name(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return n.template, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot read node %s: %w", n.name(), err)
+	}
+	n.latest = node
+	return node, nil
+}
+
+// recordNodeSchedulableEvent emits an event if the Node was cordoned, or uncordoned, since the last one of this life.
+//
+// Upstream: kubelet_node_status.go recordNodeSchedulableEvent, v1.37.
+func (n *Node) recordNodeSchedulableEvent(node *v1.Node) {
+	if n.unschedulable == node.Spec.Unschedulable {
+		return
+	}
+	n.unschedulable = node.Spec.Unschedulable
+	event := "NodeSchedulable"
+	if n.unschedulable {
+		event = "NodeNotSchedulable"
+	}
+	n.recorder.Eventf(node, v1.EventTypeNormal, event, "Node %s status is now: %s", n.name(), event)
+}
 
 // NodeInfoManager writes the CSI drivers that register into the Node and the CSINode.
 func (n *Node) NodeInfoManager() volume.NodeInfoManager { return n.drivers }

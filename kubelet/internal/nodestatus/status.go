@@ -79,6 +79,8 @@ func (n *Node) syncNodeStatus(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot read node %s: %w", n.name(), err)
 	}
+	n.latest = old
+	n.recordNodeSchedulableEvent(old)
 	node := old.DeepCopy()
 	n.setNodeStatus(node)
 	if !apiequality.Semantic.DeepEqual(old.Status, node.Status) {
