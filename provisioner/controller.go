@@ -42,7 +42,7 @@ type provisionController struct {
 	// rescheduled holds, by UID, claims from which this controller removed the
 	// selected node: without it, but with the version that was edited, until the
 	// cache has a newer one.
-	rescheduled map[string]*v1.PersistentVolumeClaim
+	rescheduled map[string]rescheduledClaim
 	// saved are the names of volumes created here that the cache has not shown
 	// yet.
 	saved map[string]bool
@@ -86,7 +86,7 @@ func newProvisionController(cfg Config, env control.Env) *provisionController {
 		events:      env.Recorder(cfg.Name + "_" + cfg.Identity),
 
 		claimsInProgress: map[string]*v1.PersistentVolumeClaim{},
-		rescheduled:      map[string]*v1.PersistentVolumeClaim{},
+		rescheduled:      map[string]rescheduledClaim{},
 		saved:            map[string]bool{},
 		slowSet:          map[string]slowRetry{},
 	}

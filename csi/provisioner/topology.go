@@ -102,49 +102,67 @@ func (p *csiProvisioner) requisite(uid types.UID, allowed []v1.TopologySelectorT
 	return terms, err
 }
 
-// aggregateTopologies returns the topologies of all nodes that have the driver's keys: the keys of the selected node
-// or, without one, of any node where the driver runs.
+// aggregateTopologies returns the topologies of all nodes on which the driver has registered: those of the selected node's
+// keys or, without one, those of each set of keys that the driver has registered on any node. A node counts for a set
+// of keys only if the driver has registered all of them there.
 //
-// Upstream: topology.go aggregateTopologies, v6.3.
+// Upstream: topology.go aggregateTopologies, v6.4.
 func (p *csiProvisioner) aggregateTopologies(uid types.UID, node string, keys []string) ([]topologyTerm, error) {
 	known := p.topologies.of(uid)
-	if node == "" {
-		if keys = known.keys; len(keys) == 0 {
-			keys = p.keysOfAnyNode()
-			known.keys = keys
-		}
-		if len(keys) == 0 {
-			return nil, nil
-		}
-	}
 	if len(known.requisite) > 0 {
 		return slices.Clone(known.requisite), nil
 	}
-	var terms []topologyTerm
-	for n := range p.nodes.All() {
-		if term, ok := topologyOf(n.Labels, keys); ok {
-			terms = append(terms, term)
+	sets := [][]string{keys}
+	if node == "" {
+		if sets = p.distinctTopologyKeySets(); len(sets) == 0 {
+			return nil, nil
 		}
 	}
-	if len(terms) == 0 {
+	var terms []topologyTerm
+	for _, set := range sets {
+		terms = append(terms, p.aggregateTopologiesForKeys(set)...)
+	}
+	switch {
+	case len(terms) == 0 && node == "":
+		return nil, fmt.Errorf("topologyKeys %v were not found on any nodes", sets)
+	case len(terms) == 0:
 		return nil, fmt.Errorf("topologyKeys %v were not found on any nodes", keys)
 	}
 	known.requisite = slices.Clone(terms)
 	return terms, nil
 }
 
-// keysOfAnyNode returns the keys that the driver registered on any node.
-func (p *csiProvisioner) keysOfAnyNode() []string {
-	var registered []*storage.CSINode
-	for csiNode := range p.csiNodes.All() {
-		if len(getTopologyKeys(csiNode, p.cfg.Driver)) > 0 {
-			registered = append(registered, csiNode)
+// aggregateTopologiesForKeys returns the topology of each node on which the driver has registered these keys.
+//
+// Upstream: topology.go aggregateTopologiesForKeys and registeredTopologyKeys, v6.4.
+func (p *csiProvisioner) aggregateTopologiesForKeys(keys []string) (terms []topologyTerm) {
+	for n := range p.nodes.All() {
+		csiNode, ok := p.csiNodes.Get(n.Name)
+		if !ok {
+			continue
+		}
+		registered := getTopologyKeys(csiNode, p.cfg.Driver)
+		if slices.ContainsFunc(keys, func(key string) bool { return !slices.Contains(registered, key) }) {
+			continue
+		}
+		if term, ok := topologyOf(n.Labels, keys); ok {
+			terms = append(terms, term)
 		}
 	}
-	if len(registered) == 0 {
-		return nil
+	return terms
+}
+
+// distinctTopologyKeySets returns the sets of keys that the driver has registered on nodes, each once and sorted.
+//
+// Upstream: topology.go distinctTopologyKeySets, v6.4.
+func (p *csiProvisioner) distinctTopologyKeySets() (sets [][]string) {
+	for csiNode := range p.csiNodes.All() {
+		if keys := slices.Sorted(slices.Values(getTopologyKeys(csiNode, p.cfg.Driver))); len(keys) > 0 {
+			sets = append(sets, keys)
+		}
 	}
-	return getTopologyKeys(registered[p.env.Choose(len(registered))], p.cfg.Driver)
+	slices.SortFunc(sets, slices.Compare[[]string])
+	return slices.CompactFunc(sets, slices.Equal[[]string])
 }
 
 // Upstream: topology.go getTopologyKeys, v6.3.

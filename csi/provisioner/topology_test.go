@@ -88,6 +88,50 @@ func TestTheDriverIsToldWhereTheVolumeMustBeReachable(t *testing.T) {
 	}
 }
 
+// A node counts only under the keys that the driver has registered there, whatever labels it has.
+func TestEachSetOfKeysThatTheDriverHasRegisteredIsRequisite(t *testing.T) {
+	const rack = "topo.csi.example.com/rack"
+	for node, want := range map[string][]map[string]string{
+		"":       {{zoneKey: "z1"}, {rack: "r2", zoneKey: "z2"}, {zoneKey: "z2"}},
+		"node-1": {{zoneKey: "z1"}, {zoneKey: "z2"}},
+		"node-2": {{rack: "r2", zoneKey: "z2"}},
+	} {
+		r := newRig(t, engine.Config{}, topology)
+		r.nodes(map[string]string{"node-1": "z1", "node-2": "z2"})
+		nodes, csiNodes := r.User.CoreV1().Nodes(), r.User.StorageV1().CSINodes()
+		for _, name := range []string{"node-1", "node-2"} {
+			n, err := nodes.Get(ctx, name, metav1.GetOptions{})
+			require.NoError(t, err)
+			n.Labels[rack] = "r" + name[len(name)-1:]
+			_, err = nodes.Update(ctx, n, metav1.UpdateOptions{})
+			require.NoError(t, err)
+		}
+		finer, err := csiNodes.Get(ctx, "node-2", metav1.GetOptions{})
+		require.NoError(t, err)
+		finer.Spec.Drivers = nil
+		finer, err = csiNodes.Update(ctx, finer, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		finer.Spec.Drivers = []storage.CSINodeDriver{{Name: csitest.Name, NodeID: "id-node-2", TopologyKeys: []string{zoneKey, rack}}}
+		_, err = csiNodes.Update(ctx, finer, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		if node == "" {
+			r.class(nil)
+			r.Settle()
+			r.claim("data")
+		} else {
+			r.class(nil, waiting)
+			r.Settle()
+			r.claim("data", onNode(node))
+		}
+		r.Settle()
+		var got []map[string]string
+		for _, term := range csitest.Last[*csi.CreateVolumeRequest](r.driver).GetAccessibilityRequirements().GetRequisite() {
+			got = append(got, term.GetSegments())
+		}
+		assert.ElementsMatch(t, want, got, "node %q", node)
+	}
+}
+
 // section 7 must 13
 func TestTheImmediateClaimsOfAStatefulSetSpreadOverTheSegmentsByOrdinal(t *testing.T) {
 	first := map[string]string{}
@@ -220,7 +264,7 @@ func TestWhereTheTopologyIsNotKnownNothingIsMade(t *testing.T) {
 		"no node has such a label": {
 			zones: map[string]string{"node-1": "z1"},
 			spoil: func(r *rig) { r.unlabel("node-1") },
-			want:  "error generating accessibility requirements: topologyKeys [" + zoneKey + "] were not found on any nodes",
+			want:  "error generating accessibility requirements: topologyKeys [[" + zoneKey + "]] were not found on any nodes",
 		},
 		"the class does not allow the selected node": {
 			rig: []change{strict}, class: []func(*storage.StorageClass){waiting, allowed("z2")}, zones: map[string]string{"node-1": "z1"}, node: "node-1",
