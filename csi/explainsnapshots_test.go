@@ -61,6 +61,25 @@ func TestExplainSaysWhatASnapshotWaitsFor(t *testing.T) {
 	}
 }
 
+// The two wait for each other for ever; explain does not call that a design.
+func TestExplainSaysThatADeletedSnapshotAndTheClaimThatIsToBeRestoredFromItWaitForEachOther(t *testing.T) {
+	c := growing(t, 1)
+	c.Apply(snapClass)
+	c.Inject(socket.Fault{Method: "CreateSnapshot", Hang: true})
+	c.Apply(snapOf("data") + copyOf("VolumeSnapshot s1"))
+	c.RunFor(5 * time.Second)
+	c.Delete("volumesnapshot/s1")
+	c.RunFor(20 * time.Minute)
+	require.Contains(t, c.Explain("volumesnapshot/s1"), "volumesnapshot default/s1 is being deleted: it waits for pvc default/copy, whose volume is to be made of it, "+
+		"and no volume is made of a snapshot that is being deleted: pvc default/copy waits, too. To do: delete that claim.\n")
+	require.Contains(t, c.Explain("pvc/copy"), "pvc default/copy is Pending: its volume is to be a copy of volumesnapshot default/s1, which is being deleted: "+
+		"no volume is made of it any more, and it waits for this claim. To do: delete the claim, so that the snapshot can go, and make it anew from another snapshot or without.\n")
+	c.Delete("pvc/copy")
+	c.RunFor(10 * time.Minute)
+	_, err := c.Cluster.Explain("volumesnapshot/s1")
+	require.ErrorContains(t, err, "not found")
+}
+
 func TestExplainSaysWhatASnapshotsContentIs(t *testing.T) {
 	c := growing(t, 1)
 	c.Apply(snapClass + snapOf("data"))

@@ -98,9 +98,20 @@ func (x *explainer) copies(s *snapshotv1.VolumeSnapshot) {
 		}
 		if source := claim.Spec.DataSource; source.Kind == snapshots.SnapshotKind && source.Name == s.Name {
 			ref := claimRef(claim.Namespace, claim.Name)
+			if neverRestored(s) {
+				x.ill(InUse, ref, "delete that claim", "it waits for %[1]s, whose volume is to be made of it, and no volume is made of a snapshot that is being deleted: %[1]s waits, too", shown(ref))
+				continue
+			}
 			x.waits(InUse, ref, "wait until that claim is bound, or delete it", "the volume of %s is being made of it", shown(ref))
 		}
 	}
+}
+
+// neverRestored reports whether no volume is made of a snapshot any more: it is being deleted, and no volume was begun before.
+//
+// Upstream: external-provisioner pkg/controller/controller.go getSnapshotSource, v6.4.
+func neverRestored(s *snapshotv1.VolumeSnapshot) bool {
+	return s.DeletionTimestamp != nil && !slices.Contains(s.Finalizers, snapshots.RestoredFinalizer)
 }
 
 // custom reads an object of a custom kind, and says whether it is there.

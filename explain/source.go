@@ -48,6 +48,9 @@ func (x *explainer) sourceSnapshot(claim *v1.PersistentVolumeClaim, name string)
 	switch {
 	case !x.custom(snapshots.SnapshotKind, claim.Namespace, name, &s):
 		x.noSource(ref, name)
+	case neverRestored(&s):
+		x.ill(SourceMissing, ref, "delete the claim, so that the snapshot can go, and make it anew from another snapshot or without",
+			"its volume is to be a copy of %s, which is being deleted: no volume is made of it any more, and it waits for this claim", shown(ref))
 	case s.Status == nil || s.Status.ReadyToUse == nil || !*s.Status.ReadyToUse:
 		v, ok := x.aside(func(y *explainer) error { return y.snapshot(claim.Namespace, name) })
 		x.sourceNotReady(ref, "is not ready to use", v, ok)

@@ -32,6 +32,8 @@ const (
 	ContentFinalizer = prefix + "volumesnapshotcontent-bound-protection"
 	// BoundFinalizer is on snapshots that are bound.
 	BoundFinalizer = prefix + "volumesnapshot-bound-protection"
+	// RestoredFinalizer is on snapshots that a volume is being restored from. It is the csi-provisioner's.
+	RestoredFinalizer = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection"
 	// AsSourceFinalizer is on snapshots that claims may be restored from.
 	AsSourceFinalizer = prefix + "volumesnapshot-as-source-protection"
 	// PVCFinalizer is on claims of which a snapshot is being taken.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/csi/internal/sidecar"
 	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/provisioner"
@@ -115,7 +116,9 @@ func (c Config) checked() (Config, error) {
 		c.SnapshotOrphanSweepInterval = 5 * time.Minute
 	}
 	if c.RestoresDeleted == nil {
-		c.RestoresDeleted = func(s *snapshotv1.VolumeSnapshot) bool { return slices.Contains(s.Finalizers, snapshotFinalizer) }
+		c.RestoresDeleted = func(s *snapshotv1.VolumeSnapshot) bool {
+			return slices.Contains(s.Finalizers, snapshots.RestoredFinalizer)
+		}
 	}
 	if c.Capacity.Namespace == "" {
 		c.Capacity.Namespace = metav1.NamespaceDefault

@@ -14,9 +14,6 @@ import (
 	"github.com/storagesim/storagesim/control/snapshots"
 )
 
-// snapshotFinalizer is on snapshots that a volume is being restored from.
-const snapshotFinalizer = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection"
-
 // FollowClaims implements provisioner.ClaimFollower.
 func (p *csiProvisioner) FollowClaims(claims *control.Cache[*v1.PersistentVolumeClaim]) {
 	p.claims = claims
@@ -98,10 +95,10 @@ func without(list []string, one string) []string {
 func (p *csiProvisioner) setSnapshotFinalizer(ctx context.Context, source *v1.ObjectReference) error {
 	client := snapshots.SnapshotClient(p.env)
 	s, err := client.Get(ctx, source.Namespace, source.Name)
-	if err != nil || slices.Contains(s.Finalizers, snapshotFinalizer) {
+	if err != nil || slices.Contains(s.Finalizers, snapshots.RestoredFinalizer) {
 		return err
 	}
-	s.Finalizers = append(s.Finalizers, snapshotFinalizer)
+	s.Finalizers = append(s.Finalizers, snapshots.RestoredFinalizer)
 	_, err = client.Update(ctx, s)
 	return err
 }
@@ -117,8 +114,8 @@ func (p *csiProvisioner) removeSnapshotFinalizer(ctx context.Context, claim *v1.
 	}
 	client := snapshots.SnapshotClient(p.env)
 	s, err := client.Get(ctx, claim.Namespace, source.Name)
-	if err == nil && slices.Contains(s.Finalizers, snapshotFinalizer) {
-		s.Finalizers = without(s.Finalizers, snapshotFinalizer)
+	if err == nil && slices.Contains(s.Finalizers, snapshots.RestoredFinalizer) {
+		s.Finalizers = without(s.Finalizers, snapshots.RestoredFinalizer)
 		_, _ = client.Update(ctx, s) // the sweep tries again
 	}
 }
@@ -137,12 +134,12 @@ func (p *csiProvisioner) sweep(ctx context.Context) {
 		return
 	}
 	for _, s := range all {
-		if !slices.Contains(s.GetFinalizers(), snapshotFinalizer) || p.isBeingRestored(control.Key(s)) {
+		if !slices.Contains(s.GetFinalizers(), snapshots.RestoredFinalizer) || p.isBeingRestored(control.Key(s)) {
 			continue
 		}
 		client := snapshots.SnapshotClient(p.env)
 		if latest, err := client.Get(ctx, s.GetNamespace(), s.GetName()); err == nil && latest.ResourceVersion == s.GetResourceVersion() {
-			latest.Finalizers = without(latest.Finalizers, snapshotFinalizer)
+			latest.Finalizers = without(latest.Finalizers, snapshots.RestoredFinalizer)
 			_, _ = client.Update(ctx, latest) // the next sweep tries again
 		}
 	}

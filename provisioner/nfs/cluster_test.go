@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
@@ -285,6 +286,22 @@ spec:
 		assert.Equal(t, []string{"keep/"}, c.exported())
 		assert.Equal(t, 1, c.volumes())
 	}
+}
+
+// The library deletes what it cannot save, which archives the directory, and makes the volume again under the same name.
+func TestAVolumeThatCouldNotBeSavedAtFirstCanNeverBeDeleted(t *testing.T) {
+	c := newCluster(t)
+	c.Inject(engine.Fault{Actor: nfs.SubdirName, Verb: "create", Resource: "persistentvolumes", Times: 5, Err: apierrors.NewServiceUnavailable("the API server is restarted")})
+	c.Apply(classYAML(nfs.SubdirName, ""), claimYAML("data", "", ""))
+	c.RunFor(5 * time.Minute)
+	require.Equal(t, v1.ClaimBound, c.Claim("data").Status.Phase)
+	volume := "default-data-" + c.Claim("data").Spec.VolumeName + "/"
+	require.Equal(t, []string{"archived-" + volume, volume}, c.exported())
+	c.Delete("pvc/data")
+	c.RunFor(time.Hour)
+	require.Equal(t, []string{"archived-" + volume, volume}, c.exported())
+	require.Contains(t, c.Story(), "VolumeFailedDelete: rename "+strings.TrimSuffix(volume, "/")+": archived-"+strings.TrimSuffix(volume, "/")+": file already exists")
+	require.Equal(t, 1, c.volumes())
 }
 
 func TestTwoArchivesOfOneNameCollideAndTheSecondVolumeStays(t *testing.T) {
