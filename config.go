@@ -174,7 +174,7 @@ type Config struct {
 	// NFSServers exist from the start; see Cluster.AddNFSServer.
 	NFSServers []NFSServer
 	// CrossNamespaceVolumeDataSource is the API server's feature gate of that name, which is alpha in
-	// v1.36; default false: a dataSourceRef that names another namespace is dropped. The provisioners
+	// v1.37; default false: a dataSourceRef that names another namespace is dropped. The provisioners
 	// of CSI drivers have a gate of their own (provisioner.Config in csi/provisioner).
 	CrossNamespaceVolumeDataSource bool
 	// PVController and Scheduler configure those controllers. Unless PVController says

@@ -148,7 +148,7 @@ func (d *draft) keepSystemFields(old, obj call.Object) {
 
 // countGeneration raises the generation with every change of the spec; of an unstructured
 // object, with every change but of its metadata.
-// Upstream for the latter: customresource strategy.PrepareForUpdate, v1.36.
+// Upstream for the latter: customresource strategy.PrepareForUpdate, v1.37.
 func (r request) countGeneration(old, obj call.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok && r.kind.Generations {
 		if !sameContent(u.Object, old.(*unstructured.Unstructured).Object) {

@@ -41,6 +41,6 @@
 //     ROX+RWX, then those with RWOP.
 //   - Node affinity, the most expensive filter, is checked only for volumes that would win,
 //     where upstream looks at it before claimRef. The answer is the same.
-//   - VolumeAttributesClass is always on, as in v1.36.
+//   - VolumeAttributesClass is always on, as in v1.37.
 //   - GetBindVolumeToClaim cannot fail, but keeps its error result.
 package binding

@@ -78,7 +78,7 @@ func NodeSocket(driver string) string {
 	return path.Join("/var/lib/kubelet/plugins", driver, "csi.sock")
 }
 
-// Kubernetes: pkg/apis/storage/validation validateCSIDriverName, v1.36.
+// Upstream: pkg/apis/core/validation ValidateCSIDriverName, v1.37.
 var nameFormat = regexp.MustCompile(`^[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
 
 // CheckName returns an error if no driver can have the name.

@@ -72,7 +72,7 @@
 // FailedAttachVolume, "CSINode node-1 does not contain driver NAME", and its volume is attached a second later.
 // Upstream does the same: the attacher does not find the driver in the CSINode (external-attacher v4.13,
 // csi_handler.go getNodeID) and writes that to the VolumeAttachment, from which attach/detach makes the event
-// (csi_attacher.go verifyAttachmentStatus, operation_generator.go GenerateAttachVolumeFunc, v1.36). RunFor(2 *
+// (csi_attacher.go verifyAttachmentStatus, operation_generator.go GenerateAttachVolumeFunc, v1.37). RunFor(2 *
 // time.Second) between InstallCSIDriver and Apply avoids it.
 //
 // # Deviations

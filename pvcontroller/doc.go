@@ -22,7 +22,7 @@
 // has the four writes and their undoing, provision.go asks a provisioner, class.go gives
 // a claim the default class, reclaim.go ends a volume (delete.go with hostpath.go,
 // recycle.go with recyclerpod.go), cache.go holds the controller's private caches, and
-// controller.go puts the parts together. Functions have upstream's names (pkg/controller/volume/persistentvolume, v1.36). The packages
+// controller.go puts the parts together. Functions have upstream's names (pkg/controller/volume/persistentvolume, v1.37). The packages
 // protection, ephemeral and expand hold the small controllers beside this one.
 //
 // There are two queues, for claims and for volumes, with one worker each.

@@ -177,8 +177,8 @@ func ephemeralPod() *v1.Pod {
 	return pod
 }
 
-// The tables are from v1.36: plugins' EventsToRegister, and the additions of
-// buildQueueingHintMap.
+// The tables are from v1.37: plugins' EventsToRegister, and the additions of
+// buildQueueingHintMap. Upstream tells pods with a node (AssignedPod) from the pod that waits (TargetPod); here both are Pod.
 func TestEachPluginRegistersForTheEventsOfUpstream(t *testing.T) {
 	names := []struct {
 		action action

@@ -108,7 +108,7 @@ func TestCapacityThatIsPublishedLaterHelps(t *testing.T) {
 	assert.Equal(t, "node-2", w.getPod("web").Status.NominatedNodeName)
 }
 
-// To upstream it is gone: scheduler.go newPodInformer, v1.36.
+// To upstream it is gone: scheduler.go newPodInformer, v1.37.
 func TestAPodThatEndsMakesRoom(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1", roomForOne))
 	w.pod("first")

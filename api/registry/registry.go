@@ -87,7 +87,7 @@ func (r *Registry) Replace(gk schema.GroupKind, scheme *runtime.Scheme, kinds ..
 }
 
 // AllowCrossNamespaceDataSources lets the dataSourceRef of claims name another namespace from now on, as
-// kube-apiserver does with the feature gate CrossNamespaceVolumeDataSource, which is alpha in v1.36 and off.
+// kube-apiserver does with the feature gate CrossNamespaceVolumeDataSource, which is alpha in v1.37 and off.
 // Without it such a reference is dropped. It must be called before the server has clients: claims that are
 // there already are gone, as with Replace. Whether it is granted is for the CSI provisioner to say.
 func (r *Registry) AllowCrossNamespaceDataSources() {

@@ -244,7 +244,7 @@ func TestWithoutCSIVolumesTheControllerDoesNothing(t *testing.T) {
 }
 
 // Upstream reads its lister, and treats a missing object as one that will still appear: csi_attacher.go
-// waitForVolumeAttachmentWithLister, v1.36.
+// waitForVolumeAttachmentWithLister, v1.37.
 func TestAnAttachmentThatVanishesIsAwaitedForTheWholeTwoMinutesAndThenMadeAgain(t *testing.T) {
 	r := newRig(t, engine.Config{}, attachdetach.Config{})
 	r.volume("data", rwo)

@@ -312,7 +312,7 @@ func TestThePodsOfANodeThatIsDeletedAreCollectedAfterTheQuarantine(t *testing.T)
 }
 
 // A kubelet registers its node when it starts, and only then. Upstream:
-// kubelet_node_status.go registerWithAPIServer, v1.36.
+// kubelet_node_status.go registerWithAPIServer, v1.37.
 func TestAKubeletWhoseNodeIsDeletedEndsThePodsThatAreTakenFromItAndDoesNotRegisterAgain(t *testing.T) {
 	c := failing(t, 0)
 	require.NoError(t, c.Client().CoreV1().Nodes().Delete(context.Background(), "node-1", metav1.DeleteOptions{}))

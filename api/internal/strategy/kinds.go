@@ -20,7 +20,7 @@ import (
 func Claims() Kind { return claims(false) }
 
 // ClaimsAcrossNamespaces returns the defaults and preparation of persistentvolumeclaims in a server with the feature gate
-// CrossNamespaceVolumeDataSource (alpha in v1.36): dataSourceRef may name another namespace.
+// CrossNamespaceVolumeDataSource (alpha in v1.37): dataSourceRef may name another namespace.
 func ClaimsAcrossNamespaces() Kind { return claims(true) }
 
 func claims(across bool) Kind {

@@ -70,7 +70,7 @@ func checkEphemeralClaims(p *validation.Problems, volumes []v1.Volume, meta *met
 
 // checkPodVolumeSource validates the source of one volume, of which there must be
 // exactly one. As with PersistentVolumes the order is upstream's, in
-// validateVolumeSource, v1.36, and so are its misspelt paths.
+// validateVolumeSource, v1.37, and so are its misspelt paths.
 func checkPodVolumeSource(p *validation.Problems, v *v1.Volume, meta *metav1.ObjectMeta, at *field.Path) {
 	s := storage.Sources{Problems: p, At: at}
 	checkNodeSources(&s, v)

@@ -29,7 +29,7 @@ func (s *Sources) First(name string) bool {
 
 // checkVolumeSource validates the source of a PersistentVolume, of which there must
 // be exactly one. The order decides which of two is "the second": it is
-// upstream's, in ValidatePersistentVolumeSpec, v1.36.
+// upstream's, in ValidatePersistentVolumeSpec, v1.37.
 func checkVolumeSource(p *validation.Problems, spec *v1.PersistentVolumeSpec, name string, at *field.Path) {
 	s := Sources{Problems: p, At: at}
 	checkBasicSources(&s, spec)
