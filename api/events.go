@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
 )
@@ -39,7 +40,15 @@ func (e *recorder) record(actor, component, host string, regarding runtime.Objec
 		return
 	}
 	event.CreationTimestamp, event.FirstTimestamp, event.LastTimestamp = e.clock.now(), e.clock.now(), e.clock.now()
-	e.index.Know(e.create(st, event), k)
+	if e.mayCreate(st, event) {
+		e.index.Know(e.create(st, event), k)
+	}
+}
+
+// mayCreate reports whether an event may be created in its namespace. A recorder drops one that the server refuses.
+// Upstream: tools/record/event.go recordEvent, v1.37.
+func (e *recorder) mayCreate(st *table, event *v1.Event) bool {
+	return admission.Namespace(held{e.tables}, st.kind, event.Namespace, event.Name) == nil
 }
 
 // overwrite does what RecordEvent says.
@@ -58,7 +67,9 @@ func (e *recorder) overwrite(event *v1.Event) *v1.Event {
 		return event
 	}
 	event.CreationTimestamp = e.clock.now()
-	e.create(st, event)
+	if e.mayCreate(st, event) {
+		e.create(st, event)
+	}
 	return event
 }
 

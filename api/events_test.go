@@ -77,6 +77,26 @@ func TestAnEventOnAnObjectCreatedAgainIsANewOne(t *testing.T) {
 	assert.Len(t, listEvents(t, c, metav1.ListOptions{}), 2)
 }
 
+func TestANamespaceThatEndsTakesNoNewEvents(t *testing.T) {
+	s, c := newServer()
+	_, err := c.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	m, err := c.CoreV1().ConfigMaps("team").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	say := func(message string) { s.Event("x", "x", "", m, v1.EventTypeNormal, "R", message) }
+	say("before")
+	require.NoError(t, c.CoreV1().Namespaces().Delete(ctx, "team", metav1.DeleteOptions{}))
+	say("before")
+	say("after")
+	s.RecordEvent(&v1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "team"}, Message: "after, by the other API"})
+	s.RecordEvent(&v1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "nowhere"}, Message: "elsewhere"})
+	events, err := c.CoreV1().Events("").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, events.Items, 1)
+	assert.Equal(t, "before", events.Items[0].Message)
+	assert.EqualValues(t, 2, events.Items[0].Count, "an event that is there is counted on")
+}
+
 func TestEventsExpireAnHourAfterTheyWereLastSeen(t *testing.T) {
 	clock := newClock()
 	s := api.NewServer(api.Config{Now: clock.Now})

@@ -154,7 +154,8 @@ func (s *Server) MakeDefaultAccounts() {
 // does: one that says the same as an earlier one from the same source raises
 // that one's count. eventtype is v1.EventTypeNormal or v1.EventTypeWarning. The
 // event is a write at the server like any other, but no gate sees it and it is
-// not reported to OnWrite.
+// not reported to OnWrite. In a namespace that is being deleted, or does not exist, no new event is
+// stored.
 func (s *Server) Event(actor, component, host string, regarding runtime.Object, eventtype, reason, message string) {
 	s.events.record(actor, component, host, regarding, eventtype, reason, message)
 }
@@ -162,8 +163,8 @@ func (s *Server) Event(actor, component, host string, regarding runtime.Object, 
 // RecordEvent records an event of events.k8s.io/v1 in the form in which core/v1
 // shows it. An event without a name is created under a new name. An event with a
 // name is written over the one of that name, as a recorder does to note a series,
-// and created if there is none any more. It returns the event as it is stored. As
-// with Event, no gate sees the write, and it is not reported to OnWrite.
+// and created if there is none any more. It returns the event as it is stored, or as
+// it would be if the namespace took it. As with Event, no gate sees the write, and it is not reported to OnWrite.
 func (s *Server) RecordEvent(event *v1.Event) *v1.Event { return s.events.overwrite(event) }
 
 var _ Handler = (*Server)(nil)
