@@ -298,7 +298,12 @@ func (c *controller) newLook(ctx context.Context, key string, cached *batchv1.Jo
 	succeeded := l.newlyEnded(l.wasUncounted.succeeded, func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodSucceeded })
 	failed := l.newlyEnded(l.wasUncounted.failed, l.hasFailed)
 	l.succeeded = l.job.Status.Succeeded + int32(len(succeeded)+len(uncounted.Succeeded))
-	l.failed = l.job.Status.Failed + int32(len(failed)+len(uncounted.Failed))
+	l.failed = l.job.Status.Failed + int32(len(uncounted.Failed))
+	for _, pod := range failed {
+		if l.counts(pod) {
+			l.failed++
+		}
+	}
 	if isIndexed(l.job) {
 		l.before = parseIndexes(l.job.Status.CompletedIndexes, completions(l.job))
 		l.indexes = l.before.with(l.succeededIndexes())

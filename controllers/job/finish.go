@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
-// evaluate notes whether the Job is at its end: because an earlier look said so, because too many pods have failed, or because its time is up.
+// evaluate notes whether the Job is at its end: because an earlier look said so, because a pod has failed as its policy names, because too many have failed, or because its time is up.
 // Upstream: job_controller.go syncJob, v1.37.
 func (l *look) evaluate() {
 	if c := conditionOf(l.job, batchv1.JobSuccessCriteriaMet); c != nil && c.Status == v1.ConditionTrue {
@@ -23,7 +23,9 @@ func (l *look) evaluate() {
 		l.condition = l.newCondition(batchv1.JobFailed, v1.ConditionTrue, c.Reason, c.Message)
 		return
 	}
-	switch deadline := l.job.Spec.ActiveDeadlineSeconds; {
+	switch deadline, message := l.job.Spec.ActiveDeadlineSeconds, l.failJobMessage(); {
+	case message != "":
+		l.condition = l.newCondition(batchv1.JobFailureTarget, v1.ConditionTrue, batchv1.JobReasonPodFailurePolicy, message)
 	case l.failed > *l.job.Spec.BackoffLimit || l.pastBackoffLimitOnFailure():
 		l.condition = l.newCondition(batchv1.JobFailureTarget, v1.ConditionTrue, batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
 	case deadline == nil || l.job.Status.StartTime == nil || isSuspended(l.job):

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -166,6 +167,55 @@ func TestAJobThatFailsTooOftenIsFailedAfterLongerAndLongerWaits(t *testing.T) {
 	require.Equal(t, []string{"BackoffLimitExceeded: Job has reached the specified backoff limit"}, c.events("BackoffLimitExceeded"))
 	c.RunFor(time.Hour)
 	require.Len(t, c.pods(), 3)
+}
+
+func TestAFailedPodThatItsPolicyNamesEndsTheJobAtOnce(t *testing.T) {
+	c := newCluster(t, 0)
+	c.Apply(strings.Replace(once("exit 42", `  backoffLimit: 3
+  podFailurePolicy:
+    rules:
+    - {action: Ignore, onPodConditions: [{type: DisruptionTarget}]}
+    - {action: Ignore, onExitCodes: {containerName: first, operator: In, values: [42]}}
+    - {action: FailJob, onExitCodes: {containerName: c, operator: In, values: [41, 42]}}`), "containers: [",
+		"initContainers: [{name: first, image: busybox, command: ['true']}]\n      containers: [", 1))
+	c.RunFor(time.Minute)
+	require.Equal(t, []string{"FailureTarget=True PodFailurePolicy", "Failed=True PodFailurePolicy"}, c.conditions())
+	require.Len(t, c.pods(), 1)
+	require.EqualValues(t, 1, c.job().Status.Failed)
+	require.Equal(t, []string{
+		"PodFailurePolicy: Container c for pod default/" + c.pods()[0].Name + " failed with exit code 42 matching FailJob rule at index 2",
+	}, c.events("PodFailurePolicy"))
+}
+
+func TestAFailedPodThatItsPolicyIgnoresIsReplacedAndDoesNotCount(t *testing.T) {
+	for _, rule := range []string{
+		"{action: Ignore, onExitCodes: {operator: NotIn, values: [0, 1]}}", "{action: Count, onExitCodes: {operator: NotIn, values: [0, 1]}}",
+	} {
+		c := newCluster(t, 0)
+		c.Apply(once("exit 42", "  backoffLimit: 0\n  podFailurePolicy: {rules: ["+rule+"]}"))
+		c.RunFor(25 * time.Second)
+		if strings.Contains(rule, "Count") {
+			require.Equal(t, []string{"FailureTarget=True BackoffLimitExceeded", "Failed=True BackoffLimitExceeded"}, c.conditions())
+			require.Len(t, c.pods(), 1)
+			continue
+		}
+		require.Empty(t, c.conditions())
+		require.Len(t, c.pods(), 2, "the waits between them are the same")
+		require.EqualValues(t, 0, c.job().Status.Failed)
+	}
+}
+
+func TestAPodThatIsEvictedDoesNotCountIfItsPolicySaysSo(t *testing.T) {
+	c := newCluster(t, 0)
+	c.Apply(once("sleep 3600", "  backoffLimit: 0\n  podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget}]}]}"))
+	c.Settle()
+	first := c.pods()[0]
+	require.NoError(t, c.Client().CoreV1().Pods("default").EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: first.Name, Namespace: "default"}}))
+	c.RunFor(30 * time.Second)
+	require.Empty(t, c.conditions())
+	require.EqualValues(t, 0, c.job().Status.Failed)
+	require.Len(t, c.pods(), 1)
+	require.NotEqual(t, first.Name, c.pods()[0].Name)
 }
 
 func TestContainersThatAreStartedAgainCountForTheLimit(t *testing.T) {

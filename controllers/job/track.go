@@ -86,7 +86,7 @@ func (l *look) noteEnded() (ended []*v1.Pod, noted, all bool) {
 			} else if !isIndexed(l.job) && !l.wasUncounted.succeeded[pod.UID] {
 				uncounted.Succeeded, noted = append(uncounted.Succeeded, pod.UID), true
 			}
-		case l.countsAsFailed(pod) && !l.wasUncounted.failed[pod.UID]:
+		case l.countsAsFailed(pod) && !l.wasUncounted.failed[pod.UID] && l.counts(pod):
 			uncounted.Failed, noted = append(uncounted.Failed, pod.UID), true
 		}
 		if len(indexes)+len(uncounted.Succeeded)+len(uncounted.Failed) >= maxUncounted {

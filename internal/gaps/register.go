@@ -245,12 +245,6 @@ var fields = []*Gap{
 	},
 	{
 		Kinds:   []string{"Job"},
-		Fields:  []string{"spec.podFailurePolicy"},
-		Cluster: "does not count some failed pods, or ends the Job at once, as the rules say",
-		Here:    "the rules are not read: each failed pod counts for backoffLimit",
-	},
-	{
-		Kinds:   []string{"Job"},
 		Fields:  []string{"spec.backoffLimitPerIndex", "spec.maxFailedIndexes"},
 		Cluster: "counts the failures of each index by itself, and ends the Job when too many indexes have failed",
 		Here:    "the failures of all indexes count for backoffLimit, which has no end where it is not set beside these",
@@ -264,7 +258,7 @@ var fields = []*Gap{
 	{
 		Kinds: []string{"CronJob"},
 		Fields: []string{
-			"spec.jobTemplate.spec.podFailurePolicy", "spec.jobTemplate.spec.backoffLimitPerIndex", "spec.jobTemplate.spec.maxFailedIndexes", "spec.jobTemplate.spec.successPolicy",
+			"spec.jobTemplate.spec.backoffLimitPerIndex", "spec.jobTemplate.spec.maxFailedIndexes", "spec.jobTemplate.spec.successPolicy",
 		},
 		Cluster: "makes Jobs that do what these fields say",
 		Here:    "the Jobs have the fields, and do not act on them",

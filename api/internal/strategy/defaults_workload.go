@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -73,6 +74,11 @@ func defaultJob(spec *batchv1.JobSpec) {
 	replacement := batchv1.TerminatingOrFailed
 	if spec.PodFailurePolicy != nil {
 		replacement = batchv1.Failed
+		for i := range spec.PodFailurePolicy.Rules {
+			for j := range spec.PodFailurePolicy.Rules[i].OnPodConditions {
+				setDefault(&spec.PodFailurePolicy.Rules[i].OnPodConditions[j].Status, v1.ConditionTrue)
+			}
+		}
 	}
 	setDefaultPtr(&spec.PodReplacementPolicy, replacement)
 	setDefaultPtr(&spec.ManualSelector, false)

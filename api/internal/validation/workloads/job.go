@@ -44,10 +44,15 @@ func checkJobSpec(p *validation.Problems, j *batchv1.Job) {
 	checkCount(p, j.Spec.TTLSecondsAfterFinished, "ttlSecondsAfterFinished")
 	checkCount(p, j.Spec.BackoffLimitPerIndex, "backoffLimitPerIndex")
 	checkCompletionMode(p, j)
+	checkPodFailurePolicy(p, &j.Spec)
 	at := validation.SpecPath.Child("template")
 	pods.CheckTemplate(p, &j.Spec.Template, at)
 	switch policy := j.Spec.Template.Spec.RestartPolicy; policy {
-	case v1.RestartPolicyOnFailure, v1.RestartPolicyNever:
+	case v1.RestartPolicyNever:
+	case v1.RestartPolicyOnFailure:
+		if j.Spec.PodFailurePolicy != nil {
+			p.Invalid(at.Child("spec", "restartPolicy"), policy, `only "Never" is supported when podFailurePolicy is specified`)
+		}
 	case v1.RestartPolicyAlways, "":
 		p.Required(at.Child("spec", "restartPolicy"), `valid values: "OnFailure", "Never"`)
 	default:
