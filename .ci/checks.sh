@@ -87,8 +87,8 @@ with_kubectl() {
 	local bin minor=0
 	minor=$(kubectl version --client -o yaml 2>/dev/null | sed -n 's/^ *minor: "\{0,1\}\([0-9]*\).*/\1/p') || true
 	[ "${minor:-0}" -lt 32 ] || return 0
-	bin=${XDG_CACHE_HOME:-$HOME/.cache}/storagesim/kubectl-v1.36.3-$(go env GOVERSION)
-	[ -x "$bin" ] || (cd conformance/interop && run timeout 15m go build -o "$bin" -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3" ./kubectl) ||
+	bin=${XDG_CACHE_HOME:-$HOME/.cache}/storagesim/kubectl-v1.37.2-$(go env GOVERSION)
+	[ -x "$bin" ] || (cd conformance/interop && run timeout 15m go build -o "$bin" -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2" ./kubectl) ||
 		{ [ -z "${CI:-}" ] || fail "kubectl cannot be built"; say "no kubectl: its tests are skipped"; return 0; }
 	export KUBECTL=$bin
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // TestMain takes the flags of upstream's e2e.test.
-// Upstream: test/e2e/e2e_test.go TestMain, v1.36.
+// Upstream: test/e2e/e2e_test.go TestMain, v1.37.
 func TestMain(m *testing.M) {
 	config.CopyFlags(config.Flags, flag.CommandLine)
 	framework.RegisterCommonFlags(flag.CommandLine)

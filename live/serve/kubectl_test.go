@@ -134,13 +134,16 @@ func (s *session) shell(ctx context.Context, line string, moving bool) string {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	return realTimes.ReplaceAllString(olderWords.Replace(strings.ReplaceAll(text, s.dir, "DIR")), "(a real time)")
+	return realTimes.ReplaceAllString(newerWarning.ReplaceAllString(olderWords.Replace(strings.ReplaceAll(text, s.dir, "DIR")), ""), "(a real time)")
 }
+
+// newerWarning matches what kubectl rollout undo says since v1.37 of objects that kubectl apply has made. Older ones say nothing.
+var newerWarning = regexp.MustCompile(`Warning: resource \S+ was previously managed with 'kubectl apply'\. Rolling back will not update .*\n`)
 
 // realTimes matches the moments that kubectl describe prints: they are told by the real clock, which is in no year of the simulation's.
 var realTimes = regexp.MustCompile(`\w{3}, \d\d \w{3} 20\d\d \d\d:\d\d:\d\d \+0000`)
 
-// olderWords replaces texts of kubectl v1.36 by those of v1.32.
+// olderWords replaces texts of kubectl v1.37 by those of v1.32.
 var olderWords = strings.NewReplacer(
 	" deleted from default namespace\n", " deleted\n",
 	"error upgrading connection: unable to upgrade connection: ", "error upgrading connection: ",
