@@ -269,6 +269,13 @@ func TestAGenerationCountsEachChangeOfAnObjectWithoutASpec(t *testing.T) {
 	assert.EqualValues(t, 2, generation("update", slice("{}", "10.0.0.2")))
 	assert.EqualValues(t, 3, generation("update", slice("{a: b}", "10.0.0.2")), "labels count")
 
+	topology := "{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: b}, addressType: IPv4, endpoints: [{addresses: [10.0.0.1], deprecatedTopology: {a: b}}]}"
+	for _, verb := range []string{"create", "update"} {
+		got, err := written(t, server, verb, topology)
+		require.NoError(t, err)
+		assert.NotContains(t, got["endpoints"].([]any)[0], "deprecatedTopology", "clients of v1 only read it")
+	}
+
 	template := func(labels, image string) string {
 		return "{apiVersion: v1, kind: PodTemplate, metadata: {name: a, labels: " + labels + "}, template: {spec: {containers: [{name: c, image: " + image + "}]}}}"
 	}

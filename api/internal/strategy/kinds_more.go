@@ -9,6 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -57,15 +58,32 @@ func IngressClasses() Kind {
 	}}.Kind()
 }
 
-// EndpointSlices returns the defaults of endpointslices.
+// EndpointSlices returns the defaults and preparation of endpointslices.
 // Upstream: discovery/v1 SetDefaults_EndpointPort, v1.37.
 func EndpointSlices() Kind {
-	return Of[*discoveryv1.EndpointSlice]{Default: func(slice *discoveryv1.EndpointSlice) {
-		for i := range slice.Ports {
-			setDefaultPtr(&slice.Ports[i].Name, "")
-			setDefaultPtr(&slice.Ports[i].Protocol, v1.ProtocolTCP)
-		}
-	}}.Kind()
+	return Of[*discoveryv1.EndpointSlice]{
+		Default: func(slice *discoveryv1.EndpointSlice) {
+			for i := range slice.Ports {
+				setDefaultPtr(&slice.Ports[i].Name, "")
+				setDefaultPtr(&slice.Ports[i].Protocol, v1.ProtocolTCP)
+			}
+		},
+		Create: func(slice *discoveryv1.EndpointSlice, _ metav1.Time) { dropTopology(slice) },
+		Update: func(slice, old *discoveryv1.EndpointSlice) {
+			if !equality.Semantic.DeepEqual(slice.Endpoints, old.Endpoints) {
+				dropTopology(slice)
+			}
+		},
+	}.Kind()
+}
+
+// dropTopology drops the topology of endpoints, which clients of v1 can only read. None is ever stored here, so that there is no name of a
+// node in it to keep.
+// Upstream: pkg/registry/discovery/endpointslice dropTopologyOnV1, v1.37.2.
+func dropTopology(slice *discoveryv1.EndpointSlice) {
+	for i := range slice.Endpoints {
+		slice.Endpoints[i].DeprecatedTopology = nil
+	}
 }
 
 // Endpoints returns the defaults of endpoints.
