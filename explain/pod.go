@@ -10,10 +10,12 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
 	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/kubelet/volumemanager"
 	"github.com/storagesim/storagesim/scheduler"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -147,7 +149,31 @@ func (x *explainer) placed(pod *v1.Pod) {
 	x.volumeModes(pod)
 	x.unattached(pod)
 	x.drivers(pod)
-	x.mountTrouble(pod)
+	if !x.hangs(pod, MountFailed, "mounted") {
+		x.mountTrouble(pod)
+	}
+}
+
+// hangs says which operations on a pod's volumes have had no answer, and since when. It reports whether there is one.
+func (x *explainer) hangs(pod *v1.Pod, code Code, done string) (found bool) {
+	seen := map[string]bool{}
+	for _, entry := range slices.Backward(x.Log.Entries()) {
+		switch r := entry.Record.(type) {
+		case trace.Mount:
+			if r.About.Namespace == pod.Namespace && r.About.Name == pod.Name {
+				seen[r.Volume] = true // it was answered
+			}
+		case trace.Decision:
+			volume, why, ok := volumemanager.Hang(r.Text)
+			if !ok || r.About != trace.RefOf("Pod", pod) || seen[volume] || entry.Time.Before(pod.CreationTimestamp.Time) {
+				continue
+			}
+			seen[volume], found = true, true
+			x.ill(code, "", "mend the server, or what keeps it from answering; the kubelet waits until then", "volume %s cannot be %s: there has been no answer since %s (%s): %s",
+				volume, done, entry.Time.UTC().Format("15:04:05"), duration.HumanDuration(x.Now.Sub(entry.Time)), oneLine(why))
+		}
+	}
+	return found
 }
 
 // mountTrouble says what the kubelet said last about a pod that it does not start.
@@ -245,6 +271,7 @@ func (x *explainer) volumeModes(pod *v1.Pod) {
 
 // terminating says what keeps a pod that is being deleted.
 func (x *explainer) terminating(pod *v1.Pod) {
+	x.hangs(pod, UnmountFailed, "unmounted")
 	for _, m := range x.failedUnmounts(pod) {
 		x.ill(UnmountFailed, "pv/"+m.Volume, "mend what it says; the kubelet tries again", "it is being deleted, and volume %s cannot be unmounted: %s", m.Volume, oneLine(m.Err))
 	}

@@ -172,6 +172,21 @@ const (
 	longestSilence = time.Minute
 )
 
+// The text of an operation that hangs, round the volume's name.
+const (
+	hangPrefix = "the operation on volume "
+	hangs      = " hangs: "
+)
+
+// Hang returns the volume and the error of a note, in the trace, that an operation hangs; ok is false for any other text.
+func Hang(note string) (volume, err string, ok bool) {
+	note, ok = strings.CutPrefix(note, hangPrefix)
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(note, hangs)
+}
+
 // answered carries out a part of an operation until it gets an answer: a mount that hangs does not time out. Until then the operation is
 // pending, and others of its volume wait. Settling does not wait for it.
 //
@@ -180,7 +195,7 @@ func (m *mountOperations) answered(ctx context.Context, about trace.Ref, volume 
 	err := try()
 	for wait := firstSilence; errors.Is(err, disk.ErrSilent); wait = min(2*wait, longestSilence) {
 		if wait == firstSilence {
-			m.note(about, "the operation on volume "+volume+" hangs: "+err.Error())
+			m.note(about, hangPrefix+volume+hangs+err.Error())
 		}
 		if err := m.env.Sleep(control.InBackground(ctx), wait); err != nil {
 			return err
