@@ -27,7 +27,7 @@ func Chances() []Chance {
 			"what the volume controller finds when it looks: a claim without a pod, with one that waits, or one whose node is chosen"),
 		chance("budget-.*", `^events: only upstream: PodDisruptionBudget pdb: Warning CalculateExpectedPodCountFailed,`,
 			"whether a pod is still there when its controller is gone from the cache"),
-		chance("scheduling-spread", `^events: only (upstream|ours): .* FailedScheduling, .* had untolerated taint`, "whether the scheduler looks between the end of a cordon and that of its taint"),
+		chance("scheduling-.*", `^events: only (upstream|ours): .* FailedScheduling, .* had untolerated taint`, "whether the scheduler looks between the end of a cordon and that of its taint"),
 		chance("taint-evicts", `TaintManagerEviction, taint-eviction-controller: Cancelling deletion of Pod`,
 			"whether the controller hears that the pod is gone before its own request to delete it returns"),
 	}
