@@ -13,10 +13,12 @@ import (
 // updateClaimMigrationAnnotations writes on a claim which CSI driver has replaced its provisioner, if that changes anything.
 // Upstream: pv_controller_base.go updateClaimMigrationAnnotations, v1.37.2.
 func (c *controller) updateClaimMigrationAnnotations(ctx context.Context, claim *v1.PersistentVolumeClaim) (*v1.PersistentVolumeClaim, error) {
-	clone := claim.DeepCopy()
-	if !updateMigrationAnnotations(&clone.ObjectMeta, binding.AnnStorageProvisioner, binding.AnnBetaStorageProvisioner) {
+	keys := []string{binding.AnnStorageProvisioner, binding.AnnBetaStorageProvisioner}
+	if _, changes := migratedTo(claim.Annotations, keys...); !changes {
 		return claim, nil
 	}
+	clone := claim.DeepCopy()
+	updateMigrationAnnotations(&clone.ObjectMeta, keys...)
 	return c.updateClaim(ctx, clone)
 }
 
@@ -24,35 +26,38 @@ func (c *controller) updateClaimMigrationAnnotations(ctx context.Context, claim 
 // the finalizers that protect its deletion, in one update if that changes anything.
 // Upstream: pv_controller_base.go updateVolumeMigrationAnnotationsAndFinalizers, v1.37.2.
 func (c *controller) updateVolumeMigrationAnnotationsAndFinalizers(ctx context.Context, volume *v1.PersistentVolume) (*v1.PersistentVolume, error) {
-	clone := volume.DeepCopy()
-	annotated := updateMigrationAnnotations(&clone.ObjectMeta, binding.AnnDynamicallyProvisioned)
+	_, changes := migratedTo(volume.Annotations, binding.AnnDynamicallyProvisioned)
 	finalizers, modified := modifyDeletionFinalizers(volume)
-	if !annotated && !modified {
+	if !changes && !modified {
 		return volume, nil
 	}
+	clone := volume.DeepCopy()
+	updateMigrationAnnotations(&clone.ObjectMeta, binding.AnnDynamicallyProvisioned)
 	clone.Finalizers = finalizers
 	return c.updateVolume(ctx, clone)
 }
 
-// updateMigrationAnnotations sets or removes the annotation migrated-to by the provisioner that the first of the keys that is there names. It
-// reports whether it has changed anything.
+// migratedTo returns the CSI driver that has replaced the provisioner which the first of the keys that is there names, "" for none, and
+// whether the annotation migrated-to says otherwise. It looks only, since nearly all objects stay as they are.
 // Upstream: pv_controller_base.go updateMigrationAnnotations, v1.37.2.
-func updateMigrationAnnotations(obj *metav1.ObjectMeta, keys ...string) bool {
+func migratedTo(annotations map[string]string, keys ...string) (driver string, changes bool) {
 	for _, key := range keys {
-		provisioner, ok := obj.Annotations[key]
-		if !ok {
-			continue
+		if provisioner, ok := annotations[key]; ok {
+			driver = migration.Driver(provisioner)
+			return driver, driver != annotations[binding.AnnMigratedTo]
 		}
-		driver, was := migration.Driver(provisioner), obj.Annotations[binding.AnnMigratedTo]
-		switch {
-		case driver == was:
-			return false
-		case driver == "":
-			delete(obj.Annotations, binding.AnnMigratedTo)
-		default:
-			obj.Annotations[binding.AnnMigratedTo] = driver
-		}
-		return true
 	}
-	return false
+	return "", false
+}
+
+// updateMigrationAnnotations sets or removes the annotation migrated-to, as migratedTo says.
+// Upstream: pv_controller_base.go updateMigrationAnnotations, v1.37.2.
+func updateMigrationAnnotations(obj *metav1.ObjectMeta, keys ...string) {
+	switch driver, changes := migratedTo(obj.Annotations, keys...); {
+	case !changes:
+	case driver == "":
+		delete(obj.Annotations, binding.AnnMigratedTo)
+	default:
+		obj.Annotations[binding.AnnMigratedTo] = driver
+	}
 }

@@ -28,6 +28,9 @@ type Loss struct {
 // Lost returns all losses, in an order that depends on nothing but the view. It makes no request. A backend that does not say what it
 // holds loses nothing.
 func Lost(ctx context.Context, view View) []Loss {
+	if !view.hasInventory() {
+		return nil // nothing is read: explorations ask at each rest
+	}
 	f := &lossFinder{finder: finder{view: view, ctx: ctx}, claims: map[string]*v1.PersistentVolumeClaim{}}
 	f.readFrom(view.Objects())
 	f.ofProvisioners()
@@ -37,6 +40,12 @@ func Lost(ctx context.Context, view View) []Loss {
 		}
 	}
 	return f.losses
+}
+
+// hasInventory reports whether any backend says what it holds.
+func (v View) hasInventory() bool {
+	return slices.ContainsFunc(v.Provisioners, func(p Provisioner) bool { return p.Inventory != nil }) ||
+		slices.ContainsFunc(v.CSIDrivers, func(d deploy.Plan) bool { return d.Inventory != nil })
 }
 
 // lossFinder is one search for losses.
