@@ -34,6 +34,7 @@ func Kept() []Statement {
 		{"docs/found.md", "the chart nfs-subdir-external-provisioner v4.0.18", "the steps are for this release"},
 		{"docs/found.md", "since v1.37 the node lifecycle controller", "a change in this release"},
 		{"docs/found.md", "tryUpdateNodeHealth, v1.37.2", source},
+		{"docs/found.md", "looks only at claims in the cache, v1.37.2", source},
 		{"docs/found.md", "component-helpers v0.37", source},
 		{"docs/found.md", "recorded with v1.37.2", seen},
 		{"docs/20-kubectl-without-a-cluster.md", "a real kubectl, v1.32", seen},
