@@ -66,6 +66,15 @@ func TestEveryCheckIsRunAndTheMakefileNamesOnlyChecks(t *testing.T) {
 	require.Len(t, run, 2, "the Makefile runs both scripts")
 }
 
+// The table of CONTRIBUTING.md has a row for each check, in the order in which they run.
+func TestTheTableOfChecksIsThatOfTheScript(t *testing.T) {
+	var rows []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (\w+) \| .* \|\s*\d* \|$`).FindAllStringSubmatch(read(t, "CONTRIBUTING.md"), -1) {
+		rows = append(rows, row[1])
+	}
+	require.Equal(t, words(t, read(t, ".ci", "run"), "checks"), rows)
+}
+
 // Each check of .ci/nightly is a job of the forge's, so that one that takes hours does not hold back the others.
 func TestTheNightlyWorkflowRunsEachCheck(t *testing.T) {
 	matrix := regexp.MustCompile(`(?m)^ *check: \[(.*)\]$`).FindStringSubmatch(read(t, ".github", "workflows", "nightly.yml"))
