@@ -26,7 +26,7 @@
 // time pass, RunUntil waits for something, Engine().Step takes one step. The same
 // Config.Seed gives the same run, to the byte.
 //
-// # Trouble
+// # Faults
 //
 // Crash ends an actor's process, and Hold keeps a cache stale. Inject takes each kind of fault:
 // an engine.Fault makes calls to the API fail, lag, lose their answer or crash the caller, a

@@ -31,7 +31,7 @@
 // beyond Config.Patience. They fire while other work is awaited and during RunFor,
 // but Settle does not wait for them.
 //
-// # Trouble
+// # Faults
 //
 // A crash, a refused request, a lost answer or a stale cache is a step like any
 // other and never special code in a controller: see Fault, Crash, Hold. A

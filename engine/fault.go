@@ -19,7 +19,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Fault is trouble on purpose: it strikes calls to the API server that match.
+// Fault is a failure on purpose: it strikes calls to the API server that match.
 // Empty fields match anything. Exactly one of Crash, Err and Delay says what
 // happens, or none, and then the answer is lost if After is set.
 type Fault struct {
@@ -87,7 +87,7 @@ func (e *Engine) Inject(f Fault) error {
 	return nil
 }
 
-// ClearFaults ends all trouble.
+// ClearFaults ends all faults.
 func (e *Engine) ClearFaults() {
 	e.faults.Clear()
 	e.points.faults.Clear()

@@ -19,7 +19,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// PointFault is trouble on purpose at a point of an author's code (package mayfail). Empty fields match anything. At most
+// PointFault is a failure on purpose at a point of an author's code (package mayfail). Empty fields match anything. At most
 // one of Crash, Err and Delay says what happens. With none of them the code gets a *mayfail.Error: the function of the
 // point is not called or, with After, its answer is lost.
 type PointFault struct {

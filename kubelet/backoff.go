@@ -36,7 +36,7 @@ type backOff struct {
 type backOffs map[string]backOff
 
 // get returns what holds for something that happened at that moment. After twice the longest
-// delay without trouble nothing holds any more.
+// delay without failures nothing holds any more.
 func (b backOffs) get(key string, event time.Time) (backOff, bool) {
 	entry, ok := b[key]
 	return entry, ok && event.Sub(entry.updated) <= 2*maxRestartBackoff

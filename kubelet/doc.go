@@ -24,7 +24,7 @@
 //	                   conditions.go make parts of it
 //	files.go           reads and writes a container's files, from outside
 //	server.go          answers the API server: commands and logs
-//	remnants.go        lists the directories, mounts and sandboxes of pods on a node
+//	leftovers.go        lists the directories, mounts and sandboxes of pods on a node
 //
 // A pod's change, the end of an operation or a backoff wakes the pod's worker. A pod that is
 // deleted goes in this order: status written, containers stopped, status written, volumes

@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Fault is trouble on purpose with the mounts and files of a machine: it
+// Fault is a failure on purpose of the mounts and files of a machine: it
 // strikes every actor that works there: a kubelet, a command in a container, a provisioner
 // or a test. It is the machine's, so a kubelet that crashes meets it again. Empty
 // fields match anything, but Err must be set.
@@ -130,7 +130,7 @@ func (s *Set) check(f Fault) error {
 	return nil
 }
 
-// ClearFaults ends all trouble.
+// ClearFaults ends all faults.
 func (s *Set) ClearFaults() {
 	s.faults.Clear()
 	s.watchAll()

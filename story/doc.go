@@ -51,7 +51,7 @@
 // # Commands
 //
 // "help" lists them. They read like kubectl's, and then there is time (settle,
-// step, run-for), nodes that fail (stop, start, drain) and trouble (crash, fail, fail-csi, fail-point, hold, lag, break). Nothing moves by itself:
+// step, run-for), nodes that fail (stop, start, drain) and faults (crash, fail, fail-csi, fail-point, hold, lag, break). Nothing moves by itself:
 // kubectl's commands only talk to the API server, and the cluster acts on it at
 // the next settle, step or run-for, which print what happened meanwhile: when,
 // who, what. Words behind those commands, as behind trace, keep actors or topics:

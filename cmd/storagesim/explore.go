@@ -52,7 +52,7 @@ func newExplore() *cobra.Command {
 		Short: "Look for the order of events, or the fault, that breaks a scenario",
 		Long: `explore plays manifests many times: they are applied, the cluster comes to rest, then
 their pods, StatefulSets and claims are deleted, and it comes to rest again. Each run
-has other trouble, or another order of events. The strategies take turns:
+has other faults, or another order of events. The strategies take turns:
 
   crashes  each process crashes before and after each of its calls
   faults   each call is refused, meets a conflict, loses its answer, or hangs
@@ -68,10 +68,10 @@ In each run these rules must hold: a volume has one owner and a claim one volume
 volume for one node is attached to one; what is in use does not go; volumes are
 attached, staged and published in that order; nothing is left behind; and what runs
 in the plain run runs, too: before the objects are deleted and in the end. What is late
-has 20 minutes without trouble. The plain run itself must work: what is not bound or
+has 20 minutes without faults. The plain run itself must work: what is not bound or
 does not run there, and does not wait by design, is a failure but for what --expect names.
 
-The first run that breaks a rule is made as small as it can be: with less trouble, and
+The first run that breaks a rule is made as small as it can be: with fewer faults, and
 with fewer objects applied and deleted. Its story is printed, with a line that repeats it. Without one, explore says how many runs there were and
 how much they saw.
 

@@ -42,7 +42,7 @@ func (o *exploreOptions) untold(f *explore.Failure) error {
 	return nil
 }
 
-// scriptOf returns the script: the cluster, the trouble, and what the user does.
+// scriptOf returns the script: the cluster, the faults, and what the user does.
 func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object) (string, error) {
 	if err := o.untold(f); err != nil {
 		return "", err

@@ -31,7 +31,7 @@ func newStory() *cobra.Command {
 		Use:   "story FILE...",
 		Short: "Play story scripts and print what they print",
 		Long: `story plays scripts: text files of commands that read like kubectl's, plus time
-(settle, run-for) and trouble (crash, fail). Each command is followed by ---- and,
+(settle, run-for) and faults (crash, fail). Each command is followed by ---- and,
 up to an empty line, by what it printed; playing a script fills that in anew, and
 adds the ---- that are missing. "! command" is for one that must fail.
 

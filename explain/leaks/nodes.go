@@ -14,11 +14,11 @@ func (l *finder) pods() error {
 		on[pod.UID] = pod.Spec.NodeName
 	}
 	for _, node := range l.view.Machines.Of(machine.Node) {
-		remnants, err := kubelet.Remnants(node.Disk(), l.view.Containers[node.Name()])
+		leftovers, err := kubelet.Leftovers(node.Disk(), l.view.Containers[node.Name()])
 		if err != nil {
 			return err
 		}
-		for _, r := range remnants {
+		for _, r := range leftovers {
 			leak := Leak{Kind: PodState, Machine: node.String(), Path: r.Path, Maker: "kubelet/" + node.Name()}
 			switch {
 			case r.Pod == "":

@@ -63,7 +63,7 @@ spec: {storageClassName: disks, accessModes: [ReadWriteOnce], resources: {reques
 `
 }
 
-// rest lets the cluster come to rest, after all trouble, and an hour more if that is asked for.
+// rest lets the cluster come to rest, after all faults, and an hour more if that is asked for.
 func rest(c *explore.Cluster, wait bool) {
 	c.RunFor(10 * time.Minute)
 	if wait {
