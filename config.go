@@ -79,7 +79,8 @@ const (
 	ReplicaSets = replicaset.ActorName
 	// DaemonSets keeps a pod of each DaemonSet on each node that it fits. It makes no step in a cluster without one.
 	DaemonSets = daemonset.ActorName
-	// Jobs runs the pods of Jobs, and TTLAfterFinished deletes Jobs that have been finished for as long as they say. Neither makes a step in a cluster without a Job.
+	// Jobs runs the pods of Jobs, and TTLAfterFinished deletes Jobs that have been finished for as long as they say. Neither makes a
+	// step in a cluster without a Job.
 	Jobs             = job.ActorName
 	TTLAfterFinished = job.TTLActorName
 	// CronJobs makes Jobs for CronJobs when their schedules are due. It makes no step in a cluster without one.

@@ -184,7 +184,8 @@ func (c *Cluster) defineSnapshots() error {
 		if err != nil {
 			return err
 		}
-		if _, err := c.setup.Do(context.Background(), api.Request{Verb: "create", Resource: resource, Name: definition.GetName(), Object: object}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := c.setup.Do(context.Background(),
+			api.Request{Verb: "create", Resource: resource, Name: definition.GetName(), Object: object}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}

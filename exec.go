@@ -284,8 +284,8 @@ func (c *Cluster) AddProgram(p Program) error {
 	return nil
 }
 
-// HostDir returns the path, on the machine that runs the simulation, of a directory of the simulated one. It is for a program that makes system calls of its own, such as an
-// NFS provisioner that is told where the export is mounted. Links on the way are
+// HostDir returns the path, on the machine that runs the simulation, of a directory of the simulated one. It is for a program
+// that makes system calls of its own, such as an NFS provisioner that is told where the export is mounted. Links on the way are
 // followed. The directory must exist (MakeDir), and the cluster must have DirectoryDisks.
 //
 // Nothing confines a program to the directory, and machine faults do not

@@ -103,7 +103,8 @@ func (c *Cluster) locate(where string) (on *disk.Disk, pod *v1.Pod, err error) {
 		}
 		where = "node/" + pod.Spec.NodeName
 	default:
-		return nil, nil, fmt.Errorf("%q is not a place for files%s; expected node/name, nfs/server, pod/name or pod/namespace/name", where, prose.DidYouMean(where, c.machines.Names()))
+		return nil, nil, fmt.Errorf("%q is not a place for files%s; expected node/name, nfs/server, pod/name or pod/namespace/name", where,
+			prose.DidYouMean(where, c.machines.Names()))
 	}
 	m, err := c.machine(where)
 	if err != nil {

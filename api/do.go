@@ -37,7 +37,8 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	}
 	r := request{
 		ended: ctx.Err, actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.ObjectName(),
-		created: req.Created, warn: req.Warn, warnFields: req.Warn, shared: req.Shared, manager: req.Write.FieldManager, tracks: req.Track, strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
+		created: req.Created, warn: req.Warn, warnFields: req.Warn, shared: req.Shared, manager: req.Write.FieldManager, tracks: req.Track,
+		strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
 	}
 	if !k.Namespaced {
 		r.namespace = ""

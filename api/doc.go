@@ -129,7 +129,8 @@
 //     server that was started without --allow-privileged=true refuses them with 422:
 //     see [Server.DenyPrivileged].
 //   - Of a Job the policies for failures and successes are not validated, nor the Jobs of a CronJob
-//     but for their pods. Services get addresses of 10.96.0.0/12 whatever clients choose, and IPv4 only. The statuses of Jobs, Services, Deployments, ReplicaSets and
+//     but for their pods. Services get addresses of 10.96.0.0/12 whatever clients choose, and IPv4 only. The statuses of Jobs, Services,
+//     Deployments, ReplicaSets and
 //     DaemonSets, and kinds that neither the storage plane nor workloads use, are taken as
 //     they are, but for their metadata.
 //   - Of a pod's annotations the deprecated ones for seccomp and AppArmor profiles are not

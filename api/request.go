@@ -148,9 +148,9 @@ func (p *reporter) refuse(r request, err error) error {
 	return err
 }
 
-// draft is an object that is ready to be stored, with the request as the phases return it. It was prepared without the lock, against what was read: whatever a client
-// sends, no other client waits while it is checked. The lock is held only while versions are compared, quotas are charged and
-// the object is stored.
+// draft is an object that is ready to be stored, with the request as the phases return it. It was prepared without the lock,
+// against what was read: whatever a client sends, no other client waits while it is checked. The lock is held only while versions
+// are compared, quotas are charged and the object is stored.
 type draft struct {
 	request
 	// old is the stored object that obj replaces, nil if obj is new.

@@ -11,8 +11,9 @@ import (
 )
 
 // Seed stores a copy of an object as it is, over one of its name: it is not admitted or validated, its namespace need not exist, and only
-// its version is set and the defaults that a server adds to what it reads of its store. A cluster would never have such an object. It is for tests that were written for a store without
-// rules. obj is of a kind of client-go's scheme, in the version that is stored.
+// its version is set and the defaults that a server adds to what it reads of its store. A cluster would never have such an
+// object. It is for tests that were written for a store without rules. obj is of a kind of client-go's scheme, in the version
+// that is stored.
 func (s *Server) Seed(obj runtime.Object) error {
 	copied, ok := obj.DeepCopyObject().(call.Object)
 	if !ok {

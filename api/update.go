@@ -164,7 +164,8 @@ func (r request) countGeneration(old, obj call.Object) {
 	case r.kind.AllCounts:
 		changed = !r.kind.SameButMetadata(obj, old)
 	}
-	changed = changed || r.kind.AnnotationsCount && !maps.Equal(old.GetAnnotations(), obj.GetAnnotations()) || r.kind.LabelsCount && !maps.Equal(old.GetLabels(), obj.GetLabels())
+	changed = changed || r.kind.AnnotationsCount && !maps.Equal(old.GetAnnotations(), obj.GetAnnotations()) || r.kind.LabelsCount &&
+		!maps.Equal(old.GetLabels(), obj.GetLabels())
 	if changed {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}

@@ -34,7 +34,8 @@ func (v Verdict) String() string {
 // it fails. With a node it explains FindMatchingVolume, the scheduler's search, without one
 // FindBestMatchForClaim, the PV controller's. The parameters have the same meaning as for
 // FindMatchingVolume. An invalid label selector is an error.
-func Explain(claim *v1.PersistentVolumeClaim, volumes []*v1.PersistentVolume, node *v1.Node, excluded map[string]*v1.PersistentVolume, delayBinding bool) ([]Verdict, error) {
+func Explain(claim *v1.PersistentVolumeClaim, volumes []*v1.PersistentVolume, node *v1.Node, excluded map[string]*v1.PersistentVolume,
+	delayBinding bool) ([]Verdict, error) {
 	q, err := newQuery(claim, node, excluded, delayBinding)
 	if err != nil {
 		return nil, err

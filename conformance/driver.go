@@ -62,7 +62,8 @@ func (d *testDriver) GetPluginCapabilities(context.Context, *csipb.GetPluginCapa
 	}
 	answer := &csipb.GetPluginCapabilitiesResponse{}
 	for _, service := range services {
-		answer.Capabilities = append(answer.Capabilities, &csipb.PluginCapability{Type: &csipb.PluginCapability_Service_{Service: &csipb.PluginCapability_Service{Type: service}}})
+		answer.Capabilities = append(answer.Capabilities,
+			&csipb.PluginCapability{Type: &csipb.PluginCapability_Service_{Service: &csipb.PluginCapability_Service{Type: service}}})
 	}
 	return answer, nil
 }
@@ -108,7 +109,8 @@ func (d *testDriver) DeleteVolume(_ context.Context, req *csipb.DeleteVolumeRequ
 }
 
 func (d *testDriver) CreateSnapshot(_ context.Context, req *csipb.CreateSnapshotRequest) (*csipb.CreateSnapshotResponse, error) {
-	s := &csipb.Snapshot{SnapshotId: "s-" + req.GetName(), SourceVolumeId: req.GetSourceVolumeId(), SizeBytes: 1 << 30, CreationTime: timestamppb.New(time.Unix(1, 0)), ReadyToUse: d.notReady == 0}
+	s := &csipb.Snapshot{SnapshotId: "s-" + req.GetName(), SourceVolumeId: req.GetSourceVolumeId(), SizeBytes: 1 << 30,
+		CreationTime: timestamppb.New(time.Unix(1, 0)), ReadyToUse: d.notReady == 0}
 	d.notReady = max(d.notReady-1, 0)
 	return &csipb.CreateSnapshotResponse{Snapshot: s}, nil
 }
@@ -148,7 +150,8 @@ func (d *testDriver) attached(node string) (n int) {
 	return n
 }
 
-func (d *testDriver) ControllerUnpublishVolume(_ context.Context, req *csipb.ControllerUnpublishVolumeRequest) (*csipb.ControllerUnpublishVolumeResponse, error) {
+func (d *testDriver) ControllerUnpublishVolume(_ context.Context,
+	req *csipb.ControllerUnpublishVolumeRequest) (*csipb.ControllerUnpublishVolumeResponse, error) {
 	id := req.GetVolumeId()
 	d.published[id] = slices.DeleteFunc(slices.Clone(d.published[id]), func(node string) bool { return node == req.GetNodeId() || req.GetNodeId() == "" })
 	return &csipb.ControllerUnpublishVolumeResponse{}, nil
@@ -177,8 +180,10 @@ func (n *testNode) NodeGetInfo(context.Context, *csipb.NodeGetInfoRequest) (*csi
 
 func (n *testNode) NodeGetCapabilities(context.Context, *csipb.NodeGetCapabilitiesRequest) (*csipb.NodeGetCapabilitiesResponse, error) {
 	answer := &csipb.NodeGetCapabilitiesResponse{}
-	for _, rpc := range []csipb.NodeServiceCapability_RPC_Type{csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME, csipb.NodeServiceCapability_RPC_EXPAND_VOLUME} {
-		answer.Capabilities = append(answer.Capabilities, &csipb.NodeServiceCapability{Type: &csipb.NodeServiceCapability_Rpc{Rpc: &csipb.NodeServiceCapability_RPC{Type: rpc}}})
+	for _, rpc := range []csipb.NodeServiceCapability_RPC_Type{csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME,
+		csipb.NodeServiceCapability_RPC_EXPAND_VOLUME} {
+		answer.Capabilities = append(answer.Capabilities,
+			&csipb.NodeServiceCapability{Type: &csipb.NodeServiceCapability_Rpc{Rpc: &csipb.NodeServiceCapability_RPC{Type: rpc}}})
 	}
 	return answer, nil
 }

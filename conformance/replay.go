@@ -96,7 +96,8 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 		return nil, err
 	}
 	cluster.Engine().Server().DenyPrivileged() // as in the recorded cluster
-	r = &replay{rec: rec, ended: map[string]bool{}, started: map[string]int{}, cluster: cluster, client: fake.New(cluster.Engine().Server(), storagesim.User), uids: newUIDs(), steering: steering, disks: machines}
+	r = &replay{rec: rec, ended: map[string]bool{}, started: map[string]int{}, cluster: cluster,
+		client: fake.New(cluster.Engine().Server(), storagesim.User), uids: newUIDs(), steering: steering, disks: machines}
 	r.seen = newObserver(cluster, r.uids)
 	r.quiet, r.afterCreate = 3*time.Second, time.Second
 	if rec.whole() {

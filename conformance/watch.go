@@ -38,7 +38,8 @@ type Watcher struct {
 // Watch begins to observe a cluster, which is not driven yet. The driver is the one whose calls
 // count; its Options must have the watcher's Intercept.
 func Watch(cluster *storagesim.Cluster, driver string) *Watcher {
-	o := &observer{cluster: cluster, uids: newUIDs(), seen: map[string]bool{}, known: map[string]bool{}, said: map[said]bool{}, simulated: func(string) bool { return true }}
+	o := &observer{cluster: cluster, uids: newUIDs(), seen: map[string]bool{}, known: map[string]bool{}, said: map[said]bool{},
+		simulated: func(string) bool { return true }}
 	w := &Watcher{observer: o, driver: driver, last: time.Now()}
 	for _, obj := range cluster.Engine().Server().Objects() {
 		o.uids.learn(obj.GetObjectKind().GroupVersionKind().Kind, obj)

@@ -182,7 +182,8 @@ func (f *Fault) matches(call *api.Request) bool {
 		resource += "/" + call.Subresource
 	}
 	matches := func(want, got string) bool { return want == "" || want == got }
-	return matches(f.Actor, call.Actor) && matches(f.Verb, call.Verb) && matches(f.Resource, resource) && matches(f.Namespace, call.Namespace) && matches(f.Name, call.ObjectName())
+	return matches(f.Actor, call.Actor) && matches(f.Verb, call.Verb) && matches(f.Resource, resource) && matches(f.Namespace, call.Namespace) &&
+		matches(f.Name, call.ObjectName())
 }
 
 // gate is the API server as an actor reaches it: each call is a yield point, and here

@@ -68,7 +68,8 @@ func (o objects) Update(ctx context.Context, resource schema.GroupVersionResourc
 	return o.one(ctx, api.Request{Verb: "update", Resource: resource, Namespace: obj.GetNamespace(), Name: obj.GetName(), Object: obj, Subresource: subresource})
 }
 
-func (o objects) Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte, subresource string) (control.Object, error) {
+func (o objects) Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte,
+	subresource string) (control.Object, error) {
 	return o.one(ctx, api.Request{Verb: "patch", Resource: resource, Namespace: namespace, Name: name, PatchType: how, Patch: patch, Subresource: subresource})
 }
 

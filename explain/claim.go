@@ -158,7 +158,8 @@ func (x *explainer) lastSource(name string) (field, where string) {
 func sourceOf(pv *v1.PersistentVolume) (field, where string) {
 	switch s := pv.Spec.PersistentVolumeSource; {
 	case s.CSI != nil:
-		return fmt.Sprintf("its csi.volumeHandle %s and ", s.CSI.VolumeHandle), fmt.Sprintf("; driver %s may still have its data as volume %s", s.CSI.Driver, s.CSI.VolumeHandle)
+		return fmt.Sprintf("its csi.volumeHandle %s and ", s.CSI.VolumeHandle),
+			fmt.Sprintf("; driver %s may still have its data as volume %s", s.CSI.Driver, s.CSI.VolumeHandle)
 	case s.NFS != nil:
 		return fmt.Sprintf("its nfs.path %s and ", s.NFS.Path), fmt.Sprintf("; its data may still be in %s:%s", s.NFS.Server, s.NFS.Path)
 	case s.Local != nil:
@@ -583,7 +584,8 @@ func conditionOf(claim *v1.PersistentVolumeClaim, kind v1.PersistentVolumeClaimC
 // growsOn returns a node on which a pod uses a claim, "" if none does.
 func (x *explainer) growsOn(claim *v1.PersistentVolumeClaim) string {
 	for _, obj := range x.Objects() {
-		if pod, ok := obj.(*v1.Pod); ok && pod.Namespace == claim.Namespace && pod.Spec.NodeName != "" && !binding.IsPodTerminated(pod) && slices.Contains(claimNames(pod), claim.Name) {
+		if pod, ok := obj.(*v1.Pod); ok && pod.Namespace == claim.Namespace && pod.Spec.NodeName != "" && !binding.IsPodTerminated(pod) &&
+			slices.Contains(claimNames(pod), claim.Name) {
 			return pod.Spec.NodeName
 		}
 	}
@@ -598,7 +600,8 @@ func (x *explainer) dropped(claim *v1.PersistentVolumeClaim) {
 			continue
 		}
 		x.blame(Verdict{
-			Class: Ill, Code: SourceDropped, Field: strings.Join(w.Dropped, ", "), Do: "use a source of its own namespace, or an API server with the feature gate CrossNamespaceVolumeDataSource",
+			Class: Ill, Code: SourceDropped, Field: strings.Join(w.Dropped, ", "),
+			Do:    "use a source of its own namespace, or an API server with the feature gate CrossNamespaceVolumeDataSource",
 			Cause: fmt.Sprintf("the API server dropped %s, which names another namespace, so its volume is made empty", strings.Join(w.Dropped, ", ")),
 		})
 		return

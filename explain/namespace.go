@@ -50,7 +50,8 @@ func (x *explainer) leftIn(name string) {
 			continue
 		}
 		ref := trace.RefOf(kindOf(obj), obj)
-		v := Verdict{Class: UnderWay, Code: Finalizer, Object: ref.Path(), Field: "metadata.finalizers", Value: strings.Join(m.GetFinalizers(), ", "), Cause: fmt.Sprintf("%s is still in it", ref)}
+		v := Verdict{Class: UnderWay, Code: Finalizer, Object: ref.Path(), Field: "metadata.finalizers", Value: strings.Join(m.GetFinalizers(), ", "),
+			Cause: fmt.Sprintf("%s is still in it", ref)}
 		if why, ok := x.aside(func(y *explainer) error { return y.left(ref, m) }); ok {
 			v.Class, v.Do = why.Class, why.Do
 			v.Cause += ": " + why.Cause

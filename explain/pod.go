@@ -53,7 +53,8 @@ func (x *explainer) missingClaim(pod *v1.Pod, claim string) {
 		x.indent = ""
 		defer func() { x.indent = was }()
 		v := Verdict{
-			Class: Ill, Code: ClaimMissing, Object: claimRef(pod.Namespace, claim), Field: "spec.volumes", Value: claim, Do: "create the claim in namespace " + pod.Namespace + x.otherClaims(pod.Namespace, claim),
+			Class: Ill, Code: ClaimMissing, Object: claimRef(pod.Namespace, claim), Field: "spec.volumes", Value: claim,
+			Do:    "create the claim in namespace " + pod.Namespace + x.otherClaims(pod.Namespace, claim),
 			Cause: fmt.Sprintf("it uses pvc %s/%s, which does not exist", pod.Namespace, claim),
 		}
 		x.silently(func() { x.blame(v) })
@@ -273,7 +274,8 @@ func (x *explainer) volumeModes(pod *v1.Pod) {
 func (x *explainer) terminating(pod *v1.Pod) {
 	x.hangs(pod, UnmountFailed, "unmounted")
 	for _, m := range x.failedUnmounts(pod) {
-		x.ill(UnmountFailed, "pv/"+m.Volume, "mend what it says; the kubelet tries again", "it is being deleted, and volume %s cannot be unmounted: %s", m.Volume, oneLine(m.Err))
+		x.ill(UnmountFailed, "pv/"+m.Volume, "mend what it says; the kubelet tries again",
+			"it is being deleted, and volume %s cannot be unmounted: %s", m.Volume, oneLine(m.Err))
 	}
 	if len(pod.Finalizers) > 0 {
 		x.waitsForFinalizers(pod)
@@ -407,7 +409,8 @@ func (x *explainer) takenByName(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bo
 	}
 	ref := claimRef(claim.Namespace, claim.Name)
 	x.blame(Verdict{
-		Class: Ill, Code: VolumeTaken, Object: ref, Field: "metadata.ownerReferences", Want: podRef(pod), Do: "make the pod anew under another name, or delete that claim if its data is not needed",
+		Class: Ill, Code: VolumeTaken, Object: ref, Field: "metadata.ownerReferences", Want: podRef(pod),
+		Do:    "make the pod anew under another name, or delete that claim if its data is not needed",
 		Cause: fmt.Sprintf("the claim of its ephemeral volume would be %s, and that one was not made for it", shown(ref)),
 	})
 	return true
@@ -459,7 +462,8 @@ func (x *explainer) turnedDown(pod *v1.Pod, why scheduler.Explanation) {
 		return
 	}
 	object, field := x.atFault(pod, why.Nodes)
-	x.blame(Verdict{Class: Ill, Code: NoNodeFits, Object: object, Field: field, Do: waysOut(why.Nodes), Cause: fmt.Sprintf("no node can take it: %s%s", strings.Join(causes, "; "), more)})
+	x.blame(Verdict{Class: Ill, Code: NoNodeFits, Object: object, Field: field, Do: waysOut(why.Nodes),
+		Cause: fmt.Sprintf("no node can take it: %s%s", strings.Join(causes, "; "), more)})
 	x.unreachableVolumes(pod)
 	for _, v := range why.Nodes {
 		if v.Plugin == "TaintToleration" && x.nodeIsDead(v.Node) {
@@ -526,7 +530,8 @@ func (x *explainer) outOfReach(pv *v1.PersistentVolume) {
 		back = "give a node those labels"
 	}
 	x.blame(Verdict{
-		Class: Ill, Code: NodeGone, Object: "pv/" + pv.Name, Field: "spec.nodeAffinity", Value: hostsOf(pv), Do: back + x.otherNodes(pv) + ", or give the data up: delete the claim and its pod",
+		Class: Ill, Code: NodeGone, Object: "pv/" + pv.Name, Field: "spec.nodeAffinity", Value: hostsOf(pv), Do: back + x.otherNodes(pv) +
+			", or give the data up: delete the claim and its pod",
 		Cause: fmt.Sprintf("its volume %s is only on %s, and the cluster has no such node", pv.Name, hostsOf(pv)),
 	})
 }
@@ -728,7 +733,8 @@ func (x *explainer) schedulerOf(pod *v1.Pod) (scheduler.Config, bool) {
 		others = "only " + strings.Join(names, " and ") + " run here"
 	}
 	x.blame(Verdict{
-		Class: Ill, Code: ActorMissing, Object: "actor/" + pod.Spec.SchedulerName, Field: "spec.schedulerName", Value: pod.Spec.SchedulerName, Want: strings.Join(names, ", "),
+		Class: Ill, Code: ActorMissing, Object: "actor/" + pod.Spec.SchedulerName, Field: "spec.schedulerName", Value: pod.Spec.SchedulerName,
+		Want:  strings.Join(names, ", "),
 		Do:    "run that scheduler, or make the pod anew for one that runs",
 		Cause: fmt.Sprintf("it is left to scheduler %q (spec.schedulerName), and %s", pod.Spec.SchedulerName, others),
 	})

@@ -40,7 +40,8 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 		if delayed && node == "" {
 			when += " when a pod that uses the claim is given a node"
 		}
-		x.ill(ActorMissing, "actor/"+name, "run provisioner "+name+x.otherProvisioners(name)+", or use a class of one that runs", "provisioner %s %s, but no such provisioner runs here", name, when)
+		x.ill(ActorMissing, "actor/"+name, "run provisioner "+name+x.otherProvisioners(name)+", or use a class of one that runs",
+			"provisioner %s %s, but no such provisioner runs here", name, when)
 		return
 	}
 	if delayed && node == "" {
@@ -119,7 +120,8 @@ func (x *explainer) panicked(about control.Object, name string) {
 			continue
 		}
 		if down || p.About.Namespace == about.GetNamespace() && p.About.Name == about.GetName() {
-			x.ill(Panicked, "actor/"+name, "mend the provisioner's code there", "provisioner %s panicked at %s in %s: %s", name, x.offset(entry.Time), p.Where(), oneLine(p.Value))
+			x.ill(Panicked, "actor/"+name, "mend the provisioner's code there", "provisioner %s panicked at %s in %s: %s", name, x.offset(entry.Time),
+				p.Where(), oneLine(p.Value))
 		}
 		break
 	}
@@ -141,6 +143,7 @@ func (x *explainer) returned(claim *v1.PersistentVolumeClaim, volume *v1.Persist
 	x.blame(Verdict{Class: Ill, Code: VolumeMismatch, Object: "pv/" + volume.Name, Field: fieldOf(mismatch), Value: mismatch.Has, Want: mismatch.Wants,
 		Do: "mend the provisioner: the volume must be what the claim asks for",
 		Cause: fmt.Sprintf("provisioner %s returned pv %s with capacity %s and access modes %v; the claim asks for %s and %v (%s is %q, it should be %q)", by, volume.Name,
-			volume.Spec.Capacity.Storage(), volume.Spec.AccessModes, claim.Spec.Resources.Requests.Storage(), claim.Spec.AccessModes, mismatch.Field, mismatch.Has, mismatch.Wants),
+			volume.Spec.Capacity.Storage(), volume.Spec.AccessModes, claim.Spec.Resources.Requests.Storage(), claim.Spec.AccessModes, mismatch.Field,
+			mismatch.Has, mismatch.Wants),
 	})
 }

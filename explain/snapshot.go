@@ -99,7 +99,8 @@ func (x *explainer) copies(s *snapshotv1.VolumeSnapshot) {
 		if source := claim.Spec.DataSource; source.Kind == snapshots.SnapshotKind && source.Name == s.Name {
 			ref := claimRef(claim.Namespace, claim.Name)
 			if neverRestored(s) {
-				x.ill(InUse, ref, "delete that claim", "it waits for %[1]s, whose volume is to be made of it, and no volume is made of a snapshot that is being deleted: %[1]s waits, too", shown(ref))
+				x.ill(InUse, ref, "delete that claim",
+					"it waits for %[1]s, whose volume is to be made of it, and no volume is made of a snapshot that is being deleted: %[1]s waits, too", shown(ref))
 				continue
 			}
 			x.waits(InUse, ref, "wait until that claim is bound, or delete it", "the volume of %s is being made of it", shown(ref))
@@ -118,7 +119,8 @@ func neverRestored(s *snapshotv1.VolumeSnapshot) bool {
 func (x *explainer) custom(kind, ns, name string, into any) bool {
 	for _, obj := range x.Objects() {
 		u, ok := obj.(*unstructured.Unstructured)
-		if ok && u.GetKind() == kind && slices.Contains([]string{snapshots.Group, snapshots.GroupsGroup}, u.GroupVersionKind().Group) && u.GetNamespace() == ns && u.GetName() == name {
+		if ok && u.GetKind() == kind && slices.Contains([]string{snapshots.Group, snapshots.GroupsGroup}, u.GroupVersionKind().Group) &&
+			u.GetNamespace() == ns && u.GetName() == name {
 			return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into) == nil
 		}
 	}
@@ -130,7 +132,8 @@ func (x *explainer) sourceClaim(ns, name string) error {
 	claim, err := x.Client.CoreV1().PersistentVolumeClaims(ns).Get(x.ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		x.ill(SourceMissing, claimRef(ns, name), "create the claim, or take the snapshot of another", "it is to be taken of pvc %s/%s, which does not exist", ns, name)
+		x.ill(SourceMissing, claimRef(ns, name), "create the claim, or take the snapshot of another",
+			"it is to be taken of pvc %s/%s, which does not exist", ns, name)
 	case err != nil:
 		return err
 	case claim.DeletionTimestamp != nil:
@@ -277,7 +280,8 @@ func (x *explainer) snapshotter(driver string) {
 	actor := "csi-snapshotter/" + driver
 	switch {
 	case !slices.Contains(x.Snapshotters, driver):
-		x.ill(ActorMissing, "actor/"+actor, "install the driver with snapshots", "the csi-snapshotter of driver %s should work on it, and does not run in this cluster", driver)
+		x.ill(ActorMissing, "actor/"+actor, "install the driver with snapshots",
+			"the csi-snapshotter of driver %s should work on it, and does not run in this cluster", driver)
 	case slices.Contains(x.Actors, actor):
 		x.needs(actor, "makes the driver's snapshots")
 	}

@@ -32,7 +32,8 @@ func (x *explainer) source(claim *v1.PersistentVolumeClaim) error {
 // Upstream: external-provisioner pkg/controller/controller.go ShouldProvision, v6.3.
 func (x *explainer) populator(source *v1.TypedLocalObjectReference) {
 	v := Verdict{
-		Class: Ill, Code: NoPopulator, Field: "spec.dataSourceRef", Value: source.Kind + "/" + source.Name, Do: "run a populator for that kind, or make the claim anew with another source or without",
+		Class: Ill, Code: NoPopulator, Field: "spec.dataSourceRef", Value: source.Kind + "/" + source.Name,
+		Do:    "run a populator for that kind, or make the claim anew with another source or without",
 		Cause: fmt.Sprintf("its volume is to be filled from %s %s, which its provisioner leaves to a volume populator, and none runs here", source.Kind, source.Name),
 	}
 	if x.Programs {
@@ -81,7 +82,8 @@ func (x *explainer) clonedClaim(claim *v1.PersistentVolumeClaim, name string) er
 // noSource blames a source that does not exist. What the field names may be created later.
 func (x *explainer) noSource(ref, name string) {
 	x.blame(Verdict{
-		Class: Ill, Code: SourceMissing, Object: ref, Field: "spec.dataSource", Value: name, Do: "create " + shown(ref) + ", or make the claim anew with another source or without",
+		Class: Ill, Code: SourceMissing, Object: ref, Field: "spec.dataSource", Value: name, Do: "create " + shown(ref) +
+			", or make the claim anew with another source or without",
 		Cause: fmt.Sprintf("its volume is to be a copy of %s, which does not exist", shown(ref)),
 	})
 }

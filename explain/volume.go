@@ -234,7 +234,8 @@ func (x *explainer) notUnmounted(volume *v1.PersistentVolume, node string) {
 			continue
 		}
 		if rpc.Code != "OK" && (rpc.Method == "NodeUnstageVolume" || rpc.Method == "NodeUnpublishVolume") {
-			x.ill(UnmountFailed, "actor/csi-driver/"+rpc.Driver+"/"+node, "mend what the driver says; the kubelet tries again", "no pod uses it on node %s, and the driver there fails to unmount it: %s: %s: %s",
+			x.ill(UnmountFailed, "actor/csi-driver/"+rpc.Driver+"/"+node, "mend what the driver says; the kubelet tries again",
+				"no pod uses it on node %s, and the driver there fails to unmount it: %s: %s: %s",
 				node, rpc.Method, rpc.Code, oneLine(rpc.Err))
 		}
 		return
@@ -323,7 +324,8 @@ func (x *explainer) foreignFinalizers(obj metav1.Object) {
 
 // isKubernetes reports whether a component of Kubernetes removes a finalizer, sidecars included.
 func isKubernetes(finalizer string) bool {
-	for _, prefix := range []string{"external-attacher/", "external-provisioner.volume.kubernetes.io/", "snapshot.storage.kubernetes.io/", "groupsnapshot.storage.kubernetes.io/",
+	for _, prefix := range []string{"external-attacher/", "external-provisioner.volume.kubernetes.io/", "snapshot.storage.kubernetes.io/",
+		"groupsnapshot.storage.kubernetes.io/",
 		"provisioner.storage.kubernetes.io/", "kubernetes.io/", "foregroundDeletion", "orphan"} {
 		if strings.HasPrefix(finalizer, prefix) {
 			return true

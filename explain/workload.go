@@ -70,21 +70,24 @@ func (x *explainer) readWorkload(kind, ns, name string) (workload, error) {
 		if err != nil {
 			return w, err
 		}
-		w.actor, w.uid, w.want, w.made, w.ready, w.template = statefulset.ActorName, set.UID, replicas(set.Spec.Replicas), set.Status.Replicas, set.Status.ReadyReplicas, &set.Spec.Template
+		w.actor, w.uid, w.want, w.made, w.ready, w.template = statefulset.ActorName, set.UID, replicas(set.Spec.Replicas), set.Status.Replicas,
+			set.Status.ReadyReplicas, &set.Spec.Template
 		w.updated = w.want // an OnDelete set keeps its old pods
 	case "Deployment":
 		d, err := x.Client.AppsV1().Deployments(ns).Get(x.ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return w, err
 		}
-		w.actor, w.uid, w.want, w.made, w.ready, w.template = deployment.ActorName, d.UID, replicas(d.Spec.Replicas), d.Status.Replicas, d.Status.ReadyReplicas, &d.Spec.Template
+		w.actor, w.uid, w.want, w.made, w.ready, w.template = deployment.ActorName, d.UID, replicas(d.Spec.Replicas), d.Status.Replicas,
+			d.Status.ReadyReplicas, &d.Spec.Template
 		w.updated, w.paused = d.Status.UpdatedReplicas, d.Spec.Paused && d.Status.UpdatedReplicas < w.want
 	case "DaemonSet":
 		set, err := x.Client.AppsV1().DaemonSets(ns).Get(x.ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return w, err
 		}
-		w.actor, w.uid, w.want, w.made, w.ready, w.template = daemonset.ActorName, set.UID, set.Status.DesiredNumberScheduled, set.Status.CurrentNumberScheduled, set.Status.NumberReady, &set.Spec.Template
+		w.actor, w.uid, w.want, w.made, w.ready, w.template = daemonset.ActorName, set.UID, set.Status.DesiredNumberScheduled,
+			set.Status.CurrentNumberScheduled, set.Status.NumberReady, &set.Spec.Template
 		w.updated, w.unseen = set.Status.UpdatedNumberScheduled, set.Status.ObservedGeneration < set.Generation
 		if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 			w.updated = w.want // it keeps its old pods
@@ -94,7 +97,8 @@ func (x *explainer) readWorkload(kind, ns, name string) (workload, error) {
 		if err != nil {
 			return w, err
 		}
-		w.actor, w.uid, w.want, w.made, w.ready, w.template = replicaset.ActorName, rs.UID, replicas(rs.Spec.Replicas), rs.Status.Replicas, rs.Status.ReadyReplicas, &rs.Spec.Template
+		w.actor, w.uid, w.want, w.made, w.ready, w.template = replicaset.ActorName, rs.UID, replicas(rs.Spec.Replicas), rs.Status.Replicas,
+			rs.Status.ReadyReplicas, &rs.Spec.Template
 		w.updated = w.want
 	}
 	return w, nil

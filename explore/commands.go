@@ -97,7 +97,8 @@ func (f Fault) after() bool {
 // say returns the command for calls of that kind.
 func (f Fault) say(call Call) string {
 	if f.target() == authorPoints {
-		effect := map[string]string{PointLost: " lost=yes", PointSlow: " delay=" + PointDelay.String(), PointCrash: " crash=yes", PointCrashAfter: " crash=yes when=after"}[f.Kind]
+		effect := map[string]string{PointLost: " lost=yes", PointSlow: " delay=" + PointDelay.String(), PointCrash: " crash=yes",
+			PointCrashAfter: " crash=yes when=after"}[f.Kind]
 		return "fail-point " + call.Actor + " " + call.Verb + effect
 	}
 	calls := strings.TrimSpace(call.Verb + " " + call.Resource)

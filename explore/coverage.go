@@ -190,9 +190,11 @@ func abstract(obj runtime.Object) uint64 {
 	var parts [8]string
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:
-		parts = [8]string{"c", o.Namespace, o.Name, string(o.Status.Phase), bound(o.Spec.VolumeName), when(o.DeletionTimestamp != nil), strings.Join(o.Finalizers, ",")}
+		parts = [8]string{"c", o.Namespace, o.Name, string(o.Status.Phase), bound(o.Spec.VolumeName), when(o.DeletionTimestamp != nil),
+			strings.Join(o.Finalizers, ",")}
 	case *v1.PersistentVolume:
-		parts = [8]string{"v", "", volumeKey(o), string(o.Status.Phase), bound(o.Spec.StorageClassName), when(o.DeletionTimestamp != nil), strings.Join(o.Finalizers, ",")}
+		parts = [8]string{"v", "", volumeKey(o), string(o.Status.Phase), bound(o.Spec.StorageClassName), when(o.DeletionTimestamp != nil),
+			strings.Join(o.Finalizers, ",")}
 	case *v1.Pod:
 		parts = [8]string{"p", o.Namespace, ids.ReplaceAllString(o.Name, ""), string(o.Status.Phase), o.Spec.NodeName, when(o.DeletionTimestamp != nil)}
 	case *storagev1.VolumeAttachment:

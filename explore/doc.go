@@ -17,10 +17,10 @@
 // # Plans
 //
 // What differs between two runs is a Plan: choices away from the plain order, faults at calls
-// that an actor, a verb, a resource and a number address, caches that get no changes for a while, acts of the user that are left out. Strategies make plans, and by
-// default they take turns. What the plain run does, in order and without trouble, tells them
-// which calls there are. Points that the author's code marks with package mayfail are places of faults
-// like calls. Plans do not depend on how many runs happen at once, nor do results.
+// that an actor, a verb, a resource and a number address, caches that get no changes for a while, acts of the user that are left
+// out. Strategies make plans, and by default they take turns. What the plain run does, in order and without trouble, tells them
+// which calls there are. Points that the author's code marks with package mayfail are places of faults like calls. Plans do not
+// depend on how many runs happen at once, nor do results.
 //
 // # Rules
 //

@@ -440,7 +440,8 @@ type exploration struct {
 }
 
 func newExploration(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) error) *exploration {
-	return &exploration{ctx: ctx, cfg: cfg, scenario: scenario, covered: newCovered(), findings: newFindings(), deviations: &deviations{}, label: strconv.FormatUint(explorations.Add(1), 10) + "/", plays: new(atomic.Uint64), most: mostSteps}
+	return &exploration{ctx: ctx, cfg: cfg, scenario: scenario, covered: newCovered(), findings: newFindings(), deviations: &deviations{},
+		label: strconv.FormatUint(explorations.Add(1), 10) + "/", plays: new(atomic.Uint64), most: mostSteps}
 }
 
 // end returns the outcome. last is the number of the last run that counts.
@@ -451,7 +452,8 @@ func (x *exploration) end(runs, last int, failure *Failure, err error) (Report, 
 			failure.Story = x.storyOf(failure.Plan)
 		}
 	}
-	report := Report{Runs: runs, Coverage: x.covered.coverage(last), Upstream: x.findings.until(last), WithoutInventory: x.unlisted, Deviations: x.deviations.until(last)}
+	report := Report{Runs: runs, Coverage: x.covered.coverage(last), Upstream: x.findings.until(last), WithoutInventory: x.unlisted,
+		Deviations: x.deviations.until(last)}
 	if failure != nil {
 		if failure.once {
 			return report, &NotRepeatable{Failure: failure}
@@ -644,7 +646,8 @@ func (x *exploration) playTo(plan Plan, r *recorded, until *restOf, w *underWay)
 		}
 		return nil, doubtful
 	}
-	f = &Failure{Plan: plan, Err: err, Story: seen.story, tell: seen.tell, Deviations: c.Trace().Deviations(), From: plan.Size(), Acts: did.done, acts: did.count, choices: c.Engine().Choices(), needs: needs(c), log: c.Engine().Trace(), told: len(c.Trace().Records())}
+	f = &Failure{Plan: plan, Err: err, Story: seen.story, tell: seen.tell, Deviations: c.Trace().Deviations(), From: plan.Size(), Acts: did.done,
+		acts: did.count, choices: c.Engine().Choices(), needs: needs(c), log: c.Engine().Trace(), told: len(c.Trace().Records())}
 	if f.tell == nil {
 		f.tell = tellingOf(c, c.Trace().Records())
 		f.Story = f.tell(trace.Telling{})

@@ -43,7 +43,8 @@ func expectable() []string {
 
 func (e Expectation) check(i int) error {
 	if e.Object == "" || !slices.Contains(expectable(), e.State) {
-		return fmt.Errorf("explore: Config.Expect[%d]: Expect(%q, %q): it needs an object such as pvc/data, and one of the states %s", i, e.Object, e.State, strings.Join(expectable(), ", "))
+		return fmt.Errorf("explore: Config.Expect[%d]: Expect(%q, %q): it needs an object such as pvc/data, and one of the states %s", i, e.Object,
+			e.State, strings.Join(expectable(), ", "))
 	}
 	return nil
 }

@@ -175,7 +175,8 @@ func (o *owners) volume(w trace.Write) error {
 		return nil
 	}
 	if other, has := o.volumeOf[owner]; has {
-		return about(w.About().Path(), "%s is bound to pvc/%s/%s, to which %s is bound", w.About().Path(), pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name, pathOfVolume(other))
+		return about(w.About().Path(), "%s is bound to pvc/%s/%s, to which %s is bound", w.About().Path(), pv.Spec.ClaimRef.Namespace,
+			pv.Spec.ClaimRef.Name, pathOfVolume(other))
 	}
 	o.volumeOf[owner] = pv.Name
 	return nil

@@ -110,7 +110,8 @@ func (f Finding) String() string {
 
 // attribute finds the fault of the modelled release that makes a run fail: the same plan is clean with
 // that one fault mended. Where no one is enough, a long run may have met two: it is laid to those that have to be mended
-// together. A breach of the rules of CSI by those who call a driver is never the author's. nil means that the failure is the scenario's own, or that of what it plays.
+// together. A breach of the rules of CSI by those who call a driver is never the author's. nil means that the failure is the
+// scenario's own, or that of what it plays.
 func (x *exploration) attribute(f *Failure) *UpstreamFault {
 	clean := func(faults ...*UpstreamFault) bool { return x.mended(together(faults)).play(f.Plan, nil) == nil }
 	all := UpstreamFaults()

@@ -149,9 +149,11 @@ func TestAClaimThatIsMadeAnewBehindALateCacheIsKubernetesOwn(t *testing.T) {
 		class, text string
 		install     func(c *explore.Cluster)
 	}{
-		storagesim.AttachDetach: {threeManifests, "an attach/detach controller that sees a pod before the claim that was made anew attaches the old claim's volume, until the pod goes",
+		storagesim.AttachDetach: {threeManifests,
+			"an attach/detach controller that sees a pod before the claim that was made anew attaches the old claim's volume, until the pod goes",
 			func(c *explore.Cluster) { c.InstallCSIDriver(driver.Config{}) }},
-		storagesim.Scheduler: {strings.Replace(threeManifests, "provisioner: csi.storagesim.io", "provisioner: example.com/disks\nvolumeBindingMode: WaitForFirstConsumer", 1),
+		storagesim.Scheduler: {strings.Replace(threeManifests, "provisioner: csi.storagesim.io",
+			"provisioner: example.com/disks\nvolumeBindingMode: WaitForFirstConsumer", 1),
 			"a scheduler whose cache still shows the claim that was made anew binds the pod, and selects no node for the new claim",
 			func(c *explore.Cluster) { c.AddProvisioner("example.com/disks", forty{c.AddNFSServer("nas", "/srv")}) }},
 	} {
@@ -188,7 +190,8 @@ func TestAVolumeThatIsDeletedThoughItsObjectIsSavedIsTheLibrarysOwn(t *testing.T
 			disks := forty{c.AddNFSServer("nas", "/srv")}
 			c.AddProvisioner("example.com/disks", disks)
 			c.Inject(engine.Fault{Actor: "example.com/disks", Verb: "create", Resource: "persistentvolumes", After: true, Err: engine.ErrAnswerLost})
-			c.Inject(engine.Fault{Actor: "example.com/disks", Verb: "create", Resource: "persistentvolumes", Times: 4, Err: apierrors.NewServiceUnavailable("the server restarts")})
+			c.Inject(engine.Fault{Actor: "example.com/disks", Verb: "create", Resource: "persistentvolumes", Times: 4,
+				Err: apierrors.NewServiceUnavailable("the server restarts")})
 			c.Apply(strings.Replace(threeManifests, "csi.storagesim.io", "example.com/disks", 1))
 			c.RunFor(2 * time.Minute)
 			if mine {
@@ -206,8 +209,8 @@ func TestAVolumeThatIsDeletedThoughItsObjectIsSavedIsTheLibrarysOwn(t *testing.T
 	require.Error(t, explore.Replay(cfg, "x1", scenario(true)), "what the author loses is the author's")
 }
 
-// The controller's cache does not show the claim that it has just created, and the set is deleted: upstream's stateful_pod_control.go createPersistentVolumeClaims
-// and UpdatePodClaimForRetentionPolicy.
+// The controller's cache does not show the claim that it has just created, and the set is deleted: upstream's
+// stateful_pod_control.go createPersistentVolumeClaims and UpdatePodClaimForRetentionPolicy.
 func TestAClaimThatASetLeavesBehindALateCacheIsKubernetesOwn(t *testing.T) {
 	cfg := explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}, Runs: 1}
 	scenario := explore.Scenario(func(c *explore.Cluster) {

@@ -49,8 +49,8 @@
 //
 // A container runtime runs them: Config.Runtime, of which the kubelet knows only the
 // interface runtime.Service. Whether a container runs, its address, exit code, restart
-// count and mounts come from the runtime; the kubelet decides what to start, and when. A kubelet that starts asks the runtime what runs. Only why a container waits
-// (a backoff, an image) is the kubelet's own, and lost with it, as upstream's.
+// count and mounts come from the runtime; the kubelet decides what to start, and when. A kubelet that starts asks the runtime
+// what runs. Only why a container waits (a backoff, an image) is the kubelet's own, and lost with it, as upstream's.
 //
 // Package runtime says which commands it can run, and what happens with the others.
 // ReadFile, WriteFile and List do what a container would.

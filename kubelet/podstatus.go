@@ -83,7 +83,8 @@ const (
 // containers in the pod's order.
 //
 // Upstream: kubelet_pods.go convertToAPIContainerStatuses, v1.37.
-func (m *statusManager) containerStatuses(pod *v1.Pod, containers []v1.Container, states []containerState, old []v1.ContainerStatus, init bool) []v1.ContainerStatus {
+func (m *statusManager) containerStatuses(pod *v1.Pod, containers []v1.Container, states []containerState, old []v1.ContainerStatus,
+	init bool) []v1.ContainerStatus {
 	var list []v1.ContainerStatus
 	for i := range containers {
 		c := &containers[i]

@@ -94,7 +94,8 @@ func (k *kubelet) absent(pod *v1.Pod, init bool) shell.Absent {
 }
 
 // runContainer creates and starts a container whose image is there. An error has a reason.
-func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume, c *containerState, init bool) (reason string, err error) {
+func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume, c *containerState,
+	init bool) (reason string, err error) {
 	pod := w.pod
 	env, err := k.environment(w, ip, spec)
 	if err != nil {
@@ -144,7 +145,8 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 	return "", nil
 }
 
-// killedExitCode is the exit code of a container that is killed. A program that gets the signal first as process 1 of its container does not end by it, unless it handles it.
+// killedExitCode is the exit code of a container that is killed. A program that gets the signal first as process 1 of its
+// container does not end by it, unless it handles it.
 const killedExitCode = 137
 
 // meantToEnd reports whether a pod is to come to an end.

@@ -54,8 +54,8 @@ type mark struct {
 	Version  string `yaml:"version"`
 }
 
-// Open opens a learner's folder, which is made when the first exercise is begun. note is not empty if the progress could not be read: then that file is moved aside, and what was passed is found out
-// by playing.
+// Open opens a learner's folder, which is made when the first exercise is begun. note is not empty if the progress could not be
+// read: then that file is moved aside, and what was passed is found out by playing.
 func Open(ctx context.Context, dir string, exercises []*Exercise) (c *Course, note string, err error) {
 	c = &Course{Dir: dir, Exercises: exercises, progress: progress{Format: format}}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -144,7 +144,8 @@ func (c *Course) Begin(e *Exercise, language string) (written, notes []string, e
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, nil, err
 	}
-	files := map[string]string{TaskFile: e.Task(language), markFile: fmt.Sprintf("# Which exercise this is; leave it as it is.\nexercise: %s\nversion: %s\n", e.Name, e.Version())}
+	files := map[string]string{TaskFile: e.Task(language),
+		markFile: fmt.Sprintf("# Which exercise this is; leave it as it is.\nexercise: %s\nversion: %s\n", e.Name, e.Version())}
 	if e.golang == "" {
 		files[startStory] = e.start
 	}
@@ -246,7 +247,8 @@ func (c *Course) Hint(e *Exercise, language string) (hint string, number, of int
 	return hints[told], told + 1, len(hints), c.save()
 }
 
-// Next returns the first exercise after one, which may be nil, that can be played here and is not passed, and begins again at the first. It returns nil if there is none.
+// Next returns the first exercise after one, which may be nil, that can be played here and is not passed, and begins again at the
+// first. It returns nil if there is none.
 func (c *Course) Next(after *Exercise) *Exercise {
 	from := slices.Index(c.Exercises, after) + 1
 	for i := range c.Exercises {

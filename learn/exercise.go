@@ -40,7 +40,8 @@ type Exercise struct {
 	Name string
 	// Chapter is the number of the chapter that explains it.
 	Chapter int
-	// Rule names the lesson: a rule of docs/semantics.md, such as "1.3 (15)" or "1 must 8", or a code of package explain, such as "ClassMissing". No two exercises have the same.
+	// Rule names the lesson: a rule of docs/semantics.md, such as "1.3 (15)" or "1 must 8", or a code of package explain, such as
+	// "ClassMissing". No two exercises have the same.
 	Rule string
 	// Mends is the number of things to mend.
 	Mends int

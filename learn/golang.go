@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Exercises in Go are in a module of their own, in a checkout of the library: the learner's file takes the place of the one of the start, and the program judge plays it with faults.
+// Exercises in Go are in a module of their own, in a checkout of the library: the learner's file takes the place of the one of
+// the start, and the program judge plays it with faults.
 const (
 	codeFolder = "learn/code"
 	moduleLine = "module github.com/storagesim/storagesim"
@@ -135,7 +136,8 @@ func (e *Exercise) playGo(ctx context.Context, files fs.FS, wait time.Duration) 
 	return o, nil
 }
 
-// judge builds the judge with the learner's files in place of the start's, and runs it. It is built and then run, since a program that go run has started goes on if that is ended.
+// judge builds the judge with the learner's files in place of the start's, and runs it. It is built and then run, since a program
+// that go run has started goes on if that is ended.
 func (e *Exercise) judge(ctx context.Context, own map[string]string, args []string) (printed []byte, err error) {
 	dir, err := os.MkdirTemp("", "storagesim-learn-")
 	if err != nil {

@@ -72,7 +72,8 @@ func (o Outcome) Met() (n int) {
 	return n
 }
 
-// Play plays the exercise with a learner's files, which is only read, and only files that the learner was given. The error is ctx's, or one of the exercise itself.
+// Play plays the exercise with a learner's files, which is only read, and only files that the learner was given. The error is
+// ctx's, or one of the exercise itself.
 func (e *Exercise) Play(ctx context.Context, files fs.FS) (Outcome, error) {
 	return e.play(ctx, files, 0)
 }

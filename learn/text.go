@@ -44,7 +44,8 @@ func (e *Exercise) readTexts(root fs.FS) error {
 			return err
 		}
 		if len(text.Goal) != len(e.expects) {
-			return fmt.Errorf("%s: %s has %d lines, and %s has %d expectations; each line is checked by one", file, WordsOf(language).Goal, len(text.Goal), checkStory, len(e.expects))
+			return fmt.Errorf("%s: %s has %d lines, and %s has %d expectations; each line is checked by one", file, WordsOf(language).Goal,
+				len(text.Goal), checkStory, len(e.expects))
 		}
 		e.texts[language] = text
 		e.language = append(e.language, language)
@@ -88,7 +89,8 @@ func parseText(file, text string, w Words) (Text, error) {
 	for i := range t.Hints {
 		t.Hints[i] = strings.TrimSpace(t.Hints[i])
 	}
-	for what, lacks := range map[string]bool{"a situation below the title": t.Situation == "", w.Goal: len(t.Goal) == 0, w.Hint: len(t.Hints) == 0, w.TakeAway: t.TakeAway == ""} {
+	for what, lacks := range map[string]bool{"a situation below the title": t.Situation == "", w.Goal: len(t.Goal) == 0, w.Hint: len(t.Hints) == 0,
+		w.TakeAway: t.TakeAway == ""} {
 		if lacks {
 			return t, fmt.Errorf("%s: expected %s", file, what)
 		}

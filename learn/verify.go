@@ -14,7 +14,8 @@ import (
 // Result holds the numbers that Verify counted while it played.
 type Result struct {
 	Exercises int
-	// Starts is the number of starts that fail with the symptom that their text names, Answers of answers that pass, Waiting of starts that pass if an hour is waited.
+	// Starts is the number of starts that fail with the symptom that their text names, Answers of answers that pass, Waiting of
+	// starts that pass if an hour is waited.
 	Starts, Answers, Waiting int
 	// Problems say what is not as it should be.
 	Problems []string
@@ -25,8 +26,9 @@ func (r Result) String() string {
 	return fmt.Sprintf("%d exercises: %d starts fail as told, %d answers pass, %d pass by waiting", r.Exercises, r.Starts, r.Answers, r.Waiting)
 }
 
-// Verify plays each exercise with its start, with an hour of waiting, with its wrong answer and with its answer, and each check on the starts of the other exercises of its chapter. It writes a
-// line for each exercise. Those that cannot be played here are left out of the numbers.
+// Verify plays each exercise with its start, with an hour of waiting, with its wrong answer and with its answer, and each check
+// on the starts of the other exercises of its chapter. It writes a line for each exercise. Those that cannot be played here are
+// left out of the numbers.
 func Verify(ctx context.Context, out io.Writer, all []*Exercise) (Result, error) {
 	var r Result
 	for _, e := range all {

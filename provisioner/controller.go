@@ -95,7 +95,8 @@ func newProvisionController(cfg Config, env control.Env) *provisionController {
 	ctrl.claims = control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims())
 	ctrl.claims.AddIndex(uidIndex, func(claim *v1.PersistentVolumeClaim) []string { return []string{string(claim.UID)} })
 	ctrl.claimQueue = env.Queue(ctrl.queueConfig("claims", ctrl.aboutClaim, cfg.FailedProvisionThreshold, cfg.ProvisionTimeout, ctrl.syncClaimHandler))
-	ctrl.volumeQueue = env.Queue(ctrl.queueConfig("volumes", control.KeysOf("PersistentVolume"), cfg.FailedDeleteThreshold, cfg.DeletionTimeout, ctrl.syncVolumeHandler))
+	ctrl.volumeQueue = env.Queue(ctrl.queueConfig("volumes", control.KeysOf("PersistentVolume"), cfg.FailedDeleteThreshold, cfg.DeletionTimeout,
+		ctrl.syncVolumeHandler))
 	if cfg.CreateProvisionedPVLimiter != nil {
 		ctrl.volumeStore = newQueueStore(ctrl)
 	} else {
@@ -116,7 +117,8 @@ func newProvisionController(cfg Config, env control.Env) *provisionController {
 	return ctrl
 }
 
-func (ctrl *provisionController) queueConfig(name string, about func(string) string, threshold int, timeout time.Duration, sync func(context.Context, string) error) control.QueueConfig {
+func (ctrl *provisionController) queueConfig(name string, about func(string) string, threshold int, timeout time.Duration,
+	sync func(context.Context, string) error) control.QueueConfig {
 	return control.QueueConfig{
 		Name:    name,
 		About:   about,

@@ -17,7 +17,8 @@ import (
 // copies. A panic ends the process (control.Foreign).
 
 // callProvision calls Provision and refuses impossible answers.
-func (ctrl *provisionController) callProvision(ctx context.Context, options ProvisionOptions) (volume *v1.PersistentVolume, state ProvisioningState, err error) {
+func (ctrl *provisionController) callProvision(ctx context.Context, options ProvisionOptions) (volume *v1.PersistentVolume,
+	state ProvisioningState, err error) {
 	began := ctrl.env.Now()
 	ctrl.foreign("Provision", options.PVC, func() {
 		volume, state, err = ctrl.provisioner.Provision(ctx, options)

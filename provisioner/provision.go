@@ -79,7 +79,8 @@ func (ctrl *provisionController) provisionClaimOperation(ctx context.Context, cl
 //
 // Upstream: controller.go provisionClaimOperation and
 // provisionVolumeErrorHandling, v13.
-func (ctrl *provisionController) provisionFailed(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, state ProvisioningState, err error) (ProvisioningState, error) {
+func (ctrl *provisionController) provisionFailed(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass,
+	state ProvisioningState, err error) (ProvisioningState, error) {
 	if ignored, ok := err.(*IgnoredError); ok { //nolint:errorlint // Upstream looks at the direct type only.
 		ctrl.trace(claim, "provisioning is "+ignored.Error())
 		return ProvisioningFinished, nil

@@ -48,7 +48,8 @@ func (c *controller) bindVolumeToClaim(ctx context.Context, volume *v1.Persisten
 
 // updateVolumePhase writes the volume's phase and the reason for it.
 // Upstream: pv_controller.go updateVolumePhase, v1.37.
-func (c *controller) updateVolumePhase(ctx context.Context, volume *v1.PersistentVolume, phase v1.PersistentVolumePhase, message string) (*v1.PersistentVolume, error) {
+func (c *controller) updateVolumePhase(ctx context.Context, volume *v1.PersistentVolume, phase v1.PersistentVolumePhase,
+	message string) (*v1.PersistentVolume, error) {
 	if volume.Status.Phase == phase {
 		return volume, nil
 	}
@@ -89,7 +90,8 @@ func setIfMissing(meta *metav1.ObjectMeta, annotation string) {
 // updateClaimStatus writes the claim's phase and what it has from its volume; without
 // a volume it has nothing.
 // Upstream: pv_controller.go updateClaimStatus, v1.37.
-func (c *controller) updateClaimStatus(ctx context.Context, claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaimPhase, volume *v1.PersistentVolume) (*v1.PersistentVolumeClaim, error) {
+func (c *controller) updateClaimStatus(ctx context.Context, claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaimPhase,
+	volume *v1.PersistentVolume) (*v1.PersistentVolumeClaim, error) {
 	status, dirty, err := claimStatus(claim, phase, volume)
 	if err != nil || !dirty {
 		return claim, err
@@ -107,7 +109,8 @@ func (c *controller) updateClaimStatus(ctx context.Context, claim *v1.Persistent
 // claimStatus returns the status that the claim is to have, and reports whether it differs
 // from the present one. The capacity is taken from the volume only when the phase changes: later the
 // two may differ on purpose, while a file system has not grown to its device's size.
-func claimStatus(claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaimPhase, volume *v1.PersistentVolume) (v1.PersistentVolumeClaimStatus, bool, error) {
+func claimStatus(claim *v1.PersistentVolumeClaim, phase v1.PersistentVolumeClaimPhase,
+	volume *v1.PersistentVolume) (v1.PersistentVolumeClaimStatus, bool, error) {
 	status := claim.Status // its lists and maps are shared, and replaced where they change
 	changing := status.Phase != phase
 	status.Phase = phase

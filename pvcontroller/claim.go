@@ -122,7 +122,8 @@ func (c *controller) syncNamedVolume(ctx context.Context, claim *v1.PersistentVo
 		c.recorder.Eventf(claim, v1.EventTypeWarning, failedBinding, "volume %q already bound to a different claim.", volume.Name)
 		if _, ours := claim.Annotations[binding.AnnBoundByController]; ours {
 			// The user would have had to remove bind-completed from a bound claim.
-			return fmt.Errorf("invalid binding of claim %q to volume %q: volume already claimed by %q", control.Key(claim), volume.Name, claimRefKey(volume.Spec.ClaimRef))
+			return fmt.Errorf("invalid binding of claim %q to volume %q: volume already claimed by %q", control.Key(claim), volume.Name,
+				claimRefKey(volume.Spec.ClaimRef))
 		}
 	}
 	_, err := c.updateClaimStatus(ctx, claim, v1.ClaimPending, nil)

@@ -72,7 +72,8 @@ func newController(cfg Config, env control.Env) (*controller, error) {
 		return nil, err
 	}
 	c := &controller{
-		cfg: cfg, plugins: newPlugins(cfg, builtinRecyclers(env.Client(), env, env.Recorder(Component))), env: env, client: env.Client(), recorder: env.Recorder(Component),
+		cfg: cfg, plugins: newPlugins(cfg, builtinRecyclers(env.Client(), env, env.Recorder(Component))), env: env, client: env.Client(),
+		recorder:       env.Recorder(Component),
 		volumeInformer: control.NewCache[*v1.PersistentVolume](env, control.PersistentVolumes()),
 		claimInformer:  control.NewCache[*v1.PersistentVolumeClaim](env, control.PersistentVolumeClaims()),
 		classes:        control.NewCache[*storagev1.StorageClass](env, control.StorageClasses()),

@@ -102,8 +102,10 @@ func (c *controller) syncHalfBoundVolume(volume *v1.PersistentVolume, claim *v1.
 		return
 	}
 	// The claim's sync would not find this volume and say nothing.
-	c.recorder.Eventf(volume, v1.EventTypeWarning, volumeMismatch, "Cannot bind PersistentVolume to requested PersistentVolumeClaim %q due to incompatible volumeMode.", claim.Name)
-	c.recorder.Eventf(claim, v1.EventTypeWarning, volumeMismatch, "Cannot bind PersistentVolume %q to requested PersistentVolumeClaim due to incompatible volumeMode.", volume.Name)
+	c.recorder.Eventf(volume, v1.EventTypeWarning, volumeMismatch,
+		"Cannot bind PersistentVolume to requested PersistentVolumeClaim %q due to incompatible volumeMode.", claim.Name)
+	c.recorder.Eventf(claim, v1.EventTypeWarning, volumeMismatch,
+		"Cannot bind PersistentVolume %q to requested PersistentVolumeClaim due to incompatible volumeMode.", volume.Name)
 }
 
 // syncMisboundVolume frees a volume whose claim is bound elsewhere. One that was made

@@ -80,7 +80,8 @@ func volumeCapacityScore(classes []classResource) int64 {
 // Upstream: volume_binding.go PreScore, v1.37.
 func (p volumeBinding) PreScore(c *cycle, _ []*nodeInfo) *status {
 	if c.volumes.unscored != "" {
-		p.binder.env.Trace(trace.Decision{About: trace.RefOf("Pod", c.pod), Text: c.volumes.unscored + ", so it is not scored; kube-scheduler v1.37.2 ends here with a nil pointer"})
+		p.binder.env.Trace(trace.Decision{About: trace.RefOf("Pod", c.pod), Text: c.volumes.unscored +
+			", so it is not scored; kube-scheduler v1.37.2 ends here with a nil pointer"})
 	}
 	if len(c.volumes.scores) == 0 {
 		return refuse(skip)

@@ -89,7 +89,8 @@ func (s *scheduler) perNode(c *cycle) []string {
 		if i == maxNodesTold && len(d.nodes) > i+1 {
 			return append(list, fmt.Sprintf("and %d more", len(d.nodes)-i))
 		}
-		list = append(list, NodeVerdict{Node: v.node, Plugin: v.status.plugin, Reasons: v.status.reasons, Conflicts: s.conflicts(c, v.status.plugin, v.node)}.String())
+		list = append(list, NodeVerdict{Node: v.node, Plugin: v.status.plugin, Reasons: v.status.reasons,
+			Conflicts: s.conflicts(c, v.status.plugin, v.node)}.String())
 	}
 	if d.excluded > 0 {
 		list = append(list, fmt.Sprintf("%d that the pod's affinity does not name", d.excluded))

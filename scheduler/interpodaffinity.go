@@ -73,7 +73,8 @@ func affinityTermsOf(pod *v1.Pod) (*affinityTerms, error) {
 		terms.affinity, terms.preferred = read(with.RequiredDuringSchedulingIgnoredDuringExecution, with.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	if without := a.PodAntiAffinity; without != nil {
-		terms.antiAffinity, terms.preferredAntiAffinity = read(without.RequiredDuringSchedulingIgnoredDuringExecution, without.PreferredDuringSchedulingIgnoredDuringExecution)
+		terms.antiAffinity, terms.preferredAntiAffinity = read(without.RequiredDuringSchedulingIgnoredDuringExecution,
+			without.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	if firstErr != nil {
 		return nil, firstErr

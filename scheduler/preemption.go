@@ -95,7 +95,8 @@ func (s *scheduler) nominatedNode(pod *v1.Pod) string {
 // Upstream: preemption/util.go PodTerminatingByPreemption, v1.37.
 func isTerminatingByPreemption(pod *v1.Pod) bool {
 	i := slices.IndexFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.DisruptionTarget })
-	return pod.DeletionTimestamp != nil && i >= 0 && pod.Status.Conditions[i].Status == v1.ConditionTrue && pod.Status.Conditions[i].Reason == v1.PodReasonPreemptionByScheduler
+	return pod.DeletionTimestamp != nil && i >= 0 && pod.Status.Conditions[i].Status == v1.ConditionTrue &&
+		pod.Status.Conditions[i].Reason == v1.PodReasonPreemptionByScheduler
 }
 
 // Upstream: apis/config/v1 defaults DefaultPreemptionArgs, v1.37.
@@ -254,7 +255,8 @@ func (s *scheduler) violatingBudgets(victims []*placement) (violating, others []
 }
 
 // pickOneNode returns the candidate with the fewest violations; among equals the one whose first victim has the lowest priority, then the
-// one with the lowest sum of priorities, the fewest victims, the victim of highest priority that started last. Which of those that are equal in all of this is left to chance.
+// one with the lowest sum of priorities, the fewest victims, the victim of highest priority that started last. Which of those
+// that are equal in all of this is left to chance.
 // Upstream: preemption.go pickOneNodeForPreemption, v1.37.
 func (s *scheduler) pickOneNode(candidates []*candidate) *candidate {
 	scores := []func(*candidate) int64{

@@ -105,7 +105,8 @@ func podRequest(pod *v1.Pod) resources {
 	}
 	addList(sum, pod.Spec.Overhead)
 	nonZero := sumRequests(&pod.Spec, func(c *v1.Container) v1.ResourceList {
-		list := v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(defaultMilliCPU, resource.DecimalSI), v1.ResourceMemory: *resource.NewQuantity(defaultMemory, resource.BinarySI)}
+		list := v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(defaultMilliCPU, resource.DecimalSI),
+			v1.ResourceMemory: *resource.NewQuantity(defaultMemory, resource.BinarySI)}
 		maps.Copy(list, c.Resources.Requests)
 		return list
 	})

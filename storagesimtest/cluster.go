@@ -63,7 +63,8 @@ func New(t testing.TB, cfg storagesim.Config) *Cluster {
 			t.Logf("storagesim: an injected fault struck nothing: %s", fault)
 		}
 		if t.Failed() {
-			t.Logf("storagesim: seed %d; the story so far:\n%s", cfg.Seed, c.Trace().Tell(trace.Telling{Width: terminal.TestWidth, Shorten: c.Trace().ShortIDs, Calls: true}))
+			t.Logf("storagesim: seed %d; the story so far:\n%s", cfg.Seed,
+				c.Trace().Tell(trace.Telling{Width: terminal.TestWidth, Shorten: c.Trace().ShortIDs, Calls: true}))
 		}
 		if err := c.Close(); err != nil {
 			t.Errorf("storagesim: Close: %v", err)

@@ -29,7 +29,8 @@ func breakCommand() *command {
 }
 
 func mendCommand() *command {
-	return &command{name: "mend", usage: "mend", help: "remove all faults that break, fail, fail-csi, fail-point and crash have set up and that are still to come", run: mend}
+	return &command{name: "mend", usage: "mend",
+		help: "remove all faults that break, fail, fail-csi, fail-point and crash have set up and that are still to come", run: mend}
 }
 
 // errnos are the errors that break can give. SILENCE is no number: the operation does not return.

@@ -25,7 +25,8 @@ func showCommands() []*command {
 			help: "print everything about objects, with their events, as kubectl describe does",
 		},
 		{
-			name: "events", usage: "events [--for TYPE/NAME] [-n NAMESPACE | -A]", run: events, reads: true, help: "print events in order of time, as kubectl events does",
+			name: "events", usage: "events [--for TYPE/NAME] [-n NAMESPACE | -A]", run: events, reads: true,
+			help:  "print events in order of time, as kubectl events does",
 			flags: func(f *pflag.FlagSet) { selecting(f); f.String("for", "", "") },
 		},
 		{

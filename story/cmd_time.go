@@ -225,7 +225,8 @@ func (c *call) filter(words []string) (keep func(trace.Entry) bool, err error) {
 	}
 	isAbout := trace.About(about...)
 	return func(e trace.Entry) bool {
-		return (about == nil || isAbout(e)) && (ofActors == nil || slices.Contains(ofActors, e.Actor)) && (ofTopics == nil && !trace.IsDetail(e.Record.Topic()) || slices.Contains(ofTopics, e.Record.Topic()))
+		return (about == nil || isAbout(e)) && (ofActors == nil || slices.Contains(ofActors, e.Actor)) &&
+			(ofTopics == nil && !trace.IsDetail(e.Record.Topic()) || slices.Contains(ofTopics, e.Record.Topic()))
 	}, nil
 }
 

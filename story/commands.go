@@ -37,9 +37,10 @@ type call struct {
 
 // commands returns all commands, in the order that help lists them.
 func commands() []*command {
-	return slices.Concat(timeCommands(), objectCommands(), nodeCommands(), showCommands(), fileCommands(), execCommands(), troubleCommands(), expectCommands(), []*command{{
-		name: "help", usage: "help [COMMAND]", help: "list the commands, or explain one", run: help, reads: true,
-	}})
+	return slices.Concat(timeCommands(), objectCommands(), nodeCommands(), showCommands(), fileCommands(), execCommands(), troubleCommands(),
+		expectCommands(), []*command{{
+			name: "help", usage: "help [COMMAND]", help: "list the commands, or explain one", run: help, reads: true,
+		}})
 }
 
 // find finds a command by name, or says which there are.

@@ -45,8 +45,8 @@ func NewShell(ctx context.Context, o Options) *Shell {
 	return s
 }
 
-// Attach returns a shell for a cluster that is there already, whose times are told from a moment on. It cannot go back (but see Fork), no command reads files, and Close leaves the cluster
-// open. Call Do where nothing else uses the engine.
+// Attach returns a shell for a cluster that is there already, whose times are told from a moment on. It cannot go back (but see
+// Fork), no command reads files, and Close leaves the cluster open. Call Do where nothing else uses the engine.
 func Attach(ctx context.Context, c *storagesim.Cluster, zero time.Time, o Options) *Shell {
 	s := NewShell(ctx, o)
 	s.attached = true
@@ -129,8 +129,9 @@ func (s *Shell) Do(line string, input ...string) (output string, err error) {
 	return s.do(it)
 }
 
-// Play plays a script on the shell's cluster and writes it with the outputs it gives. name is the script's name, for errors. allowed, unless it is empty, are the names of the commands
-// that it may have. The first command that does not exist, is not allowed, or is not written as its usage says ends it with an *Error; those before it have happened.
+// Play plays a script on the shell's cluster and writes it with the outputs it gives. name is the script's name, for errors.
+// allowed, unless it is empty, are the names of the commands that it may have. The first command that does not exist, is not
+// allowed, or is not written as its usage says ends it with an *Error; those before it have happened.
 func (s *Shell) Play(w io.Writer, name, text string, allowed ...string) error {
 	parsed, err := parse(name, text)
 	if err != nil {
@@ -238,8 +239,9 @@ func (s *Shell) BackOne() (line string, err error) {
 	return line, s.again(s.played[:last], 0)
 }
 
-// Back goes n steps of the engine back (engine.Engine.Steps, in which passing time is none): the run is played again, up to there. Of a command in whose middle that is, so many
-// steps are taken, as by the command step, which it returns. n is at least 1.
+// Back goes n steps of the engine back (engine.Engine.Steps, in which passing time is none): the run is played again, up to
+// there. Of a command in whose middle that is, so many steps are taken, as by the command step, which it returns. n is at least
+// 1.
 func (s *Shell) Back(n uint64) (line string, err error) {
 	now := s.steps()
 	switch {
@@ -271,9 +273,10 @@ func (s *Shell) Back(n uint64) (line string, err error) {
 	return s.played[len(s.played)-1].text, nil
 }
 
-// Fork returns a shell on another cluster, which was made as this shell's was and is as that was when the shell was attached. There it plays the commands again up to the first moment at
-// which the record of this number is there; a command other than settle, step and run-for is whole. This shell and its cluster stay as they are. If the run is another this time, the error
-// says so, and there is no shell.
+// Fork returns a shell on another cluster, which was made as this shell's was and is as that was when the shell was attached.
+// There it plays the commands again up to the first moment at which the record of this number is there; a command other than
+// settle, step and run-for is whole. This shell and its cluster stay as they are. If the run is another this time, the error says
+// so, and there is no shell.
 func (s *Shell) Fork(c *storagesim.Cluster, record int) (*Shell, error) {
 	f := Attach(s.ctx, c, s.session.zero, s.options)
 	if record < s.first || record >= s.records() {

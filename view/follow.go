@@ -7,8 +7,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Follower makes the page of a log that grows, with as much work as there is new. It only adds to a page, until it begins anew: for an actor that needs a lane, or when
-// the page is a quarter beyond its bounds. It may be used by one goroutine at a time.
+// Follower makes the page of a log that grows, with as much work as there is new. It only adds to a page, until it begins anew:
+// for an actor that needs a lane, or when the page is a quarter beyond its bounds. It may be used by one goroutine at a time.
 type Follower struct {
 	log     *trace.Log
 	options Options
@@ -31,8 +31,8 @@ func Follow(log *trace.Log, o Options) *Follower {
 	return &Follower{log: log, options: o.complete()}
 }
 
-// Since reads what is new in the log, and returns what the reader of a mark does not have, with the mark of who has it. If whole is set, that is a page of its own. Otherwise p has
-// the steps, objects and bases to add to the reader's page, with its indexes.
+// Since reads what is new in the log, and returns what the reader of a mark does not have, with the mark of who has it. If whole
+// is set, that is a page of its own. Otherwise p has the steps, objects and bases to add to the reader's page, with its indexes.
 func (f *Follower) Since(m Mark) (p Page, now Mark, whole bool) {
 	if f.builder == nil || !f.extend() {
 		f.begin()

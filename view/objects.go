@@ -34,7 +34,8 @@ type version struct {
 }
 
 func newObjects() *objects {
-	return &objects{index: map[trace.Ref]int{}, byText: map[string]trace.Ref{}, before: map[trace.Ref]version{}, changed: map[trace.Ref]bool{}, based: map[trace.Ref]bool{}, uids: map[trace.Ref]string{}}
+	return &objects{index: map[trace.Ref]int{}, byText: map[string]trace.Ref{}, before: map[trace.Ref]version{}, changed: map[trace.Ref]bool{},
+		based: map[trace.Ref]bool{}, uids: map[trace.Ref]string{}}
 }
 
 // read notes what an entry says of its object, before it becomes a step, if it does.
@@ -77,7 +78,8 @@ func (o *objects) number(r trace.Ref) int {
 	}
 	i := len(o.list)
 	o.index[r] = i
-	o.list = append(o.list, Object{Kind: printable(r.Kind), Short: printable(trace.ShortKind(r.Kind)), Namespace: printable(r.Namespace), Name: printable(r.Name), UID: printable(o.uids[r])})
+	o.list = append(o.list, Object{Kind: printable(r.Kind), Short: printable(trace.ShortKind(r.Kind)), Namespace: printable(r.Namespace),
+		Name: printable(r.Name), UID: printable(o.uids[r])})
 	return i
 }
 

@@ -110,7 +110,8 @@ func (b *builder) decision(c *trace.Choice) *Decision {
 		d.Source = "https://github.com/kubernetes/kubernetes/blob/" + b.page.Release + "/" + c.File
 	}
 	for _, candidate := range c.Candidates {
-		shown := Candidate{Name: printable(candidate.Name), OK: candidate.OK, Filter: printable(candidate.Filter), Reason: printable(b.shorten(candidate.Reason)), Scores: candidate.Scores}
+		shown := Candidate{Name: printable(candidate.Name), OK: candidate.OK, Filter: printable(candidate.Filter),
+			Reason: printable(b.shorten(candidate.Reason)), Scores: candidate.Scores}
 		if candidate.Scores != nil {
 			shown.Score = new(candidate.Score)
 		}
@@ -166,8 +167,9 @@ func (b *builder) call(s *Step, actor string, record trace.Record) {
 	switch r := record.(type) {
 	case trace.RPC:
 		s.Call = &Call{
-			To: new(b.lane(laneOf(driverActor(r), nil).ID)), Driver: printable(r.Driver), Machine: printable(r.Machine), Service: printable(r.Service), Method: printable(r.Method),
-			Code: printable(r.Code), Err: printable(r.Err), Fault: printable(r.Fault), TookMs: r.Took.Milliseconds(),
+			To: new(b.lane(laneOf(driverActor(r), nil).ID)), Driver: printable(r.Driver), Machine: printable(r.Machine), Service: printable(r.Service),
+			Method: printable(r.Method),
+			Code:   printable(r.Code), Err: printable(r.Err), Fault: printable(r.Fault), TookMs: r.Took.Milliseconds(),
 		}
 		if r.Request != nil {
 			s.Call.Request = cut(r.Request, 0)
@@ -197,7 +199,8 @@ func (b *builder) onMachine(s *Step, actor string, record trace.Record) {
 	switch r := record.(type) {
 	case trace.Mount:
 		s.Kind = "mount"
-		s.Mount = &Mount{Op: r.Op, Machine: printable(machineOf(actor)), Source: printable(r.Source), Target: printable(r.Target), Volume: printable(r.Volume), Err: printable(r.Err)}
+		s.Mount = &Mount{Op: r.Op, Machine: printable(machineOf(actor)), Source: printable(r.Source), Target: printable(r.Target),
+			Volume: printable(r.Volume), Err: printable(r.Err)}
 		b.about(s, r.About)
 		if r := (trace.Ref{Kind: "PersistentVolume", Name: r.Volume}); b.objects.knows(r) { // others are volumes of the pod alone
 			b.also(s, r)

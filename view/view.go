@@ -87,7 +87,8 @@ func (o Options) from(entries []trace.Entry, shown int) *builder {
 		start = entries[shown].Time
 	}
 	b := &builder{
-		page:    Page{Schema: Schema, Title: o.Title, Intro: o.Intro, Release: cmp.Or(o.Release, release.Kubernetes), Start: start.UTC().Format(time.RFC3339Nano), Repeat: o.Repeat},
+		page: Page{Schema: Schema, Title: o.Title, Intro: o.Intro, Release: cmp.Or(o.Release, release.Kubernetes),
+			Start: start.UTC().Format(time.RFC3339Nano), Repeat: o.Repeat},
 		start:   start,
 		shorten: o.Shorten,
 		actors:  lanesOf(entries[shown:]),

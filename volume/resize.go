@@ -101,12 +101,14 @@ func SetResizeStatus(claim *v1.PersistentVolumeClaim, status v1.ClaimResourceSta
 // the claim has changed since from was read.
 //
 // Upstream: pkg/volume/util/resize_util.go PatchPVCStatus, v1.37.
-func PatchClaimStatus(ctx context.Context, client kubernetes.Interface, from, to *v1.PersistentVolumeClaim, sameVersion bool) (*v1.PersistentVolumeClaim, error) {
+func PatchClaimStatus(ctx context.Context, client kubernetes.Interface, from, to *v1.PersistentVolumeClaim,
+	sameVersion bool) (*v1.PersistentVolumeClaim, error) {
 	patch, err := mergePatch(from, to, sameVersion)
 	if err != nil {
 		return from, fmt.Errorf("patch of claim %s/%s: %w", from.Namespace, from.Name, err)
 	}
-	patched, err := client.CoreV1().PersistentVolumeClaims(from.Namespace).Patch(ctx, from.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	patched, err := client.CoreV1().PersistentVolumeClaims(from.Namespace).Patch(ctx, from.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	if err != nil {
 		return from, err
 	}

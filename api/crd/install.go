@@ -233,7 +233,8 @@ func (c *controller) set(def *apiextensions.CustomResourceDefinition, is apiexte
 	return !same
 }
 
-func find(def *apiextensions.CustomResourceDefinition, kind apiextensions.CustomResourceDefinitionConditionType) *apiextensions.CustomResourceDefinitionCondition {
+func find(def *apiextensions.CustomResourceDefinition,
+	kind apiextensions.CustomResourceDefinitionConditionType) *apiextensions.CustomResourceDefinitionCondition {
 	for i := range def.Status.Conditions {
 		if def.Status.Conditions[i].Type == kind {
 			return &def.Status.Conditions[i]

@@ -109,7 +109,8 @@ func storedShape(def *apiextensions.CustomResourceDefinition) (*shape, error) {
 // version when they are stored, without the fields that this does not have; shown in a version they lose the fields that it does not
 // have, and get no defaults.
 // Upstream: apiserver customresource_handler.go crdConversionRESTOptionsGetter.GetRESTOptions, v1.37.2.
-func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apiextensions.CustomResourceDefinitionVersion, stored *shape) (registry.Kind, error) {
+func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apiextensions.CustomResourceDefinitionVersion,
+	stored *shape) (registry.Kind, error) {
 	names := def.Status.AcceptedNames
 	s, err := compile(def, v)
 	if err != nil {

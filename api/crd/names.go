@@ -49,7 +49,8 @@ func taken(def *apiextensions.CustomResourceDefinition, all []apiextensions.Cust
 }
 
 // accept returns the names that a definition may have, and the condition NamesAccepted.
-func accept(def *apiextensions.CustomResourceDefinition, u used) (apiextensions.CustomResourceDefinitionNames, apiextensions.CustomResourceDefinitionCondition) {
+func accept(def *apiextensions.CustomResourceDefinition, u used) (apiextensions.CustomResourceDefinitionNames,
+	apiextensions.CustomResourceDefinitionCondition) {
 	want, is := def.Spec.Names, def.Status.AcceptedNames
 	got := is
 	result := condition(apiextensions.NamesAccepted, true, "NoConflicts", "no conflicts found")

@@ -95,7 +95,8 @@ func (p *problems) spec(spec *internal.CustomResourceDefinitionSpec) {
 	}
 	p.oneOf(p.path.Child("scope"), string(spec.Scope), string(internal.ClusterScoped), string(internal.NamespaceScoped))
 	if spec.PreserveUnknownFields != nil && *spec.PreserveUnknownFields {
-		p.invalid(p.path.Child("preserveUnknownFields"), true, "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead")
+		p.invalid(p.path.Child("preserveUnknownFields"), true,
+			"cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead")
 	}
 	p.versions(spec)
 	p.names(&spec.Names, p.path.Child("names"))

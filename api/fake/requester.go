@@ -61,7 +61,8 @@ func (r *requester) Logs(namespace, name string, opts *corev1.PodLogOptions) *re
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(logs.Raw))}, nil
 	})
 	at := fmt.Sprintf("/api/v1/namespaces/%s/pods/%s/log", namespace, name)
-	return rest.NewRequestWithClient(&url.URL{Scheme: "https", Host: "localhost"}, at, rest.ClientContentConfig{}, &http.Client{Transport: answer}).Verb(http.MethodGet)
+	return rest.NewRequestWithClient(&url.URL{Scheme: "https", Host: "localhost"}, at, rest.ClientContentConfig{},
+		&http.Client{Transport: answer}).Verb(http.MethodGet)
 }
 
 // roundTrip implements http.RoundTripper by a function.

@@ -50,7 +50,8 @@ func (t tracker) Get(gvr schema.GroupVersionResource, ns, name string, opts ...m
 
 func (t tracker) Create(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.CreateOptions) error {
 	o := one(opts)
-	created, err := t.write(api.Request{Verb: "create", Resource: gvr, Namespace: ns, Object: obj, Write: writeOptions(o.DryRun, o.FieldManager, o.FieldValidation)})
+	created, err := t.write(api.Request{Verb: "create", Resource: gvr, Namespace: ns, Object: obj,
+		Write: writeOptions(o.DryRun, o.FieldManager, o.FieldValidation)})
 	if err != nil {
 		return err
 	}

@@ -149,8 +149,9 @@ func (t *Target) Applied(live call.Object, config *unstructured.Unstructured, ma
 func (t *Target) Form(gvk schema.GroupVersionKind) *Target {
 	form := *t
 	form.Kind = &registry.Entry{
-		Kind: registry.Kind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Types: managedfields.NewDeducedTypeConverter()}, GVK: gvk, Namespaced: t.Kind.Namespaced,
-		Scheme: scheme.Scheme, Type: scheme.Scheme.KnownTypes(gvk.GroupVersion())[gvk.Kind],
+		Kind: registry.Kind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Types: managedfields.NewDeducedTypeConverter()}, GVK: gvk,
+		Namespaced: t.Kind.Namespaced,
+		Scheme:     scheme.Scheme, Type: scheme.Scheme.KnownTypes(gvk.GroupVersion())[gvk.Kind],
 	}
 	return &form
 }

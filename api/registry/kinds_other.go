@@ -79,7 +79,8 @@ func otherKinds() []Kind {
 		),
 		in(apiserverinternalv1alpha1.SchemeGroupVersion, Kind{Kind: "StorageVersion", OnRequest: true, ClusterScoped: true, Conditional: true}),
 		in(storagemigrationv1.SchemeGroupVersion, Kind{Kind: "StorageVersionMigration", ClusterScoped: true, Conditional: true}),
-		in(schema.GroupVersion{Group: "lifecycle.k8s.io", Version: "v1alpha1"}, Kind{Kind: "Eviction", OnRequest: true}, Kind{Kind: "EvictionRequest", OnRequest: true}),
+		in(schema.GroupVersion{Group: "lifecycle.k8s.io", Version: "v1alpha1"}, Kind{Kind: "Eviction", OnRequest: true},
+			Kind{Kind: "EvictionRequest", OnRequest: true}),
 	)
 }
 

@@ -138,7 +138,8 @@ func (f *filter) see(c control.Change) (control.Change, bool) {
 	case before:
 		last := c.Old.DeepCopyObject().(call.Object)
 		last.SetResourceVersion(c.Object.(call.Object).GetResourceVersion())
-		return control.Change{Type: watch.Deleted, Item: control.Item{Key: c.Key, Object: last}, Old: c.Old, RV: c.RV, Heartbeat: trace.IsHeartbeat(c.Old, last)}, true
+		return control.Change{Type: watch.Deleted, Item: control.Item{Key: c.Key, Object: last}, Old: c.Old, RV: c.RV,
+			Heartbeat: trace.IsHeartbeat(c.Old, last)}, true
 	}
 	return control.Change{}, false
 }

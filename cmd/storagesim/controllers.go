@@ -110,7 +110,8 @@ One control at a time does the work: the others wait for its lease.`,
 	flags.BoolVar(&o.noLease, "no-lease", false, "do without the lease: make sure yourself that no other control runs")
 	flags.Float32Var(&o.qps, "qps", 50, "`NUMBER` of requests a second that each controller makes at most; negative for any")
 	flags.IntVar(&o.burst, "burst", 100, "`NUMBER` of requests that may come at once")
-	flags.StringVar(&o.scheduler, "scheduler-name", "", "`NAME` that pods give in spec.schedulerName to be scheduled by this scheduler (default: default-scheduler)")
+	flags.StringVar(&o.scheduler, "scheduler-name", "",
+		"`NAME` that pods give in spec.schedulerName to be scheduled by this scheduler (default: default-scheduler)")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print details, too")
 	return cmd
 }

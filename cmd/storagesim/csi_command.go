@@ -48,7 +48,8 @@ func (o *runOptions) csiCommands() (all []csiCommand, err error) {
 			return nil, fmt.Errorf("--csi-command %q: %w", text, err)
 		}
 		if !strings.Contains(text, socketWord) || len(words) == 0 {
-			return nil, fmt.Errorf("--csi-command %q: write %s where the driver is told its socket, as in 'hostpathplugin --endpoint unix://%s'", text, socketWord, socketWord)
+			return nil, fmt.Errorf("--csi-command %q: write %s where the driver is told its socket, as in 'hostpathplugin --endpoint unix://%s'", text,
+				socketWord, socketWord)
 		}
 		if err := oneNode("--csi-command", text, o.nodes); err != nil {
 			return nil, err

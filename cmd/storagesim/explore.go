@@ -382,7 +382,8 @@ func (o *exploreOptions) readAccepted() error {
 			continue
 		}
 		if old := oldName.FindStringSubmatch(line); old != nil {
-			return fmt.Errorf("%s:%d: --accept: %q names an object as older versions did; the key of such a failure has the form pvc/default/data now", o.accept, number, old[1]+old[2])
+			return fmt.Errorf("%s:%d: --accept: %q names an object as older versions did; the key of such a failure has the form pvc/default/data now",
+				o.accept, number, old[1]+old[2])
 		}
 		o.accepted = append(o.accepted, line)
 	}

@@ -86,7 +86,8 @@ command line is wrong; 130 interrupted.`,
 			return l.learn(cmd, dir, o.exercise, all)
 		},
 	}
-	cmd.Flags().StringVar(&o.check, "check", "", "play the exercise in `FOLDER`, or each exercise of a learner's folder, and say with the exit code whether it passes")
+	cmd.Flags().StringVar(&o.check, "check", "",
+		"play the exercise in `FOLDER`, or each exercise of a learner's folder, and say with the exit code whether it passes")
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "play all exercises with their starts, answers and wrong answers")
 	cmd.Flags().StringVarP(&o.exercise, "exercise", "e", "", "begin with `EXERCISE`, a number or a name, instead of the next that is not passed")
 	cmd.Flags().StringVar(&o.lang, "lang", "", "`LANGUAGE` of the texts where an exercise has it, such as en or zh (default: that of LC_ALL, LC_MESSAGES or LANG)")
@@ -444,7 +445,8 @@ func (l *learner) answer() error {
 	var b strings.Builder
 	answer := l.now.Answer()
 	for _, name := range slices.Sorted(maps.Keys(answer)) {
-		fmt.Fprintf(&b, "\n%s\n\n    %s\n", fmt.Sprintf(l.now.Words(l.language).Answer, name), strings.ReplaceAll(strings.TrimRight(answer[name], "\n"), "\n", "\n    "))
+		fmt.Fprintf(&b, "\n%s\n\n    %s\n", fmt.Sprintf(l.now.Words(l.language).Answer, name),
+			strings.ReplaceAll(strings.TrimRight(answer[name], "\n"), "\n", "\n    "))
 	}
 	return errors.Join(l.show(b.String()), l.say("\n%s", l.now.Text(l.language).TakeAway))
 }

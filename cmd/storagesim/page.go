@@ -181,6 +181,7 @@ func viewExhibit(out io.Writer, e museum.Exhibit, format string) error {
 	}
 	log, told := f.Log()
 	return writeView(out, pageOfLog(log, told, view.Options{
-		Title: fmt.Sprintf("Bug %d: %s", e.Number, e.Name), Intro: e.Mechanism + " In the end: " + f.Err.Error(), Repeat: fmt.Sprintf("storagesim museum %d", e.Number),
+		Title: fmt.Sprintf("Bug %d: %s", e.Number, e.Name), Intro: e.Mechanism + " In the end: " + f.Err.Error(),
+		Repeat: fmt.Sprintf("storagesim museum %d", e.Number),
 	}), format)
 }

@@ -119,7 +119,8 @@ machine, one for each node, and nothing in a manifest can reach outside them.`,
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newRun(), newExplore(), newMuseum(), newStory(), newShell(), newLearn(), newPage(), newServe(), newStep(), newSettle(), newRunFor(), newExplain(), newControl(), newConformance(), newVersion())
+	root.AddCommand(newRun(), newExplore(), newMuseum(), newStory(), newShell(), newLearn(), newPage(), newServe(), newStep(), newSettle(),
+		newRunFor(), newExplain(), newControl(), newConformance(), newVersion())
 	return root
 }
 

@@ -236,7 +236,8 @@ func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
 	flags.BoolVar(&o.standIns, "stand-ins", false, "run a stand-in for each driver and provisioner that is named and that nothing serves")
 	flags.StringArrayVar(&o.named, "csi", nil, "run the reference CSI driver as `NAME` (NAME,topology=KEY,attach=false,limit=N); may be repeated")
 	flags.BoolVar(&o.realMounts, "real-mounts", false, "have the kernel mount volumes on the nodes, in a mount namespace of this process's own (Linux)")
-	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(bundled.Names(), ", ")+"; empty for none (default: those of the classes)")
+	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(bundled.Names(), ", ")+
+		"; empty for none (default: those of the classes)")
 }
 
 // parsed completes the options from what the flags of the command are.
@@ -624,7 +625,8 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	}
 	switch o.output {
 	case "", "table":
-		view := tables.View{Kinds: c.Engine().Server().Registry(), Objects: c.Engine().Server().Objects(), Now: c.Now(), Shorten: c.Trace().ShortIDs, Width: o.tableWidth}
+		view := tables.View{Kinds: c.Engine().Server().Registry(), Objects: c.Engine().Server().Objects(), Now: c.Now(), Shorten: c.Trace().ShortIDs,
+			Width: o.tableWidth}
 		err := listAll(out, view)
 		if err != nil || o.output == "table" {
 			return err

@@ -88,7 +88,8 @@ mounted: an error names each mount and the command that ends it.`,
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`FILE` to write the kubeconfig to (default: a new one below the directory for temporary files)")
 	flags.BoolVar(&o.force, "force", false, "replace a kubeconfig that is there already; it is gone afterwards")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS:PORT` to listen on; port 0 is any that is free")
-	flags.StringSliceVar(&o.only, "only", nil, "`NAMES` of the control plane's controllers to run here, separated by commas, or none; see storagesim control (default: all)")
+	flags.StringSliceVar(&o.only, "only", nil,
+		"`NAMES` of the control plane's controllers to run here, separated by commas, or none; see storagesim control (default: all)")
 	flags.BoolVar(&o.page, "page", false, "offer a page for a browser, too, on a port of its own: it shows what happens, and steps, crashes and breaks; --speed is step unless it is given")
 	flags.BoolVar(&o.looks, "page-view", false, "offer a page that only looks: it shows what happens, and its server plays no command")
 	flags.BoolVar(&o.remote, "remote", false, "allow --listen an address that other machines can reach: who has the token can use the API from there")
@@ -206,12 +207,14 @@ func (o *serveOptions) offered(ctx context.Context, cfg storagesim.Config, objec
 }
 
 // offerPage offers the page of a served cluster. another makes one that begins as that did.
-func (o *serveOptions) offerPage(ctx context.Context, server *serve.Server, c *offered, zero time.Time, objects []manifest.Object, another func(io.Writer) (*offered, error)) (*livePage, error) {
+func (o *serveOptions) offerPage(ctx context.Context, server *serve.Server, c *offered, zero time.Time, objects []manifest.Object,
+	another func(io.Writer) (*offered, error)) (*livePage, error) {
 	first, err := o.beginOf(objects)
 	if err != nil {
 		return nil, err
 	}
-	return startPage(ctx, &livePage{server: server, zero: zero, first: first, another: another, never: o.neverBack(), looks: o.looks}, c, story.Options{RecordValues: true, StandIns: o.standIns})
+	return startPage(ctx, &livePage{server: server, zero: zero, first: first, another: another, never: o.neverBack(), looks: o.looks}, c,
+		story.Options{RecordValues: true, StandIns: o.standIns})
 }
 
 // neverBack says why a page of the cluster can never go back to an earlier step; "" if it can as long as no other client changes the cluster.

@@ -238,7 +238,8 @@ func (p *livePage) look(version string) (m *liveModel, there bool) {
 		if now == have {
 			return
 		}
-		m = &liveModel{Version: now.String(), Run: now.run, Lines: lines, Back: back, Page: news, Actors: c.Engine().Actors(), Machines: c.Lab().Machines(), Reads: story.Reading(), Looks: p.looks}
+		m = &liveModel{Version: now.String(), Run: now.run, Lines: lines, Back: back, Page: news, Actors: c.Engine().Actors(),
+			Machines: c.Lab().Machines(), Reads: story.Reading(), Looks: p.looks}
 		if !whole {
 			m.Since, m.Lines = version, lines[have.lines:]
 		}
@@ -252,7 +253,8 @@ func (p *livePage) notBack() string {
 		return p.never
 	}
 	if request := p.server.Changed(); request != "" {
-		return fmt.Sprintf("another client may have changed the cluster (%s), and the lines of this page do not have that", prose.Printable(bounded.Text(request, 200)))
+		return fmt.Sprintf("another client may have changed the cluster (%s), and the lines of this page do not have that",
+			prose.Printable(bounded.Text(request, 200)))
 	}
 	return ""
 }
@@ -323,7 +325,8 @@ func (p *livePage) play(c liveCommand) (answer liveAnswer, ok bool) {
 	return answer, ok
 }
 
-// fork plays the lines again in another cluster up to where a record was the last, and then a line. Only if all of that works the other cluster takes the place of the present one.
+// fork plays the lines again in another cluster up to where a record was the last, and then a line. Only if all of that works the
+// other cluster takes the place of the present one.
 func (p *livePage) fork(record int, line string, input []string) (output string, err error) {
 	if why := p.notBack(); why != "" {
 		return "", errors.New("cannot go back: " + why)

@@ -185,10 +185,11 @@ func (s situation) page(cmd *cobra.Command) (p view.Page, err error) {
 	if strings.HasPrefix(body, "#") {
 		_, body, _ = strings.Cut(body, "\n\n") // its head is the page's title and introduction
 	}
-	err = watched(cmd.Context(), s.file, body, s.lesson, story.Options{}, view.Options{Title: s.title, Intro: s.intro, Repeat: repeat}, func(made view.Page) error {
-		p = made
-		return nil
-	})
+	err = watched(cmd.Context(), s.file, body, s.lesson, story.Options{}, view.Options{Title: s.title, Intro: s.intro, Repeat: repeat},
+		func(made view.Page) error {
+			p = made
+			return nil
+		})
 	if p.Schema == "" && err == nil {
 		err = errors.New(s.file + " makes no cluster")
 	}

@@ -175,7 +175,8 @@ type normalizer struct{ replacements []replacement }
 func newNormalizer(generated []string) normalizer {
 	n := normalizer{slices.Clone(texts)}
 	for _, prefix := range generated {
-		n.replacements = append(n.replacements, replacement{regexp.MustCompile(`(^|")` + regexp.QuoteMeta(prefix) + `[a-z0-9]{5}("|$)`), "${1}" + prefix + "<chance>${2}"})
+		n.replacements = append(n.replacements,
+			replacement{regexp.MustCompile(`(^|")` + regexp.QuoteMeta(prefix) + `[a-z0-9]{5}("|$)`), "${1}" + prefix + "<chance>${2}"})
 	}
 	return n
 }

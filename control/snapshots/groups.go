@@ -69,8 +69,10 @@ func groupClasses() schema.GroupVersionResource {
 // Groups returns the Kind of group snapshots: VolumeGroupSnapshot and VolumeGroupSnapshotContent.
 func Groups() Kind[*groupv1.VolumeGroupSnapshot, *groupv1.VolumeGroupSnapshotContent] {
 	return Kind[*groupv1.VolumeGroupSnapshot, *groupv1.VolumeGroupSnapshotContent]{
-		Name: GroupKind, Noun: "group snapshot", ContentNoun: "group snapshot content", ContentWord: "groupSnapshotContent", Reason: "GroupSnapshot", Failed: "failed", ContentPrefix: "groupsnapcontent",
-		Version: groupv1.SchemeGroupVersion, Secrets: newRole("GroupSnapshotter", "group-snapshotter"), LookSecrets: newRole("GroupSnapshotterGet", "group-snapshotter-get"),
+		Name: GroupKind, Noun: "group snapshot", ContentNoun: "group snapshot content", ContentWord: "groupSnapshotContent", Reason: "GroupSnapshot",
+		Failed: "failed", ContentPrefix: "groupsnapcontent",
+		Version: groupv1.SchemeGroupVersion, Secrets: newRole("GroupSnapshotter", "group-snapshotter"),
+		LookSecrets:      newRole("GroupSnapshotterGet", "group-snapshotter-get"),
 		ContentFinalizer: GroupContentFinalizer, BoundFinalizer: GroupBoundFinalizer,
 		AnnDefaultClass: annDefaultGroupClass, AnnBeingCreated: AnnGroupBeingCreated, AnnBeingDeleted: AnnGroupBeingDeleted,
 		AnnDeletionSecretName: AnnGroupDeletionSecretName, AnnDeletionSecretNamespace: AnnGroupDeletionSecretNamespace,
@@ -113,7 +115,8 @@ func readGroupContent(c *groupv1.VolumeGroupSnapshotContent) Content {
 //
 // Upstream: external-snapshotter cmd/snapshot-controller/main.go ensureVolumeGroupSnapshotCRDsExist, v8.7.
 func WithGroups(env control.Env, f func(ctx context.Context)) {
-	definitions := control.NewCacheAtOnce[control.Object](env, schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	definitions := control.NewCacheAtOnce[control.Object](env,
+		schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	begun := false
 	look := func() {
 		if begun || !defined(definitions) {

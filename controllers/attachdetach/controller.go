@@ -94,7 +94,8 @@ func New(cfg Config) control.Factory {
 			attachments: control.NewCache[*storagev1.VolumeAttachment](env, control.VolumeAttachments()),
 		}
 		c.pods.AddIndex(byClaim, binding.ClaimKeysOfPod)
-		c.loop = env.Queue(control.QueueConfig{Name: "attachdetach", About: func(string) string { return "to compare what is attached with what is to be" }, Reconcile: c.reconcile})
+		c.loop = env.Queue(control.QueueConfig{Name: "attachdetach",
+			About: func(string) string { return "to compare what is attached with what is to be" }, Reconcile: c.reconcile})
 		c.claimQueue = env.Queue(control.QueueConfig{Name: "pvcs", About: control.KeysOf("PersistentVolumeClaim"), Reconcile: c.syncClaim})
 		c.follow()
 		c.loop.Add(loopKey)

@@ -124,13 +124,15 @@ func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) (Unattached,
 			why.Stuck, why.Do, why.Text = true, "mend what the driver says", why.Text+"; the driver says: "+failure.Message
 		}
 	case err != nil:
-		why.Stuck, why.Do, why.Text = true, "mend what the driver says", fmt.Sprintf("cannot be attached to node %s: volumeattachment %s says: %v", name, va.Name, err)
+		why.Stuck, why.Do, why.Text = true, "mend what the driver says",
+			fmt.Sprintf("cannot be attached to node %s: volumeattachment %s says: %v", name, va.Name, err)
 		if others := w.elsewhere(pv, name); len(others) > 0 && !isMultiAttachAllowed(pv) { // the driver can do no other
 			held := w.heldBy(pv, others[0])
 			why.Object, why.Do, why.Text = held.Object, held.Do, why.Text+"; it "+held.Text
 		}
 	case !attached:
-		why.Text = fmt.Sprintf("is not attached to node %s yet: volumeattachment %s waits for the attacher of driver %s to set status.attached", name, va.Name, source.Driver)
+		why.Text = fmt.Sprintf("is not attached to node %s yet: volumeattachment %s waits for the attacher of driver %s to set status.attached", name,
+			va.Name, source.Driver)
 		if idle := w.attacher(source.Driver); idle != "" {
 			why.Stuck, why.Text = true, why.Text+"; "+idle
 		}

@@ -129,7 +129,8 @@ func (c *controller) sync(ctx context.Context, key string) error {
 	return syncErr
 }
 
-// syncCronJob compares the status with the Jobs, and starts the next one. It returns when to look again, nil for not before something changes, and whether the status has changed.
+// syncCronJob compares the status with the Jobs, and starts the next one. It returns when to look again, nil for not before
+// something changes, and whether the status has changed.
 // Upstream: cronjob_controllerv2.go syncCronJob, v1.37.
 func (c *controller) syncCronJob(ctx context.Context, cron *batchv1.CronJob, jobs []*batchv1.Job) (next *time.Duration, changed bool, err error) {
 	children := map[types.UID]bool{}

@@ -1,5 +1,6 @@
-// Package cronjob is the controller of CronJobs: it makes a Job each time the schedule is due. Begin with sync in controller.go, which deletes old Jobs (history.go), brings the status up to date with the Jobs, and
-// starts the next one if it is due (start.go). times.go says when that is.
+// Package cronjob is the controller of CronJobs: it makes a Job each time the schedule is due. Begin with sync in controller.go,
+// which deletes old Jobs (history.go), brings the status up to date with the Jobs, and starts the next one if it is due
+// (start.go). times.go says when that is.
 //
 // Upstream: pkg/controller/cronjob, v1.37.
 //

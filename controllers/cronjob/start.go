@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// startNext makes the Job of the most recent time that has none yet, as far as suspend, the deadline and the policy for several Jobs at once allow it. It returns when to look again.
+// startNext makes the Job of the most recent time that has none yet, as far as suspend, the deadline and the policy for several
+// Jobs at once allow it. It returns when to look again.
 // Upstream: cronjob_controllerv2.go syncCronJob, v1.37.
 func (c *controller) startNext(ctx context.Context, cron *batchv1.CronJob) (next *time.Duration, changed bool, err error) {
 	if zone := zoneOf(cron); zone != "" {
@@ -41,7 +42,8 @@ func (c *controller) startNext(ctx context.Context, cron *batchv1.CronJob) (next
 		return later(), false, nil
 	}
 	if missed > manyMissed {
-		c.recorder.Event(cron, v1.EventTypeWarning, "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
+		c.recorder.Event(cron, v1.EventTypeWarning, "TooManyMissedTimes",
+			"too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
 	}
 	if d := cron.Spec.StartingDeadlineSeconds; d != nil && at.Add(time.Duration(*d)*time.Second).Before(now) {
 		c.recorder.Eventf(cron, v1.EventTypeWarning, "MissSchedule", "Missed scheduled time to start a job: %s", at.UTC().Format(time.RFC1123Z))

@@ -46,7 +46,8 @@ func (c *controller) scheduleOf(job *batchv1.CronJob, recorder control.Recorder)
 	return cron.Parse(text)
 }
 
-// mostRecent returns the time from which missed times count, the most recent time at which a Job should have been made (the zero time for none), and how many were missed, roughly.
+// mostRecent returns the time from which missed times count, the most recent time at which a Job should have been made (the zero
+// time for none), and how many were missed, roughly.
 // Upstream: cronjob/utils.go mostRecentScheduleTime, v1.37.
 func mostRecent(job *batchv1.CronJob, now time.Time, schedule cron.Schedule, deadline bool) (earliest, recent time.Time, missed int64, err error) {
 	earliest = job.CreationTimestamp.UTC()

@@ -18,7 +18,8 @@ import (
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
-// constructHistory returns the ControllerRevision of the present template, which it makes if there is none, and the others. The present one has the highest number.
+// constructHistory returns the ControllerRevision of the present template, which it makes if there is none, and the others. The
+// present one has the highest number.
 // Upstream: update.go constructHistory, v1.37.
 func (l *look) constructHistory(ctx context.Context) (current *appsv1.ControllerRevision, old []*appsv1.ControllerRevision, err error) {
 	owner, err := l.owner()

@@ -87,8 +87,8 @@ func (l *look) podsShouldBeOnNode(node *v1.Node, pods []*v1.Pod) (lacks bool, su
 	return false, surplus
 }
 
-// beyondSurge returns the pods of one node that go while a new pod may run beside an old one: all but the oldest of each template, and the old one if it is not ready or if the
-// new one is available. pods are ordered by age.
+// beyondSurge returns the pods of one node that go while a new pod may run beside an old one: all but the oldest of each
+// template, and the old one if it is not ready or if the new one is available. pods are ordered by age.
 func (l *look) beyondSurge(pods []*v1.Pod) (surplus []*v1.Pod) {
 	if len(pods) < 2 {
 		return nil
@@ -114,7 +114,8 @@ func (l *look) beyondSurge(pods []*v1.Pod) (surplus []*v1.Pod) {
 // mayReplace reports, with an event, that a pod which has ended goes now, so that another is made. A failed one may have to wait: the next would fail as well.
 func (l *look) mayReplace(node *v1.Node, pod *v1.Pod) bool {
 	if pod.Status.Phase == v1.PodSucceeded {
-		l.recorder.Eventf(l.set, v1.EventTypeNormal, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it", pod.Namespace, pod.Name, node.Name)
+		l.recorder.Eventf(l.set, v1.EventTypeNormal, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it",
+			pod.Namespace, pod.Name, node.Name)
 		return true
 	}
 	key, now := failureKey(l.set, node.Name), l.env.Now()
@@ -124,7 +125,8 @@ func (l *look) mayReplace(node *v1.Node, pod *v1.Pod) bool {
 		return false
 	}
 	l.failures[key] = last.next(now)
-	l.recorder.Eventf(l.set, v1.EventTypeWarning, "FailedDaemonPod", "Found failed daemon pod %s/%s on node %s, will try to kill it", pod.Namespace, pod.Name, node.Name)
+	l.recorder.Eventf(l.set, v1.EventTypeWarning, "FailedDaemonPod", "Found failed daemon pod %s/%s on node %s, will try to kill it", pod.Namespace,
+		pod.Name, node.Name)
 	return true
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
-// shouldRunOn reports whether the DaemonSet should have a pod on the node, and whether a pod that is there may stay: it may stay beside a taint that only keeps new pods off.
+// shouldRunOn reports whether the DaemonSet should have a pod on the node, and whether a pod that is there may stay: it may stay
+// beside a taint that only keeps new pods off.
 // Upstream: daemon_controller.go nodeShouldRunDaemonPod, v1.37.
 func shouldRunOn(node *v1.Node, set *appsv1.DaemonSet, tolerations []v1.Toleration) (shouldRun, shouldContinue bool) {
 	spec := &set.Spec.Template.Spec
@@ -134,8 +135,8 @@ func (l *look) owner() (workload.Owner, error) {
 	}, err
 }
 
-// podsByNode returns the pods of the DaemonSet by the node on which they are or which they are for, the oldest first. Those that have ended and are being deleted are
-// left out, unless ended is set: there is nothing more to do for them.
+// podsByNode returns the pods of the DaemonSet by the node on which they are or which they are for, the oldest first. Those that
+// have ended and are being deleted are left out, unless ended is set: there is nothing more to do for them.
 // Upstream: daemon_controller.go getNodesToDaemonPods, v1.37.
 func (l *look) podsByNode(ctx context.Context, ended bool) (map[string][]*v1.Pod, error) {
 	pods, err := l.daemonPods(ctx)

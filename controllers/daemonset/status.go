@@ -40,8 +40,8 @@ func (l *look) updateStatus(ctx context.Context, observed bool) error {
 	return nil
 }
 
-// calculateStatus counts the nodes that should have a pod, and of them those whose oldest pod is ready, available and of the present template. Nodes that should have none and have one are
-// misscheduled.
+// calculateStatus counts the nodes that should have a pod, and of them those whose oldest pod is ready, available and of the
+// present template. Nodes that should have none and have one are misscheduled.
 func (l *look) calculateStatus(ctx context.Context) (*appsv1.DaemonSetStatus, error) {
 	on, err := l.podsByNode(ctx, false)
 	if err != nil {

@@ -39,8 +39,9 @@ func revision(annotations map[string]string) int64 {
 	return n
 }
 
-// setNewReplicaSetAnnotations gives the newest ReplicaSet the Deployment's annotations and its revision, and reports whether that changed something. A ReplicaSet that was the
-// newest before, and is again after kubectl rollout undo, keeps its earlier revisions in an annotation.
+// setNewReplicaSetAnnotations gives the newest ReplicaSet the Deployment's annotations and its revision, and reports whether that
+// changed something. A ReplicaSet that was the newest before, and is again after kubectl rollout undo, keeps its earlier
+// revisions in an annotation.
 // Upstream: deployment_util.go SetNewReplicaSetAnnotations, v1.37.
 func (r *rollout) setNewReplicaSetAnnotations(set *appsv1.ReplicaSet, newRevision int64, exists bool) (changed bool) {
 	if set.Annotations == nil {
@@ -81,8 +82,8 @@ func withRevision(list, revision string) string {
 	return list
 }
 
-// setReplicasAnnotations notes at a ReplicaSet how many pods the Deployment is to have, and may have at most: by these it is found later that the Deployment was scaled,
-// and by how much. It reports whether that changed something.
+// setReplicasAnnotations notes at a ReplicaSet how many pods the Deployment is to have, and may have at most: by these it is
+// found later that the Deployment was scaled, and by how much. It reports whether that changed something.
 // Upstream: deployment_util.go SetReplicasAnnotations, v1.37.
 func (r *rollout) setReplicasAnnotations(set *appsv1.ReplicaSet) (changed bool) {
 	surge, _ := r.limits()

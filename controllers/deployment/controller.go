@@ -26,18 +26,19 @@ const (
 // Upstream: deployment_controller.go NewDeploymentController, v1.37.
 func New() control.Factory {
 	return func(env control.Env) error {
-		control.WithFirst(env, appsv1.SchemeGroupVersion.WithResource("deployments"), func(deployments *control.Cache[*appsv1.Deployment]) control.Handler[*appsv1.Deployment] {
-			c := &controller{
-				env: env, client: env.Client(), recorder: env.Recorder(ActorName), deployments: deployments,
-				sets: control.NewCache[*appsv1.ReplicaSet](env, replicaSets()), pods: control.NewCache[*v1.Pod](env, control.Pods()),
-			}
-			c.sets.AddIndex(workload.ByOwner, workload.OwnerKeys)
-			c.pods.AddIndex(workload.ByOwner, workload.OwnerKeys)
-			c.queue = env.Queue(control.QueueConfig{Name: "deployment", About: control.KeysOf(kind), Reconcile: c.sync})
-			c.sets.Handle(control.Handler[*appsv1.ReplicaSet]{Add: c.addReplicaSet, Update: c.updateReplicaSet, Delete: c.enqueueOwner})
-			c.pods.Handle(control.Handler[*v1.Pod]{Delete: c.deletePod})
-			return control.Enqueue[*appsv1.Deployment](c.queue.Add)
-		})
+		control.WithFirst(env, appsv1.SchemeGroupVersion.WithResource("deployments"),
+			func(deployments *control.Cache[*appsv1.Deployment]) control.Handler[*appsv1.Deployment] {
+				c := &controller{
+					env: env, client: env.Client(), recorder: env.Recorder(ActorName), deployments: deployments,
+					sets: control.NewCache[*appsv1.ReplicaSet](env, replicaSets()), pods: control.NewCache[*v1.Pod](env, control.Pods()),
+				}
+				c.sets.AddIndex(workload.ByOwner, workload.OwnerKeys)
+				c.pods.AddIndex(workload.ByOwner, workload.OwnerKeys)
+				c.queue = env.Queue(control.QueueConfig{Name: "deployment", About: control.KeysOf(kind), Reconcile: c.sync})
+				c.sets.Handle(control.Handler[*appsv1.ReplicaSet]{Add: c.addReplicaSet, Update: c.updateReplicaSet, Delete: c.enqueueOwner})
+				c.pods.Handle(control.Handler[*v1.Pod]{Delete: c.deletePod})
+				return control.Enqueue[*appsv1.Deployment](c.queue.Add)
+			})
 		return nil
 	}
 }

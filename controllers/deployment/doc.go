@@ -1,7 +1,8 @@
-// Package deployment is the controller of Deployments: it makes a ReplicaSet for each template of pods that a Deployment has had, and moves the replicas from the old
-// ones to the newest. Begin with sync in controller.go, which chooses what to do: rolling.go replaces pods little by little, recreate.go ends
-// all before it makes new ones, scale.go follows spec.replicas, also of a paused Deployment. newset.go finds or makes the newest ReplicaSet, cleanup.go
-// deletes old ones, status.go and progress.go tell how far it is.
+// Package deployment is the controller of Deployments: it makes a ReplicaSet for each template of pods that a Deployment has had,
+// and moves the replicas from the old ones to the newest. Begin with sync in controller.go, which chooses what to do: rolling.go
+// replaces pods little by little, recreate.go ends all before it makes new ones, scale.go follows spec.replicas, also of a paused
+// Deployment. newset.go finds or makes the newest ReplicaSet, cleanup.go deletes old ones, status.go and progress.go tell how far
+// it is.
 //
 // kubectl rollout history and undo read the ReplicaSets' annotation deployment.kubernetes.io/revision, which annotations.go writes.
 //

@@ -38,7 +38,8 @@ func equalIgnoreHash(a, b *v1.PodTemplateSpec) bool {
 	return apiequality.Semantic.DeepEqual(a, b)
 }
 
-// getNewReplicaSet returns the ReplicaSet of the Deployment's present template, with its annotations brought up to date, and the others. If there is none it makes one, if create is set.
+// getNewReplicaSet returns the ReplicaSet of the Deployment's present template, with its annotations brought up to date, and the
+// others. If there is none it makes one, if create is set.
 // Upstream: sync.go getAllReplicaSetsAndSyncRevision, getNewReplicaSet, v1.37.
 func (r *rollout) getNewReplicaSet(ctx context.Context, create bool) (newSet *appsv1.ReplicaSet, old []*appsv1.ReplicaSet, err error) {
 	newSet, old = r.findNewReplicaSet()
@@ -87,8 +88,8 @@ func (r *rollout) updateReplicaSet(ctx context.Context, set *appsv1.ReplicaSet) 
 	return next, nil
 }
 
-// createNewReplicaSet makes the ReplicaSet of the present template. Its name ends in the template's hash. If another template has that hash, the Deployment counts the
-// collision, and the next look makes another name.
+// createNewReplicaSet makes the ReplicaSet of the present template. Its name ends in the template's hash. If another template has
+// that hash, the Deployment counts the collision, and the next look makes another name.
 func (r *rollout) createNewReplicaSet(ctx context.Context, old []*appsv1.ReplicaSet, newRevision int64) (*appsv1.ReplicaSet, error) {
 	template := r.d.Spec.Template.DeepCopy()
 	hash := workload.ComputeHash(template, r.d.Status.CollisionCount)
@@ -134,7 +135,8 @@ func (r *rollout) createNewReplicaSet(ctx context.Context, old []*appsv1.Replica
 	return made, nil
 }
 
-// sameReplicaSet returns the ReplicaSet that has the name of the new one if it is the same: the cache is old. Otherwise it counts a collision and returns the error.
+// sameReplicaSet returns the ReplicaSet that has the name of the new one if it is the same: the cache is old. Otherwise it counts
+// a collision and returns the error.
 func (r *rollout) sameReplicaSet(ctx context.Context, set *appsv1.ReplicaSet, exists error) (*appsv1.ReplicaSet, error) {
 	there, err := r.client.AppsV1().ReplicaSets(set.Namespace).Get(ctx, set.Name, metav1.GetOptions{})
 	if err != nil {

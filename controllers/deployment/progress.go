@@ -74,7 +74,8 @@ func (r *rollout) setReplicaFailure(status *appsv1.DeploymentStatus, newSet *app
 	for _, set := range sets {
 		for _, c := range set.Status.Conditions {
 			if c.Type == appsv1.ReplicaSetReplicaFailure {
-				setCondition(status, appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: c.Status, Reason: c.Reason, Message: c.Message}, metav1.NewTime(r.env.Now()))
+				setCondition(status, appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: c.Status, Reason: c.Reason,
+					Message: c.Message}, metav1.NewTime(r.env.Now()))
 				return
 			}
 		}

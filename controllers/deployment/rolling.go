@@ -41,7 +41,8 @@ func (r *rollout) reconcileNewReplicaSet(ctx context.Context, newSet *appsv1.Rep
 	return r.scale(ctx, newSet, r.newReplicas(r.all, newSet))
 }
 
-// reconcileOldReplicaSets takes pods from the old ReplicaSets: first such as are not healthy, then as many as need not be available. It reports whether it took any.
+// reconcileOldReplicaSets takes pods from the old ReplicaSets: first such as are not healthy, then as many as need not be
+// available. It reports whether it took any.
 // Upstream: rolling.go reconcileOldReplicaSets, v1.37.
 func (r *rollout) reconcileOldReplicaSets(ctx context.Context, old []*appsv1.ReplicaSet, newSet *appsv1.ReplicaSet) (scaled bool, err error) {
 	if sumOf(old, wanted) == 0 {
@@ -66,7 +67,8 @@ func (r *rollout) reconcileOldReplicaSets(ctx context.Context, old []*appsv1.Rep
 
 // take scales ReplicaSets down by at most so many pods in all, from each at most so many as from says. It returns them as they are then.
 // Upstream: rolling.go cleanupUnhealthyReplicas, scaleDownOldReplicaSetsForRollingUpdate, v1.37.
-func (r *rollout) take(ctx context.Context, old []*appsv1.ReplicaSet, most int32, from func(*appsv1.ReplicaSet) int32) (taken bool, now []*appsv1.ReplicaSet, err error) {
+func (r *rollout) take(ctx context.Context, old []*appsv1.ReplicaSet, most int32, from func(*appsv1.ReplicaSet) int32) (taken bool,
+	now []*appsv1.ReplicaSet, err error) {
 	now = slices.Clone(old)
 	for i, set := range now {
 		n := min(most, from(set))

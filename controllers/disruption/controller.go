@@ -31,26 +31,27 @@ const deletionTimeout = 2 * time.Minute
 // Upstream: disruption.go NewDisruptionController, v1.37.
 func New() control.Factory {
 	return func(env control.Env) error {
-		control.WithFirst(env, policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), func(budgets *control.Cache[*policyv1.PodDisruptionBudget]) control.Handler[*policyv1.PodDisruptionBudget] {
-			c := &controller{
-				env: env, client: env.Client(), recorder: env.Recorder(component), budgets: budgets,
-				pods:        control.NewCache[*v1.Pod](env, control.Pods()),
-				controllers: control.NewCache[*v1.ReplicationController](env, v1.SchemeGroupVersion.WithResource("replicationcontrollers")),
-				replicaSets: control.NewCache[*appsv1.ReplicaSet](env, appsv1.SchemeGroupVersion.WithResource("replicasets")),
-				deployments: control.NewCache[*appsv1.Deployment](env, appsv1.SchemeGroupVersion.WithResource("deployments")),
-				sets:        control.NewCache[*appsv1.StatefulSet](env, appsv1.SchemeGroupVersion.WithResource("statefulsets")),
-			}
-			c.pods.AddIndex(podsByNamespace, func(pod *v1.Pod) []string { return []string{pod.Namespace} })
-			c.budgets.AddIndex(podsByNamespace, func(budget *policyv1.PodDisruptionBudget) []string { return []string{budget.Namespace} })
-			c.queue = env.Queue(control.QueueConfig{Name: "disruption", About: control.KeysOf("PodDisruptionBudget"), Reconcile: c.sync})
-			c.stale = env.Queue(control.QueueConfig{Name: "stale_pod_disruption", About: control.KeysOf("Pod"), Reconcile: c.syncStalePodDisruption})
-			c.pods.Handle(control.Handler[*v1.Pod]{
-				Add:    c.podChanged,
-				Update: func(_, pod *v1.Pod) { c.podChanged(pod) },
-				Delete: c.enqueueBudgetOf,
+		control.WithFirst(env, policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"),
+			func(budgets *control.Cache[*policyv1.PodDisruptionBudget]) control.Handler[*policyv1.PodDisruptionBudget] {
+				c := &controller{
+					env: env, client: env.Client(), recorder: env.Recorder(component), budgets: budgets,
+					pods:        control.NewCache[*v1.Pod](env, control.Pods()),
+					controllers: control.NewCache[*v1.ReplicationController](env, v1.SchemeGroupVersion.WithResource("replicationcontrollers")),
+					replicaSets: control.NewCache[*appsv1.ReplicaSet](env, appsv1.SchemeGroupVersion.WithResource("replicasets")),
+					deployments: control.NewCache[*appsv1.Deployment](env, appsv1.SchemeGroupVersion.WithResource("deployments")),
+					sets:        control.NewCache[*appsv1.StatefulSet](env, appsv1.SchemeGroupVersion.WithResource("statefulsets")),
+				}
+				c.pods.AddIndex(podsByNamespace, func(pod *v1.Pod) []string { return []string{pod.Namespace} })
+				c.budgets.AddIndex(podsByNamespace, func(budget *policyv1.PodDisruptionBudget) []string { return []string{budget.Namespace} })
+				c.queue = env.Queue(control.QueueConfig{Name: "disruption", About: control.KeysOf("PodDisruptionBudget"), Reconcile: c.sync})
+				c.stale = env.Queue(control.QueueConfig{Name: "stale_pod_disruption", About: control.KeysOf("Pod"), Reconcile: c.syncStalePodDisruption})
+				c.pods.Handle(control.Handler[*v1.Pod]{
+					Add:    c.podChanged,
+					Update: func(_, pod *v1.Pod) { c.podChanged(pod) },
+					Delete: c.enqueueBudgetOf,
+				})
+				return control.Enqueue[*policyv1.PodDisruptionBudget](c.queue.Add)
 			})
-			return control.Enqueue[*policyv1.PodDisruptionBudget](c.queue.Add)
-		})
 		return nil
 	}
 }
@@ -193,7 +194,8 @@ func condition(pod *v1.Pod, kind v1.PodConditionType) (found *v1.PodCondition, i
 // buildDisruptedPodMap returns the evicted pods whose deletion the API server has yet to begin, and when the first of them is late: the zero
 // time if there is none. One that is late counts again.
 // Upstream: disruption.go buildDisruptedPodMap, v1.37.
-func (c *controller) buildDisruptedPodMap(budget *policyv1.PodDisruptionBudget, pods []*v1.Pod, now time.Time) (left map[string]metav1.Time, recheck time.Time) {
+func (c *controller) buildDisruptedPodMap(budget *policyv1.PodDisruptionBudget, pods []*v1.Pod, now time.Time) (left map[string]metav1.Time,
+	recheck time.Time) {
 	for _, pod := range pods {
 		evicted, found := budget.Status.DisruptedPods[pod.Name]
 		if !found || pod.DeletionTimestamp != nil {
@@ -218,7 +220,8 @@ func (c *controller) buildDisruptedPodMap(budget *policyv1.PodDisruptionBudget, 
 // newStatus returns the status of a budget. Without a pod that is expected it allows no disruption: the first pods may come before this controller
 // has heard of them.
 // Upstream: disruption.go updatePdbStatus, and policy/poddisruptionbudget UpdateDisruptionAllowedCondition, v1.37.
-func newStatus(budget *policyv1.PodDisruptionBudget, healthy, desired, expected int32, disrupted map[string]metav1.Time, now time.Time) *policyv1.PodDisruptionBudgetStatus {
+func newStatus(budget *policyv1.PodDisruptionBudget, healthy, desired, expected int32, disrupted map[string]metav1.Time,
+	now time.Time) *policyv1.PodDisruptionBudgetStatus {
 	status := &policyv1.PodDisruptionBudgetStatus{
 		CurrentHealthy: healthy, DesiredHealthy: desired, ExpectedPods: expected, DisruptedPods: disrupted,
 		ObservedGeneration: budget.Generation, Conditions: budget.DeepCopy().Status.Conditions,

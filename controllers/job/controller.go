@@ -157,7 +157,8 @@ func (c *controller) enqueueSelecting(pod *v1.Pod) {
 	}
 }
 
-// updateJob queues a Job at once if its spec has changed, and otherwise with the next changes of its pods. Of one that has finished it looks after pods that it left behind.
+// updateJob queues a Job at once if its spec has changed, and otherwise with the next changes of its pods. Of one that has
+// finished it looks after pods that it left behind.
 // Upstream: job_controller.go updateJob, v1.37.
 func (c *controller) updateJob(old, job *batchv1.Job) {
 	key := control.Key(job)
@@ -245,13 +246,15 @@ func (c *controller) sync(ctx context.Context, key string) error {
 			manageErr = l.manage(ctx)
 		}
 		if l.isComplete() {
-			l.condition = l.newCondition(batchv1.JobSuccessCriteriaMet, v1.ConditionTrue, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
+			l.condition = l.newCondition(batchv1.JobSuccessCriteriaMet, v1.ConditionTrue, batchv1.JobReasonCompletionsReached,
+				"Reached expected number of succeeded pods")
 		} else if managed {
 			changed = l.tellSuspended()
 		}
 	}
 	status := &l.job.Status
-	changed = changed || l.activeCount != status.Active || status.Ready == nil || *status.Ready != l.ready || status.Terminating == nil || *status.Terminating != l.terminating
+	changed = changed || l.activeCount != status.Active || status.Ready == nil || *status.Ready != l.ready || status.Terminating == nil ||
+		*status.Terminating != l.terminating
 	status.Active, status.Ready, status.Terminating = l.activeCount, &l.ready, &l.terminating
 	if err := l.track(ctx, changed); err != nil {
 		return fmt.Errorf("tracking status: %w", err)
@@ -267,7 +270,8 @@ func (c *controller) newLook(ctx context.Context, key string, cached *batchv1.Jo
 		return nil, fmt.Errorf("couldn't convert Job selector: %w", err)
 	}
 	l.pods, err = workload.Claim(ctx, workload.Owner{
-		Env: c.env, Object: cached, Kind: controllerKind(), Selector: selector, Resource: control.Pods(), What: "Pod", Finalizers: []string{batchv1.JobTrackingFinalizer},
+		Env: c.env, Object: cached, Kind: controllerKind(), Selector: selector, Resource: control.Pods(), What: "Pod",
+		Finalizers: []string{batchv1.JobTrackingFinalizer},
 		Fresh: func(ctx context.Context) (control.Object, error) {
 			return c.client.BatchV1().Jobs(cached.Namespace).Get(ctx, cached.Name, metav1.GetOptions{})
 		},

@@ -12,7 +12,8 @@ import (
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
-// evaluate notes whether the Job is at its end: because an earlier look said so, because a pod has failed as its policy names, because too many have failed, or because its time is up.
+// evaluate notes whether the Job is at its end: because an earlier look said so, because a pod has failed as its policy names,
+// because too many have failed, or because its time is up.
 // Upstream: job_controller.go syncJob, v1.37.
 func (l *look) evaluate() {
 	if c := conditionOf(l.job, batchv1.JobSuccessCriteriaMet); c != nil && c.Status == v1.ConditionTrue {
@@ -93,7 +94,8 @@ func (l *look) isComplete() bool {
 	return l.succeeded >= *l.job.Spec.Completions && l.activeCount == 0
 }
 
-// tellSuspended says in the condition Suspended, and in an event, that the Job was suspended or goes on, and reports whether that is new. Its time begins anew when it goes on.
+// tellSuspended says in the condition Suspended, and in an event, that the Job was suspended or goes on, and reports whether that
+// is new. Its time begins anew when it goes on.
 // Upstream: job_controller.go syncJob, v1.37.
 func (l *look) tellSuspended() bool {
 	if isSuspended(l.job) {

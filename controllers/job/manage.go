@@ -57,7 +57,8 @@ func (l *look) later(d time.Duration) {
 	l.queue.AddAfter(l.key, d)
 }
 
-// surplus returns at least n active pods that should go: those with an index that the Job does not have or that another pod has, and then those that have come least far.
+// surplus returns at least n active pods that should go: those with an index that the Job does not have or that another pod has,
+// and then those that have come least far.
 // Upstream: job_controller.go activePodsForRemoval, v1.37.
 func (l *look) surplus(n int) (pods []*v1.Pod) {
 	left := slices.Clone(l.active)
@@ -75,7 +76,8 @@ func (l *look) surplus(n int) (pods []*v1.Pod) {
 	return append(pods, left[:max(n-len(pods), 0)]...)
 }
 
-// byProgress orders active pods by how far they have come: those without a node first, then Pending ones, those that are not ready, the latest to be ready, those that restarted most, the youngest.
+// byProgress orders active pods by how far they have come: those without a node first, then Pending ones, those that are not
+// ready, the latest to be ready, those that restarted most, the youngest.
 // Upstream: controller_utils.go ActivePods.Less, v1.37.
 func byProgress(a, b *v1.Pod) int {
 	rank := func(pod *v1.Pod) int {

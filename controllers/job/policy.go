@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// failureOf returns the first rule of spec.podFailurePolicy that a failed pod matches, and what matched: "Container c for pod ... failed with exit code 42" or "Pod ... has condition DisruptionTarget". It
-// returns -1 if no rule matches.
+// failureOf returns the first rule of spec.podFailurePolicy that a failed pod matches, and what matched: "Container c for pod ...
+// failed with exit code 42" or "Pod ... has condition DisruptionTarget". It returns -1 if no rule matches.
 // Upstream: pod_failure_policy.go matchPodFailurePolicy, v1.37.
 func failureOf(policy *batchv1.PodFailurePolicy, pod *v1.Pod) (rule int, what string) {
 	if policy == nil {

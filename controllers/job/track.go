@@ -17,8 +17,8 @@ import (
 // Upstream: job_controller.go MaxUncountedPods, v1.37.
 const maxUncounted = 500
 
-// track counts the pods that have ended: it writes their UIDs into the status, removes their finalizers, and writes the new numbers, with the last condition if the Job is finished. changed says that the
-// status has changed in any case.
+// track counts the pods that have ended: it writes their UIDs into the status, removes their finalizers, and writes the new
+// numbers, with the last condition if the Job is finished. changed says that the status has changed in any case.
 // Upstream: job_controller.go trackJobStatusAndRemoveFinalizers, v1.37.
 func (l *look) track(ctx context.Context, changed bool) error {
 	tracked := map[types.UID]bool{}
@@ -62,8 +62,8 @@ func (l *look) track(ctx context.Context, changed bool) error {
 	return nil
 }
 
-// noteEnded notes in the status the pods that have ended and are not counted yet, and returns those that need their finalizer no more. noted says that the status has changed, all that no pod is left for
-// the next look.
+// noteEnded notes in the status the pods that have ended and are not counted yet, and returns those that need their finalizer no
+// more. noted says that the status has changed, all that no pod is left for the next look.
 func (l *look) noteEnded() (ended []*v1.Pod, noted, all bool) {
 	uncounted, pods := l.job.Status.UncountedTerminatedPods, l.pods
 	var indexes []int
@@ -113,7 +113,8 @@ func (l *look) countsAsFailed(pod *v1.Pod) bool {
 	return l.hasFailed(pod) || l.condition != nil && l.condition.Type != batchv1.JobSuccessCriteriaMet
 }
 
-// noteInterim notes in the status that the Job is at its end, before its pods may go, and turns the condition into the last one: Failed or Complete. It reports whether the status has changed.
+// noteInterim notes in the status that the Job is at its end, before its pods may go, and turns the condition into the last one:
+// Failed or Complete. It reports whether the status has changed.
 func (l *look) noteInterim() (changed bool) {
 	if l.condition == nil {
 		return false

@@ -24,23 +24,24 @@ const kind = "ReplicaSet"
 // Upstream: replica_set.go NewReplicaSetController, v1.37.
 func New() control.Factory {
 	return func(env control.Env) error {
-		control.WithFirst(env, appsv1.SchemeGroupVersion.WithResource("replicasets"), func(sets *control.Cache[*appsv1.ReplicaSet]) control.Handler[*appsv1.ReplicaSet] {
-			recorder := env.Recorder(ActorName)
-			c := &controller{
-				env: env, client: env.Client(), recorder: recorder, sets: sets, pods: control.NewCache[*v1.Pod](env, control.Pods()),
-				expectations: workload.NewExpectations(env.Now), control: workload.Pods{Env: env, Recorder: recorder},
-			}
-			c.pods.AddIndex(workload.ByOwner, workload.OwnerKeys)
-			c.sets.AddIndex(workload.ByOwner, workload.OwnerKeys)
-			c.queue = env.Queue(control.QueueConfig{Name: "replicaset", About: control.KeysOf(kind), Reconcile: c.sync})
-			owners := &workload.Owners[*appsv1.ReplicaSet]{
-				Cache: sets, Kind: kind, Queue: c.queue, Expectations: c.expectations,
-				Selector:        func(set *appsv1.ReplicaSet) *metav1.LabelSelector { return set.Spec.Selector },
-				MinReadySeconds: func(set *appsv1.ReplicaSet) int32 { return set.Spec.MinReadySeconds },
-			}
-			c.pods.Handle(owners.Handler())
-			return control.Enqueue[*appsv1.ReplicaSet](c.queue.Add)
-		})
+		control.WithFirst(env, appsv1.SchemeGroupVersion.WithResource("replicasets"),
+			func(sets *control.Cache[*appsv1.ReplicaSet]) control.Handler[*appsv1.ReplicaSet] {
+				recorder := env.Recorder(ActorName)
+				c := &controller{
+					env: env, client: env.Client(), recorder: recorder, sets: sets, pods: control.NewCache[*v1.Pod](env, control.Pods()),
+					expectations: workload.NewExpectations(env.Now), control: workload.Pods{Env: env, Recorder: recorder},
+				}
+				c.pods.AddIndex(workload.ByOwner, workload.OwnerKeys)
+				c.sets.AddIndex(workload.ByOwner, workload.OwnerKeys)
+				c.queue = env.Queue(control.QueueConfig{Name: "replicaset", About: control.KeysOf(kind), Reconcile: c.sync})
+				owners := &workload.Owners[*appsv1.ReplicaSet]{
+					Cache: sets, Kind: kind, Queue: c.queue, Expectations: c.expectations,
+					Selector:        func(set *appsv1.ReplicaSet) *metav1.LabelSelector { return set.Spec.Selector },
+					MinReadySeconds: func(set *appsv1.ReplicaSet) int32 { return set.Spec.MinReadySeconds },
+				}
+				c.pods.Handle(owners.Handler())
+				return control.Enqueue[*appsv1.ReplicaSet](c.queue.Add)
+			})
 		return nil
 	}
 }

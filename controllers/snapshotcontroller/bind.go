@@ -130,7 +130,8 @@ func (b *binder[S, C]) dynamicContent(ctx context.Context, snapshot S) (C, error
 	case !ok:
 		return none, nil
 	case b.Content(found).Existing:
-		b.fail(ctx, snapshot, true, b.Reason+"ContentMismatch", fmt.Sprintf("%sContent %s is pre-provisioned while expecting a dynamically provisioned one", b.Name, name))
+		b.fail(ctx, snapshot, true, b.Reason+"ContentMismatch",
+			fmt.Sprintf("%sContent %s is pre-provisioned while expecting a dynamically provisioned one", b.Name, name))
 		return none, fmt.Errorf("%s %s expects a dynamically provisioned %sContent %s but gets a pre-provisioned one", b.Noun, control.Key(snapshot), b.Name, name)
 	case !b.RefersTo(found, snapshot):
 		return none, b.misbound(ctx, snapshot, name)

@@ -40,7 +40,8 @@ func (b *binder[S, C]) createContent(ctx context.Context, snapshot S) (C, error)
 			fmt.Sprintf("Error creating volume %[1]s content object for %[1]s %[2]s: %[3]v.", b.Noun, control.Key(snapshot), err))
 		return none, snapshots.UpdateError(control.Key(snapshot), err)
 	}
-	b.recorder.Event(snapshot, v1.EventTypeNormal, "Creating"+b.Reason, fmt.Sprintf("Waiting for a %s %s to be created by the CSI driver.", b.Noun, control.Key(snapshot)))
+	b.recorder.Event(snapshot, v1.EventTypeNormal, "Creating"+b.Reason,
+		fmt.Sprintf("Waiting for a %s %s to be created by the CSI driver.", b.Noun, control.Key(snapshot)))
 	if made != wanted {
 		b.contents.Take(made)
 	}

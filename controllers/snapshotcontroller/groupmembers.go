@@ -104,8 +104,9 @@ func memberContent(volumeHandle string, of *groupContent, group *groupSnapshot, 
 			Name: memberName("snapcontent", group, volumeHandle), Annotations: map[string]string{snapshots.AnnGroupHandle: *of.Status.VolumeGroupSnapshotHandle},
 		},
 		Spec: snapshotv1.VolumeSnapshotContentSpec{
-			VolumeSnapshotRef: v1.ObjectReference{Kind: snapshots.SnapshotKind, Name: memberName("snapshot", group, volumeHandle), Namespace: of.Spec.VolumeGroupSnapshotRef.Namespace},
-			DeletionPolicy:    of.Spec.DeletionPolicy, Driver: of.Spec.Driver,
+			VolumeSnapshotRef: v1.ObjectReference{Kind: snapshots.SnapshotKind, Name: memberName("snapshot", group, volumeHandle),
+				Namespace: of.Spec.VolumeGroupSnapshotRef.Namespace},
+			DeletionPolicy: of.Spec.DeletionPolicy, Driver: of.Spec.Driver,
 			Source: snapshotv1.VolumeSnapshotContentSource{VolumeHandle: &volumeHandle},
 		},
 	}

@@ -190,7 +190,8 @@ func (g *groups) newContent(group *groupSnapshot, class *class, volumes []*v1.Pe
 			return nil, fmt.Errorf("cannot snapshot a non-CSI volume for group snapshot %s: %s", control.Key(group), volume.Name)
 		}
 		if source.Driver != class.Driver {
-			message := fmt.Sprintf("Volume CSI driver (%s) mismatch with VolumeGroupSnapshotClass (%s) %s: %s", source.Driver, class.Driver, control.Key(group), volume.Name)
+			message := fmt.Sprintf("Volume CSI driver (%s) mismatch with VolumeGroupSnapshotClass (%s) %s: %s", source.Driver, class.Driver,
+				control.Key(group), volume.Name)
 			refused(message)
 			return nil, snapshots.UpdateError(control.Key(group), errors.New(message))
 		}

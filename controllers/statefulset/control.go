@@ -43,8 +43,8 @@ func (c *controller) updateStatefulSet(ctx context.Context, set *appsv1.Stateful
 	return c.updateStatefulSetAfterInvariantEstablished(ctx, set, versions, replicas)
 }
 
-// forAll calls f for 0 to n-1. With OrderedReady it stops at the first that must be waited for, which stop says; with Parallel it goes on in batches of 1, 2, 4 and so on, and
-// stops after a batch with an error.
+// forAll calls f for 0 to n-1. With OrderedReady it stops at the first that must be waited for, which stop says; with Parallel it
+// goes on in batches of 1, 2, 4 and so on, and stops after a batch with an error.
 // Upstream: stateful_set_control.go runForAll, slowStartBatch, v1.37.
 func forAll(set *appsv1.StatefulSet, n int, f func(i int) (wait bool, err error)) (stop bool, err error) {
 	if !monotonic(set) {
@@ -146,7 +146,8 @@ func (c *controller) processCondemned(ctx context.Context, set *appsv1.StatefulS
 // first, as many as may be unavailable at a time. They will be created from the new one. With Parallel all that are
 // unavailable anyway go first, without a limit.
 // Upstream: stateful_set_control.go updateStatefulSetAfterInvariantEstablished, v1.37.
-func (c *controller) updateStatefulSetAfterInvariantEstablished(ctx context.Context, set *appsv1.StatefulSet, versions *versions, replicas map[int64]*v1.Pod) error {
+func (c *controller) updateStatefulSetAfterInvariantEstablished(ctx context.Context, set *appsv1.StatefulSet, versions *versions,
+	replicas map[int64]*v1.Pod) error {
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return nil
 	}

@@ -111,7 +111,8 @@ func (c *controller) recordPodEvent(verb string, set *appsv1.StatefulSet, pod *v
 // Upstream: stateful_pod_control.go recordClaimEvent, v1.37.
 func (c *controller) recordClaimEvent(verb string, set *appsv1.StatefulSet, pod *v1.Pod, claim *v1.PersistentVolumeClaim, err error) {
 	if err != nil {
-		c.recorder.Eventf(set, v1.EventTypeWarning, "Failed"+verb, "%s Claim %s for Pod %s in StatefulSet %s failed error: %v", verb, claim.Name, pod.Name, set.Name, err)
+		c.recorder.Eventf(set, v1.EventTypeWarning, "Failed"+verb, "%s Claim %s for Pod %s in StatefulSet %s failed error: %v", verb, claim.Name,
+			pod.Name, set.Name, err)
 		return
 	}
 	c.recorder.Eventf(set, v1.EventTypeNormal, "Successful"+verb, "%s Claim %s Pod %s in StatefulSet %s success", verb, claim.Name, pod.Name, set.Name)

@@ -36,8 +36,8 @@ type versions struct {
 	currentTemplate *v1.PodTemplateSpec
 }
 
-// getStatefulSetRevisions returns the templates of the set. It makes a ControllerRevision of a new template, and gives an older one that is back the highest number. Of a set that is being deleted it
-// makes none.
+// getStatefulSetRevisions returns the templates of the set. It makes a ControllerRevision of a new template, and gives an older
+// one that is back the highest number. Of a set that is being deleted it makes none.
 // Upstream: stateful_set_control.go getStatefulSetRevisions, stateful_set.go adoptOrphanRevisions, v1.37.
 func (c *controller) getStatefulSetRevisions(ctx context.Context, set *appsv1.StatefulSet) (*versions, error) {
 	v := &versions{}
@@ -73,7 +73,8 @@ func (c *controller) claimRevisions(ctx context.Context, set *appsv1.StatefulSet
 		return nil, err
 	}
 	return workload.Claim(ctx, workload.Owner{
-		Env: c.env, Object: set, Kind: appsv1.SchemeGroupVersion.WithKind(controllerKind), Selector: selector, Resource: workload.ControllerRevisions(), What: "ControllerRevision",
+		Env: c.env, Object: set, Kind: appsv1.SchemeGroupVersion.WithKind(controllerKind), Selector: selector,
+		Resource: workload.ControllerRevisions(), What: "ControllerRevision",
 		Fresh: func(ctx context.Context) (control.Object, error) {
 			return c.client.AppsV1().StatefulSets(set.Namespace).Get(ctx, set.Name, metav1.GetOptions{})
 		},
@@ -123,7 +124,8 @@ func hashRevision(data []byte, collisions int32) string {
 }
 
 // storeRevision returns the stored revision of the present template: the latest one, an older one with a new number, or a new one.
-func (c *controller) storeRevision(ctx context.Context, set *appsv1.StatefulSet, v *versions, next *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+func (c *controller) storeRevision(ctx context.Context, set *appsv1.StatefulSet, v *versions,
+	next *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	for i, revision := range slices.Backward(v.all) {
 		if !bytes.Equal(revision.Data.Raw, next.Data.Raw) {
 			continue
@@ -143,7 +145,8 @@ func (c *controller) storeRevision(ctx context.Context, set *appsv1.StatefulSet,
 
 // createControllerRevision creates a revision. If another template has its name, it takes another one.
 // Upstream: history CreateControllerRevision, v1.37.
-func (c *controller) createControllerRevision(ctx context.Context, set *appsv1.StatefulSet, v *versions, next *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+func (c *controller) createControllerRevision(ctx context.Context, set *appsv1.StatefulSet, v *versions,
+	next *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	client := c.client.AppsV1().ControllerRevisions(set.Namespace)
 	for {
 		made, err := client.Create(ctx, next, metav1.CreateOptions{})
@@ -182,7 +185,8 @@ func newVersionedStatefulSetPod(set *appsv1.StatefulSet, v *versions, ordinal in
 	return newStatefulPod(set, &set.Spec.Template, v.update.Name, ordinal)
 }
 
-// truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit; a negative limit keeps all. Those that pods have, and the two that the status names, stay and do not count.
+// truncateHistory deletes the oldest revisions beyond spec.revisionHistoryLimit; a negative limit keeps all. Those that pods
+// have, and the two that the status names, stay and do not count.
 // Upstream: stateful_set_control.go truncateHistory, v1.37.
 func (c *controller) truncateHistory(ctx context.Context, set *appsv1.StatefulSet, pods []*v1.Pod, v *versions) error {
 	if limit := set.Spec.RevisionHistoryLimit; limit == nil || *limit < 0 { // the API server takes a negative number

@@ -38,7 +38,8 @@ func (c *controller) addWork(pod *v1.Pod, created time.Time, left time.Duration)
 	c.evictions[key] = work
 	if !work.immediate {
 		c.env.Trace(trace.Decision{
-			About: trace.RefOf("Pod", pod), Text: "stays on node " + pod.Spec.NodeName + " for another " + left.String() + ": it tolerates the node's taints for so long",
+			About: trace.RefOf("Pod", pod), Text: "stays on node " + pod.Spec.NodeName + " for another " + left.String() +
+				": it tolerates the node's taints for so long",
 		})
 	}
 	c.env.Go("evict "+key, func(ctx context.Context) {

@@ -93,7 +93,8 @@ func (a *csiAttacher) start(ctx context.Context) {
 	a.watch()
 	a.enqueueAll()
 	a.env.Every("resync", a.cfg.Resync, func(context.Context) { a.enqueueAll() })
-	if a.supportsAttach() && a.says.Controller[csi.ControllerServiceCapability_RPC_LIST_VOLUMES] && a.says.Controller[csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES] {
+	if a.supportsAttach() && a.says.Controller[csi.ControllerServiceCapability_RPC_LIST_VOLUMES] &&
+		a.says.Controller[csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES] {
 		a.env.Every("reconcile", a.cfg.ReconcileSync, a.reconcileVA)
 	}
 }

@@ -36,7 +36,8 @@ func (a *csiAttacher) reconcileVA(ctx context.Context) {
 		}
 		found := slices.Contains(published[spec.CSI.VolumeHandle], nodeID)
 		if va.Status.Attached != found {
-			a.env.Trace(trace.Decision{About: trace.RefOf("VolumeAttachment", va), Text: fmt.Sprintf("its status says attached: %t, but the driver says %t", va.Status.Attached, found)})
+			a.env.Trace(trace.Decision{About: trace.RefOf("VolumeAttachment", va),
+				Text: fmt.Sprintf("its status says attached: %t, but the driver says %t", va.Status.Attached, found)})
 			a.forceSync[va.Name] = true
 			a.vaQueue.Add(va.Name)
 		}
@@ -57,7 +58,8 @@ const (
 func (a *csiAttacher) listVolumes(ctx context.Context) (map[string][]string, error) {
 	published, held := map[string][]string{}, 0
 	for token, page := "", 1; ; page++ {
-		answer, err := a.driver.ListVolumes(ctx, &csi.ListVolumesRequest{StartingToken: token, MaxEntries: int32(a.cfg.MaxEntries)}) // upstream's flag has 32 bits, too
+		answer, err := a.driver.ListVolumes(ctx,
+			&csi.ListVolumesRequest{StartingToken: token, MaxEntries: int32(a.cfg.MaxEntries)}) // upstream's flag has 32 bits, too
 		if err != nil {
 			return nil, err
 		}

@@ -69,8 +69,9 @@ func (n node) Unstage(ctx context.Context, volume, where string) error {
 
 func (n node) Publish(ctx context.Context, r socket.PublishRequest) error {
 	_, err := n.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{
-		VolumeId: r.VolumeId, StagingTargetPath: r.StagingTargetPath, TargetPath: r.TargetPath, Readonly: r.Readonly, VolumeCapability: capability(r.VolumeCapability),
-		PublishContext: r.PublishContext, VolumeContext: r.VolumeContext, Secrets: r.Secrets,
+		VolumeId: r.VolumeId, StagingTargetPath: r.StagingTargetPath, TargetPath: r.TargetPath, Readonly: r.Readonly,
+		VolumeCapability: capability(r.VolumeCapability),
+		PublishContext:   r.PublishContext, VolumeContext: r.VolumeContext, Secrets: r.Secrets,
 	})
 	return failed(err)
 }

@@ -26,7 +26,8 @@ type controller struct {
 
 func (c *controller) ControllerGetCapabilities(context.Context, *spec.ControllerGetCapabilitiesRequest) (*spec.ControllerGetCapabilitiesResponse, error) {
 	can := []spec.ControllerServiceCapability_RPC_Type{
-		spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, spec.ControllerServiceCapability_RPC_LIST_VOLUMES, spec.ControllerServiceCapability_RPC_GET_CAPACITY,
+		spec.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, spec.ControllerServiceCapability_RPC_LIST_VOLUMES,
+		spec.ControllerServiceCapability_RPC_GET_CAPACITY,
 		spec.ControllerServiceCapability_RPC_EXPAND_VOLUME,
 	}
 	if !c.cfg.NoSnapshots {
@@ -69,7 +70,8 @@ func (c *controller) CreateVolume(_ context.Context, req *spec.CreateVolumeReque
 	if err != nil {
 		return nil, err
 	}
-	wanted := &volume{ID: c.cfg.HandlePrefix + idOf(req.GetName()), Name: req.GetName(), Size: size, IOPS: iops, Block: req.GetVolumeCapabilities()[0].GetBlock() != nil}
+	wanted := &volume{ID: c.cfg.HandlePrefix + idOf(req.GetName()), Name: req.GetName(), Size: size, IOPS: iops,
+		Block: req.GetVolumeCapabilities()[0].GetBlock() != nil}
 	switch found, err := c.load(wanted.ID); {
 	case err == nil:
 		return c.existing(found, wanted, req)
@@ -138,7 +140,8 @@ func (c *controller) existing(found, wanted *volume, req *spec.CreateVolumeReque
 	if found.Size < req.GetCapacityRange().GetRequiredBytes() || limit > 0 && found.Size > limit || found.Block != wanted.Block {
 		return nil, status.Errorf(codes.AlreadyExists, "volume %s exists with another size or type", found.Name)
 	}
-	if source := req.GetVolumeContentSource(); found.From.Snapshot != source.GetSnapshot().GetSnapshotId() || found.From.Volume != source.GetVolume().GetVolumeId() {
+	if source := req.GetVolumeContentSource(); found.From.Snapshot != source.GetSnapshot().GetSnapshotId() ||
+		found.From.Volume != source.GetVolume().GetVolumeId() {
 		return nil, status.Errorf(codes.AlreadyExists, "volume %s exists with another content", found.Name)
 	}
 	return &spec.CreateVolumeResponse{Volume: c.describe(found)}, nil
@@ -194,7 +197,8 @@ func (c *controller) DeleteVolume(_ context.Context, req *spec.DeleteVolumeReque
 	return &spec.DeleteVolumeResponse{}, nil
 }
 
-func (c *controller) ValidateVolumeCapabilities(_ context.Context, req *spec.ValidateVolumeCapabilitiesRequest) (*spec.ValidateVolumeCapabilitiesResponse, error) {
+func (c *controller) ValidateVolumeCapabilities(_ context.Context,
+	req *spec.ValidateVolumeCapabilitiesRequest) (*spec.ValidateVolumeCapabilitiesResponse, error) {
 	v, err := c.find(req.GetVolumeId())
 	if err != nil {
 		return nil, err

@@ -43,7 +43,8 @@ func (b *Backend) loadGroup(id string) (*group, error) {
 func (cfg Config) groups() bool { return !cfg.NoSnapshots && !cfg.NoGroupSnapshots }
 
 // GroupControllerGetCapabilities returns the one capability that the specification has.
-func (c *controller) GroupControllerGetCapabilities(context.Context, *spec.GroupControllerGetCapabilitiesRequest) (*spec.GroupControllerGetCapabilitiesResponse, error) {
+func (c *controller) GroupControllerGetCapabilities(context.Context,
+	*spec.GroupControllerGetCapabilitiesRequest) (*spec.GroupControllerGetCapabilitiesResponse, error) {
 	answer := &spec.GroupControllerGetCapabilitiesResponse{}
 	if c.cfg.groups() {
 		answer.Capabilities = []*spec.GroupControllerServiceCapability{{Type: &spec.GroupControllerServiceCapability_Rpc{

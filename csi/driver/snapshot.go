@@ -104,7 +104,8 @@ func (c *controller) makeSnapshot(s *snapshot) error {
 
 // describe returns a snapshot as answers have it.
 func (s *snapshot) describe() *spec.Snapshot {
-	return &spec.Snapshot{SnapshotId: s.ID, SourceVolumeId: s.Of, SizeBytes: s.Size, CreationTime: timestamppb.New(s.Made), ReadyToUse: true, GroupSnapshotId: s.Group}
+	return &spec.Snapshot{SnapshotId: s.ID, SourceVolumeId: s.Of, SizeBytes: s.Size, CreationTime: timestamppb.New(s.Made), ReadyToUse: true,
+		GroupSnapshotId: s.Group}
 }
 
 // DeleteSnapshot removes a snapshot. A snapshot that does not exist is no error.

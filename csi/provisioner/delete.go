@@ -63,7 +63,8 @@ func volumeNames(va *storage.VolumeAttachment) []string {
 func canDeleteVolume(volume *v1.PersistentVolume, attachments []*storage.VolumeAttachment) error {
 	for _, va := range attachments {
 		if name := va.Spec.Source.PersistentVolumeName; name != nil && *name == volume.Name {
-			return &provisioner.VolumeInUseError{Reason: fmt.Sprintf("persistentvolume %s is still attached to node %s, waiting for detach", volume.Name, va.Spec.NodeName)}
+			return &provisioner.VolumeInUseError{Reason: fmt.Sprintf("persistentvolume %s is still attached to node %s, waiting for detach", volume.Name,
+				va.Spec.NodeName)}
 		}
 	}
 	return nil

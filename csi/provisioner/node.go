@@ -116,7 +116,8 @@ func (n *nodeProvisioner) nodeInfo(ctx context.Context) *csi.NodeGetInfoResponse
 		if err == nil {
 			return info
 		}
-		n.env.Trace(trace.Decision{About: trace.Ref{Kind: "CSIDriver", Name: n.cfg.Driver}, Text: "cannot start: failed to get node info from CSI driver: " + err.Error()})
+		n.env.Trace(trace.Decision{About: trace.Ref{Kind: "CSIDriver", Name: n.cfg.Driver},
+			Text: "cannot start: failed to get node info from CSI driver: " + err.Error()})
 		_ = n.env.Sleep(control.InBackground(ctx), 10*time.Second)
 	}
 }

@@ -30,7 +30,8 @@ type prepareProvisionResult struct {
 // error.
 //
 // Upstream: controller.go prepareProvision, v6.3.
-func (p *csiProvisioner) prepareProvision(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, node string) (*prepareProvisionResult, provisioner.ProvisioningState, error) {
+func (p *csiProvisioner) prepareProvision(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass,
+	node string) (*prepareProvisionResult, provisioner.ProvisioningState, error) {
 	rc, err := p.required(ctx, claim)
 	if err != nil {
 		return nil, provisioner.ProvisioningFinished, err
@@ -136,7 +137,8 @@ func (p *csiProvisioner) request(claim *v1.PersistentVolumeClaim, class *storage
 }
 
 // resolveSecrets reads the provisioner's secret and records the references to those of the other calls.
-func (p *csiProvisioner) resolveSecrets(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, result *prepareProvisionResult) error {
+func (p *csiProvisioner) resolveSecrets(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass,
+	result *prepareProvisionResult) error {
 	own, err := getSecretReference(provisionerSecrets(), class.Parameters, result.req.GetName(), claim)
 	if err != nil {
 		return err
@@ -173,7 +175,8 @@ func attributesClass(claim *v1.PersistentVolumeClaim) string {
 }
 
 // mutableParameters sets the parameters of the claim's VolumeAttributesClass in the request.
-func (p *csiProvisioner) mutableParameters(ctx context.Context, claim *v1.PersistentVolumeClaim, req *csi.CreateVolumeRequest) (provisioner.ProvisioningState, error) {
+func (p *csiProvisioner) mutableParameters(ctx context.Context, claim *v1.PersistentVolumeClaim,
+	req *csi.CreateVolumeRequest) (provisioner.ProvisioningState, error) {
 	name := attributesClass(claim)
 	if name == "" {
 		return provisioner.ProvisioningNoChange, nil
@@ -183,7 +186,8 @@ func (p *csiProvisioner) mutableParameters(ctx context.Context, claim *v1.Persis
 		return provisioner.ProvisioningNoChange, err
 	}
 	if class.DriverName != p.cfg.Driver {
-		return provisioner.ProvisioningFinished, fmt.Errorf("VAC %s referenced in PVC is for driver %s which does not match driver name %s", name, class.DriverName, p.cfg.Driver)
+		return provisioner.ProvisioningFinished,
+			fmt.Errorf("VAC %s referenced in PVC is for driver %s which does not match driver name %s", name, class.DriverName, p.cfg.Driver)
 	}
 	req.MutableParameters = class.Parameters
 	return provisioner.ProvisioningNoChange, nil

@@ -61,7 +61,8 @@ func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.Prov
 	pv := p.persistentVolume(options, result, answer.GetVolume())
 	if migrated {
 		if pv, err = migration.Back(pv); err != nil {
-			return nil, provisioner.ProvisioningInBackground, fmt.Errorf("failed to translate CSI PV to in tree due to: %w. Deleting provisioned PV: %w", err, p.cleanupVolume(ctx, answer.GetVolume().GetVolumeId(), result.req.GetSecrets()))
+			return nil, provisioner.ProvisioningInBackground, fmt.Errorf("failed to translate CSI PV to in tree due to: %w. Deleting provisioned PV: %w",
+				err, p.cleanupVolume(ctx, answer.GetVolume().GetVolumeId(), result.req.GetSecrets()))
 		}
 	}
 	return pv, provisioner.ProvisioningFinished, nil

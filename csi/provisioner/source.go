@@ -23,7 +23,8 @@ const cloneFinalizer = "provisioner.storage.kubernetes.io/cloning-protection"
 // protects the source.
 //
 // Upstream: controller.go prepareProvision and getVolumeContentSource, v6.3.
-func (p *csiProvisioner) setSource(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, rc requiredCapabilities, req *csi.CreateVolumeRequest) error {
+func (p *csiProvisioner) setSource(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, rc requiredCapabilities,
+	req *csi.CreateVolumeRequest) error {
 	if !rc.snapshot && !rc.clone {
 		return nil
 	}
@@ -44,7 +45,8 @@ func (p *csiProvisioner) setSource(ctx context.Context, claim *v1.PersistentVolu
 // snapshotSource returns the snapshot that a claim is to be restored from.
 //
 // Upstream: controller.go getSnapshotSource, v6.3.
-func (p *csiProvisioner) snapshotSource(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, source *v1.ObjectReference) (*csi.VolumeContentSource, error) {
+func (p *csiProvisioner) snapshotSource(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass,
+	source *v1.ObjectReference) (*csi.VolumeContentSource, error) {
 	s, err := snapshots.SnapshotClient(p.env).Get(ctx, source.Namespace, source.Name)
 	if err != nil {
 		return nil, fmt.Errorf("error getting snapshot %s from api server: %w", source.Name, err)
@@ -109,7 +111,8 @@ func mayChangeMode(claim *v1.PersistentVolumeClaim, content string, annotations 
 // claimSource returns the claim whose volume is to be cloned.
 //
 // Upstream: controller.go getPVCSource, v6.3.
-func (p *csiProvisioner) claimSource(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, source *v1.ObjectReference) (*csi.VolumeContentSource, error) {
+func (p *csiProvisioner) claimSource(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass,
+	source *v1.ObjectReference) (*csi.VolumeContentSource, error) {
 	from, ok := p.claims.Get(source.Namespace + "/" + source.Name)
 	asked, has := claim.Spec.Resources.Requests[v1.ResourceStorage], resourceOf(from)
 	switch {

@@ -16,7 +16,8 @@ import (
 // the selected node, or "". nil means that the driver may choose freely. The error is NotFound if the node is gone.
 //
 // Upstream: topology.go GenerateAccessibilityRequirements, v6.3.
-func (p *csiProvisioner) GenerateAccessibilityRequirements(claim *v1.PersistentVolumeClaim, allowed []v1.TopologySelectorTerm, node string) (*csi.TopologyRequirement, error) {
+func (p *csiProvisioner) GenerateAccessibilityRequirements(claim *v1.PersistentVolumeClaim, allowed []v1.TopologySelectorTerm,
+	node string) (*csi.TopologyRequirement, error) {
 	var selected topologyTerm
 	var keys []string
 	if node != "" {
@@ -83,7 +84,8 @@ func (p *csiProvisioner) selectedTopology(uid types.UID, node string) (keys []st
 }
 
 // requisite returns the topologies that the volume may be in, in any order.
-func (p *csiProvisioner) requisite(uid types.UID, allowed []v1.TopologySelectorTerm, node string, keys []string, selected topologyTerm) ([]topologyTerm, error) {
+func (p *csiProvisioner) requisite(uid types.UID, allowed []v1.TopologySelectorTerm, node string, keys []string,
+	selected topologyTerm) ([]topologyTerm, error) {
 	switch {
 	case node != "" && p.cfg.StrictTopology:
 		if terms := flatten(allowed); len(allowed) > 0 && !slices.ContainsFunc(terms, func(t topologyTerm) bool { return t.subset(selected) }) {

@@ -188,7 +188,8 @@ func (c *resizeController) syncPVC(ctx context.Context, key string) error {
 		return fmt.Errorf("PV %q bound to pvc %q not found", claim.Spec.VolumeName, key)
 	}
 	pv = c.ownVolumes.newest(pv.Name, pv)
-	if has, is := capacityOf(claim), pv.Spec.Capacity[v1.ResourceStorage]; c.expands(claim, pv) && has.Cmp(is) >= 0 && metav1.HasAnnotation(pv.ObjectMeta, binding.AnnPreResizeCapacity) {
+	if has, is := capacityOf(claim), pv.Spec.Capacity[v1.ResourceStorage]; c.expands(claim, pv) && has.Cmp(is) >= 0 &&
+		metav1.HasAnnotation(pv.ObjectMeta, binding.AnnPreResizeCapacity) {
 		if err := c.deletePreResizeCapAnnotation(ctx, pv); err != nil {
 			return fmt.Errorf("failed removing annotation %s from pv %q: %w", binding.AnnPreResizeCapacity, pv.Name, err)
 		}

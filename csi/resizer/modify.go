@@ -112,7 +112,8 @@ func (c *modifyController) validateVACAndModifyVolumeWithTarget(ctx context.Cont
 // controllerModifyVolumeWithTarget calls the driver, and writes the result.
 //
 // Upstream: modify_volume.go controllerModifyVolumeWithTarget and callModifyVolumeOnPlugin, v2.3.
-func (c *modifyController) controllerModifyVolumeWithTarget(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume, class *storage.VolumeAttributesClass) error {
+func (c *modifyController) controllerModifyVolumeWithTarget(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume,
+	class *storage.VolumeAttributesClass) error {
 	failure := c.callModify(ctx, claim, pv, class)
 	if failure == nil {
 		if err := c.markModifyCompleted(ctx, claim, pv); err != nil {
@@ -147,7 +148,8 @@ func (c *modifyController) controllerModifyVolumeWithTarget(ctx context.Context,
 // callModify calls ControllerModifyVolume.
 //
 // Upstream: modify_volume.go callModifyVolumeOnPlugin and csi_modifier.go Modify, v2.3.
-func (c *modifyController) callModify(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume, class *storage.VolumeAttributesClass) error {
+func (c *modifyController) callModify(ctx context.Context, claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume,
+	class *storage.VolumeAttributesClass) error {
 	if pv.Spec.CSI.VolumeHandle == "" {
 		return errors.New("empty volume handle")
 	}

@@ -15,7 +15,8 @@ import (
 // markModifyStatus writes the progress of a change. A pending change has no conditions.
 //
 // Upstream: modify_status.go markControllerModifyVolumeStatus, v2.3.
-func (c *modifyController) markModifyStatus(ctx context.Context, claim *v1.PersistentVolumeClaim, is v1.PersistentVolumeClaimModifyVolumeStatus, failure error) (*v1.PersistentVolumeClaim, error) {
+func (c *modifyController) markModifyStatus(ctx context.Context, claim *v1.PersistentVolumeClaim, is v1.PersistentVolumeClaimModifyVolumeStatus,
+	failure error) (*v1.PersistentVolumeClaim, error) {
 	changed := claim.DeepCopy()
 	if changed.Status.ModifyVolumeStatus == nil {
 		changed.Status.ModifyVolumeStatus = &v1.ModifyVolumeStatus{}

@@ -18,7 +18,8 @@ import (
 // conditions stay.
 //
 // Upstream: resize_status.go markControllerResizeInProgress, v2.3.
-func (c *resizeController) markControllerResizeInProgress(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity, updateStatus bool) (*v1.PersistentVolumeClaim, error) {
+func (c *resizeController) markControllerResizeInProgress(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity,
+	updateStatus bool) (*v1.PersistentVolumeClaim, error) {
 	return c.patchClaim(ctx, claim, true, func(claim *v1.PersistentVolumeClaim) {
 		c.mergeCondition(claim, v1.PersistentVolumeClaimResizing, "", !updateStatus)
 		delete(claim.Annotations, volume.NodeExpansionNotRequired)
@@ -89,7 +90,8 @@ func (c *resizeController) mergeCondition(claim *v1.PersistentVolumeClaim, kind 
 	claim.Status.Conditions = volume.MergeResizeConditions(claim.Status.Conditions, []v1.PersistentVolumeClaimCondition{condition}, keepOld)
 }
 
-func (c *resizeController) patchClaim(ctx context.Context, claim *v1.PersistentVolumeClaim, sameVersion bool, change func(*v1.PersistentVolumeClaim)) (*v1.PersistentVolumeClaim, error) {
+func (c *resizeController) patchClaim(ctx context.Context, claim *v1.PersistentVolumeClaim, sameVersion bool,
+	change func(*v1.PersistentVolumeClaim)) (*v1.PersistentVolumeClaim, error) {
 	changed := claim.DeepCopy()
 	change(changed)
 	patched, err := volume.PatchClaimStatus(ctx, c.client, claim, changed, sameVersion)

@@ -70,7 +70,8 @@ func (s *singles) start(ctx context.Context) {
 func (c *controller) followGroups(ctx context.Context) {
 	g := &groups{driver: csi.NewGroupControllerClient(c.conn)}
 	if !sidecar.TakesGroups(control.WithTimeout(ctx, c.env, c.cfg.Timeout), g.driver) {
-		c.env.Trace(trace.Decision{About: trace.Ref{Kind: "CSIDriver", Name: c.cfg.Driver}, Text: "cannot take group snapshots: it has no capability CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT"})
+		c.env.Trace(trace.Decision{About: trace.Ref{Kind: "CSIDriver", Name: c.cfg.Driver},
+			Text: "cannot take group snapshots: it has no capability CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT"})
 	}
 	g.worker = newWorker(c, snapshots.Groups(), g, "csi-snapshotter-groupsnapshotcontent")
 	g.begin(ctx, "resync of groups")

@@ -99,7 +99,8 @@ func (w *worker[S, C]) lookSecrets(ctx context.Context, found C) (map[string]str
 	}
 	values, err := sidecar.Credentials(ctx, w.client, ref)
 	if err != nil {
-		return nil, fmt.Errorf("failed to get credentials for %s content %s: error getting secret %s in namespace %s: %w", w.Noun, found.GetName(), ref.Name, ref.Namespace, err)
+		return nil, fmt.Errorf("failed to get credentials for %s content %s: error getting secret %s in namespace %s: %w", w.Noun, found.GetName(),
+			ref.Name, ref.Namespace, err)
 	}
 	return values, nil
 }

@@ -122,7 +122,8 @@ func (s *singles) delete(ctx context.Context, found *content) (err error) {
 
 // deleteFromStorage calls DeleteSnapshot.
 func (s *singles) deleteFromStorage(ctx context.Context, found *content, secrets map[string]string) error {
-	_, err := s.driver.DeleteSnapshot(control.WithTimeout(ctx, s.env, s.cfg.Timeout), &csi.DeleteSnapshotRequest{SnapshotId: *found.Status.SnapshotHandle, Secrets: secrets})
+	_, err := s.driver.DeleteSnapshot(control.WithTimeout(ctx, s.env, s.cfg.Timeout),
+		&csi.DeleteSnapshotRequest{SnapshotId: *found.Status.SnapshotHandle, Secrets: secrets})
 	if err != nil {
 		return fmt.Errorf("failed to delete snapshot content %s: %q", found.Name, err.Error())
 	}

@@ -193,7 +193,8 @@ func (f *driverFinder) compareMounted(held deploy.Holdings) {
 		if pv == nil || !f.isUsedAt(pv.Name, f.nodeOf(p.Node)) {
 			f.add(f.leak(Staging, p), "volume %s of driver %s, staged on node %s at %s, which no pod there uses", p.Volume, f.driver, p.Node, p.Path)
 		} else if given := kubeletcsi.StagingPath(pv); f.onNode(p) != given {
-			f.add(f.leak(Staging, p), "volume %s of driver %s, staged on node %s at %s, a path that the driver was not given; it was given %s", p.Volume, f.driver, p.Node, p.Path, given)
+			f.add(f.leak(Staging, p), "volume %s of driver %s, staged on node %s at %s, a path that the driver was not given; it was given %s", p.Volume,
+				f.driver, p.Node, p.Path, given)
 		}
 	}
 	for _, p := range held.Published {
@@ -242,7 +243,8 @@ func (f *driverFinder) compareDisks(held deploy.Holdings) error {
 			return fmt.Errorf("%s: %w", m, err)
 		}
 		for _, at := range mounts {
-			known := slices.ContainsFunc(slices.Concat(held.Staged, held.Published), func(p deploy.Place) bool { return f.onNode(p) == at.Path && f.nodeOf(p.Node) == m.Name() })
+			known := slices.ContainsFunc(slices.Concat(held.Staged, held.Published),
+				func(p deploy.Place) bool { return f.onNode(p) == at.Path && f.nodeOf(p.Node) == m.Name() })
 			own := strings.HasPrefix(at.Path, "/var/lib/kubelet/plugins/kubernetes.io/csi/"+f.driver+"/") ||
 				f.types[at.Type] != nil && !strings.HasPrefix(at.Path, "/var/lib/kubelet/pods/")
 			if own && !known {

@@ -163,7 +163,8 @@ func (l *finder) backends() error {
 				continue // another provisioner of this name, with a backend of its own
 			}
 			if _, ok := slices.BinarySearch(held, pv.Name); !ok {
-				l.add(Leak{Kind: MissingVolume, Volume: pv.Name, Claim: claimOf(&pv), Provisioner: p.Name, Maker: maker}, "pv %s refers to a volume that the backend of %s does not have", pv.Name, p.Name)
+				l.add(Leak{Kind: MissingVolume, Volume: pv.Name, Claim: claimOf(&pv), Provisioner: p.Name, Maker: maker},
+					"pv %s refers to a volume that the backend of %s does not have", pv.Name, p.Name)
 			}
 		}
 		for _, name := range held {
@@ -202,7 +203,8 @@ func (l *finder) claims() error {
 	for _, uid := range sets.List(sets.KeySet(l.claimsByUID)) {
 		claim := l.claimsByUID[uid]
 		if claim.Status.Phase == v1.ClaimBound && !there.Has(claim.Spec.VolumeName) {
-			l.add(Leak{Kind: Claim, Claim: claim.Namespace + "/" + claim.Name, Volume: claim.Spec.VolumeName}, "pvc %s/%s is bound to pv %s, which is gone", claim.Namespace, claim.Name, claim.Spec.VolumeName)
+			l.add(Leak{Kind: Claim, Claim: claim.Namespace + "/" + claim.Name, Volume: claim.Spec.VolumeName},
+				"pvc %s/%s is bound to pv %s, which is gone", claim.Namespace, claim.Name, claim.Spec.VolumeName)
 		}
 	}
 	return nil

@@ -115,10 +115,12 @@ func (f *lossFinder) ofDriver(d deploy.Plan) {
 			ref := trace.RefOf("Pod", pod).Path()
 			on := mount{source.VolumeHandle, "node/" + pod.Spec.NodeName, ""}
 			if calls[on] && !isThere(held.Staged, "") {
-				f.add(Staging, ref, "%s runs on %s with volume %s, which driver %s answered to have staged there, and has not", ref, pod.Spec.NodeName, source.VolumeHandle, d.Name)
+				f.add(Staging, ref, "%s runs on %s with volume %s, which driver %s answered to have staged there, and has not", ref, pod.Spec.NodeName,
+					source.VolumeHandle, d.Name)
 			}
 			if on.pod = string(pod.UID); calls[on] && !isThere(held.Published, on.pod) {
-				f.add(Publication, ref, "%s runs on %s with volume %s, which driver %s answered to have published for it, and has not", ref, pod.Spec.NodeName, source.VolumeHandle, d.Name)
+				f.add(Publication, ref, "%s runs on %s with volume %s, which driver %s answered to have published for it, and has not", ref,
+					pod.Spec.NodeName, source.VolumeHandle, d.Name)
 			}
 		}
 	})

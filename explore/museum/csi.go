@@ -100,7 +100,8 @@ type statusFirst struct {
 	storagev1client.VolumeAttachmentInterface
 }
 
-func (s statusFirst) Patch(ctx context.Context, name string, how types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (*storagev1.VolumeAttachment, error) {
+func (s statusFirst) Patch(ctx context.Context, name string, how types.PatchType, patch []byte, options metav1.PatchOptions,
+	subresources ...string) (*storagev1.VolumeAttachment, error) {
 	patchNow := s.VolumeAttachmentInterface.Patch
 	switch {
 	case strings.Contains(string(patch), `"finalizers":null`):

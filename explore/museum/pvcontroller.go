@@ -121,7 +121,8 @@ func zombieVolume() Exhibit {
 
 // removeVolume removes the volume's finalizers and deletes it, as users do who are tired of waiting.
 func removeVolume(c *explore.Cluster) {
-	_, err := c.Client().CoreV1().PersistentVolumes().Patch(context.Background(), "only", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	_, err := c.Client().CoreV1().PersistentVolumes().Patch(context.Background(), "only", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	c.Must(err)
 	c.Delete("pv/only")
 }

@@ -144,7 +144,8 @@ func unpublishedOnce(records []trace.Entry) error {
 			}
 		case trace.RPC:
 			if r.Method == "ControllerUnpublishVolume" && detached {
-				return fmt.Errorf("at %s ControllerUnpublishVolume is called for node %v, from which the volume is detached", entry.Time.Format("15:04:05.000"), r.Request["node_id"])
+				return fmt.Errorf("at %s ControllerUnpublishVolume is called for node %v, from which the volume is detached",
+					entry.Time.Format("15:04:05.000"), r.Request["node_id"])
 			}
 		}
 	}

@@ -29,7 +29,8 @@ spec:
 
 // restored returns the claim copy, which is filled from the snapshot s1.
 func restored(class string) string {
-	return strings.Replace(claims(class, "1Gi", "copy"), "\nspec:", "\nspec:\n  dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: s1}", 1)
+	return strings.Replace(claims(class, "1Gi", "copy"), "\nspec:",
+		"\nspec:\n  dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: s1}", 1)
 }
 
 // withSnapshots runs the reference driver with changed sidecars, and a claim that is bound.

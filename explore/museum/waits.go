@@ -55,7 +55,8 @@ func waits() []explore.Rule {
 			if last == nil || asked == nil || is == nil || *asked != *is {
 				return ""
 			}
-			return fmt.Sprintf("has the class %s, which it requests, and its status says that a change to %q is %s", *is, last.TargetVolumeAttributesClassName, last.Status)
+			return fmt.Sprintf("has the class %s, which it requests, and its status says that a change to %q is %s", *is,
+				last.TargetVolumeAttributesClassName, last.Status)
 		})),
 		waitRule(BindsWhatIsNamed, ofClaim(func(claim *v1.PersistentVolumeClaim) string {
 			if claim.Spec.VolumeName == "" || claim.Status.Phase == v1.ClaimBound {

@@ -57,6 +57,11 @@ func TestThisRepositoryKeepsItsRules(t *testing.T) {
 		require.NoError(t, err)
 		report(t, found)
 	})
+	t.Run("lines have 160 columns at most", func(t *testing.T) {
+		found, err := arch.CheckLines(top, arch.Long())
+		require.NoError(t, err)
+		report(t, found)
+	})
 	t.Run("no file names a place on one machine", func(t *testing.T) {
 		found, err := arch.CheckText(top, arch.NoText())
 		require.NoError(t, err)
@@ -156,6 +161,26 @@ func TestARoomOfTheAPIServerThatKnowsTooMuchIsFound(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			found, err := arch.CheckRooms(tree(tt.file, tt.src))
+			require.NoError(t, err)
+			check(t, found, tt.want)
+		})
+	}
+}
+
+func TestALineThatIsTooLongIsFound(t *testing.T) {
+	words := strings.Repeat("word ", 40)
+	for name, tt := range map[string]struct{ file, src, want string }{
+		"a comment":              {"api/a.go", "// " + words, "a comment of more than 160 columns"},
+		"a comment of a test":    {"api/a_test.go", "// " + words, "a comment of more than 160 columns"},
+		"code":                   {"api/a.go", "var x = " + strings.Repeat("a + ", 40) + "a", "a line of more than 160 columns"},
+		"code of a test":         {"api/a_test.go", "var x = " + strings.Repeat("a + ", 40) + "a", ""},
+		"a text":                 {"api/a.go", `var x = "` + words + `"`, ""},
+		"a row of a table":       {"api/a.go", "{" + strings.Repeat("a, ", 60) + "},", ""},
+		"a file with long lines": {"api/internal/typed/kinds.go", "// " + words, ""},
+		"160 columns":            {"api/a.go", "//" + strings.Repeat("é", 158), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := arch.CheckLines(tree(tt.file, tt.src), arch.Long())
 			require.NoError(t, err)
 			check(t, found, tt.want)
 		})

@@ -49,7 +49,8 @@ func CheckPublic(fsys fs.FS) ([]Violation, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(public)) {
 		if !named[name] {
-			found = append(found, Violation{File: publicTable, Text: "public package " + name + " is not in the table: add it there, or move it to the internal/ of its room"})
+			found = append(found, Violation{File: publicTable, Text: "public package " + name +
+				" is not in the table: add it there, or move it to the internal/ of its room"})
 		}
 	}
 	return found, nil

@@ -40,7 +40,8 @@ func CheckRemovals(fsys fs.FS, removers []string) ([]Violation, error) {
 				ok = false
 			}
 			if ok {
-				found = append(found, f.violation(n.Pos(), "removes a directory through mounts: use mount.RemoveAll, or RemoveAll of a disk.Disk; only %s may", strings.Join(removers, ", ")))
+				found = append(found, f.violation(n.Pos(),
+					"removes a directory through mounts: use mount.RemoveAll, or RemoveAll of a disk.Disk; only %s may", strings.Join(removers, ", ")))
 			}
 			return true
 		})

@@ -48,7 +48,8 @@ func CheckRooms(fsys fs.FS) ([]Violation, error) {
 			for _, method := range reader.Methods.List {
 				for _, name := range method.Names {
 					if !strings.HasPrefix(name.Name, "Get") && !strings.HasPrefix(name.Name, "List") {
-						found = append(found, f.violation(name.Pos(), "%s.%s neither gets nor lists: admission only reads, and returns what is to be written", spec.Name.Name, name.Name))
+						found = append(found, f.violation(name.Pos(), "%s.%s neither gets nor lists: admission only reads, and returns what is to be written",
+							spec.Name.Name, name.Name))
 					}
 				}
 			}
@@ -73,7 +74,8 @@ func checkMethods(files []*file) []Violation {
 			}
 			receiver := strings.TrimPrefix(types.ExprString(method.Recv.List[0].Type), "*")
 			if count[f.dir+"."+receiver]++; count[f.dir+"."+receiver] == maxMethods+1 {
-				found = append(found, f.violation(method.Pos(), "%s has more than %d methods: let those that need only a part of it be functions over that part", receiver, maxMethods))
+				found = append(found, f.violation(method.Pos(),
+					"%s has more than %d methods: let those that need only a part of it be functions over that part", receiver, maxMethods))
 			}
 		}
 	}

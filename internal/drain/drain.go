@@ -96,7 +96,8 @@ func Node(ctx context.Context, client kubernetes.Interface, node string, o Optio
 func (o Options) Evict(ctx context.Context, client kubernetes.Interface, pods ...v1.Pod) (done Done, err error) {
 	var errs []error
 	for _, pod := range pods {
-		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: o.GracePeriod}}
+		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+			DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: o.GracePeriod}}
 		switch err := client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, eviction); {
 		case err == nil:
 			done.Evicted = append(done.Evicted, pod.Namespace+"/"+pod.Name)

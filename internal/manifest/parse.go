@@ -228,7 +228,8 @@ func (p *parser) resourceOf(node *yaml.Node, gvk schema.GroupVersionKind) (Resou
 		kinds = append(kinds, r.Kind)
 	}
 	if len(versions) > 0 {
-		p.unknown(valueOf(node, "apiVersion").Line, name, "apiVersion", "no matches for kind %q in version %q; expected %s", gvk.Kind, apiVersion, strings.Join(versions, " or "))
+		p.unknown(valueOf(node, "apiVersion").Line, name, "apiVersion", "no matches for kind %q in version %q; expected %s", gvk.Kind, apiVersion,
+			strings.Join(versions, " or "))
 	} else {
 		p.unknownKind(node, gvk, kinds)
 	}

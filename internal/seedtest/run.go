@@ -146,7 +146,8 @@ func assertion() string {
 
 // isPartOfTesting reports whether a function belongs to what tests are written with.
 func isPartOfTesting(function string) bool {
-	for _, part := range []string{"runtime.", "testing.", "github.com/stretchr/testify/", "github.com/storagesim/storagesim/storagesimtest.", "github.com/storagesim/storagesim/internal/seedtest."} {
+	for _, part := range []string{"runtime.", "testing.", "github.com/stretchr/testify/", "github.com/storagesim/storagesim/storagesimtest.",
+		"github.com/storagesim/storagesim/internal/seedtest."} {
 		if strings.HasPrefix(function, part) {
 			return true
 		}

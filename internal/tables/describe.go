@@ -106,7 +106,8 @@ func (v View) describeClaim(d describer, c *v1.PersistentVolumeClaim) {
 		d.line(1, "Type\tStatus\tLastProbeTime\tLastTransitionTime\tReason\tMessage")
 		d.line(1, "----\t------\t-----------------\t------------------\t------\t-------")
 		for _, cond := range c.Status.Conditions {
-			d.line(1, "%v \t%v \t%s \t%s \t%v \t%v", cond.Type, cond.Status, stamp(cond.LastProbeTime.Time), stamp(cond.LastTransitionTime.Time), cond.Reason, cond.Message)
+			d.line(1, "%v \t%v \t%s \t%s \t%v \t%v", cond.Type, cond.Status, stamp(cond.LastProbeTime.Time), stamp(cond.LastTransitionTime.Time),
+				cond.Reason, cond.Message)
 		}
 	}
 }

@@ -188,9 +188,11 @@ func describeEnv(d describer, env []v1.EnvVar) {
 			case from.FieldRef != nil:
 				value = fmt.Sprintf(" (%s:%s)", from.FieldRef.APIVersion, from.FieldRef.FieldPath)
 			case from.ConfigMapKeyRef != nil:
-				value = fmt.Sprintf("<set to the key '%s' of config map '%s'>\tOptional: %s", from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Name, text(from.ConfigMapKeyRef.Optional, "false"))
+				value = fmt.Sprintf("<set to the key '%s' of config map '%s'>\tOptional: %s", from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Name,
+					text(from.ConfigMapKeyRef.Optional, "false"))
 			case from.SecretKeyRef != nil:
-				value = fmt.Sprintf("<set to the key '%s' in secret '%s'>\tOptional: %s", from.SecretKeyRef.Key, from.SecretKeyRef.Name, text(from.SecretKeyRef.Optional, "false"))
+				value = fmt.Sprintf("<set to the key '%s' in secret '%s'>\tOptional: %s", from.SecretKeyRef.Key, from.SecretKeyRef.Name,
+					text(from.SecretKeyRef.Optional, "false"))
 			}
 		}
 		for i, line := range strings.Split(value, "\n") {

@@ -36,8 +36,9 @@ func otherTables() map[schema.GroupKind]table {
 			names, images := containers(t.Template.Spec)
 			return []string{t.Name, names, images, labels.FormatLabels(t.Template.Labels)}
 		}),
-		core("ReplicationController"): listing(columns("Name", "##Desired", "##Current", "##Ready", "Age", "*Containers", "*Images", "*Selector"), replicationController),
-		core("Service"):               listing(columns("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "*Selector"), service),
+		core("ReplicationController"): listing(columns("Name", "##Desired", "##Current", "##Ready", "Age", "*Containers", "*Images", "*Selector"),
+			replicationController),
+		core("Service"): listing(columns("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "*Selector"), service),
 		core("Endpoints"): listing(columns("Name", "Endpoints", "Age"), func(e *v1.Endpoints, now time.Time) []string {
 			return []string{e.Name, endpointsOf(e), age(e, now)}
 		}),
@@ -48,9 +49,10 @@ func otherTables() map[schema.GroupKind]table {
 		{Group: nodev1.GroupName, Kind: "RuntimeClass"}: listing(columns("Name", "Handler", "Age"), func(c *nodev1.RuntimeClass, now time.Time) []string {
 			return []string{c.Name, c.Handler, age(c, now)}
 		}),
-		{Group: autoscalingv1.GroupName, Kind: "Scale"}: listing(columns("Name", "##Desired", "##Available", "Age"), func(s *autoscalingv1.Scale, now time.Time) []string {
-			return []string{s.Name, fmt.Sprint(s.Spec.Replicas), fmt.Sprint(s.Status.Replicas), age(s, now)}
-		}),
+		{Group: autoscalingv1.GroupName, Kind: "Scale"}: listing(columns("Name", "##Desired", "##Available", "Age"),
+			func(s *autoscalingv1.Scale, now time.Time) []string {
+				return []string{s.Name, fmt.Sprint(s.Spec.Replicas), fmt.Sprint(s.Status.Replicas), age(s, now)}
+			}),
 		network("Ingress"):      listing(columns("Name", "Class", "Hosts", "Address", "Ports", "Age"), ingress),
 		network("IngressClass"): listing(columns("Name", "Controller", "Parameters", "Age"), ingressClass),
 		network("NetworkPolicy"): listing(columns("Name", "Pod-Selector", "Age"), func(p *networkingv1.NetworkPolicy, now time.Time) []string {
@@ -59,12 +61,14 @@ func otherTables() map[schema.GroupKind]table {
 		network("ServiceCIDR"): listing(columns("Name", "CIDRs", "Age"), func(c *networkingv1.ServiceCIDR, now time.Time) []string {
 			return []string{c.Name, strings.Join(c.Spec.CIDRs, ","), age(c, now)}
 		}),
-		hooks("ValidatingWebhookConfiguration"): listing(columns("Name", "##Webhooks", "Age"), func(c *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) []string {
-			return []string{c.Name, fmt.Sprint(len(c.Webhooks)), age(c, now)}
-		}),
-		hooks("MutatingWebhookConfiguration"): listing(columns("Name", "##Webhooks", "Age"), func(c *admissionregistrationv1.MutatingWebhookConfiguration, now time.Time) []string {
-			return []string{c.Name, fmt.Sprint(len(c.Webhooks)), age(c, now)}
-		}),
+		hooks("ValidatingWebhookConfiguration"): listing(columns("Name", "##Webhooks", "Age"),
+			func(c *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) []string {
+				return []string{c.Name, fmt.Sprint(len(c.Webhooks)), age(c, now)}
+			}),
+		hooks("MutatingWebhookConfiguration"): listing(columns("Name", "##Webhooks", "Age"),
+			func(c *admissionregistrationv1.MutatingWebhookConfiguration, now time.Time) []string {
+				return []string{c.Name, fmt.Sprint(len(c.Webhooks)), age(c, now)}
+			}),
 	}
 	bindings := columns("Name", "Role", "Age", "*Users", "*Groups", "*ServiceAccounts")
 	all[schema.GroupKind{Group: rbacv1.GroupName, Kind: "RoleBinding"}] = listing(bindings, func(b *rbacv1.RoleBinding, now time.Time) []string {
@@ -73,7 +77,8 @@ func otherTables() map[schema.GroupKind]table {
 	all[schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}] = listing(bindings, func(b *rbacv1.ClusterRoleBinding, now time.Time) []string {
 		return append([]string{b.Name, b.RoleRef.Kind + "/" + b.RoleRef.Name, age(b, now)}, subjects(b.Subjects)...)
 	})
-	for _, kind := range []schema.GroupKind{{Group: "rbac.authorization.k8s.io", Kind: "Role"}, {Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, core("LimitRange")} {
+	for _, kind := range []schema.GroupKind{{Group: "rbac.authorization.k8s.io", Kind: "Role"},
+		{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, core("LimitRange")} {
 		all[kind] = listing(columns("Name", "@Created At"), func(obj object, _ time.Time) []string {
 			return []string{obj.GetName(), obj.GetCreationTimestamp().UTC().Format(time.RFC3339)}
 		})

@@ -25,9 +25,10 @@ func storageTables() map[schema.GroupKind]table {
 		storage("VolumeAttributesClass"): listing(columns("Name", "DriverName", "Age"), func(c *storagev1.VolumeAttributesClass, now time.Time) []string {
 			return []string{c.Name, c.DriverName, age(c, now)}
 		}),
-		storage("VolumeAttachment"): listing(columns("Name", "=Attacher", "PV", "Node", "?Attached", "Age"), func(a *storagev1.VolumeAttachment, now time.Time) []string {
-			return []string{a.Name, a.Spec.Attacher, text(a.Spec.Source.PersistentVolumeName, ""), a.Spec.NodeName, fmt.Sprint(a.Status.Attached), age(a, now)}
-		}),
+		storage("VolumeAttachment"): listing(columns("Name", "=Attacher", "PV", "Node", "?Attached", "Age"),
+			func(a *storagev1.VolumeAttachment, now time.Time) []string {
+				return []string{a.Name, a.Spec.Attacher, text(a.Spec.Source.PersistentVolumeName, ""), a.Spec.NodeName, fmt.Sprint(a.Status.Attached), age(a, now)}
+			}),
 		storage("CSINode"): listing(columns("Name", "##Drivers", "Age"), func(n *storagev1.CSINode, now time.Time) []string {
 			return []string{n.Name, fmt.Sprint(len(n.Spec.Drivers)), age(n, now)}
 		}),

@@ -24,20 +24,22 @@ func workloadTables() map[schema.GroupKind]table {
 			names, images := containers(s.Spec.Template.Spec)
 			return []string{s.Name, fmt.Sprintf("%d/%s", s.Status.ReadyReplicas, text(s.Spec.Replicas, "1")), age(s, now), names, images}
 		}),
-		apps("Deployment"): listing(columns("Name", "Ready", "#Up-to-date", "#Available", "Age", "*Containers", "*Images", "*Selector"), func(d *appsv1.Deployment, now time.Time) []string {
-			names, images := containers(d.Spec.Template.Spec)
-			return []string{
-				d.Name, fmt.Sprintf("%d/%s", d.Status.ReadyReplicas, text(d.Spec.Replicas, "1")), fmt.Sprint(d.Status.UpdatedReplicas),
-				fmt.Sprint(d.Status.AvailableReplicas), age(d, now), names, images, metav1.FormatLabelSelector(d.Spec.Selector),
-			}
-		}),
-		apps("ReplicaSet"): listing(columns("Name", "##Desired", "##Current", "##Ready", "Age", "*Containers", "*Images", "*Selector"), func(r *appsv1.ReplicaSet, now time.Time) []string {
-			names, images := containers(r.Spec.Template.Spec)
-			return []string{
-				r.Name, text(r.Spec.Replicas, "1"), fmt.Sprint(r.Status.Replicas), fmt.Sprint(r.Status.ReadyReplicas), age(r, now),
-				names, images, metav1.FormatLabelSelector(r.Spec.Selector),
-			}
-		}),
+		apps("Deployment"): listing(columns("Name", "Ready", "#Up-to-date", "#Available", "Age", "*Containers", "*Images", "*Selector"),
+			func(d *appsv1.Deployment, now time.Time) []string {
+				names, images := containers(d.Spec.Template.Spec)
+				return []string{
+					d.Name, fmt.Sprintf("%d/%s", d.Status.ReadyReplicas, text(d.Spec.Replicas, "1")), fmt.Sprint(d.Status.UpdatedReplicas),
+					fmt.Sprint(d.Status.AvailableReplicas), age(d, now), names, images, metav1.FormatLabelSelector(d.Spec.Selector),
+				}
+			}),
+		apps("ReplicaSet"): listing(columns("Name", "##Desired", "##Current", "##Ready", "Age", "*Containers", "*Images", "*Selector"),
+			func(r *appsv1.ReplicaSet, now time.Time) []string {
+				names, images := containers(r.Spec.Template.Spec)
+				return []string{
+					r.Name, text(r.Spec.Replicas, "1"), fmt.Sprint(r.Status.Replicas), fmt.Sprint(r.Status.ReadyReplicas), age(r, now),
+					names, images, metav1.FormatLabelSelector(r.Spec.Selector),
+				}
+			}),
 		apps("DaemonSet"): listing(columns("Name", "##Desired", "##Current", "##Ready", "##Up-to-date", "##Available", "Node Selector", "Age",
 			"*Containers", "*Images", "*Selector"), func(d *appsv1.DaemonSet, now time.Time) []string {
 			names, images := containers(d.Spec.Template.Spec)

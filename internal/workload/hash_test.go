@@ -12,7 +12,8 @@ import (
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
-// testdata/hashes.jsonl has 50 random templates, some with a number of collisions, and the hashes that ComputeHash of k8s.io/kubernetes/pkg/controller v1.37.2 gave them.
+// testdata/hashes.jsonl has 50 random templates, some with a number of collisions, and the hashes that ComputeHash of
+// k8s.io/kubernetes/pkg/controller v1.37.2 gave them.
 func TestTheHashOfATemplateIsUpstreams(t *testing.T) {
 	file, err := os.Open("testdata/hashes.jsonl")
 	require.NoError(t, err)

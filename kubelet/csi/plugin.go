@@ -40,7 +40,8 @@ type Node struct {
 
 // NewPlugin makes the plugin for one life of the node's kubelet.
 func (node *Node) NewPlugin() volume.VolumePlugin {
-	return &csiPlugin{node: node, drivers: map[string]driver{}, updaters: updaters{}, registry: registry{wanted: map[string]int{}, registered: map[string]registered{}}}
+	return &csiPlugin{node: node, drivers: map[string]driver{}, updaters: updaters{},
+		registry: registry{wanted: map[string]int{}, registered: map[string]registered{}}}
 }
 
 type csiPlugin struct {

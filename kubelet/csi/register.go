@@ -85,7 +85,8 @@ func (plugin *csiPlugin) validateVersions(caller, name string, versions []string
 		return nil, failf("%s for CSI driver %q failed. None of the versions specified %q are supported. err=%w", caller, name, versions, err)
 	}
 	if there, ok := plugin.drivers[name]; ok && !there.highest.LessThan(highest) {
-		return nil, failf("%s for CSI driver %q failed. Another driver with the same name is already registered with a higher supported version: %q", caller, name, there.highest)
+		return nil, failf("%s for CSI driver %q failed. Another driver with the same name is already registered with a higher supported version: %q",
+			caller, name, there.highest)
 	}
 	return highest, nil
 }

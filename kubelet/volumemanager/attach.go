@@ -112,7 +112,8 @@ func (a *attachments) isListed(name v1.UniqueVolumeName) bool {
 func (a *attachments) volumesInUse() []v1.UniqueVolumeName {
 	var names []v1.UniqueVolumeName
 	for name := range a.attachable {
-		if a.desired.volumes.uses(name) || a.actual.volumes.uses(name) || a.actual.devices[name] != nil || a.actual.isMounting(func(key podVolume) bool { return key.volume == name }) {
+		if a.desired.volumes.uses(name) || a.actual.volumes.uses(name) || a.actual.devices[name] != nil ||
+			a.actual.isMounting(func(key podVolume) bool { return key.volume == name }) {
 			names = append(names, name)
 		}
 	}

@@ -150,7 +150,8 @@ func (x *expandOperations) expandVolumeDuringMount(ctx context.Context, v *volum
 // that is done, and the volume's size then.
 //
 // Upstream: operation_generator.go nodeExpandVolume, v1.37.
-func (x *expandOperations) nodeExpandVolume(ctx context.Context, v *volumeToMount, claim *v1.PersistentVolumeClaim, options volume.NodeResizeOptions) (bool, resource.Quantity, error) {
+func (x *expandOperations) nodeExpandVolume(ctx context.Context, v *volumeToMount, claim *v1.PersistentVolumeClaim,
+	options volume.NodeResizeOptions) (bool, resource.Quantity, error) {
 	if v.spec.ReadOnly {
 		message := fmt.Sprintf("MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", v.spec.Name())
 		x.recorder.Event(v.about, v1.EventTypeWarning, fileSystemResizeFailed, message)

@@ -109,7 +109,8 @@ func (vm *VolumeManager) Start() {
 	backoff := control.RateLimiter{Base: initialDurationBeforeRetry, Max: maxDurationBeforeRetry, QPS: -1}
 	vm.populator.queue = vm.env.Queue(control.QueueConfig{Name: "populator", About: vm.aboutPod, Reconcile: vm.populator.populatePod, Limiter: backoff})
 	vm.reconcileQueue = vm.env.Queue(control.QueueConfig{Name: "volumes", About: control.KeysOf("Node"), Reconcile: vm.reconciler.reconcile, Limiter: backoff})
-	vm.operations.queue = vm.env.Queue(control.QueueConfig{Name: "operations", About: vm.operations.about, Reconcile: vm.operations.run, Overlap: true, Limiter: backoff})
+	vm.operations.queue = vm.env.Queue(control.QueueConfig{Name: "operations", About: vm.operations.about, Reconcile: vm.operations.run,
+		Overlap: true, Limiter: backoff})
 	if len(vm.touched) > 0 { // found on the disk
 		vm.ExpectPod("")
 		vm.env.Go("wait for the pods", vm.populator.awaitSources)

@@ -72,7 +72,8 @@ func (o objects) Update(ctx context.Context, resource schema.GroupVersionResourc
 	return answer(o.wholly(resource, obj.GetNamespace()).Update(ctx, fields, metav1.UpdateOptions{}, path(subresource)...))
 }
 
-func (o objects) Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte, subresource string) (control.Object, error) {
+func (o objects) Patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, how types.PatchType, patch []byte,
+	subresource string) (control.Object, error) {
 	return answer(o.wholly(resource, namespace).Patch(ctx, name, how, patch, metav1.PatchOptions{}, path(subresource)...))
 }
 

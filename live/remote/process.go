@@ -49,7 +49,8 @@ func (ended) DriverCrash()    {}
 var _ control.Crash = ended{}
 
 func newProcess(ctx context.Context, r *run, name string, fail context.CancelCauseFunc, events *broadcasters) *process {
-	return &process{run: r, name: name, ctx: ctx, fail: fail, events: events, turn: make(turn, 1), listed: make(chan struct{}), known: memory{}, told: map[saidKey]bool{}}
+	return &process{run: r, name: name, ctx: ctx, fail: fail, events: events, turn: make(turn, 1), listed: make(chan struct{}), known: memory{},
+		told: map[saidKey]bool{}}
 }
 
 // begin builds the actor. Its tasks start when all its caches have had their first list:

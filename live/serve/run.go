@@ -75,23 +75,25 @@ func mayChange(r *http.Request) bool {
 	return true
 }
 
-// Changed returns the method and the path of the first request by which a client may have changed the cluster that is offered now. It is "" if there was none. Calls of Do do not count.
+// Changed returns the method and the path of the first request by which a client may have changed the cluster that is offered
+// now. It is "" if there was none. Calls of Do do not count.
 func (s *Server) Changed() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now.changed
 }
 
-// Prepare writes into a cluster what each one that is offered has: what an API server makes itself (see api.Server.Furnish), and its certificate in every namespace. Start does that. A cluster for Replace needs it
-// before anything else is done with it.
+// Prepare writes into a cluster what each one that is offered has: what an API server makes itself (see api.Server.Furnish), and
+// its certificate in every namespace. Start does that. A cluster for Replace needs it before anything else is done with it.
 func (s *Server) Prepare(cluster *storagesim.Cluster) error {
 	server := cluster.Engine().Server()
 	server.PublishCertificate(s.config.certificate)
 	return server.Furnish()
 }
 
-// Replace offers another cluster in place of the one that is offered, which is the caller's again. Watches end with 410 Expired, so that their clients list again; followed logs end. Nothing
-// happens, and the error says why, if a client may have changed the cluster (see Changed), or after Close.
+// Replace offers another cluster in place of the one that is offered, which is the caller's again. Watches end with 410 Expired,
+// so that their clients list again; followed logs end. Nothing happens, and the error says why, if a client may have changed the
+// cluster (see Changed), or after Close.
 func (s *Server) Replace(cluster *storagesim.Cluster, afterWrite func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

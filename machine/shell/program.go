@@ -44,8 +44,9 @@ type Config struct {
 	Stdin io.Reader
 	// Stdout and Stderr receive copies of the standard output and error; default none.
 	Stdout, Stderr io.Writer
-	// Absent, if set, says what becomes of a program that does not exist: with Excuses wherever it is called, otherwise if its exit code 127 would end the command or the command's own
-	// script: not in a condition, on either side of ||, in a pipe, a substitution, a subshell or the background. Default: it is not found.
+	// Absent, if set, says what becomes of a program that does not exist: with Excuses wherever it is called, otherwise if its exit
+	// code 127 would end the command or the command's own script: not in a condition, on either side of ||, in a pipe, a
+	// substitution, a subshell or the background. Default: it is not found.
 	Absent func(name string) Absent
 	// Seed determines RANDOM, together with Host.Choose.
 	Seed uint64

@@ -75,7 +75,8 @@ func (r *Root) files() (*disk.Disk, error) {
 			return nil, err
 		}
 	}
-	for dir, mode := range map[string]fs.FileMode{"/root": 0o700, "/tmp": 0o777 | fs.ModeSticky, "/var/tmp": 0o777 | fs.ModeSticky, "/dev/shm": 0o777 | fs.ModeSticky} {
+	for dir, mode := range map[string]fs.FileMode{"/root": 0o700, "/tmp": 0o777 | fs.ModeSticky, "/var/tmp": 0o777 | fs.ModeSticky,
+		"/dev/shm": 0o777 | fs.ModeSticky} {
 		if err := d.Chmod(dir, mode); err != nil {
 			return nil, err
 		}

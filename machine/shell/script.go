@@ -37,7 +37,8 @@ func (s *shell) parse(name, text string) (*syntax.File, error) {
 	case errors.As(err, &parse):
 		return nil, fmt.Errorf("line %d: syntax error: %s", parse.Pos.Line(), parse.Text)
 	case errors.As(err, &lang2):
-		return nil, fmt.Errorf("line %d: syntax error: %s: not in the language of %s", lang2.Pos.Line(), lang2.Feature, map[bool]string{false: "sh", true: "bash"}[s.bash])
+		return nil, fmt.Errorf("line %d: syntax error: %s: not in the language of %s", lang2.Pos.Line(), lang2.Feature,
+			map[bool]string{false: "sh", true: "bash"}[s.bash])
 	}
 	return file, err
 }

@@ -16,7 +16,8 @@ import (
 // Provision makes the volume's directory on the selected node.
 //
 // Upstream: provisioner.go Provision, v0.0.37.
-func (p *localPathProvisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+func (p *localPathProvisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume,
+	provisioner.ProvisioningState, error) {
 	node, state, err := p.selectedNode(ctx, options.SelectedNodeName)
 	if err != nil {
 		return nil, state, err

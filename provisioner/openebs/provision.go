@@ -19,7 +19,8 @@ import (
 //
 // Upstream: provisioner.go Provision and provisioner_hostpath.go
 // ProvisionHostPath.
-func (p *hostpathProvisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+func (p *hostpathProvisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume,
+	provisioner.ProvisioningState, error) {
 	node, state, err := p.selectedNode(ctx, options.SelectedNodeName)
 	if err != nil {
 		return nil, state, err

@@ -100,7 +100,8 @@ func (c *controller) setClaimResizer(ctx context.Context, claim *v1.PersistentVo
 	if err != nil {
 		return err
 	}
-	_, err = c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	if err == nil {
 		return nil
 	}

@@ -38,7 +38,8 @@ func Names() []string { return slices.Sorted(maps.Keys(installers())) }
 // NameOf returns the short name, for Install, of the provisioner that classes call by this name;
 // false if this library has no such provisioner.
 func NameOf(provisioner string) (name string, ok bool) {
-	names := map[string]string{openebs.ProvisionerName: "openebs", localpath.ProvisionerName: "local-path", nfsprovisioner.StaticName: "nfs", csidriver.Name: "csi"}
+	names := map[string]string{openebs.ProvisionerName: "openebs", localpath.ProvisionerName: "local-path", nfsprovisioner.StaticName: "nfs",
+		csidriver.Name: "csi"}
 	name, ok = names[provisioner]
 	return name, ok
 }

@@ -44,9 +44,10 @@ type StandIn struct {
 // applied: what is served is left alone.
 //
 // A name of this library's own (see NameOf) gets that provisioner. Any other name gets the reference CSI driver, with the spec of the
-// CSIDriver object of that name if there is one; volumes that PersistentVolumes name by volumeHandle exist there, as do snapshots that are named by snapshotHandle. A name that no
-// CSI driver can have, such as example.com/nfs, gets a provisioner of hostPath volumes. Parameters of classes are not checked.
-// Names that begin with kubernetes.io/ get nothing, since no provisioner outside of Kubernetes can have them.
+// CSIDriver object of that name if there is one; volumes that PersistentVolumes name by volumeHandle exist there, as do snapshots
+// that are named by snapshotHandle. A name that no CSI driver can have, such as example.com/nfs, gets a provisioner of hostPath
+// volumes. Parameters of classes are not checked. Names that begin with kubernetes.io/ get nothing, since no provisioner outside
+// of Kubernetes can have them.
 //
 // The trace names each stand-in (trace.StandIn).
 func StandIns(c *storagesim.Cluster, further ...runtime.Object) (names []string, err error) {
@@ -177,7 +178,8 @@ type standInDriver struct {
 // Deploy implements deploy.Driver.
 func (d standInDriver) Deploy(w csi.World) (deploy.Plan, error) {
 	cfg := csidriver.Config{
-		Name: d.Name, HandlePrefix: handlePrefix(d.Name), AnyVolume: true, AttributesClasses: true, NoAttach: d.NoAttach, MaxVolumes: d.Limit, Topology: d.TopologyKey != "", TopologyKey: d.TopologyKey,
+		Name: d.Name, HandlePrefix: handlePrefix(d.Name), AnyVolume: true, AttributesClasses: true, NoAttach: d.NoAttach, MaxVolumes: d.Limit,
+		Topology: d.TopologyKey != "", TopologyKey: d.TopologyKey,
 	}
 	if d.spec != nil {
 		cfg.NoAttach = d.spec.AttachRequired != nil && !*d.spec.AttachRequired

@@ -78,7 +78,8 @@ func eventsOf(p view.Page) []event {
 			event{Phase: metadata, PID: i + 1, TID: steps, Name: "thread_name", Args: map[string]any{"name": "steps"}})
 	}
 	for i, s := range p.Steps {
-		e := event{Phase: instant, PID: s.Lane + 1, TID: steps, Name: short(s.Text), Class: s.Kind, Time: micro(s.T), Scope: "t", Args: map[string]any{"text": s.Text, "record": s.N}}
+		e := event{Phase: instant, PID: s.Lane + 1, TID: steps, Name: short(s.Text), Class: s.Kind, Time: micro(s.T), Scope: "t",
+			Args: map[string]any{"text": s.Text, "record": s.N}}
 		switch {
 		case s.Call != nil: // it is recorded at its end
 			e.Phase, e.Scope, e.Name = complete, "", short(s.Call.Method)
@@ -108,7 +109,8 @@ func threads(events []event) (names []event) {
 		if free < 0 {
 			free = len(busy[e.PID])
 			busy[e.PID] = append(busy[e.PID], 0)
-			names = append(names, event{Phase: metadata, PID: e.PID, TID: steps + 1 + free, Name: "thread_name", Args: map[string]any{"name": fmt.Sprintf("calls %d", free+1)}})
+			names = append(names, event{Phase: metadata, PID: e.PID, TID: steps + 1 + free, Name: "thread_name",
+				Args: map[string]any{"name": fmt.Sprintf("calls %d", free+1)}})
 		}
 		e.TID, busy[e.PID][free] = steps+1+free, e.Time+*e.For
 	}

@@ -51,11 +51,13 @@ func foremost(errs field.ErrorList) field.ErrorList {
 		}
 		kept := slices.Clone(errs[:i])
 		if i == 0 {
-			kept = append(kept, &field.Error{Type: err.Type, Field: err.Field, BadValue: field.OmitValueType{}, Detail: bounded.Text(strings.TrimPrefix(text, err.Type.String()+": "), maxRefusal)})
+			kept = append(kept, &field.Error{Type: err.Type, Field: err.Field, BadValue: field.OmitValueType{},
+				Detail: bounded.Text(strings.TrimPrefix(text, err.Type.String()+": "), maxRefusal)})
 			i++
 		}
 		if more := len(errs) - i; more > 0 {
-			kept = append(kept, &field.Error{Type: field.ErrorTypeInvalid, Field: errs[len(errs)-1].Field, BadValue: field.OmitValueType{}, Detail: fmt.Sprintf("... %d more errors; the last is: %s", more, bounded.Text(errs[len(errs)-1].Detail, 1024))})
+			kept = append(kept, &field.Error{Type: field.ErrorTypeInvalid, Field: errs[len(errs)-1].Field, BadValue: field.OmitValueType{},
+				Detail: fmt.Sprintf("... %d more errors; the last is: %s", more, bounded.Text(errs[len(errs)-1].Detail, 1024))})
 		}
 		return kept
 	}

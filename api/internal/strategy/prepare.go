@@ -72,7 +72,8 @@ func PodTemplate(obj runtime.Object) *v1.PodTemplateSpec {
 	return nil
 }
 
-// templateGeneration returns how often a DaemonSet's template has changed, which its annotation says; 0 if it does not. Clients cannot set it once the object exists.
+// templateGeneration returns how often a DaemonSet's template has changed, which its annotation says; 0 if it does not. Clients
+// cannot set it once the object exists.
 // Upstream: registry/apps/daemonset/strategy.go PrepareForUpdate, apis/apps/v1/conversion.go, v1.37.
 func templateGeneration(set *appsv1.DaemonSet) int64 {
 	n, err := strconv.ParseInt(set.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64)
@@ -87,7 +88,8 @@ func setTemplateGeneration(set *appsv1.DaemonSet, n int64) {
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, appsv1.DeprecatedTemplateGeneration, strconv.FormatInt(n, 10))
 }
 
-// generateSelector gives a Job the selector of its UID and its pods the labels, so that it selects no other's pods. Labels that a client has set stay, and are refused if they are others.
+// generateSelector gives a Job the selector of its UID and its pods the labels, so that it selects no other's pods. Labels that a
+// client has set stay, and are refused if they are others.
 // Upstream: registry/batch/job/strategy.go generateSelector, v1.37.
 func generateSelector(job *batchv1.Job) {
 	for _, label := range []string{"job-name", batchv1.JobNameLabel} {

@@ -111,6 +111,7 @@ type oldEvents struct {
 }
 
 func (g eventsV1beta1) Events(namespace string) typedeventsv1beta1.EventInterface {
-	of := newListed[*eventsv1beta1.Event, *eventsv1beta1.EventList, *applyeventsv1beta1.EventApplyConfiguration](g.of, eventsv1beta1.SchemeGroupVersion, "events", namespace)
+	of := newListed[*eventsv1beta1.Event, *eventsv1beta1.EventList, *applyeventsv1beta1.EventApplyConfiguration](g.of,
+		eventsv1beta1.SchemeGroupVersion, "events", namespace)
 	return &oldEvents{of, recorded[*eventsv1beta1.Event]{&of.typed}}
 }

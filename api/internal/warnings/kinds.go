@@ -101,9 +101,11 @@ func claimSpec(spec *v1.PersistentVolumeClaimSpec, at *field.Path) []string {
 func Volumes() Kind {
 	return Kind{Write: either(func(pv *v1.PersistentVolume) []string {
 		at := field.NewPath("spec")
-		list := append(betaClass(&pv.ObjectMeta), ofAnnotation(&pv.ObjectMeta, v1.MountOptionAnnotation, `deprecated since v1.31; use "mountOptions" attribute instead`)...)
+		list := append(betaClass(&pv.ObjectMeta),
+			ofAnnotation(&pv.ObjectMeta, v1.MountOptionAnnotation, `deprecated since v1.31; use "mountOptions" attribute instead`)...)
 		if pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimRecycle {
-			list = append(list, at.Child("persistentVolumeReclaimPolicy").String()+": The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.")
+			list = append(list, at.Child("persistentVolumeReclaimPolicy").String()+
+				": The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.")
 		}
 		if pv.Spec.NodeAffinity != nil {
 			list = append(list, nodeTerms(pv.Spec.NodeAffinity.Required, at.Child("nodeAffinity", "required"))...)
@@ -309,7 +311,8 @@ func serviceParts(service *v1.Service) (list []string) {
 	}
 	add(isName && len(external) > 0, `spec.externalIPs is ignored when spec.type is "ExternalName"`)
 	add(!isName && spec.ExternalName != "", `spec.externalName is ignored when spec.type is not "ExternalName"`)
-	add(spec.TrafficDistribution != nil && *spec.TrafficDistribution == v1.ServiceTrafficDistributionPreferClose, `spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"`)
+	add(spec.TrafficDistribution != nil && *spec.TrafficDistribution == v1.ServiceTrafficDistributionPreferClose,
+		`spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"`)
 	return list
 }
 

@@ -275,7 +275,8 @@ func ports(spec *v1.PodSpec, at *field.Path) (list []string) {
 			case other == nil:
 				byName[port.Name] = at
 			default:
-				list = append(list, fmt.Sprintf("%s: duplicate port name %q with %s, services and probes that select ports by name will use %s", at, port.Name, other, other))
+				list = append(list, fmt.Sprintf("%s: duplicate port name %q with %s, services and probes that select ports by name will use %s", at,
+					port.Name, other, other))
 			}
 		}
 	})

@@ -20,11 +20,13 @@ func csiScenarios() []Scenario {
 	two := storagesim.Nodes("node-1", "node-2")
 	on := func(node string) string { return "nodeSelector: {kubernetes.io/hostname: " + node + "}" }
 	begin := func(more ...Step) []Step {
-		return append([]Step{Apply("a class", csiClass), Apply("a claim", claim("data", "csi")), Apply("a pod", user("p", "data", on("node-1"))).For(20 * time.Second)}, more...)
+		return append([]Step{Apply("a class", csiClass), Apply("a claim", claim("data", "csi")),
+			Apply("a pod", user("p", "data", on("node-1"))).For(20 * time.Second)}, more...)
 	}
 	return []Scenario{
 		{Name: "csi-attached-and-moved", CSI: &driver.Config{}, Nodes: two, Steps: begin(
-			Delete("pod/p").For(20*time.Second), Apply("a pod on the other node", user("q", "data", on("node-2"))).For(20*time.Second), Delete("pod/q").For(20*time.Second), Delete("pvc/data").For(20*time.Second),
+			Delete("pod/p").For(20*time.Second), Apply("a pod on the other node", user("q", "data", on("node-2"))).For(20*time.Second),
+			Delete("pod/q").For(20*time.Second), Delete("pvc/data").For(20*time.Second),
 		)},
 		{Name: "csi-multi-attach", CSI: &driver.Config{}, Nodes: two, Steps: begin(
 			Apply("a pod on the other node", user("q", "data", on("node-2"))).For(20*time.Second), Delete("pod/p").For(20*time.Second),

@@ -44,14 +44,16 @@ func jobScenarios() []Scenario {
 			Patch("resume again", jobs, "once", `{"spec":{"suspend":false}}`),
 		}},
 		{Name: "job-parallelism-changes", Steps: []Step{
-			job("sleep 3600", "parallelism: 3\ncompletions: 6"), Patch("less", jobs, "once", `{"spec":{"parallelism":1}}`), Patch("none", jobs, "once", `{"spec":{"parallelism":0}}`),
+			job("sleep 3600", "parallelism: 3\ncompletions: 6"), Patch("less", jobs, "once", `{"spec":{"parallelism":1}}`),
+			Patch("none", jobs, "once", `{"spec":{"parallelism":0}}`),
 			Patch("more", jobs, "once", `{"spec":{"parallelism":4}}`),
 		}},
 		{Name: "job-never-ends", Steps: []Step{job("sleep 3600", ""), DeleteWith("delete in the foreground", metav1.DeletePropagationForeground, jobs, "once")}},
 		{Name: "job-orphans", Steps: []Step{job("sleep 3600", ""), DeleteWith("delete without its pods", metav1.DeletePropagationOrphan, jobs, "once")}},
 		{Name: "job-selector-does-not-match", Steps: []Step{job("sleep 1", "manualSelector: true\nselector: {matchLabels: {app: other}}")}},
 		{Name: "job-selector", Steps: []Step{
-			Apply("create", strings.Replace(once("sleep 1", "manualSelector: true\nselector: {matchLabels: {app: mine}}"), "template:", "template:\n    metadata: {labels: {app: mine}}", 1)).For(4 * time.Second),
+			Apply("create", strings.Replace(once("sleep 1", "manualSelector: true\nselector: {matchLabels: {app: mine}}"), "template:",
+				"template:\n    metadata: {labels: {app: mine}}", 1)).For(4 * time.Second),
 		}},
 		{Name: "job-replacement-when-failed", Steps: []Step{
 			job("sleep 1; exit 1", "podReplacementPolicy: Failed\nbackoffLimit: 1").For(20 * time.Second),
@@ -64,7 +66,8 @@ func jobScenarios() []Scenario {
 		}},
 		{Name: "job-indexed-elastic", Steps: []Step{
 			job("sleep 3600", "completions: 2\nparallelism: 2\ncompletionMode: Indexed"),
-			Patch("three indexes", jobs, "once", `{"spec":{"parallelism":3,"completions":3}}`), Patch("one index", jobs, "once", `{"spec":{"parallelism":1,"completions":1}}`),
+			Patch("three indexes", jobs, "once", `{"spec":{"parallelism":3,"completions":3}}`),
+			Patch("one index", jobs, "once", `{"spec":{"parallelism":1,"completions":1}}`),
 		}},
 	}
 }
@@ -92,7 +95,8 @@ spec:
 		{Name: "cronjob-forbids", Steps: []Step{cron("sleep 3600", "concurrencyPolicy: Forbid").ForMinutes(2), Delete("cronjob/tick")}},
 		{Name: "cronjob-replaces", Steps: []Step{cron("sleep 3600", "concurrencyPolicy: Replace").ForMinutes(2)}},
 		{Name: "cronjob-no-such-schedule", Steps: []Step{
-			cron("sleep 1", "timeZone: Nowhere/Atlantis"), cron("sleep 1", "suspend: true"), Patch("a schedule that is none", cronJobs, "tick", `{"spec":{"schedule":"every minute"}}`),
+			cron("sleep 1", "timeZone: Nowhere/Atlantis"), cron("sleep 1", "suspend: true"),
+			Patch("a schedule that is none", cronJobs, "tick", `{"spec":{"schedule":"every minute"}}`),
 		}},
 	}
 }

@@ -23,7 +23,8 @@ func budgetScenarios() []Scenario {
 		{Name: "budget-max-unavailable", Steps: []Step{budget("pdb", "maxUnavailable: 50%, "+app), web(3), Delete("deployment/web")}},
 		{Name: "budget-of-no-pod", Steps: []Step{budget("pdb", "minAvailable: 1, selector: {matchLabels: {app: none}}"), Delete("pdb/pdb")}},
 		{Name: "budget-of-lone-pods", Steps: []Step{
-			Apply("a pod", "apiVersion: v1\nkind: Pod\nmetadata: {name: web, labels: {app: web}}\nspec: {terminationGracePeriodSeconds: 0, containers: ["+container+"]}"),
+			Apply("a pod", "apiVersion: v1\nkind: Pod\nmetadata: {name: web, labels: {app: web}}\nspec: {terminationGracePeriodSeconds: 0, containers: ["+
+				container+"]}"),
 			budget("percent", "minAvailable: 50%, "+app), Delete("pdb/percent"), budget("number", "minAvailable: 1, "+app), Evict("evict", "app=web"),
 		}},
 		{Name: "budget-two-for-one-pod", Steps: []Step{web(2), budget("one", "minAvailable: 0, "+app), budget("two", "minAvailable: 0, "+app), Evict("evict", "app=web")}},
@@ -45,20 +46,25 @@ func quotaScenarios() []Scenario {
 	return []Scenario{
 		{Name: "quota-counts", Steps: []Step{
 			pod("a", half), quota("all", `hard: {pods: 2, requests.cpu: "1", limits.memory: 1Gi, persistentvolumeclaims: 1, requests.storage: 2Gi, secrets: 3, count/deployments.apps: 2}`),
-			pod("b", half), pod("c", half), pod("d", ""), Delete("pod/a"), Apply("a claim", claim("data", "manual")), Apply("another claim", claim("more", "manual")), Delete("pvc/data"),
+			pod("b", half), pod("c", half), pod("d", ""), Delete("pod/a"), Apply("a claim", claim("data", "manual")),
+			Apply("another claim", claim("more", "manual")), Delete("pvc/data"),
 		}},
 		{Name: "quota-scopes", Steps: []Step{
-			quota("best", `hard: {pods: 1}, scopes: [BestEffort]`), quota("not", `hard: {pods: 1}, scopes: [NotBestEffort]`), pod("a", ""), pod("b", ""), pod("c", half), pod("d", half), Delete("pod/a"),
+			quota("best", `hard: {pods: 1}, scopes: [BestEffort]`), quota("not", `hard: {pods: 1}, scopes: [NotBestEffort]`), pod("a", ""), pod("b", ""),
+			pod("c", half), pod("d", half), Delete("pod/a"),
 		}},
 		{Name: "quota-of-finished-pods", Steps: []Step{
-			quota("pods", "hard: {pods: 2, count/pods: 2, count/jobs.batch: 1}"), Apply("a Job", once("sleep 1", "")).For(4 * time.Second), Patch("another quota", quotas, "pods", `{"spec":{"hard":{"pods":"5"}}}`),
+			quota("pods", "hard: {pods: 2, count/pods: 2, count/jobs.batch: 1}"), Apply("a Job", once("sleep 1", "")).For(4 * time.Second),
+			Patch("another quota", quotas, "pods", `{"spec":{"hard":{"pods":"5"}}}`),
 		}},
 		{Name: "quota-of-priorities", Steps: []Step{
-			Apply("priorities", priorities), quota("high", `hard: {pods: 1}, scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [high]}]}`),
+			Apply("priorities", priorities), quota("high",
+				`hard: {pods: 1}, scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [high]}]}`),
 			Apply("a high pod", ranked("a", "high")), Apply("a low pod", ranked("b", "low")), Apply("another high pod", ranked("c", "high")), Delete("pod/a"),
 		}},
 		{Name: "quota-of-a-class", Steps: []Step{
-			Apply("a class", class), quota("class", `hard: {manual.storageclass.storage.k8s.io/requests.storage: 3Gi, manual.storageclass.storage.k8s.io/persistentvolumeclaims: 2}`),
+			Apply("a class", class), quota("class",
+				`hard: {manual.storageclass.storage.k8s.io/requests.storage: 3Gi, manual.storageclass.storage.k8s.io/persistentvolumeclaims: 2}`),
 			Apply("a claim", claim("a", "manual")), Apply("of another class", claim("b", "other")), Delete("pvc/a"),
 		}},
 	}
@@ -162,15 +168,18 @@ func volumeScenarios() []Scenario {
 	two := storagesim.Nodes("node-1", "node-2")
 	return []Scenario{
 		{Name: "volume-bound-at-once", Steps: []Step{
-			Apply("a volume", volume("pv-1", "")), Apply("a claim", claim("data", "manual")), Apply("a pod", user("p", "data", "")), Delete("pvc/data"), Delete("pod/p"), Delete("pv/pv-1"),
+			Apply("a volume", volume("pv-1", "")), Apply("a claim", claim("data", "manual")), Apply("a pod", user("p", "data", "")), Delete("pvc/data"),
+			Delete("pod/p"), Delete("pv/pv-1"),
 		}},
 		{Name: "volume-after-its-claim", Steps: []Step{Apply("a claim", claim("data", "manual")), Apply("a volume", volume("pv-1", "")).For(16 * time.Second)}},
 		{Name: "volume-waits-for-consumer", Nodes: two, Steps: []Step{
-			Apply("a class", class), Apply("a claim", claim("data", "manual")), Apply("a pod", user("p", "data", "")), Apply("a volume", volume("pv-1", on("node-2"))).For(16 * time.Second),
+			Apply("a class", class), Apply("a claim", claim("data", "manual")), Apply("a pod", user("p", "data", "")),
+			Apply("a volume", volume("pv-1", on("node-2"))).For(16 * time.Second),
 			Delete("pod/p"), Delete("pvc/data"),
 		}},
 		{Name: "volume-chooses-the-node", Nodes: two, Steps: []Step{
-			Apply("a class", class), Apply("a volume", volume("pv-1", on("node-2"))), Apply("a claim", claim("data", "manual")), Apply("a pod", user("p", "data", "")).For(16 * time.Second),
+			Apply("a class", class), Apply("a volume", volume("pv-1", on("node-2"))), Apply("a claim", claim("data", "manual")),
+			Apply("a pod", user("p", "data", "")).For(16 * time.Second),
 			Apply("a second pod of another node", user("q", "data", "nodeSelector: {kubernetes.io/hostname: node-1}")),
 		}},
 		{Name: "volume-without-a-provisioner", Steps: []Step{Apply("a class", immediate), Apply("a claim", claim("data", "other")), Apply("a pod", user("p", "data", ""))}},
@@ -180,7 +189,8 @@ func volumeScenarios() []Scenario {
 			Apply("a second pod", user("q", "data", "")), Delete("pod/p"),
 		}},
 		{Name: "volume-released", Steps: []Step{
-			Apply("a volume for a claim", volume("pv-1", "claimRef: {namespace: default, name: data}")), Apply("the claim", claim("data", "manual")), Delete("pvc/data"), Apply("the claim again", claim("data", "manual")),
+			Apply("a volume for a claim", volume("pv-1", "claimRef: {namespace: default, name: data}")), Apply("the claim", claim("data", "manual")),
+			Delete("pvc/data"), Apply("the claim again", claim("data", "manual")),
 		}},
 		{Name: "volume-of-zones", Nodes: []storagesim.Node{
 			{Name: "node-1", Labels: map[string]string{"topology.kubernetes.io/zone": "a"}}, {Name: "node-2", Labels: map[string]string{"topology.kubernetes.io/zone": "b"}},

@@ -49,8 +49,8 @@ func (s Scenario) Cluster(cfg storagesim.Config) (*storagesim.Cluster, *Observer
 	return cluster, Observe(cluster), nil
 }
 
-// Rest is added to the least time of each step. It is longer than upstream's programs wait before they try again what failed once: they have nothing more to do at once
-// when nothing was written for so long.
+// Rest is added to the least time of each step. It is longer than upstream's programs wait before they try again what failed
+// once: they have nothing more to do at once when nothing was written for so long.
 const Rest = 3 * time.Second
 
 // Step is something that a user does, and what the controllers make of it.
@@ -144,8 +144,8 @@ var (
 	claims       = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 )
 
-// Play plays a scenario. Between two steps do calls its argument while the cluster rests, and settle lets the controllers do what there is to do, and at least so
-// much time pass.
+// Play plays a scenario. Between two steps do calls its argument while the cluster rests, and settle lets the controllers do what
+// there is to do, and at least so much time pass.
 func (s Scenario) Play(o *Observer, do func(func()), settle func(least time.Duration)) (*Recording, error) {
 	client, err := dynamic.NewForConfig(o.cluster.RESTConfig(storagesim.User))
 	if err != nil {

@@ -77,7 +77,8 @@ func schedulingScenarios() []Scenario {
 			Apply("a port of the node", strings.Replace(withPort, "NAME", "b", 1)), Apply("once more", strings.Replace(withPort, "NAME", "c", 1)), Delete("pod/b"),
 		}},
 		{Name: "scheduling-gate", Steps: []Step{
-			Apply("a pod with a gate", pod("a", "100m", "", "schedulingGates: [{name: example.com/wait}]")), Patch("no gate", pods, "a", `{"spec":{"schedulingGates":null}}`),
+			Apply("a pod with a gate", pod("a", "100m", "", "schedulingGates: [{name: example.com/wait}]")),
+			Patch("no gate", pods, "a", `{"spec":{"schedulingGates":null}}`),
 		}},
 		{Name: "scheduling-by-another", Steps: []Step{Apply("a pod", pod("a", "100m", "", "schedulerName: none"))}},
 	}
@@ -106,23 +107,27 @@ func preemptionScenarios() []Scenario {
 	two := func() []storagesim.Node { return []storagesim.Node{small("node-1"), small("node-2")} }
 	return []Scenario{
 		{Name: "preemption-of-the-lower", Nodes: two(), Steps: []Step{
-			Apply("two pods", priorities+pod("a", "800m", "", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")+pod("b", "800m", "", "priorityClassName: high\nnodeSelector: {kubernetes.io/hostname: node-2}")),
+			Apply("two pods", priorities+pod("a", "800m", "", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")+
+				pod("b", "800m", "", "priorityClassName: high\nnodeSelector: {kubernetes.io/hostname: node-2}")),
 			Apply("a higher one", pod("c", "800m", "", "priorityClassName: high")),
 			Apply("a lower one", pod("d", "800m", "", "priorityClassName: low")),
 		}},
 		{Name: "preemption-waits-for-its-victim", Nodes: two()[:1], Steps: []Step{
-			Apply("a pod that takes its time", priorities+strings.Replace(pod("a", "800m", "", "priorityClassName: low"), "terminationGracePeriodSeconds: 0", "terminationGracePeriodSeconds: 12", 1)),
+			Apply("a pod that takes its time", priorities+
+				strings.Replace(pod("a", "800m", "", "priorityClassName: low"), "terminationGracePeriodSeconds: 0", "terminationGracePeriodSeconds: 12", 1)),
 			Apply("a higher one", pod("c", "800m", "", "priorityClassName: high")),
 			Apply("a lower one", pod("b", "800m", "", "priorityClassName: low")),
 			{Name: "the victim is gone", Do: func(*User) error { return nil }, Wait: 12 * time.Second},
 		}},
 		{Name: "preemption-of-as-few-as-possible", Nodes: two(), Steps: []Step{
-			Apply("pods", priorities+pod("a", "400m", "", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")+pod("b", "400m", "", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")+
+			Apply("pods", priorities+pod("a", "400m", "", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")+
+				pod("b", "400m", "", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")+
 				pod("c", "800m", "", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-2}")),
 			Apply("a higher one for a whole node", pod("d", "900m", "", "priorityClassName: high")),
 		}},
 		{Name: "preemption-never", Nodes: two(), Steps: []Step{
-			Apply("pods", priorities+pod("a", "800m", "", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")+pod("b", "800m", "", "nodeSelector: {kubernetes.io/hostname: node-2}")),
+			Apply("pods", priorities+pod("a", "800m", "", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")+
+				pod("b", "800m", "", "nodeSelector: {kubernetes.io/hostname: node-2}")),
 			Apply("a higher one that waits", pod("c", "800m", "", "priorityClassName: polite")),
 		}},
 		{Name: "preemption-helps-nothing", Nodes: two(), Steps: []Step{
@@ -131,13 +136,15 @@ func preemptionScenarios() []Scenario {
 			Apply("one for no node", pod("d", "1", "", "priorityClassName: high\nnodeSelector: {no: node}")),
 		}},
 		{Name: "preemption-respects-a-budget", Nodes: two(), Steps: []Step{
-			Apply("pods and a budget", priorities+pod("a", "800m", "app: safe", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")+pod("b", "800m", "app: any", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-2}")+
+			Apply("pods and a budget", priorities+pod("a", "800m", "app: safe", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")+
+				pod("b", "800m", "app: any", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-2}")+
 				"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: safe}\nspec: {minAvailable: 1, selector: {matchLabels: {app: safe}}}"),
 			Apply("a higher one", pod("c", "800m", "", "priorityClassName: high")),
 			Apply("and another, for which the budget is broken", pod("d", "800m", "", "priorityClassName: high")),
 		}},
 		{Name: "preemption-of-the-holder", Nodes: two(), Steps: []Step{
-			Apply("a volume", priorities+volume("pv-1", "accessModes: [ReadWriteOncePod]")), Apply("a claim for one pod", oncePod), Apply("its pod", user("p", "data", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")),
+			Apply("a volume", priorities+volume("pv-1", "accessModes: [ReadWriteOncePod]")), Apply("a claim for one pod", oncePod),
+			Apply("its pod", user("p", "data", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")),
 			Apply("a higher one", user("q", "data", "priorityClassName: high\nnodeSelector: {kubernetes.io/hostname: node-1}")),
 			Apply("a lower one", user("r", "data", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")),
 		}},

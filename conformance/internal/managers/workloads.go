@@ -16,7 +16,8 @@ import (
 func Scenarios() []Scenario {
 	var all []Scenario
 	for _, of := range [][]Scenario{
-		deploymentScenarios(), replicaSetScenarios(), statefulSetScenarios(), daemonSetScenarios(), jobScenarios(), cronJobScenarios(), budgetScenarios(), quotaScenarios(),
+		deploymentScenarios(), replicaSetScenarios(), statefulSetScenarios(), daemonSetScenarios(), jobScenarios(), cronJobScenarios(),
+		budgetScenarios(), quotaScenarios(),
 		deletionScenarios(), volumeScenarios(), csiScenarios(), schedulingScenarios(), preemptionScenarios(),
 	} {
 		all = append(all, of...)
@@ -27,7 +28,8 @@ func Scenarios() []Scenario {
 // container is that of a pod which runs until it is deleted.
 const container = `{name: c, image: "busybox:1", command: [sleep, infinity]}`
 
-// workload returns the manifest of a Deployment, ReplicaSet, StatefulSet or DaemonSet with the label app, with more of its spec, one field a line, and more of its pods'.
+// workload returns the manifest of a Deployment, ReplicaSet, StatefulSet or DaemonSet with the label app, with more of its spec,
+// one field a line, and more of its pods'.
 func workload(kind, name, more, pod string) string {
 	if !strings.Contains(pod, "containers:") {
 		pod = strings.TrimPrefix(pod+"\ncontainers: ["+container+"]", "\n")
@@ -136,14 +138,16 @@ func replicaSetScenarios() []Scenario {
 			Patch("scale", replicaSets, "web", `{"spec":{"replicas":3}}`, "scale"),
 		}},
 		{Name: "replicaset-too-big-for-the-node", Nodes: []storagesim.Node{small("node-1")}, Steps: []Step{
-			Apply("create", workload("ReplicaSet", "web", "replicas: 3", `containers: [{name: c, image: "busybox:1", command: [sleep, infinity], resources: {requests: {cpu: 500m}}}]`)),
+			Apply("create", workload("ReplicaSet", "web", "replicas: 3",
+				`containers: [{name: c, image: "busybox:1", command: [sleep, infinity], resources: {requests: {cpu: 500m}}}]`)),
 		}},
 	}
 }
 
 func statefulSetScenarios() []Scenario {
 	set := func(more string) Step {
-		return Apply("create", "apiVersion: v1\nkind: Service\nmetadata: {name: db}\nspec: {clusterIP: None, selector: {app: db}}\n---"+workload("StatefulSet", "db", "serviceName: db\n"+more, ""))
+		return Apply("create", "apiVersion: v1\nkind: Service\nmetadata: {name: db}\nspec: {clusterIP: None, selector: {app: db}}\n---"+
+			workload("StatefulSet", "db", "serviceName: db\n"+more, ""))
 	}
 	rollout := func(tag string) Step { return Patch("rollout of "+tag, statefulSets, "db", image(tag)) }
 	return []Scenario{
@@ -164,7 +168,8 @@ func statefulSetScenarios() []Scenario {
 		{Name: "statefulset-min-ready", Steps: []Step{set("replicas: 2\nminReadySeconds: 2").For(10 * time.Second), rollout("2").For(15 * time.Second)}},
 		{Name: "statefulset-history-limit", Steps: []Step{set("replicas: 1\nrevisionHistoryLimit: 1"), rollout("2"), rollout("3"), rollout("4")}},
 		{Name: "statefulset-crashing", Steps: []Step{
-			Apply("create", workload("StatefulSet", "db", "replicas: 2", `containers: [{name: c, image: "busybox:1", command: [sh, -c, "exit 3"]}]`)), rollout("2"), Delete("pod/db-0"),
+			Apply("create", workload("StatefulSet", "db", "replicas: 2", `containers: [{name: c, image: "busybox:1", command: [sh, -c, "exit 3"]}]`)),
+			rollout("2"), Delete("pod/db-0"),
 		}},
 		{Name: "statefulset-claims", Steps: []Step{
 			Apply("a class", class), Apply("volumes", volume("pv-1", "")+volume("pv-2", "")),
@@ -175,7 +180,8 @@ volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOn
 			Patch("scale", statefulSets, "db", `{"spec":{"replicas":1}}`, "scale"), Delete("statefulset/db"),
 		}},
 		{Name: "statefulset-a-pod-of-its-name", Steps: []Step{
-			Apply("a pod", "apiVersion: v1\nkind: Pod\nmetadata: {name: db-0}\nspec: {terminationGracePeriodSeconds: 0, containers: ["+container+"]}"), set("replicas: 1"),
+			Apply("a pod", "apiVersion: v1\nkind: Pod\nmetadata: {name: db-0}\nspec: {terminationGracePeriodSeconds: 0, containers: ["+container+"]}"),
+			set("replicas: 1"),
 		}},
 	}
 }
@@ -206,7 +212,8 @@ func daemonSetScenarios() []Scenario {
 		{Name: "daemonset-on-delete", Nodes: three(), Steps: []Step{agent("updateStrategy: {type: OnDelete}", ""), rollout("2"), Delete("daemonset/agent")}},
 		{Name: "daemonset-surge", Nodes: three(), Steps: []Step{agent("updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}", ""), rollout("2")}},
 		{Name: "daemonset-two-at-a-time", Nodes: three(), Steps: []Step{
-			agent("updateStrategy: {rollingUpdate: {maxUnavailable: 2}}\nminReadySeconds: 2", "").For(5 * time.Second), rollout("2").For(8 * time.Second), rollout("1").For(8 * time.Second),
+			agent("updateStrategy: {rollingUpdate: {maxUnavailable: 2}}\nminReadySeconds: 2", "").For(5 * time.Second), rollout("2").For(8 * time.Second),
+			rollout("1").For(8 * time.Second),
 		}},
 		{Name: "daemonset-too-big", Nodes: []storagesim.Node{small("node-1"), {Name: "node-2"}}, Steps: []Step{
 			agent("", `containers: [{name: c, image: "busybox:1", command: [sleep, infinity], resources: {requests: {cpu: "2"}}}]`),

@@ -48,7 +48,8 @@ const deletion = "delete "
 // Start starts it.
 //
 // Upstream: capacity.go NewCentralCapacityController, v6.3.
-func New(cfg Config, env control.Env, classes *control.Cache[*storage.StorageClass], nodes *control.Cache[*v1.Node], csiNodes *control.Cache[*storage.CSINode]) *Controller {
+func New(cfg Config, env control.Env, classes *control.Cache[*storage.StorageClass], nodes *control.Cache[*v1.Node],
+	csiNodes *control.Cache[*storage.CSINode]) *Controller {
 	if cfg.ManagedBy == "" {
 		cfg.ManagedBy = "external-provisioner"
 	}

@@ -140,7 +140,8 @@ func (s *registrationServer) GetInfo(context.Context, *registerapi.InfoRequest) 
 
 // NotifyRegistrationStatus receives the outcome of the registration. Upstream ends its process if the registration
 // failed.
-func (s *registrationServer) NotifyRegistrationStatus(_ context.Context, status *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
+func (s *registrationServer) NotifyRegistrationStatus(_ context.Context,
+	status *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
 	if !status.GetPluginRegistered() {
 		why := status.GetError()
 		s.refused.Store(&why)

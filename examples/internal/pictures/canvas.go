@@ -48,7 +48,8 @@ func (c *canvas) add(format string, args ...any) {
 // svg returns the file. The error names a text that does not fit.
 func (c *canvas) svg() (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, c.height, width, c.height, html.EscapeString(c.title))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width,
+		c.height, width, c.height, html.EscapeString(c.title))
 	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n", html.EscapeString(c.title), style)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" rx="10" fill="var(--bg)"/>`+"\n", width, c.height)
 	for _, part := range c.parts {
@@ -95,7 +96,8 @@ func (c *canvas) node(x, y, w, h int, class, name string, lines ...string) {
 
 // object draws an object of the API, with a stripe in the colour of its kind.
 func (c *canvas) object(x, y, w, h int, kind, name, state string) {
-	c.add(`<rect x="%d" y="%d" width="%d" height="%d" rx="7" class="box"/><rect x="%d" y="%d" width="6" height="%d" rx="3" class="kfill %s"/>`, x, y, w, h, x, y, h, kind)
+	c.add(`<rect x="%d" y="%d" width="%d" height="%d" rx="7" class="box"/><rect x="%d" y="%d" width="6" height="%d" rx="3" class="kfill %s"/>`, x,
+		y, w, h, x, y, h, kind)
 	c.say(x+14, y+21, normal, w-18, "bold kfill "+kind, kind+" "+name)
 	c.say(x+14, y+41, small, w-18, "soft", state)
 }

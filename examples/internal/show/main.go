@@ -76,6 +76,7 @@ func (s *Show) writePage(file, name string) (err error) {
 func (s *Show) page(name string) view.Page {
 	log := s.cluster.Engine().Trace()
 	return view.OfLog(log, view.Options{
-		Title: name, Repeat: "go run ./examples/" + name, Start: engine.Start(), Told: log.Len() - len(s.cluster.Trace().Records()), Chapters: s.chapters, Shorten: s.cluster.Trace().ShortIDs,
+		Title: name, Repeat: "go run ./examples/" + name, Start: engine.Start(), Told: log.Len() - len(s.cluster.Trace().Records()),
+		Chapters: s.chapters, Shorten: s.cluster.Trace().ShortIDs,
 	})
 }

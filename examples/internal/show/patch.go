@@ -56,7 +56,8 @@ func (s *Show) AnnotateClaim(name, key, value string) {
 	s.command("$ kubectl annotate --overwrite pvc %s %s\n", name, change)
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: set}}})
 	s.Try(err)
-	_, err = s.cluster.Client().CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault).Patch(context.Background(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = s.cluster.Client().CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault).Patch(context.Background(), name, types.MergePatchType,
+		patch, metav1.PatchOptions{})
 	s.Try(err)
 	s.Settle()
 }

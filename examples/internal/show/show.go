@@ -166,7 +166,8 @@ func (s *Show) Until(text string) {
 
 func (s *Show) tell() {
 	log := s.cluster.Engine().Trace()
-	s.print(trace.Tell(log.Since(s.told), trace.Telling{Start: engine.Start(), Fold: trace.FoldNoise, Keep: s.keep, Width: s.width, Shorten: s.cluster.Trace().ShortIDs}) + "\n")
+	s.print(trace.Tell(log.Since(s.told), trace.Telling{Start: engine.Start(), Fold: trace.FoldNoise, Keep: s.keep, Width: s.width,
+		Shorten: s.cluster.Trace().ShortIDs}) + "\n")
 	s.told = log.Len()
 }
 
@@ -185,7 +186,8 @@ func (s *Show) get(o tables.Options, args []string) {
 		command += " -o " + o.Output
 	}
 	var b strings.Builder
-	view := tables.View{Kinds: s.cluster.Engine().Server().Registry(), Objects: s.cluster.Engine().Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.Trace().ShortIDs, Width: s.table}
+	view := tables.View{Kinds: s.cluster.Engine().Server().Registry(), Objects: s.cluster.Engine().Server().Objects(), Now: s.cluster.Now(),
+		Shorten: s.cluster.Trace().ShortIDs, Width: s.table}
 	s.Try(view.Get(&b, o, args...))
 	s.command("$ %s\n", command)
 	s.print(b.String() + "\n")

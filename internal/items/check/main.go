@@ -13,7 +13,8 @@ import (
 )
 
 func main() {
-	folder := flag.String("documents", os.Getenv("STORAGESIM_DOCUMENTS"), "the `FOLDER` with the documents; default: the environment variable STORAGESIM_DOCUMENTS")
+	folder := flag.String("documents", os.Getenv("STORAGESIM_DOCUMENTS"),
+		"the `FOLDER` with the documents; default: the environment variable STORAGESIM_DOCUMENTS")
 	flag.Parse()
 	if err := run(*folder); err != nil {
 		fmt.Fprintln(os.Stderr, err)

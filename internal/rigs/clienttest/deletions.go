@@ -34,8 +34,10 @@ var deletions = []test{
 	{"A deletion may demand a UID and a version", func(c *client) {
 		made := c.create("a")
 		other, old := types.UID("other"), "1"
-		c.refused(c.maps().Delete(c.ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &other}}), metav1.StatusReasonConflict, "the UID in the precondition (other) does not match the UID in record")
-		c.refused(c.maps().Delete(c.ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &old}}), metav1.StatusReasonConflict, "the ResourceVersion in the precondition (1) does not match the ResourceVersion in record")
+		c.refused(c.maps().Delete(c.ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &other}}), metav1.StatusReasonConflict,
+			"the UID in the precondition (other) does not match the UID in record")
+		c.refused(c.maps().Delete(c.ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &old}}),
+			metav1.StatusReasonConflict, "the ResourceVersion in the precondition (1) does not match the ResourceVersion in record")
 		require.NoError(c, c.maps().Delete(c.ctx, "a", metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &made.UID, ResourceVersion: &made.ResourceVersion},
 		}))

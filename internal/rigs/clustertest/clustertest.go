@@ -48,7 +48,8 @@ func Strikes(c *storagesim.Cluster) (list []string) {
 // Randomly returns a configuration for scenarios that cause trouble of their own, by the seed: no
 // two runs do the same, and the scenario itself checks what is left.
 func Randomly(runs int, cluster storagesim.Config) explore.Config {
-	return explore.Config{Runs: runs, Cluster: cluster, Strategies: []string{explore.Random}, Except: []string{explore.Liveness, explore.NothingLeaks, explore.PlainRun}}
+	return explore.Config{Runs: runs, Cluster: cluster, Strategies: []string{explore.Random},
+		Except: []string{explore.Liveness, explore.NothingLeaks, explore.PlainRun}}
 }
 
 // IgnoreMissing returns the error, or nil if it says that an object was not found.

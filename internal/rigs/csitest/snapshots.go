@@ -40,7 +40,8 @@ func (d *Driver) ListSnapshots(_ context.Context, req *csi.ListSnapshotsRequest)
 }
 
 // GroupControllerGetCapabilities implements csi.GroupControllerServer.
-func (d *Driver) GroupControllerGetCapabilities(context.Context, *csi.GroupControllerGetCapabilitiesRequest) (*csi.GroupControllerGetCapabilitiesResponse, error) {
+func (d *Driver) GroupControllerGetCapabilities(context.Context,
+	*csi.GroupControllerGetCapabilitiesRequest) (*csi.GroupControllerGetCapabilitiesResponse, error) {
 	answer := &csi.GroupControllerGetCapabilitiesResponse{}
 	if d.Groups != nil {
 		answer.Capabilities = []*csi.GroupControllerServiceCapability{{Type: &csi.GroupControllerServiceCapability_Rpc{

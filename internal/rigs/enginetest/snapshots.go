@@ -86,7 +86,8 @@ func (r SnapshotRig) Put(resource schema.GroupVersionResource, obj control.Objec
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	require.NoError(r, err)
 	r.do(api.Request{
-		Verb: "update", Resource: resource, Subresource: subresource, Namespace: obj.GetNamespace(), Name: obj.GetName(), Object: &unstructured.Unstructured{Object: fields},
+		Verb: "update", Resource: resource, Subresource: subresource, Namespace: obj.GetNamespace(), Name: obj.GetName(),
+		Object: &unstructured.Unstructured{Object: fields},
 	})
 }
 

@@ -117,7 +117,8 @@ func (h *Host) CSIDrivers() volume.CSIDriverLister { return h.Drivers }
 
 // GetServiceAccountToken implements volume.VolumeHost: the token says whose it is and for
 // whom.
-func (h *Host) GetServiceAccountToken(_ context.Context, namespace, name string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
+func (h *Host) GetServiceAccountToken(_ context.Context, namespace, name string,
+	request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 	answer := request.DeepCopy()
 	answer.Status.Token = fmt.Sprintf("token of %s/%s for %s", namespace, name, request.Spec.Audiences)
 	return answer, nil

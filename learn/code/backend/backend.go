@@ -1,4 +1,5 @@
-// Package backend is the storage of the exercises in Go: a cloud with disks, in memory. It is no part of what a learner writes, and it outlives the programs that use it.
+// Package backend is the storage of the exercises in Go: a cloud with disks, in memory. It is no part of what a learner writes,
+// and it outlives the programs that use it.
 package backend
 
 import (

@@ -51,7 +51,8 @@ func judge(ctx context.Context, exercise, variant string, wait bool) ([]goal, er
 	}
 	found := goal{Got: "not tried while the run without faults fails"}
 	if plain.Met {
-		if found, err = look(ctx, explore.Config{Runs: runs, ShrinkRuns: 100, Cluster: cluster, Strategies: []string{explore.Crashes, explore.Faults}}, played); err != nil {
+		if found, err = look(ctx, explore.Config{Runs: runs, ShrinkRuns: 100, Cluster: cluster, Strategies: []string{explore.Crashes, explore.Faults}},
+			played); err != nil {
 			return nil, err
 		}
 	}

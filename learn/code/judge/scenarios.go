@@ -132,7 +132,8 @@ func finalizer(config func(*backend.Cloud) provisioner.Config) play {
 func crash(make func(*backend.Cloud, kubernetes.Interface) provisioner.Provisioner) play {
 	return func(c *explore.Cluster, wait bool) {
 		cloud := &backend.Cloud{}
-		c.AddProvisionController(provisioner.Config{Name: name, New: func(env control.Env) (provisioner.Provisioner, error) { return make(cloud, env.Client()), nil }})
+		c.AddProvisionController(provisioner.Config{Name: name,
+			New: func(env control.Env) (provisioner.Provisioner, error) { return make(cloud, env.Client()), nil }})
 		c.Apply(class + "---" + claim("stays"))
 		rest(c, wait)
 		oneDiskEach(c, cloud, 1)

@@ -155,7 +155,8 @@ func checkAffinityOfSessions(p *validation.Problems, spec *v1.ServiceSpec) {
 			}
 		}
 	default:
-		p.Add(field.NotSupported(validation.SpecPath.Child("sessionAffinity"), spec.SessionAffinity, []v1.ServiceAffinity{v1.ServiceAffinityClientIP, v1.ServiceAffinityNone}))
+		p.Add(field.NotSupported(validation.SpecPath.Child("sessionAffinity"), spec.SessionAffinity,
+			[]v1.ServiceAffinity{v1.ServiceAffinityClientIP, v1.ServiceAffinityNone}))
 	}
 }
 

@@ -134,7 +134,8 @@ func checkSameContainers(p *validation.Problems, is, was *v1.PodSpec) bool {
 // ones as far as they may change.
 func checkContainersResize(p *validation.Problems, is, was, munged *v1.PodSpec) {
 	for i := range was.InitContainers {
-		checkContainerResize(p, &is.InitContainers[i].Resources, &was.InitContainers[i].Resources, validation.SpecPath.Child("initContainers").Index(i).Child("resources"))
+		checkContainerResize(p, &is.InitContainers[i].Resources, &was.InitContainers[i].Resources,
+			validation.SpecPath.Child("initContainers").Index(i).Child("resources"))
 	}
 	for i := range was.Containers {
 		checkContainerResize(p, &is.Containers[i].Resources, &was.Containers[i].Resources, validation.SpecPath.Child("containers").Index(i).Child("resources"))

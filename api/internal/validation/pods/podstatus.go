@@ -34,7 +34,8 @@ func checkPodStatus(p *validation.Problems, pod, old *v1.Pod) {
 	is, was := &pod.Status, &old.Status
 	if !restartsAll(&old.Spec) {
 		checkRestarts(p, is.ContainerStatuses, was.ContainerStatuses, &old.Spec, old.Spec.Containers, validation.StatusPath.Child("containerStatuses"))
-		checkRestarts(p, is.InitContainerStatuses, was.InitContainerStatuses, &old.Spec, old.Spec.InitContainers, validation.StatusPath.Child("initContainerStatuses"))
+		checkRestarts(p, is.InitContainerStatuses, was.InitContainerStatuses, &old.Spec, old.Spec.InitContainers,
+			validation.StatusPath.Child("initContainerStatuses"))
 	}
 	checkRestarts(p, is.EphemeralContainerStatuses, was.EphemeralContainerStatuses, &old.Spec, nil, validation.StatusPath.Child("ephemeralContainerStatuses"))
 	checkClaimStatuses(p, is.ResourceClaimStatuses, pod.Spec.ResourceClaims, validation.StatusPath.Child("resourceClaimStatuses"))
@@ -45,7 +46,8 @@ func checkPodStatus(p *validation.Problems, pod, old *v1.Pod) {
 	checkHostIPs(p, is, was.HostIPs, validation.StatusPath.Child("hostIPs"))
 	for i := range is.EphemeralContainerStatuses {
 		if len(is.EphemeralContainerStatuses[i].AllocatedResourcesStatus) > 0 {
-			p.Forbidden(validation.StatusPath.Child("ephemeralContainerStatuses").Index(i).Child("allocatedResourcesStatus"), "must not be specified in container status")
+			p.Forbidden(validation.StatusPath.Child("ephemeralContainerStatuses").Index(i).Child("allocatedResourcesStatus"),
+				"must not be specified in container status")
 		}
 	}
 	windows := old.Spec.OS != nil && old.Spec.OS.Name == v1.Windows

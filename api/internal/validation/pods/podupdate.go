@@ -50,7 +50,8 @@ func checkPodUpdate(p *validation.Problems, pod, old *v1.Pod) {
 		checkNodeAffinityUpdate(p, requiredTerms(pod.Spec.Affinity), requiredTerms(old.Spec.Affinity))
 	}
 	if munged := mungedPodSpec(&pod.Spec, &old.Spec, gated); !apiequality.Semantic.DeepEqual(munged, &old.Spec) {
-		p.Forbidden(validation.SpecPath, fmt.Sprintf("%s\n%v", podImmutable, diff.Diff(validation.InternalForm{Value: old.Spec}, validation.InternalForm{Value: *munged})))
+		p.Forbidden(validation.SpecPath, fmt.Sprintf("%s\n%v", podImmutable,
+			diff.Diff(validation.InternalForm{Value: old.Spec}, validation.InternalForm{Value: *munged})))
 	}
 }
 

@@ -105,7 +105,8 @@ func checkClaimUpdate(p *validation.Problems, claim, old *v1.PersistentVolumeCla
 	if !validation.SamePtr(claim.Spec.VolumeMode, old.Spec.VolumeMode) {
 		p.Immutable(claim.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))
 	}
-	if name := claim.Spec.VolumeAttributesClassName; old.Status.CurrentVolumeAttributesClassName != nil && !validation.SamePtr(name, old.Spec.VolumeAttributesClassName) {
+	if name := claim.Spec.VolumeAttributesClassName; old.Status.CurrentVolumeAttributesClassName != nil &&
+		!validation.SamePtr(name, old.Spec.VolumeAttributesClassName) {
 		switch {
 		case name == nil:
 			p.Forbidden(validation.SpecPath.Child("volumeAttributesClassName"),

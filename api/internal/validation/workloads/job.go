@@ -79,7 +79,8 @@ func checkCompletionMode(p *validation.Problems, j *batchv1.Job) {
 			return
 		}
 		if n := j.Spec.Parallelism; n != nil && *n > maxIndexedParallelism {
-			p.Invalid(validation.SpecPath.Child("parallelism"), *n, fmt.Sprintf("must be less than or equal to %d when completion mode is Indexed", maxIndexedParallelism))
+			p.Invalid(validation.SpecPath.Child("parallelism"), *n,
+				fmt.Sprintf("must be less than or equal to %d when completion mode is Indexed", maxIndexedParallelism))
 		}
 		if last := fmt.Sprintf("%s-%d", j.Name, *j.Spec.Completions-1); *j.Spec.Completions > 0 && len(utilvalidation.IsDNS1123Label(last)) > 0 {
 			p.Invalid(field.NewPath("metadata", "name"), j.Name, "will not able to create pod with invalid DNS label: "+last)
@@ -92,11 +93,13 @@ func checkCompletionMode(p *validation.Problems, j *batchv1.Job) {
 			p.Invalid(validation.SpecPath.Child("maxFailedIndexes"), *n, "requires indexed completion mode")
 		}
 	default:
-		p.Add(field.NotSupported(validation.SpecPath.Child("completionMode"), mode, []batchv1.CompletionMode{batchv1.NonIndexedCompletion, batchv1.IndexedCompletion}))
+		p.Add(field.NotSupported(validation.SpecPath.Child("completionMode"), mode,
+			[]batchv1.CompletionMode{batchv1.NonIndexedCompletion, batchv1.IndexedCompletion}))
 	}
 }
 
-// checkGeneratedSelector refuses labels and selectors that a client wrote where the server makes them. prefixed says whether the labels with a prefix must be there: old Jobs lack them.
+// checkGeneratedSelector refuses labels and selectors that a client wrote where the server makes them. prefixed says whether the
+// labels with a prefix must be there: old Jobs lack them.
 // Upstream: batch/validation validateGeneratedSelector, v1.37.
 func checkGeneratedSelector(p *validation.Problems, j *batchv1.Job, prefixed bool) {
 	if j.Spec.ManualSelector != nil && *j.Spec.ManualSelector || j.Spec.Selector == nil {

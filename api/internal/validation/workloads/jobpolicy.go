@@ -74,7 +74,8 @@ func checkFailureCodes(p *validation.Problems, pod *v1.PodSpec, on *batchv1.PodF
 	case !slices.Contains(operators, on.Operator):
 		p.Add(field.NotSupported(at.Child("operator"), on.Operator, operators))
 	}
-	if name := on.ContainerName; name != nil && !slices.ContainsFunc(slices.Concat(pod.Containers, pod.InitContainers), func(c v1.Container) bool { return c.Name == *name }) {
+	if name := on.ContainerName; name != nil &&
+		!slices.ContainsFunc(slices.Concat(pod.Containers, pod.InitContainers), func(c v1.Container) bool { return c.Name == *name }) {
 		p.Invalid(at.Child("containerName"), *name, "must be one of the container or initContainer names in the pod template")
 	}
 	values := at.Child("values")

@@ -20,7 +20,8 @@ type Provisioner struct {
 	client kubernetes.Interface
 }
 
-// New makes the provisioner. It is called when the process starts: after a crash it is called again, and what was in memory is gone. client talks to the API server.
+// New makes the provisioner. It is called when the process starts: after a crash it is called again, and what was in memory is
+// gone. client talks to the API server.
 func New(cloud *backend.Cloud, client kubernetes.Interface) provisioner.Provisioner {
 	return &Provisioner{cloud: cloud, client: client}
 }
@@ -28,7 +29,8 @@ func New(cloud *backend.Cloud, client kubernetes.Interface) provisioner.Provisio
 // tries is the number of times that the API server is asked.
 const tries = 5
 
-// Start implements provisioner.Starter: it is called when the process has started, before any other method. A disk that no volume and no claim needs was made by a process that has crashed.
+// Start implements provisioner.Starter: it is called when the process has started, before any other method. A disk that no volume
+// and no claim needs was made by a process that has crashed.
 func (p *Provisioner) Start(ctx context.Context) {
 	for range tries {
 		needed, err := p.needed(ctx)

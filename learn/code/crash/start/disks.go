@@ -20,7 +20,8 @@ type Provisioner struct {
 	client kubernetes.Interface
 }
 
-// New makes the provisioner. It is called when the process starts: after a crash it is called again, and what was in memory is gone. client talks to the API server.
+// New makes the provisioner. It is called when the process starts: after a crash it is called again, and what was in memory is
+// gone. client talks to the API server.
 func New(cloud *backend.Cloud, client kubernetes.Interface) provisioner.Provisioner {
 	return &Provisioner{cloud: cloud, client: client}
 }
