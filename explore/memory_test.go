@@ -21,7 +21,7 @@ func liveHeap() uint64 {
 
 // keepsAtMost is the number of bytes that an exploration may keep of a run: the hashes of its states, and nothing of its
 // cluster, whose objects and records are ten times as much.
-const keepsAtMost = 64 << 10
+const keepsAtMost = 32 << 10
 
 // What an exploration of a CSI driver holds does not grow with the runs that have ended.
 func TestRunsOfACSIDriverAreNotKept(t *testing.T) {

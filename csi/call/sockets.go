@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/socket"
@@ -99,17 +98,13 @@ func listenerAt(s *Sockets, at socket.Place) *Listener {
 	return l
 }
 
-// bufferSize is the number of bytes of each of a connection's two buffers. gRPC keeps connections for some seconds after
-// their end, and thousands of runs open some each: with 64 KiB those took 80 MB.
-const bufferSize = 8 << 10
-
 // connect opens the one connection that all callers share.
 func (l *Listener) connect() (err error) {
 	if l.socket.Address != "" {
 		l.conn, err = Connect(l.socket.Address)
 		return err
 	}
-	memory := bufconn.Listen(bufferSize)
+	memory := newMemoryListener()
 	l.server = grpc.NewServer(append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(l.guard)}, l.socket.Options...)...)
 	l.socket.Register(l.server)
 	if err := l.listenOutside(); err != nil {
@@ -117,7 +112,7 @@ func (l *Listener) connect() (err error) {
 	}
 	go func() { _ = l.server.Serve(memory) }() // ends with Stop
 	l.conn, err = grpc.NewClient("passthrough:///"+l.socket.Machine, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return memory.DialContext(ctx) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return memory.dial(ctx) }))
 	return err
 }
 
