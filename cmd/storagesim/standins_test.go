@@ -129,6 +129,60 @@ func TestAPodsOwnVolumeOfAReplacedPluginIsTheDrivers(t *testing.T) {
 	assert.Contains(t, out, "stands in for file.csi.azure.com", "also without a claim, whose namespace the translation needs")
 }
 
+// Classes of the plugins that CSI drivers have replaced: a claim comes, is used, and goes with its volume.
+func TestAClassOfAReplacedPluginMakesVolumes(t *testing.T) {
+	for plugin, driver := range map[string]string{
+		"aws-ebs": "ebs.csi.aws.com", "gce-pd": "pd.csi.storage.gke.io", "azure-disk": "disk.csi.azure.com", "azure-file": "file.csi.azure.com",
+		"cinder": "cinder.csi.openstack.org", "vsphere-volume": "csi.vsphere.vmware.com", "portworx-volume": "pxd.portworx.com",
+	} {
+		script := `cluster stand-ins=yes
+----
+
+apply
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: old}
+provisioner: kubernetes.io/` + plugin + `
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], storageClassName: old, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+----
+
+run-for 2m
+----
+
+get pods
+----
+
+delete pod/web pvc/data
+----
+
+run-for 5m
+----
+
+get pv
+----
+
+leaks
+----
+`
+		code, out, errOut := command(t, script, "story", "-")
+		require.Zero(t, code, errOut)
+		assert.Contains(t, out, "stands in for "+driver, plugin)
+		assert.Contains(t, out, "1/1     Running", plugin)
+		assert.Regexp(t, `get pv\n----\nNo resources found\n\nleaks\n----\nno leaks\n`, out, plugin)
+	}
+}
+
 func TestWhatCannotBeStoodInForIsRefused(t *testing.T) {
 	path := file(t, "all.yaml", ebs)
 	for flag, want := range map[string]string{

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"errors"
 	"path"
 	"strings"
@@ -47,8 +48,9 @@ const (
 
 // isOwn reports whether the driver has given a volume this ID: if the volume does not exist any more, it stays so.
 func (b *Backend) isOwn(id string) bool {
-	id = strings.TrimPrefix(id, b.cfg.HandlePrefix)
-	return strings.HasPrefix(id, ownPrefix) && len(id) == ownLength
+	before, after, _ := strings.Cut(cmp.Or(b.cfg.Handle, "{id}"), "{id}")
+	own, ok := strings.CutPrefix(id, before)
+	return ok && strings.HasPrefix(own, ownPrefix) && len(own) >= ownLength && (after != "" || len(own) == ownLength)
 }
 
 // findOrMakeSnapshot returns the snapshot with an ID. With Config.AnyVolume one that the driver has not taken exists, empty, from now on. It

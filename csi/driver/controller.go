@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -70,7 +71,7 @@ func (c *controller) CreateVolume(_ context.Context, req *spec.CreateVolumeReque
 	if err != nil {
 		return nil, err
 	}
-	wanted := &volume{ID: c.cfg.HandlePrefix + idOf(req.GetName()), Name: req.GetName(), Size: size, IOPS: iops,
+	wanted := &volume{ID: c.cfg.handle(req.GetName()), Name: req.GetName(), Size: size, IOPS: iops,
 		Block: req.GetVolumeCapabilities()[0].GetBlock() != nil}
 	switch found, err := c.load(wanted.ID); {
 	case err == nil:
@@ -291,7 +292,15 @@ func (c *controller) describe(v *volume) *spec.Volume {
 	if v.Node != "" {
 		answer.AccessibleTopology = []*spec.Topology{{Segments: map[string]string{c.topologyKey(): v.Node}}}
 	}
+	if key := c.cfg.HandleAttribute; key != "" {
+		answer.VolumeContext = map[string]string{key: v.ID}
+	}
 	return answer
+}
+
+// handle returns the ID of the volume of a name.
+func (cfg Config) handle(name string) string {
+	return strings.NewReplacer("{id}", idOf(name), "{name}", name).Replace(cmp.Or(cfg.Handle, "{id}"))
 }
 
 func (b *Backend) topologyKey() string {

@@ -42,6 +42,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
@@ -70,8 +71,11 @@ type Config struct {
 	Topology bool
 	// TopologyKey is the key of Topology; default "topology." and the name, then "/node".
 	TopologyKey string
-	// HandlePrefix begins the IDs of the volumes that the driver creates; default "".
-	HandlePrefix string
+	// Handle is the form of the IDs of the volumes that the driver creates: {id} stands for an ID of the driver's own, and {name} for the name
+	// that the volume was given. Default "{id}".
+	Handle string
+	// HandleAttribute is the key of the attribute (volume_context) that holds the ID of a volume that the driver creates; default none.
+	HandleAttribute string
 	// AnyVolume lets volumes exist that the driver has not created. A PersistentVolume or VolumeAttachment can name any
 	// volume, which exists, empty and without a size, from its first use and until DeleteVolume. A volume that is
 	// published without being staged is inline (Ephemeral): it lives while it is published. Snapshots that the driver has not taken exist
@@ -122,6 +126,8 @@ func New(cfg Config) (csi.Driver, error) {
 		return csi.Driver{}, fmt.Errorf("driver.Config.Capacity: %d is negative", cfg.Capacity)
 	case cfg.MaxVolumes < 0:
 		return csi.Driver{}, fmt.Errorf("driver.Config.MaxVolumes: %d is negative", cfg.MaxVolumes)
+	case cfg.Handle != "" && strings.Count(cfg.Handle, "{id}") != 1:
+		return csi.Driver{}, fmt.Errorf("driver.Config.Handle: %q must have {id} once", cfg.Handle)
 	case cfg.AnyVolume && (cfg.NoStage || cfg.OnNodes):
 		return csi.Driver{}, errors.New("driver.Config.AnyVolume: it excludes NoStage and OnNodes")
 	case cfg.Capacity == 0:

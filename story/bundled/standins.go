@@ -2,6 +2,7 @@ package bundled
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -164,8 +167,31 @@ func runDriver(c *storagesim.Cluster, s StandIn, inline bool, objects []runtime.
 	if d.spec == nil && inline {
 		d.modes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral}
 	}
-	record(c, s.Name, "the reference CSI driver under this name; parameters of classes and attributes of volumes are not checked")
+	as := "the reference CSI driver under this name; parameters of classes and attributes of volumes are not checked"
+	if migration.Plugin(s.Name) == azureFile {
+		as += "; the Secret of its storage account is made, as the real driver makes it with a share"
+		if err := makeAccountSecret(c); err != nil {
+			return fmt.Errorf("stand-in for %s: %w", s.Name, err)
+		}
+	}
+	record(c, s.Name, as)
 	return c.InstallCSIDriver(d)
+}
+
+// azureFile is the plugin whose volumes, once translated, name a Secret of the account that their handle names.
+const azureFile = "kubernetes.io/azure-file"
+
+// makeAccountSecret makes the Secret of the account of handle.
+// Upstream: csi-translation-lib plugins/azure_file.go secretNameTemplate and defaultSecretNamespace, v0.37.2.
+func makeAccountSecret(c *storagesim.Cluster) error {
+	secret := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "azure-storage-account-account-secret"}, StringData: map[string]string{
+		"azurestorageaccountname": "account", "azurestorageaccountkey": "stand-in",
+	}}
+	_, err := c.Client().CoreV1().Secrets("default").Create(context.Background(), secret, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil // the user's own
+	}
+	return err
 }
 
 // standInDriver is the reference driver with the spec of a CSIDriver object.
@@ -178,7 +204,8 @@ type standInDriver struct {
 // Deploy implements deploy.Driver.
 func (d standInDriver) Deploy(w csi.World) (deploy.Plan, error) {
 	cfg := csidriver.Config{
-		Name: d.Name, HandlePrefix: handlePrefix(d.Name), AnyVolume: true, AttributesClasses: true, NoAttach: d.NoAttach, MaxVolumes: d.Limit,
+		Name: d.Name, Handle: handle(d.Name), HandleAttribute: handleAttribute(d.Name), AnyVolume: true, AttributesClasses: true,
+		NoAttach: d.NoAttach, MaxVolumes: d.Limit,
 		Topology: d.TopologyKey != "", TopologyKey: d.TopologyKey,
 	}
 	if d.spec != nil {
@@ -196,16 +223,29 @@ func (d standInDriver) Deploy(w csi.World) (deploy.Plan, error) {
 	return made.Deploy(w)
 }
 
-// handlePrefix returns the begin of the volume handles of a driver that has replaced a plugin in Kubernetes, where the translation of its
-// volumes takes them apart.
-func handlePrefix(driver string) string {
+// handle returns the form of the volume handles of a driver that has replaced a plugin in Kubernetes, where the translation of its volumes
+// takes them apart, and puts them together again.
+func handle(driver string) string {
 	switch migration.Plugin(driver) {
 	case "kubernetes.io/gce-pd":
-		return "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/"
+		return "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/{id}"
 	case "kubernetes.io/azure-disk":
-		return "/subscriptions/stand-in/resourceGroups/stand-in/providers/Microsoft.Compute/disks/"
-	case "kubernetes.io/azure-file":
-		return "stand-in#account#"
+		return "/subscriptions/stand-in/resourceGroups/stand-in/providers/Microsoft.Compute/disks/{id}"
+	case azureFile:
+		return "stand-in#account#{id}#{name}#default"
+	case vSphere:
+		return "[stand-in] kubevols/{id}"
+	}
+	return ""
+}
+
+const vSphere = "kubernetes.io/vsphere-volume"
+
+// handleAttribute returns the attribute by which the translation of a driver's volumes finds what names them.
+// Upstream: csi-translation-lib plugins/vsphere_volume.go AttributeInitialVolumeFilepath, v0.37.2.
+func handleAttribute(driver string) string {
+	if migration.Plugin(driver) == vSphere {
+		return "initialvolumefilepath"
 	}
 	return ""
 }
