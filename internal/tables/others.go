@@ -39,6 +39,7 @@ func otherTables() map[schema.GroupKind]table {
 		core("ReplicationController"): listing(columns("Name", "##Desired", "##Current", "##Ready", "Age", "*Containers", "*Images", "*Selector"),
 			replicationController),
 		core("Service"): listing(columns("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "*Selector"), service),
+		//nolint:staticcheck // deprecated, and served
 		core("Endpoints"): listing(columns("Name", "Endpoints", "Age"), func(e *v1.Endpoints, now time.Time) []string {
 			return []string{e.Name, endpointsOf(e), age(e, now)}
 		}),
@@ -154,7 +155,7 @@ func listed(list []string) string {
 }
 
 // endpointsOf. Upstream: formatEndpoints.
-func endpointsOf(e *v1.Endpoints) string {
+func endpointsOf(e *v1.Endpoints) string { //nolint:staticcheck // deprecated, and served
 	if len(e.Subsets) == 0 {
 		return "<none>"
 	}

@@ -235,8 +235,8 @@ func checkTemplateMeta(p *validation.Problems, m *metav1.ObjectMeta, at *field.P
 	p.Annotations(m.Annotations, at.Child("annotations"))
 	p.Labels(m.Labels, at.Child("labels"))
 	forbidSettings(p, at, "cannot be set", []setting{
-		{"name", m.Name != ""}, {"generateName", m.GenerateName != ""}, {"namespace", m.Namespace != ""}, {"selfLink", m.SelfLink != ""},
-		//nolint:staticcheck // deprecated, and validated
+		{"name", m.Name != ""}, {"generateName", m.GenerateName != ""}, {"namespace", m.Namespace != ""},
+		{"selfLink", m.SelfLink != ""}, //nolint:staticcheck // deprecated, and validated
 		{"uID", m.UID != ""}, {"resourceVersion", m.ResourceVersion != ""}, {"generation", m.Generation != 0},
 		{"creationTimestamp", !m.CreationTimestamp.IsZero()}, {"deletionTimestamp", m.DeletionTimestamp != nil},
 		{"deletionGracePeriodSeconds", m.DeletionGracePeriodSeconds != nil}, {"ownerReferences", m.OwnerReferences != nil},
