@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
@@ -113,6 +114,21 @@ func TestAVolumeGrowsWhileAPodUsesIt(t *testing.T) {
 	c.RunFor(30 * time.Second)
 	c.Apply(growingClaim("2Gi"))
 	c.RunFor(2 * time.Minute)
+	grown(t, c, "2Gi")
+	assert.Equal(t, []string{"node/node-1 OK"}, expansions(c))
+	leavesNothing(c, "web")
+}
+
+// The resizer ends between the writes to the volume and to the claim: the volume is larger, and the node may not expand it yet.
+func TestAVolumeWhoseResizerHasEndedIsExpandedWhenItIsBack(t *testing.T) {
+	c := growing(t, 1)
+	c.Apply(growingPod("web", "node-1"))
+	c.RunFor(30 * time.Second)
+	c.Inject(engine.Fault{Actor: csi.ResizerActor(driver.Name), Verb: "patch", Resource: "persistentvolumes", After: true, Crash: true, Restart: 3 * time.Minute})
+	c.Apply(growingClaim("2Gi"))
+	c.RunFor(150 * time.Second)
+	assert.Empty(t, expansions(c))
+	c.RunFor(3 * time.Minute)
 	grown(t, c, "2Gi")
 	assert.Equal(t, []string{"node/node-1 OK"}, expansions(c))
 	leavesNothing(c, "web")

@@ -67,6 +67,8 @@
 //     2m3s: a cluster at rest may be one in which a pod lacks some.
 //   - After a restart the volumes of pods are set up at once; upstream knows its pods a second
 //     later. Only the unmounting waits for that.
+//   - A volume that the resizer has made larger, and whose claim does not say so yet, is looked at once a minute;
+//     upstream looks ten times a second.
 //   - Times between attempts have no random part, which upstream adds to the 10 s of
 //     pods whose volumes cannot be processed.
 package volumemanager

@@ -100,7 +100,8 @@ func (x *operationExecutor) start(op operation) {
 }
 
 // run carries out one operation. When it has succeeded, the reconciler looks at the volume
-// again, and the pod wakes.
+// again, and the pod wakes. A volume that may not be expanded yet, since the resizer has not finished, waits for the next look at all
+// volumes, which is at most a minute away.
 func (x *operationExecutor) run(ctx context.Context, key string) error {
 	p := x.pending[key]
 	switch {
@@ -125,6 +126,9 @@ func (x *operationExecutor) run(ctx context.Context, key string) error {
 	p.backingOff = false
 	if !p.started && !p.retry {
 		delete(x.pending, key)
+	}
+	if p.verb == expandVolume && x.sizes.needsExpansion(p.volume) {
+		return nil
 	}
 	x.touch(p.podVolume)
 	if p.pod != "" {
