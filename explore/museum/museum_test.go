@@ -2,6 +2,9 @@ package museum
 
 import (
 	"fmt"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,8 +14,29 @@ import (
 	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
-// Each exhibit is found with its fix off, and by its plan; with the fix on nothing is.
+// The chapter on the shrinker quotes the command that looks for an exhibit, and the list of exhibits has the run in which it is found.
+var (
+	finds = regexp.MustCompile("(?s)```\n\\$ storagesim museum (\\d+) --find\n(.*?)```")
+	rows  = regexp.MustCompile(`(?m)^\| (\d+) \| .* \| (\d+) \| .*$`)
+)
+
+// told returns what a page says of the exhibits, by number.
+func told(t *testing.T, page string, form *regexp.Regexp) map[int]string {
+	text, err := os.ReadFile("../../docs/" + page)
+	require.NoError(t, err)
+	says := map[int]string{}
+	for _, match := range form.FindAllStringSubmatch(string(text), -1) {
+		number, err := strconv.Atoi(match[1])
+		require.NoError(t, err)
+		says[number] = strings.TrimSpace(match[2])
+	}
+	require.NotEmpty(t, says)
+	return says
+}
+
+// Each exhibit is found with its fix off, as the documents say, and by its plan; with the fix on nothing is.
 func TestEachExhibitIsFoundWithoutItsFixAndNothingWithIt(t *testing.T) {
+	quoted, runs := told(t, "40-how-the-shrinker-thinks.md", finds), told(t, "exhibits.md", rows)
 	for _, e := range Exhibits() {
 		t.Run(fmt.Sprint(e.Number), func(t *testing.T) {
 			_, err := e.Find(t.Context(), DefaultRuns, false)
@@ -20,6 +44,8 @@ func TestEachExhibitIsFoundWithoutItsFixAndNothingWithIt(t *testing.T) {
 			require.ErrorAs(t, err, &found)
 			require.Equal(t, e.Rule, found.Rule(), "%v", found)
 			t.Logf("found in run %d, plan %s", found.Run, found.Plan)
+			require.Contains(t, found.Error(), quoted[e.Number])
+			require.Equal(t, fmt.Sprint(found.Run), runs[e.Number], "docs/exhibits.md")
 
 			var played *explore.Failure
 			require.ErrorAs(t, e.Play(false), &played)
