@@ -23,7 +23,6 @@ import (
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explore"
-	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/storagesimtest"
 	"github.com/storagesim/storagesim/trace"
@@ -332,7 +331,7 @@ func (m *moves) requireSoon(what string, holds func() bool) {
 // semantics 6 must 1 and 8, 7 must 4, 5 must 1 and 5. CI tries more seeds.
 func TestAVolumeMovesBetweenNodesInOrderWhateverFails(t *testing.T) {
 	t.Parallel()
-	explore.Test(t, clustertest.Randomly(20, twoNodes()), func(c *explore.Cluster) {
+	explore.Test(t, randomly(20, twoNodes()), func(c *explore.Cluster) {
 		m := &moves{watched: watch(c), rng: rand.New(rand.NewPCG(c.Lab().Seed(), 13))}
 		m.play()
 	})
@@ -341,7 +340,7 @@ func TestAVolumeMovesBetweenNodesInOrderWhateverFails(t *testing.T) {
 // With every fault of Kubernetes mended nothing is laid to it, and nothing fails.
 func TestNothingIsLaidToKubernetesWhereItsFaultsAreMended(t *testing.T) {
 	t.Parallel()
-	cfg := clustertest.Randomly(12, mended())
+	cfg := randomly(12, mended())
 	report, err := explore.Run(t.Context(), cfg, explore.Scenario(func(c *explore.Cluster) {
 		m := &moves{watched: watch(c), rng: rand.New(rand.NewPCG(c.Lab().Seed(), 13))}
 		m.play()
@@ -410,4 +409,11 @@ func TestACrashOfAnyActorAtAnyStepOfACSIVolumesLifeLosesNothing(t *testing.T) {
 		csiLifeSteps(t, actors[pair%uint64(len(actors))], int(pair/uint64(len(actors))))
 	})
 	t.Logf("%d actors, %d steps: %d pairs", len(actors), steps, pairs)
+}
+
+// randomly returns a configuration for scenarios that cause faults of their own, by the seed: no two runs do the same, and the
+// scenario itself checks what is left.
+func randomly(runs int, cluster storagesim.Config) explore.Config {
+	return explore.Config{Runs: runs, Cluster: cluster, Strategies: []string{explore.Random},
+		Except: []string{explore.Liveness, explore.NothingLeaks, explore.PlainRun}}
 }

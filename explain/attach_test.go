@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -126,7 +125,7 @@ func TestAnAttachmentThatOutlivesItsPodsIsALeak(t *testing.T) {
 	list, err := c.Client().StorageV1().VolumeAttachments().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, list.Items, 1)
-	clustertest.RequireLeaks(t, c, "volumeattachment "+list.Items[0].Name+" of pv disk, which no pod on node node-1 uses (made by attachdetach-controller)")
+	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "volumeattachment "+list.Items[0].Name+" of pv disk, which no pod on node node-1 uses (made by attachdetach-controller)")
 	c.Start(storagesim.AttachDetach)
 	c.Settle()
 	c.RequireNoLeaks()

@@ -373,7 +373,8 @@ func (x *trouble) safe() error {
 
 func TestTroubleNeverHarmsDataAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	explore.Test(t, clustertest.Randomly(60, troubleConfig()), func(c *explore.Cluster) {
+	explore.Test(t, explore.Config{Runs: 60, Cluster: troubleConfig(), Strategies: []string{explore.Random},
+		Except: []string{explore.Liveness, explore.NothingLeaks, explore.PlainRun}}, func(c *explore.Cluster) {
 		x, err := newTrouble(c.Cluster, c.Lab().Seed())
 		require.NoError(c.T, err)
 		require.NoError(c.T, x.play())

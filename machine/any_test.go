@@ -37,7 +37,7 @@ func troubledLife(t testing.TB, seed uint64, ending bool, f machine.Fault) (stru
 	c.Lab().ClearFaults()
 	require.Equal(t, "kept", c.Machine("node/node-1").ReadFile("/data/k8s/localpv/old"))
 	c.RequireNoLeaks()
-	story, struck = c.Story(), len(clustertest.Strikes(c.Cluster))
+	story, struck = c.Story(), len(clustertest.Strikes(c.Engine().Trace()))
 	require.NoError(t, c.Close())
 	return struck, story
 }

@@ -96,7 +96,7 @@ func TestAFullDiskFailsAProvisionersHelperAndTheClaimIsServedWhenThereIsSpace(t 
 	c.RunFor(2 * time.Minute)
 	require.Equal(t, v1.ClaimPending, c.Claim("local-hostpath-pvc").Status.Phase)
 	require.Contains(t, c.Explain("pvc/local-hostpath-pvc"), "Warning ProvisioningFailed")
-	require.Contains(t, strings.Join(clustertest.Strikes(c.Cluster), "\n"), "kubelet/node1 cannot mkdir /var/openebs")
+	require.Contains(t, strings.Join(clustertest.Strikes(c.Engine().Trace()), "\n"), "kubelet/node1 cannot mkdir /var/openebs")
 	c.Lab().ClearFaults()
 	c.RunFor(20 * time.Minute)
 	require.Equal(t, v1.PodRunning, c.Pod("hello-local-hostpath-pod").Status.Phase)
@@ -186,7 +186,7 @@ func TestAFaultThatStrikesAKubeletAsItStartsIsToldOfTheKubelet(t *testing.T) {
 	c.Inject(machine.Fault{Machine: "node/node1", Op: "read", Times: -1, Err: syscall.EIO})
 	c.Crash("kubelet/node1")
 	c.Settle()
-	strikes := clustertest.Strikes(c.Cluster)
+	strikes := clustertest.Strikes(c.Engine().Trace())
 	require.NotEmpty(t, strikes)
 	for _, strike := range strikes {
 		require.Contains(t, strike, "kubelet/node1 cannot read ")

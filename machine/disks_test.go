@@ -1,33 +1,13 @@
 package machine_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim"
-	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
-
-// The main story is the same to the byte on both kinds of disks, in order and in other
-// orders, and in memory it leaves nothing on this machine.
-func TestTheMainStoryIsTheSameOnBothKindsOfDisks(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	for _, seed := range []uint64{0, 1, 2, 3} {
-		onDirectories, err := clustertest.PlayMainStory(storagesim.Config{Seed: seed}, nil)
-		require.NoError(t, err)
-		inMemory, err := clustertest.PlayMainStory(storagesim.Config{Seed: seed, Disks: storagesim.MemoryDisks}, func(c *storagesim.Cluster) error {
-			entries, err := os.ReadDir(os.Getenv("TMPDIR"))
-			require.Empty(t, entries)
-			require.Empty(t, c.Lab().Dir())
-			return err
-		})
-		require.NoError(t, err)
-		require.Equal(t, onDirectories, inMemory)
-	}
-}
 
 func TestADiskIsThatOfAMachine(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{

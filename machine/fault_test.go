@@ -99,9 +99,9 @@ func TestARecordOfTroubleNamesAnOp(t *testing.T) {
 		"stat": func() { _ = c.Cluster.Machine("node/node-1").MakeDir("/x", 0o755) },
 	} {
 		c.Inject(machine.Fault{Op: op, Err: syscall.EIO})
-		before := len(clustertest.Strikes(c.Cluster))
+		before := len(clustertest.Strikes(c.Engine().Trace()))
 		do()
-		struck := clustertest.Strikes(c.Cluster)[before:]
+		struck := clustertest.Strikes(c.Engine().Trace())[before:]
 		require.Len(t, struck, 1)
 		require.Contains(t, struck[0], "user cannot "+op+" /")
 	}
@@ -115,7 +115,7 @@ func TestAWriteOnAShareIsAnOperationOfTheNodeAndOneOfTheServer(t *testing.T) {
 	c.Settle()
 	c.Inject(machine.Fault{Op: "write", Skip: 1, Err: syscall.EIO})
 	require.ErrorIs(t, c.Cluster.Machine("pod/one").WriteFile("/data/x", ""), syscall.EIO)
-	require.Equal(t, []string{"user cannot write /srv/x on nfs/" + nfsServer + ": input/output error"}, clustertest.Strikes(c.Cluster))
+	require.Equal(t, []string{"user cannot write /srv/x on nfs/" + nfsServer + ": input/output error"}, clustertest.Strikes(c.Engine().Trace()))
 }
 
 func TestAServerThatComesLaterHasTheTroubleOfAnyMachine(t *testing.T) {

@@ -34,16 +34,6 @@ func kernelMounts(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-func TestBindTheMainStoryIsToldWithRealMounts(t *testing.T) {
-	unshared.Test(t, func(t *testing.T) {
-		real, err := clustertest.PlayMainStory(storagesim.Config{RealMounts: true}, nil)
-		require.NoError(t, err, real)
-		links, err := clustertest.PlayMainStory(storagesim.Config{}, nil)
-		require.NoError(t, err)
-		require.Equal(t, links, real)
-	})
-}
-
 func TestBindNodesOfAClusterMountForReal(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
 		c := withLocalVolume(t, storagesim.Config{RealMounts: true})
@@ -60,7 +50,7 @@ func TestBindNodesOfAClusterMountForReal(t *testing.T) {
 		c.Crash("kubelet/node-1")
 		c.Delete("pod/web")
 		c.RunFor(time.Minute)
-		require.Len(t, clustertest.Strikes(c.Cluster), 3)
+		require.Len(t, clustertest.Strikes(c.Engine().Trace()), 3)
 		require.Empty(t, kernelMounts(t, c.Lab().Dir()))
 		c.RequireNoLeaks()
 	})

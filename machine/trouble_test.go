@@ -168,7 +168,7 @@ func TestAFullDiskOfAnNFSServerIsFullForAllNodes(t *testing.T) {
 	for _, pod := range []string{"pod/one", "pod/two"} {
 		require.ErrorIs(t, c.Cluster.Machine(pod).WriteFile("/data/x", ""), syscall.ENOSPC, pod)
 	}
-	require.Contains(t, clustertest.Strikes(c.Cluster), "user cannot write /srv/x on nfs/"+nfsServer+": no space left on device")
+	require.Contains(t, clustertest.Strikes(c.Engine().Trace()), "user cannot write /srv/x on nfs/"+nfsServer+": no space left on device")
 	c.Lab().ClearFaults()
 	c.Machine("pod/one").WriteFile("/data/x", "there is space")
 	require.Equal(t, "there is space", c.Machine("pod/two").ReadFile("/data/x"))
@@ -179,10 +179,10 @@ func TestAKubeletThatCrashesMeetsTheSameTrouble(t *testing.T) {
 	c.Inject(machine.Fault{Machine: "node/node-1", Op: "mount", Times: -1, Err: syscall.EIO})
 	c.Apply(localYAML)
 	c.Settle()
-	before := len(clustertest.Strikes(c.Cluster))
+	before := len(clustertest.Strikes(c.Engine().Trace()))
 	c.Crash("kubelet/node-1")
 	c.Settle()
-	require.Greater(t, len(clustertest.Strikes(c.Cluster)), before)
+	require.Greater(t, len(clustertest.Strikes(c.Engine().Trace())), before)
 	require.Equal(t, v1.PodPending, c.Pod("web").Status.Phase)
 	c.Lab().ClearFaults()
 	c.RunFor(3 * time.Minute)

@@ -46,7 +46,7 @@ spec:
       containers: [{name: c, image: busybox}]
 ` + strings.ReplaceAll(apart("web", v1.LabelHostname), "  affinity", "      affinity"))
 	c.RunFor(time.Minute)
-	assert.Equal(t, map[string]int{"a": 1, "b": 1, "": 1}, clustertest.PerNode(t, c))
+	assert.Equal(t, map[string]int{"a": 1, "b": 1, "": 1}, clustertest.PerNode(t, c.Client()))
 	assert.Contains(t, c.Story(), "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules.")
 	pods, err := c.Client().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ spec:
 	assert.Regexp(t, `node a: node\(s\) didn't match pod anti-affinity rules: the pod must not be with pod default/web-\S+ on node a \(kubernetes.io/hostname\)`, pending)
 	c.AddNode(storagesim.Node{Name: "c"})
 	c.RunFor(time.Minute)
-	assert.Equal(t, map[string]int{"a": 1, "b": 1, "c": 1}, clustertest.PerNode(t, c), "a new node is what such a pod waits for")
+	assert.Equal(t, map[string]int{"a": 1, "b": 1, "c": 1}, clustertest.PerNode(t, c.Client()), "a new node is what such a pod waits for")
 }
 
 func TestAPodWaitsForThePodThatItsAffinityNames(t *testing.T) {
@@ -77,7 +77,7 @@ func TestTheFirstPodOfAGroupThatMatchesItselfGoesAnywhereWithTheKey(t *testing.T
 	c := zones(t, 0, "a", "b/west")
 	c.Apply(labelled("web", 3, near("web", v1.LabelTopologyZone, "")))
 	c.RunFor(time.Minute)
-	assert.Equal(t, map[string]int{"b": 3}, clustertest.PerNode(t, c), "node a is in no zone")
+	assert.Equal(t, map[string]int{"b": 3}, clustertest.PerNode(t, c.Client()), "node a is in no zone")
 	c.Apply(labelled("lost", 1, near("lost", "rack", "")))
 	c.RunFor(time.Minute)
 	assert.Empty(t, placeOf(c, "lost-0"), "no node has the key rack")
@@ -101,7 +101,7 @@ func TestAntiAffinityAllowsNodesWithoutTheKey(t *testing.T) {
 	c := zones(t, 0, "a")
 	c.Apply(labelled("web", 2, apart("web", "rack")))
 	c.RunFor(time.Minute)
-	assert.Equal(t, map[string]int{"a": 2}, clustertest.PerNode(t, c))
+	assert.Equal(t, map[string]int{"a": 2}, clustertest.PerNode(t, c.Client()))
 }
 
 func TestTermsCanBeAboutOtherNamespaces(t *testing.T) {
@@ -131,7 +131,7 @@ func TestMatchLabelKeysTellVersionsApart(t *testing.T) {
 	}
 	c.Apply(pods("one"), pods("two"))
 	c.RunFor(time.Minute)
-	assert.Equal(t, map[string]int{"a": 2, "b": 2}, clustertest.PerNode(t, c))
+	assert.Equal(t, map[string]int{"a": 2, "b": 2}, clustertest.PerNode(t, c.Client()))
 }
 
 func TestPreferredTermsMoveAPodNearOrFar(t *testing.T) {

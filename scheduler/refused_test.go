@@ -69,7 +69,7 @@ func TestAnyRefusedWriteLeavesThoseBeforeItAndTheNextAttemptGoesOn(t *testing.T)
 		for i, write := range binderWrites {
 			t.Run(fmt.Sprintf("%s at %s", says, write.name), func(t *testing.T) {
 				t.Parallel()
-				explore.Test(t, clustertest.Randomly(5, rigConfig()), func(c *explore.Cluster) {
+				explore.Test(t, randomly(5, rigConfig()), func(c *explore.Cluster) {
 					t, mine := c.T, fault
 					r, p := fourClaims(c)
 					mine.Actor, mine.Verb, mine.Resource, mine.Name = storagesim.Scheduler, "update", write.resource, write.name
@@ -197,14 +197,14 @@ func playHalves(c *explore.Cluster) {
 
 func TestPodsRacingForTwoVolumesAreNeverBothStuck(t *testing.T) {
 	t.Parallel()
-	explore.Test(t, clustertest.Randomly(100, rigConfig()), playHalves)
+	explore.Test(t, randomly(100, rigConfig()), playHalves)
 }
 
 // A provisioner whose node is full gives it back until the pod is on a node with room.
 // What exists already, or was made first, keeps the pod where it is.
 // semantics: section 2 must 4
 func TestAProvisionerThatGivesTheNodeBackIsAskedForAnother(t *testing.T) {
-	explore.Test(t, clustertest.Randomly(40, rigConfig()), func(c *explore.Cluster) {
+	explore.Test(t, randomly(40, rigConfig()), func(c *explore.Cluster) {
 		if c.Lab().Seed() == 0 {
 			return // in order, the first of equal nodes is taken again and again
 		}
@@ -229,7 +229,7 @@ func countOf(list []string, s string) int {
 }
 
 func TestAProvisionerThatGivesTheNodeBackIsAskedThereAgainIfADiskTiesThePod(t *testing.T) {
-	explore.Test(t, clustertest.Randomly(4, rigConfig()), func(c *explore.Cluster) {
+	explore.Test(t, randomly(4, rigConfig()), func(c *explore.Cluster) {
 		t := c.T
 		r := rigOf(c, "node-1", "node-2")
 		p := r.addRack("node-1")

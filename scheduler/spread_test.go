@@ -66,7 +66,7 @@ spec:
     spec: {containers: [{name: c, image: busybox}]}
 `)
 		c.RunFor(time.Minute)
-		assert.Equal(t, map[string]int{"a": 2, "b": 2, "c": 2}, clustertest.PerNode(t, c), "seed %d", seed)
+		assert.Equal(t, map[string]int{"a": 2, "b": 2, "c": 2}, clustertest.PerNode(t, c.Client()), "seed %d", seed)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestThePodsOfAServiceSpreadOverZonesAndNodes(t *testing.T) {
 			c.Apply(strings.ReplaceAll(labelled("web", 1, ""), "web-0", fmt.Sprintf("web-%d", i)))
 			c.Settle()
 		}
-		counts := clustertest.PerNode(t, c)
+		counts := clustertest.PerNode(t, c.Client())
 		assert.Equal(t, 1, counts["b1"], "%v, seed %d", counts, seed)
 		assert.Len(t, counts, 3, "%v, seed %d", counts, seed)
 	}
@@ -95,7 +95,7 @@ func TestTwoEqualPodsWithoutAnOwnerGoToTwoEmptyNodesOfOrdinarySize(t *testing.T)
 		c := storagesimtest.New(t, storagesim.Config{Nodes: nodes, Disks: storagesim.MemoryDisks, Seed: seed})
 		c.Apply(labelled("web", 2, ""))
 		c.Settle()
-		assert.Equal(t, map[string]int{"a": 1, "b": 1}, clustertest.PerNode(t, c), "seed %d", seed)
+		assert.Equal(t, map[string]int{"a": 1, "b": 1}, clustertest.PerNode(t, c.Client()), "seed %d", seed)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestAPodThatWouldMakeTheSpreadTooUnevenWaitsUntilAnotherGoes(t *testing.T) 
 		c := zones(t, seed, "a/a", "b/b", "none")
 		c.Apply(labelled("web", 2, fmt.Sprintf(spreadHard, "")))
 		c.Settle()
-		assert.Equal(t, map[string]int{"a": 1, "b": 1}, clustertest.PerNode(t, c), "seed %d", seed)
+		assert.Equal(t, map[string]int{"a": 1, "b": 1}, clustertest.PerNode(t, c.Client()), "seed %d", seed)
 		_, err := drain.Node(t.Context(), c.Client(), "b", drain.Options{Force: true})
 		require.NoError(t, err)
 		c.Settle()
@@ -139,10 +139,10 @@ func TestFewerDomainsThanMinDomainsCountAsOneThatIsEmpty(t *testing.T) {
 	c := zones(t, 0, "a/a", "b/b")
 	c.Apply(labelled("web", 3, fmt.Sprintf(spreadHard, ", minDomains: 3")))
 	c.Settle()
-	assert.Equal(t, map[string]int{"a": 1, "b": 1, "": 1}, clustertest.PerNode(t, c))
+	assert.Equal(t, map[string]int{"a": 1, "b": 1, "": 1}, clustertest.PerNode(t, c.Client()))
 	c.AddNode(storagesim.Node{Name: "c", Labels: map[string]string{v1.LabelTopologyZone: "c"}})
 	c.RunFor(time.Minute)
-	assert.Equal(t, map[string]int{"a": 1, "b": 1, "c": 1}, clustertest.PerNode(t, c), "the new node woke it up")
+	assert.Equal(t, map[string]int{"a": 1, "b": 1, "c": 1}, clustertest.PerNode(t, c.Client()), "the new node woke it up")
 }
 
 func TestATaintedNodeCountsForTheSpreadUnlessThePodSaysOtherwise(t *testing.T) {
@@ -154,6 +154,6 @@ func TestATaintedNodeCountsForTheSpreadUnlessThePodSaysOtherwise(t *testing.T) {
 		c.RunFor(time.Minute) // the controller turns the cordon into a taint
 		c.Apply(labelled("web", 2, fmt.Sprintf(spreadHard, policy)))
 		c.Settle()
-		assert.Equal(t, want, clustertest.PerNode(t, c), policy)
+		assert.Equal(t, want, clustertest.PerNode(t, c.Client()), policy)
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
-	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
 
@@ -247,7 +246,7 @@ func TestAReplicaPlacedByItsOldClaimIsStuck(t *testing.T) {
 
 // With its caches up to date it waits for the new claim.
 func TestAReplicaIsNotPlacedByAClaimKnownToBeGone(t *testing.T) {
-	explore.Test(t, clustertest.Randomly(30, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}), func(c *explore.Cluster) {
+	explore.Test(t, randomly(30, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}), func(c *explore.Cluster) {
 		c.Apply(strings.ReplaceAll(lateSetYAML, "MODE", "WaitForFirstConsumer"), strings.ReplaceAll(diskYAML, "NUM", "1"))
 		c.Settle()
 		c.Apply(strings.ReplaceAll(diskYAML, "NUM", "2"))

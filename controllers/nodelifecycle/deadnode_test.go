@@ -110,7 +110,7 @@ func TestAStatefulSetMakesNoSecondReplicaWhileTheFirstMayRunOnADeadNode(t *testi
 				require.NotNil(t, first.DeletionTimestamp)
 				c.RunFor(time.Hour)
 				require.Equal(t, first.UID, c.Pod("db-0").UID, "it stays Terminating")
-				require.Equal(t, map[string]int{dead: 1}, clustertest.PerNode(t, c))
+				require.Equal(t, map[string]int{dead: 1}, clustertest.PerNode(t, c.Client()))
 
 				move(c, dead)
 				c.RequireRunning("db-0")

@@ -34,6 +34,18 @@ func leaksOf(t *testing.T, c *storagesimtest.Cluster) []storagesim.Leak {
 	return found.Leaks
 }
 
+// requireLeaks requires that the cluster has these leaks, in this order, and no others.
+func requireLeaks(t *testing.T, c *storagesimtest.Cluster, want ...string) {
+	t.Helper()
+	var found *storagesim.LeakError
+	require.ErrorAs(t, c.Cluster.RequireNoLeaks(), &found)
+	var lines []string
+	for _, leak := range found.Leaks {
+		lines = append(lines, leak.String())
+	}
+	require.Equal(t, want, lines)
+}
+
 func shelfWithAVolume(t *testing.T) (*storagesimtest.Cluster, *clustertest.Shelf, string) {
 	t.Helper()
 	mine := clustertest.NewShelf()

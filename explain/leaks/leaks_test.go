@@ -43,13 +43,13 @@ func TestWhatANodeHasOfPodsThatAreGoneIsALeak(t *testing.T) {
 	require.NoError(t, node.MkdirAll("/disk", 0o755))
 	require.NoError(t, node.MkdirAll(target, 0o755))
 	require.NoError(t, mounter.Mount("/disk", target, "", []string{"bind"}))
-	clustertest.RequireLeaks(t, c,
+	requireLeaks(t, c,
 		"directory /var/lib/kubelet/pods/gone on node-1, whose pod is gone (made by kubelet/node-1)",
 		"mount "+target+" on node-1, whose pod is gone (made by kubelet/node-1)")
 
 	require.NoError(t, node.RemoveAll("/var/lib/kubelet/pods/gone"))
-	clustertest.RequireLeaks(t, c, "mount record /run/mounts/"+clustertest.MountRecord(target)+" on node-1, whose mount is gone (made by kubelet/node-1)")
-	clustertest.RequireLeaks(t, c, "mount record /run/mounts/"+clustertest.MountRecord(target)+" on node-1, whose mount is gone (made by kubelet/node-1)") // looking changes nothing
+	requireLeaks(t, c, "mount record /run/mounts/"+clustertest.MountRecord(target)+" on node-1, whose mount is gone (made by kubelet/node-1)")
+	requireLeaks(t, c, "mount record /run/mounts/"+clustertest.MountRecord(target)+" on node-1, whose mount is gone (made by kubelet/node-1)") // looking changes nothing
 }
 
 func TestAPodOnAnotherNodeIsGoneFromThisOne(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAPodOnAnotherNodeIsGoneFromThisOne(t *testing.T) {
 	c.Settle()
 	uid := string(c.Pod("web").UID)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "node-2/var/lib/kubelet/pods", uid), 0o755))
-	clustertest.RequireLeaks(t, c, "directory /var/lib/kubelet/pods/"+uid+" on node-2, whose pod is gone (made by kubelet/node-2)")
+	requireLeaks(t, c, "directory /var/lib/kubelet/pods/"+uid+" on node-2, whose pod is gone (made by kubelet/node-2)")
 }
 
 func TestAVolumesDirectoryOnAnotherNodeIsALeak(t *testing.T) {
@@ -82,10 +82,10 @@ func TestAVolumesDirectoryOnAnotherNodeIsALeak(t *testing.T) {
 	require.NoError(t, err)
 	c.Settle()
 	lost := "directory /var/openebs/local/" + pv + " on " + other + ", which no volume uses (made by openebs.io/local)"
-	clustertest.RequireLeaks(t, c, "helper pod default/helper (Succeeded) (made by openebs.io/local)", lost)
+	requireLeaks(t, c, "helper pod default/helper (Succeeded) (made by openebs.io/local)", lost)
 	c.Delete("pod/helper")
 	c.Settle()
-	clustertest.RequireLeaks(t, c, lost)
+	requireLeaks(t, c, lost)
 }
 
 func TestAnAttachmentOfWhatIsGoneIsALeak(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAnAttachmentOfWhatIsGoneIsALeak(t *testing.T) {
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	c.Settle()
-	clustertest.RequireLeaks(t, c, "volumeattachment csi-1, whose node no-such-node is gone", "volumeattachment csi-1, whose pv no-such-volume is gone")
+	requireLeaks(t, c, "volumeattachment csi-1, whose node no-such-node is gone", "volumeattachment csi-1, whose pv no-such-volume is gone")
 }
 
 func TestADirectoryThatAUsersPodMadeIsNoLeak(t *testing.T) {
@@ -128,7 +128,7 @@ func TestAVolumeOfAnotherProvisionerOfTheSameNameIsNoLeak(t *testing.T) {
 
 	volume := c.Claim("data").Spec.VolumeName
 	delete(mine.Holds, volume)
-	clustertest.RequireLeaks(t, c, "pv "+volume+" refers to a volume that the backend of example.com/shelf does not have (made by example.com/shelf)")
+	requireLeaks(t, c, "pv "+volume+" refers to a volume that the backend of example.com/shelf does not have (made by example.com/shelf)")
 }
 
 // kubernetes-csi/external-provisioner 486: nothing was written down before the process

@@ -37,10 +37,10 @@ func lostDirectory(t *testing.T) (c *storagesimtest.Cluster, lost string) {
 // Trouble hides no leak, and looking for leaks uses up no trouble.
 func TestTheSearchForLeaksMeetsNoTroubleOfMachines(t *testing.T) {
 	c, lost := lostDirectory(t)
-	clustertest.RequireLeaks(t, c, lost)
+	requireLeaks(t, c, lost)
 	c.Inject(machine.Fault{Err: syscall.EIO})
-	clustertest.RequireLeaks(t, c, lost)
-	require.Empty(t, clustertest.Strikes(c.Cluster))
+	requireLeaks(t, c, lost)
+	require.Empty(t, clustertest.Strikes(c.Engine().Trace()))
 	require.ErrorIs(t, c.Cluster.Machine("node/node-1").WriteFile("/x", ""), syscall.EIO)
 }
 

@@ -108,6 +108,7 @@ func TestAnImportAgainstTheDirectionIsFound(t *testing.T) {
 		"the cluster imports a controller":            {"a.go", `import ` + module + `/kubelet"`, ""},
 		"the engine's rig tries seeds":                {"internal/rigs/enginetest/a.go", `import ` + module + `/internal/seedtest"`, ""},
 		"the engine's rig drives the engine":          {"internal/rigs/enginetest/a.go", `import ` + module + `/engine"`, ""},
+		"a rig makes a cluster":                       {"internal/rigs/clustertest/a.go", `import ` + module + `"`, "internal/rigs/clustertest (test support) imports . (cluster)"},
 		"a controller imports the engine's rig":       {"scheduler/a.go", `import ` + module + `/internal/rigs/enginetest"`, "scheduler (controllers) imports internal/rigs/enginetest (test support)"},
 		"seeds know no engine":                        {"internal/seedtest/a.go", `import ` + module + `/engine"`, "internal/seedtest (internal) imports engine (drivers)"},
 		"an exploration tries seeds":                  {"explore/a.go", `import ` + module + `/internal/seeds"`, ""},

@@ -1,3 +1,3 @@
-// Package clustertest holds what tests of whole clusters share: manifests, a backend, the main
-// story, and what they require of a cluster.
+// Package clustertest holds what tests of whole clusters share: manifests, a backend, and what they read from a log or through a
+// clientset. It makes no cluster.
 package clustertest

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/storagesim/storagesim/storagesimtest"
+	"k8s.io/client-go/kubernetes"
 )
 
 // CSIManifests holds a class of the reference driver, a claim, and a pod that writes to its volume.
@@ -94,9 +93,9 @@ func MountRecord(target string) string {
 }
 
 // PerNode counts the pods of each node, "" for those without.
-func PerNode(t *testing.T, c *storagesimtest.Cluster) map[string]int {
+func PerNode(t *testing.T, client kubernetes.Interface) map[string]int {
 	t.Helper()
-	pods, err := c.Client().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+	pods, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	counts := map[string]int{}
 	for _, pod := range pods.Items {
