@@ -2,9 +2,12 @@ package kubelet
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/storagesim/storagesim/internal/workload"
@@ -15,19 +18,27 @@ type refusal struct{ reason, message string }
 
 // The texts of refusals.
 //
-// Upstream: pkg/kubelet/lifecycle/predicate.go PredicateFailureError, and pkg/scheduler/framework/plugins nodeaffinity
-// ErrReasonPod and tainttoleration ErrReasonNotMatch, v1.37.
+// Upstream: pkg/kubelet/lifecycle/predicate.go PredicateFailureError and InsufficientResourceError, and pkg/scheduler/framework/plugins
+// nodeaffinity ErrReasonPod, nodeports ErrReason and tainttoleration ErrReasonNotMatch, v1.37.
 const (
+	insufficient   = "Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d"
 	failedAffinity = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+	failedPorts    = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
 	failedTaint    = "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"
 )
 
-// generalFilter returns why a node does not take a pod, nil if it does. Of taints, only those that end pods matter.
+// generalFilter returns why a node does not take a pod beside others, nil if it does. Of taints, only those that end pods matter.
 //
-// Upstream: predicate.go generalFilter, v1.37.
-func generalFilter(pod *v1.Pod, node *v1.Node) *refusal {
+// Upstream: predicate.go generalFilter and pkg/scheduler/eventhandlers.go AdmissionCheck, v1.37.
+func generalFilter(pod *v1.Pod, node *v1.Node, others []*v1.Pod) *refusal {
+	if lacks := fitsRequest(pod, node, others); lacks != nil {
+		return lacks
+	}
 	if matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !matches {
 		return &refusal{"NodeAffinity", failedAffinity}
+	}
+	if ports := hostPorts(pod); slices.ContainsFunc(others, func(other *v1.Pod) bool { return clash(ports, hostPorts(other)) }) {
+		return &refusal{"NodePorts", failedPorts}
 	}
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
@@ -38,6 +49,82 @@ func generalFilter(pod *v1.Pod, node *v1.Node) *refusal {
 	return nil
 }
 
+// fitsRequest returns which resource of a node is too small for a pod beside others: the place for one more pod, then what it asks for.
+// A node that does not say what it has refuses nothing, and neither does one that does not know of an extended resource: the cluster may.
+//
+// Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go fitsRequest and predicate.go removeMissingExtendedResources, v1.37.
+func fitsRequest(pod *v1.Pod, node *v1.Node, others []*v1.Pod) *refusal {
+	has := node.Status.Allocatable
+	if pods, says := has[v1.ResourcePods]; says && int64(len(others))+1 > pods.Value() {
+		return lack(v1.ResourcePods, 1, int64(len(others)), pods.Value())
+	}
+	wants := resource.PodRequests(pod, resource.PodResourcesOptions{})
+	for _, name := range inOrder(wants) {
+		amount := func(list v1.ResourceList) int64 {
+			if name == v1.ResourceCPU {
+				return list.Cpu().MilliValue()
+			}
+			q := list[name]
+			return q.Value()
+		}
+		var used int64
+		for _, other := range others {
+			used += amount(resource.PodRequests(other, resource.PodResourcesOptions{}))
+		}
+		if _, says := has[name]; says && amount(wants) > amount(has)-used && amount(wants) > 0 {
+			return lack(name, amount(wants), used, amount(has))
+		}
+	}
+	return nil
+}
+
+// inOrder returns the names of resources as they are looked at: the well-known ones first.
+func inOrder(list v1.ResourceList) []v1.ResourceName {
+	known := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(list)), func(name v1.ResourceName) bool { return slices.Contains(known, name) })
+	return append(known, others...)
+}
+
+func lack(name v1.ResourceName, requested, used, capacity int64) *refusal {
+	return &refusal{"OutOf" + string(name), fmt.Sprintf(insufficient, name, requested, used, capacity)}
+}
+
+// hostPorts returns the ports that a pod's containers take on its node.
+//
+// Upstream: pkg/scheduler/util GetHostPorts, v1.37.
+func hostPorts(pod *v1.Pod) []v1.ContainerPort {
+	var list []v1.ContainerPort
+	for _, c := range pod.Spec.Containers {
+		list = append(list, slices.DeleteFunc(slices.Clone(c.Ports), func(p v1.ContainerPort) bool { return p.HostPort == 0 })...)
+	}
+	return list
+}
+
+// clash reports whether two pods take one port: of one protocol, and on one address, or one of them on all.
+//
+// Upstream: k8s.io/kube-scheduler/framework HostPortInfo.CheckConflict, v1.37.
+func clash(ours, theirs []v1.ContainerPort) bool {
+	everywhere := func(address string) bool { return address == "" || address == "0.0.0.0" }
+	return slices.ContainsFunc(ours, func(p v1.ContainerPort) bool {
+		return slices.ContainsFunc(theirs, func(q v1.ContainerPort) bool {
+			return p.HostPort == q.HostPort && p.Protocol == q.Protocol && (p.HostIP == q.HostIP || everywhere(p.HostIP) || everywhere(q.HostIP))
+		})
+	})
+}
+
+// activePods returns the pods that this kubelet has admitted and that have not ended, but for one.
+//
+// Upstream: kubelet_pods.go GetActivePods, v1.37.
+func (k *kubelet) activePods(but *podWorker) []*v1.Pod {
+	var pods []*v1.Pod
+	for _, uid := range slices.Sorted(maps.Keys(k.workers)) {
+		if w := k.workers[uid]; w != but && w.considered && !w.rejected && !w.gone && !w.stopped && !w.ended() {
+			pods = append(pods, w.pod)
+		}
+	}
+	return pods
+}
+
 // admitPod decides once, when this life of the kubelet sees a pod for the first time, whether the pod may run here, also
 // for one that runs already or is to end. It reports whether it may. What the kubelet last read of its node says no only if the node, read again, says so, too.
 //
@@ -46,12 +133,13 @@ func (k *kubelet) admitPod(ctx context.Context, w *podWorker) (bool, error) {
 	if w.considered || w.gone || w.ended() {
 		return !w.rejected, nil
 	}
-	if generalFilter(w.pod, k.node.Latest()) != nil {
+	others := k.activePods(w)
+	if generalFilter(w.pod, k.node.Latest(), others) != nil {
 		node, err := k.node.Read(ctx)
 		if err != nil {
 			return false, err
 		}
-		if why := generalFilter(w.pod, node); why != nil {
+		if why := generalFilter(w.pod, node, others); why != nil {
 			return false, k.refusePod(ctx, w, *why)
 		}
 	}

@@ -1,0 +1,65 @@
+package kubelet_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+func requests(name v1.ResourceName, amount string) v1.ResourceRequirements {
+	list := v1.ResourceList{name: resource.MustParse(amount)}
+	return v1.ResourceRequirements{Requests: list, Limits: list}
+}
+
+// A pod that names its node goes past the scheduler. Whether there is room the kubelet looks itself.
+func TestAKubeletRefusesAPodForWhichThereIsNoRoom(t *testing.T) {
+	port := func(p v1.ContainerPort) func(*v1.Container) {
+		return func(c *v1.Container) { c.Ports = []v1.ContainerPort{p} }
+	}
+	asks := func(name v1.ResourceName, amount string) func(*v1.Container) {
+		return func(c *v1.Container) { c.Resources = requests(name, amount) }
+	}
+	for name, row := range map[string]struct {
+		first, second   func(*v1.Container)
+		reason, message string // of the second pod's refusal
+	}{
+		"CPU that nobody else wants": {nil, asks(v1.ResourceCPU, "65"), "OutOfcpu", "Node didn't have enough resource: cpu, requested: 65000, used: 0, capacity: 64000"},
+		"CPU beside another pod": {asks(v1.ResourceCPU, "500m"), asks(v1.ResourceCPU, "63600m"), "OutOfcpu",
+			"Node didn't have enough resource: cpu, requested: 63600, used: 500, capacity: 64000"},
+		"the last of the CPU": {asks(v1.ResourceCPU, "500m"), asks(v1.ResourceCPU, "63500m"), "", ""},
+		"memory": {asks(v1.ResourceMemory, "60Gi"), asks(v1.ResourceMemory, "5Gi"), "OutOfmemory",
+			"Node didn't have enough resource: memory, requested: 5368709120, used: 64424509440, capacity: 68719476736"},
+		"a resource that nodes do not know of": {nil, asks("example.com/gpu", "1"), "", ""},
+		"a port that is taken": {port(v1.ContainerPort{ContainerPort: 80, HostPort: 80}), port(v1.ContainerPort{ContainerPort: 81, HostPort: 80, HostIP: "10.0.0.1"}), "NodePorts",
+			"Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"},
+		"the port of another address": {port(v1.ContainerPort{ContainerPort: 80, HostPort: 80, HostIP: "10.0.0.2"}),
+			port(v1.ContainerPort{ContainerPort: 81, HostPort: 80, HostIP: "10.0.0.1"}), "", ""},
+		"the port of another protocol": {port(v1.ContainerPort{ContainerPort: 80, HostPort: 80}),
+			port(v1.ContainerPort{ContainerPort: 80, HostPort: 80, Protocol: v1.ProtocolUDP}), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := simple(t)
+			run := func(name string, change func(*v1.Container)) v1.PodStatus {
+				p := pod(name)
+				if change != nil {
+					change(&p.Spec.Containers[0])
+				}
+				w.create(p)
+				w.settle()
+				return w.get(name).Status
+			}
+			require.Equal(t, v1.PodRunning, run("a", row.first).Phase)
+			status := run("b", row.second)
+			if row.reason == "" {
+				require.Equal(t, v1.PodRunning, status.Phase)
+				return
+			}
+			require.Equal(t, v1.PodFailed, status.Phase)
+			require.Equal(t, row.reason, status.Reason)
+			require.Equal(t, "Pod was rejected: "+row.message, status.Message)
+			w.requireEvent("b", row.reason, row.message)
+		})
+	}
+}
