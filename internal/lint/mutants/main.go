@@ -1,29 +1,31 @@
 // Command mutants changes one thing in the code at a time and runs tests, which should fail: a change that no test notices, a
-// survivor, is a rule without a test, unless equal.txt says why no input can tell it. The files stay as they are: go test gets the changed one as an overlay.
+// survivor, is a rule without a test, unless equal.txt says why no input can tell it.
 //
 //	go run -C internal/lint ./mutants -seed 1 -n 60 -func shouldProvision ../../provisioner ../../provisioner
 //
-// The first argument is the folder that is changed, the others are the folders whose tests run.
+// The first argument is the folder that is changed, the others are the folders whose tests run. The files stay as they are: the code with all
+// mutants, each with a switch, is an overlay of go test, so that a folder's tests are built once. A mutant meets only the tests that reach it.
 package main
 
 import (
 	_ "embed"
-	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 )
 
 func main() {
 	seed := flag.Uint64("seed", 1, "which mutants are chosen")
 	n := flag.Int("n", 0, "how many of them; 0 for all")
 	function := flag.String("func", "", "a regular expression: only functions of such a name")
-	only := flag.String("run", "", "the tests to run, as in go test")
+	only := flag.String("run", "", "a regular expression: only tests of such a name")
 	flag.Parse()
 	if flag.NArg() < 2 {
 		fmt.Fprintln(os.Stderr, "usage: mutants [flags] FOLDER TESTS...")
@@ -40,52 +42,71 @@ func main() {
 }
 
 // try tries the mutants of a folder, and returns how many survive.
-func try(dir string, tests []string, function, only string, seed uint64, n int) (survivors int, err error) {
+func try(folder string, tests []string, function, only string, seed uint64, n int) (survivors int, err error) {
 	matching, err := regexp.Compile(function)
 	if err != nil {
 		return 0, err
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return 0, err
 	}
-	var all []mutant
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		source, err := os.ReadFile(file)
-		if err != nil {
-			return 0, err
-		}
-		found, err := mutantsOf(file, source, matching)
-		if err != nil {
-			return 0, err
-		}
-		all = append(all, found...)
+	defer os.RemoveAll(dir)
+	s, err := prepare(folder, dir, matching)
+	if err != nil {
+		return 0, err
 	}
-	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	list, err := testsOf(tests, dir, s.overlay, only)
+	if err != nil {
+		return 0, err
+	}
+	numbers := slices.Sorted(maps.Keys(s.mutants))
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(numbers), func(i, j int) { numbers[i], numbers[j] = numbers[j], numbers[i] })
 	if n > 0 {
-		all = all[:min(n, len(all))]
+		numbers = numbers[:min(n, len(numbers))]
 	}
-	killed, unbuilt, equal := 0, 0, 0
-	for _, m := range all {
-		switch outcome, err := play(m, tests, only); {
-		case err != nil:
-			return survivors, err
-		case outcome == survives && m.isEqual():
+	slices.Sort(numbers)
+	killed, equal, unreached := 0, 0, 0
+	for i, dies := range inParallel(numbers, list) {
+		m := s.mutants[numbers[i]]
+		why, listed := reasons()[m.change()]
+		switch {
+		case dies:
+			killed++
+		case listed:
 			equal++
-		case outcome == survives:
+			fmt.Printf("equal: %v -- %s\n", m, why)
+		case len(reaching(list, numbers[i])) == 0:
+			unreached++
+			survivors++
+			fmt.Println("survives, no test comes there:", m)
+		default:
 			survivors++
 			fmt.Println("survives:", m)
-		case outcome == doesNotBuild:
-			unbuilt++
-		default:
-			killed++
 		}
 	}
-	fmt.Printf("%s: %d mutants, %d killed, %d equal, %d survive, %d do not build (seed %d)\n", dir, len(all), killed, equal, survivors, unbuilt, seed)
+	fmt.Printf("%s: %d mutants, %d killed, %d equal, %d survive (no test comes to %d of them); %d of %d chosen (seed %d), and %d more are no Go\n",
+		folder, len(numbers), killed, equal, survivors, unreached, len(numbers), len(s.mutants), seed, s.left)
 	return survivors, nil
+}
+
+// inParallel reports of each mutant whether a test notices it.
+func inParallel(numbers []int, list []test) []bool {
+	dies, next := make([]bool, len(numbers)), make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				dies[i] = noticed(reaching(list, numbers[i]), numbers[i])
+			}
+		})
+	}
+	for i := range numbers {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return dies
 }
 
 // equals lists the mutants that no input can tell from the code, a line each: the change without its line number, then why.
@@ -93,62 +114,13 @@ func try(dir string, tests []string, function, only string, seed uint64, n int) 
 //go:embed equal.txt
 var equals string
 
-// isEqual reports whether a mutant is in that list.
-func (m mutant) isEqual() bool {
+// reasons returns why each mutant of that list is equal.
+var reasons = sync.OnceValue(func() map[string]string {
+	list := map[string]string{}
 	for line := range strings.Lines(equals) {
-		if change, _, ok := strings.Cut(line, " -- "); ok && strings.HasSuffix(filepath.ToSlash(m.file)+": "+m.what, change) {
-			return true
+		if change, why, ok := strings.Cut(strings.TrimSpace(line), " -- "); ok {
+			list[change] = why
 		}
 	}
-	return false
-}
-
-// outcome says what became of a mutant.
-type outcome int
-
-const (
-	dies outcome = iota
-	survives
-	doesNotBuild
-)
-
-// play runs the tests with a mutant.
-func play(m mutant, tests []string, only string) (outcome, error) {
-	dir, err := os.MkdirTemp("", "mutant")
-	if err != nil {
-		return dies, err
-	}
-	defer os.RemoveAll(dir)
-	file, err := filepath.Abs(m.file)
-	if err != nil {
-		return dies, err
-	}
-	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {file: changed}})
-	if err != nil {
-		return dies, err
-	}
-	if err := os.WriteFile(changed, m.source, 0o600); err != nil {
-		return dies, err
-	}
-	if err := os.WriteFile(overlay, text, 0o600); err != nil {
-		return dies, err
-	}
-	for _, folder := range tests {
-		if out, err := goIn(folder, "test", "-overlay", overlay, "-vet=off", "-timeout", "5m", "-short", "-run", only, "."); err != nil {
-			if strings.Contains(out, "[build failed]") {
-				return doesNotBuild, nil
-			}
-			return dies, nil
-		}
-	}
-	return survives, nil
-}
-
-// goIn runs the go command in a folder.
-func goIn(folder string, args ...string) (string, error) {
-	cmd := exec.Command("go", args...)
-	cmd.Dir = folder
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
+	return list
+})
