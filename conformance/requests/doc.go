@@ -11,7 +11,7 @@
 // empty kube-apiserver got them, each with its answer:
 //
 //	name, sec                  what the request asks, and the section it belongs to
-//	method, path, req          the request; bodies were cut after 3000 characters
+//	method, path, req          the request; bodies of the first recordings were cut after 3000 characters
 //	reqct, accept              its Content-Type and Accept, null if it had none
 //	status, ct, warn, retry    the answer's code, Content-Type, Warning headers and Retry-After
 //	end                        of a watch: "closed" by the server, "enough" or "timeout" for the client

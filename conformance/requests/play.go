@@ -29,37 +29,34 @@ type Result struct {
 	Differences []Difference
 }
 
-// Play plays a recording against an empty server, whose clock stands still, and compares each
+// Play plays a recording against an empty server of ours, whose clock stands still, and compares each
 // answer. A watch lasts as long as its timeoutSeconds say, in real time. The error is one of making
 // the server.
 func Play(recording []Request) ([]Result, error) {
-	p, err := newPlayer()
+	server, err := Ours()
 	if err != nil {
 		return nil, err
 	}
-	results := make([]Result, len(recording))
-	for i, r := range recording {
-		results[i] = Result{Request: r, Skipped: r.unplayable()}
-		if results[i].Skipped != "" {
-			continue
-		}
-		if results[i].Differences, err = p.play(&r); err != nil {
-			return nil, fmt.Errorf("request %d, %s: %w", i, r.Name, err)
-		}
-	}
-	return results, nil
+	return server.Play(recording)
 }
 
-// player plays requests one after the other.
-type player struct {
+// Server is an API server to which requests are sent.
+type Server struct {
 	transport http.RoundTripper
-	// ours holds, for each UID, version and token that the real server chose, ours.
+	url       string
+	// ours holds, for each UID, version and token that the recorded server chose, this server's.
 	ours map[string]string
 	// generated lists the generateNames of earlier requests: what follows them is chance.
 	generated []string
 }
 
-func newPlayer() (*player, error) {
+// At returns the server at an address, such as https://127.0.0.1:6443, that a transport reaches.
+func At(url string, transport http.RoundTripper) *Server {
+	return &Server{transport: transport, url: url, ours: map[string]string{}}
+}
+
+// Ours returns an empty server of ours.
+func Ours() (*Server, error) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := func() time.Time { return start }
 	registry := registry.New()
@@ -67,32 +64,48 @@ func newPlayer() (*player, error) {
 	if err := errors.Join(crd.Install(server, now), server.Furnish()); err != nil {
 		return nil, err
 	}
-	return &player{transport: rest.New(server, registry, now).Config("kubectl").Transport, ours: map[string]string{}}, nil
+	return At("http://storagesim", rest.New(server, registry, now).Config("kubectl").Transport), nil
+}
+
+// Play plays a recording, one request after the other, and compares each answer.
+func (s *Server) Play(recording []Request) ([]Result, error) {
+	results := make([]Result, len(recording))
+	for i, r := range recording {
+		results[i] = Result{Request: r, Skipped: r.unplayable()}
+		if results[i].Skipped != "" {
+			continue
+		}
+		var err error
+		if results[i].Differences, err = s.play(&r); err != nil {
+			return nil, fmt.Errorf("request %d, %s: %w", i, r.Name, err)
+		}
+	}
+	return results, nil
 }
 
 // play makes a request and compares its answer with the recorded one.
-func (p *player) play(r *Request) ([]Difference, error) {
+func (s *Server) play(r *Request) ([]Difference, error) {
 	if prefix := generateName(r.Body); prefix != "" {
-		p.generated = append(p.generated, prefix)
+		s.generated = append(s.generated, prefix)
 	}
 	for _, earlier := range unrecorded()[r.Name] {
-		if _, err := p.do(&earlier); err != nil {
+		if _, err := s.Ask(&earlier); err != nil {
 			return nil, err
 		}
 	}
-	ours, err := p.do(r)
+	ours, err := s.Ask(r)
 	if err != nil {
 		return nil, err
 	}
-	p.learn(r.Content, ours.Content)
-	return compareAnswers(&r.Answer, ours, p.generated), nil
+	s.learn(r.Content, ours.Content)
+	return compareAnswers(&r.Answer, ours, s.generated), nil
 }
 
 // longest is the time after which a request ends that should have been answered at once.
 const longest = 10 * time.Second
 
-// do makes a request.
-func (p *player) do(r *Request) (*Answer, error) {
+// Ask sends a request and returns the answer in the form in which recordings hold it.
+func (s *Server) Ask(r *Request) (*Answer, error) {
 	// Where the server recorded did not stream, ours would until the client goes.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -100,11 +113,11 @@ func (p *player) do(r *Request) (*Answer, error) {
 		ctx, cancel = context.WithTimeout(ctx, longest)
 		defer cancel()
 	}
-	req, err := http.NewRequestWithContext(ctx, r.Method, "http://storagesim"+p.translate(r.Path), nil)
+	req, err := http.NewRequestWithContext(ctx, r.Method, s.url+s.translate(r.Path), nil)
 	if err != nil {
 		return nil, err
 	}
-	if body := p.translate(r.Body); body != "" {
+	if body := s.translate(r.Body); body != "" {
 		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 	}
 	req.Header.Set("User-Agent", "kubectl/probe")
@@ -115,7 +128,7 @@ func (p *player) do(r *Request) (*Answer, error) {
 	if r.ContentType != "" {
 		req.Header.Set("Content-Type", r.ContentType)
 	}
-	res, err := p.transport.RoundTrip(req)
+	res, err := s.transport.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +185,7 @@ func content(data []byte, contentType string) any {
 }
 
 // learn remembers what stands here where the real server chose a UID, a version or a token.
-func (p *player) learn(recorded, ours any) {
+func (s *Server) learn(recorded, ours any) {
 	switch r := recorded.(type) {
 	case map[string]any:
 		o, _ := ours.(map[string]any)
@@ -183,15 +196,15 @@ func (p *player) learn(recorded, ours any) {
 			case o == nil:
 				return
 			case !isChosen(field):
-				p.learn(value, o[field])
+				s.learn(value, o[field])
 			case from != "" && to != "":
-				p.ours[from] = to
+				s.ours[from] = to
 			}
 		}
 	case []any:
 		o, _ := ours.([]any)
 		for i := range min(len(r), len(o)) {
-			p.learn(r[i], o[i])
+			s.learn(r[i], o[i])
 		}
 	}
 }
@@ -204,10 +217,10 @@ func isChosen(field string) bool {
 var inRequest = regexp.MustCompile(`((?:resourceVersion|continue)=|"(?:resourceVersion|uid|continue)": ?")([^&"]+)`)
 
 // translate replaces in the text of a request what the real server chose by what stands here.
-func (p *player) translate(text string) string {
+func (s *Server) translate(text string) string {
 	return inRequest.ReplaceAllStringFunc(text, func(found string) string {
 		parts := inRequest.FindStringSubmatch(found)
-		if ours, ok := p.ours[parts[2]]; ok {
+		if ours, ok := s.ours[parts[2]]; ok {
 			return parts[1] + ours
 		}
 		return found

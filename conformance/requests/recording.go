@@ -47,13 +47,13 @@ type Answer struct {
 	Content any `json:"body"`
 }
 
-// bodyLimit is the length at which recorded bodies were cut, in characters.
+// bodyLimit is the length at which bodies were cut in the first recordings, in characters.
 const bodyLimit = 3000
 
 // unplayable returns why the request cannot be played; empty if it can.
 func (r *Request) unplayable() string {
 	switch {
-	case utf8.RuneCountInString(r.Body) >= bodyLimit:
+	case utf8.RuneCountInString(r.Body) == bodyLimit: // a longer one was recorded whole
 		return fmt.Sprintf("its body was recorded only up to %d characters", bodyLimit)
 	case r.Code < 0:
 		return "the recorder had no answer"

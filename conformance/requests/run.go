@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 )
 
 // Counts says how the requests of a recording came out.
@@ -12,7 +13,7 @@ type Counts struct {
 	// All counts the requests, Agree those with the same answer, Known those that differ and are in the list
 	// of Known, Differ those that differ and are not, Skipped those that could not be played.
 	All, Agree, Known, Differ, Skipped int
-	// Stale lists the requests that agree although Known has them.
+	// Stale lists the names in Known whose requests all agree.
 	Stale []string
 }
 
@@ -48,7 +49,7 @@ func Run(dir string, w io.Writer, verbose bool) (failed int, err error) {
 		if err != nil {
 			return failed, fmt.Errorf("%s: %w", path, err)
 		}
-		counts, text := report(results, Known(), verbose)
+		counts, text := Report(results, Known(), verbose)
 		failed += counts.Differ
 		if _, err := fmt.Fprintf(w, "%s%s: %s\n", text, filepath.Base(path), counts); err != nil {
 			return failed, err
@@ -57,15 +58,14 @@ func Run(dir string, w io.Writer, verbose bool) (failed int, err error) {
 	return failed, nil
 }
 
-// report counts results and says what differs.
-func report(results []Result, reasons map[string]string, verbose bool) (c Counts, text string) {
+// Report counts results and says what differs, but for what is known to, if it is not to be verbose.
+func Report(results []Result, reasons []Reason, verbose bool) (c Counts, text string) {
 	var out bytes.Buffer
+	used := make([]bool, len(reasons))       // reasons that excuse a request
+	agreeing := make([]string, len(reasons)) // a request that a reason concerns, and that agrees
 	for _, r := range results {
 		c.All++
-		reason, isKnown := reasons[r.Name]
-		if !isKnown {
-			reason, isKnown = reasons[r.Section+": "+r.Name]
-		}
+		known := slices.IndexFunc(reasons, func(reason Reason) bool { return reason.Concerns(&r.Request) })
 		switch {
 		case r.Skipped != "":
 			c.Skipped++
@@ -75,23 +75,29 @@ func report(results []Result, reasons map[string]string, verbose bool) (c Counts
 			continue
 		case len(r.Differences) == 0:
 			c.Agree++
-			if isKnown {
-				c.Stale = append(c.Stale, r.Name)
-				fmt.Fprintf(&out, "agrees, though it is known to differ: %s\n", r.title())
+			if known >= 0 {
+				agreeing[known] = r.title()
 			}
 			continue
-		case isKnown:
+		case known >= 0:
 			c.Known++
+			used[known] = true
 			if !verbose {
 				continue
 			}
-			fmt.Fprintf(&out, "differs, as known: %s\n  because: %s\n", r.title(), reason)
+			fmt.Fprintf(&out, "differs, as known: %s\n  because: %s\n", r.title(), reasons[known].Text)
 		default:
 			c.Differ++
 			fmt.Fprintf(&out, "differs: %s\n", r.title())
 		}
 		for _, d := range r.Differences {
 			fmt.Fprintf(&out, "  %s\n", d)
+		}
+	}
+	for i, title := range agreeing {
+		if title != "" && !used[i] {
+			c.Stale = append(c.Stale, reasons[i].Names)
+			fmt.Fprintf(&out, "agrees, though it is known to differ: %s\n", title)
 		}
 	}
 	return c, out.String()

@@ -1,0 +1,93 @@
+package apiserver
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/conformance/requests"
+)
+
+var (
+	limit     = flag.Int("limit", 150, "how many changes are tried of each object in each way")
+	seed      = flag.Uint64("seed", 46, "chooses the changes")
+	kinds     = flag.String("kinds", "", "the kinds that are asked about, with commas; all if empty")
+	recording = flag.String("recording", "../../requests/testdata/sample.json", "a recording with which the server is compared")
+	save      = flag.String("save", "", "write all requests and answers to this file")
+)
+
+// start starts a real server. It ends with the test.
+func start(t testing.TB) *Real {
+	t.Helper()
+	real, err := Start()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, real.Close()) })
+	return real
+}
+
+// own lists the recorded requests whose answers tell which server it was, or how it was built.
+var own = []string{"version", "sa token", "del kubernetes svc"}
+
+// That the server answers as the one that was recorded shows that it was started as that one.
+func TestTheServerAnswersAsTheOneThatWasRecorded(t *testing.T) {
+	real := start(t)
+	list, err := requests.Load(*recording)
+	require.NoError(t, err)
+	results, err := requests.At(real.URL, real.Transport()).Play(list)
+	require.NoError(t, err)
+	counts, text := requests.Report(results, reasons(own), false)
+	t.Logf("%s\n%s", counts, text)
+	assert.Zero(t, counts.Differ)
+}
+
+// reasons returns that the requests of these names are the server's own.
+func reasons(names []string) (list []requests.Reason) {
+	for _, name := range names {
+		list = append(list, requests.Reason{Names: name, Text: "it tells which server it is"})
+	}
+	return list
+}
+
+func TestOurServerAnswersAsTheRealOne(t *testing.T) {
+	o := Options{Seed: *seed, Limit: *limit}
+	if *kinds != "" {
+		o.Kinds = strings.Split(*kinds, ",")
+	}
+	list, err := Record(start(t), o)
+	require.NoError(t, err)
+	if *save != "" {
+		require.NoError(t, write(*save, list))
+	}
+	results, err := requests.Play(list)
+	require.NoError(t, err)
+	counts, text := requests.Report(results, requests.Known(), false)
+	t.Logf("seed %d, %d changes of each object in each way: %s", *seed, *limit, counts)
+	assert.Zero(t, counts.Differ, text)
+}
+
+// write keeps requests in a file as package requests reads them, NAME.json or NAME.json.gz.
+func write(file string, list []requests.Request) error {
+	data, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	if strings.HasSuffix(file, ".gz") {
+		var out bytes.Buffer
+		w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
+		if _, err = w.Write(data); err == nil {
+			err = w.Close()
+		}
+		data = out.Bytes()
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
+}
