@@ -126,19 +126,22 @@ func unique(volume string) v1.UniqueVolumeName {
 	return v1.UniqueVolumeName("kubernetes.io/csi/" + driver + "^handle-" + volume)
 }
 
+func size() v1.VolumeResourceRequirements {
+	return v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}}
+}
+
 // volume makes a PersistentVolume of that name and a claim of the same name, bound.
 func (r *rig) volume(name string, modes ...v1.PersistentVolumeAccessMode) {
 	r.Helper()
-	size := v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
 	claim, err := r.User.CoreV1().PersistentVolumeClaims("default").Create(ctx, &v1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1.PersistentVolumeClaimSpec{AccessModes: modes, VolumeName: name, Resources: v1.VolumeResourceRequirements{Requests: size}},
+		Spec:       v1.PersistentVolumeClaimSpec{AccessModes: modes, VolumeName: name, Resources: size()},
 	}, metav1.CreateOptions{})
 	require.NoError(r, err)
 	_, err = r.User.CoreV1().PersistentVolumes().Create(ctx, &v1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1.PersistentVolumeSpec{
-			AccessModes: modes, Capacity: size, PersistentVolumeReclaimPolicy: v1.PersistentVolumeReclaimRetain,
+			AccessModes: modes, Capacity: size().Requests, PersistentVolumeReclaimPolicy: v1.PersistentVolumeReclaimRetain,
 			ClaimRef:               &v1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: name, UID: claim.UID},
 			PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: "handle-" + name}},
 		},

@@ -1,0 +1,272 @@
+package attachdetach_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/engine"
+)
+
+// unprotected is a patch that lets an object be deleted at once.
+var unprotected = []byte(`{"metadata":{"finalizers":null}}`)
+
+// remove removes a claim that is in use.
+func (r *rig) remove(claim string) {
+	r.Helper()
+	claims := r.User.CoreV1().PersistentVolumeClaims("default")
+	_, err := claims.Patch(ctx, claim, types.MergePatchType, unprotected, metav1.PatchOptions{})
+	require.NoError(r, err)
+	require.NoError(r, claims.Delete(ctx, claim, metav1.DeleteOptions{}))
+}
+
+// A pod's volume is attached only if pod, claim and volume belong to each other, seen from both ends.
+func TestAVolumeIsAttachedOnlyForAPodWhoseClaimHasIt(t *testing.T) {
+	claims := func(r *rig) *v1.PersistentVolumeClaim {
+		claim, err := r.User.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data", metav1.GetOptions{})
+		require.NoError(r, err)
+		return claim
+	}
+	volume := func(change func(*v1.PersistentVolume)) func(*rig) {
+		return func(r *rig) {
+			pv, err := r.User.CoreV1().PersistentVolumes().Get(ctx, "data", metav1.GetOptions{})
+			require.NoError(r, err)
+			change(pv)
+			_, err = r.User.CoreV1().PersistentVolumes().Update(ctx, pv, metav1.UpdateOptions{})
+			require.NoError(r, err)
+		}
+	}
+	for name, spoil := range map[string]func(*rig){
+		"the volume is bound to nothing":                 volume(func(pv *v1.PersistentVolume) { pv.Spec.ClaimRef = nil }),
+		"the volume is bound to an older claim":          volume(func(pv *v1.PersistentVolume) { pv.Spec.ClaimRef.UID = "other" }),
+		"the volume is bound to a claim not yet made up": volume(func(pv *v1.PersistentVolume) { pv.Spec.ClaimRef.UID = "" }),
+		"the claim is not bound": func(r *rig) {
+			claim := claims(r)
+			claim.Status.Phase = v1.ClaimLost
+			_, err := r.User.CoreV1().PersistentVolumeClaims("default").UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+			require.NoError(r, err)
+		},
+	} {
+		r := withAttacher(t)
+		r.volume("data", rwo)
+		spoil(r)
+		r.pod("web", "node-1", "data")
+		r.runFor(10 * time.Minute)
+		assert.Empty(t, r.list(), name)
+	}
+}
+
+// The claim of a pod's ephemeral volume is the pod's own, or another one that has its name by chance.
+func TestAnEphemeralVolumeIsAttachedOnlyIfItsClaimIsThePods(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		r := withAttacher(t)
+		r.volume("web-data", rwo)
+		pod, err := r.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: v1.PodSpec{
+			NodeName: "node-1", Containers: []v1.Container{{Name: "c", Image: "busybox"}},
+			Volumes: []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{
+				VolumeClaimTemplate: &v1.PersistentVolumeClaimTemplate{Spec: v1.PersistentVolumeClaimSpec{
+					AccessModes: []v1.PersistentVolumeAccessMode{rwo}, Resources: size(),
+				}},
+			}}}},
+		}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		claim, err := r.User.CoreV1().PersistentVolumeClaims("default").Get(ctx, "web-data", metav1.GetOptions{})
+		require.NoError(t, err)
+		if own {
+			claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod, v1.SchemeGroupVersion.WithKind("Pod"))}
+			_, err = r.User.CoreV1().PersistentVolumeClaims("default").Update(ctx, claim, metav1.UpdateOptions{})
+			require.NoError(t, err)
+		}
+		r.runFor(10 * time.Minute)
+		assert.Equal(t, own, len(r.list()) == 1, "its own: %v", own)
+	}
+}
+
+// The claim is deleted by hand, so that the end of the pod does not lead to the volume any more: the next look at all pods finds it, whatever has
+// become of the pod.
+func TestAVolumeWhoseClaimIsGoneIsDetachedWithinAMinuteOfTheEndOfItsPod(t *testing.T) {
+	for name, end := range map[string]func(*rig){
+		"it is deleted": func(r *rig) { r.deletePod("web") },
+		"another has its name": func(r *rig) {
+			require.NoError(r, r.Engine.Hold(attachdetach.ActorName, "pods"))
+			r.deletePod("web")
+			r.pod("web", "node-1", "data")
+			require.NoError(r, r.Engine.Release(attachdetach.ActorName, "pods"))
+		},
+		"it has ended": func(r *rig) {
+			_, err := r.User.CoreV1().Pods("default").Patch(ctx, "web", types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
+			require.NoError(r, err)
+		},
+		"it lives": nil,
+	} {
+		r := withAttacher(t)
+		r.volume("data", rwo)
+		r.pod("web", "node-1", "data")
+		r.Settle()
+		r.inUse("node-1", "something")
+		r.Settle()
+		r.remove("data")
+		r.runFor(10 * time.Minute)
+		require.Equal(t, "data@node-1", r.attachments(), "%s: the pod has it", name)
+		if end != nil {
+			end(r)
+		}
+		r.runFor(62 * time.Second)
+		assert.Equal(t, end == nil, len(r.list()) == 1, name)
+	}
+}
+
+func TestAVolumeIsDetachedWithinAMinuteOnceItsDriverNeedsNoAttach(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	r.inUse("node-1", "something")
+	_, err := r.User.StorageV1().CSIDrivers().Create(ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	r.runFor(62 * time.Second)
+	assert.Empty(t, r.list())
+}
+
+// With DropOld a pod loses the volume that its claim no longer leads to, and keeps it as long as it is not known where the claim leads.
+func TestAPodLosesAnOldVolumeOnlyIfAnotherIsKnown(t *testing.T) {
+	for drop, want := range map[bool]string{false: "next@node-1 old@node-1", true: "next@node-1"} {
+		r := newRig(t, engine.Config{}, attachdetach.Config{DropOld: drop})
+		require.NoError(t, r.Engine.Add("csi-attacher", attacher))
+		r.volume("old", rwo)
+		r.volume("kept", rwo)
+		r.volume("next", rwo)
+		r.pod("web", "node-1", "old", "kept")
+		r.Settle()
+		r.inUse("node-1", "something")
+		r.Settle()
+		claims, volumes := r.User.CoreV1().PersistentVolumeClaims("default"), r.User.CoreV1().PersistentVolumes()
+		r.remove("old")
+		r.runFor(5 * time.Minute)
+		require.Equal(t, "kept@node-1 old@node-1", r.attachments(), "the claim is gone")
+
+		claim, err := claims.Create(ctx, &v1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: "old"},
+			Spec:       v1.PersistentVolumeClaimSpec{AccessModes: []v1.PersistentVolumeAccessMode{rwo}, VolumeName: "next", Resources: size()},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		r.runFor(5 * time.Minute)
+		require.Equal(t, "kept@node-1 old@node-1", r.attachments(), "the new claim is not bound")
+		claim.Status.Phase = v1.ClaimBound
+		_, err = claims.UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		pv, err := volumes.Get(ctx, "next", metav1.GetOptions{})
+		require.NoError(t, err)
+		pv.Spec.ClaimRef.UID = claim.UID
+		_, err = volumes.Update(ctx, pv, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		r.runFor(5 * time.Minute)
+		assert.Equal(t, "kept@node-1 "+want, r.attachments(), "DropOld: %v", drop)
+	}
+}
+
+// A node that is deleted and made again has lost the list of attached volumes, without which its kubelet does not mount.
+func TestANodeThatIsMadeAgainGetsItsListOfAttachedVolumes(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	require.NoError(t, r.User.CoreV1().Nodes().Delete(ctx, "node-1", metav1.DeleteOptions{}))
+	r.Settle()
+	r.node("node-1")
+	r.runFor(time.Second)
+	assert.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
+	assert.Equal(t, "data@node-1", r.attachments())
+}
+
+// A node that joins while the controller runs gets volumes, and one that is deleted without any gets none.
+func TestOnlyANodeThatExistsGetsVolumes(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwo)
+	r.Settle()
+	r.node("node-3")
+	r.pod("web", "node-3", "data")
+	r.Settle()
+	require.Equal(t, "data@node-3", r.attachments())
+	require.NoError(t, r.User.CoreV1().Nodes().Delete(ctx, "node-2", metav1.DeleteOptions{}))
+	r.volume("other", rwo)
+	r.pod("two", "node-2", "other")
+	r.runFor(10 * time.Minute)
+	assert.Equal(t, "data@node-3", r.attachments())
+}
+
+// What the API server refuses is told to the pod, and what could not be read or deleted leaves the volume attached.
+func TestAFailingAPIServerNeverMakesAVolumeDetachedOrAttachedInThought(t *testing.T) {
+	r := withAttacher(t)
+	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "create", Resource: "volumeattachments", Times: 1, Err: errors.New("it is ill")}))
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.runFor(10 * time.Second)
+	assert.Contains(t, r.events("web")[0], "kubernetes.io/csi: attacher.Attach failed: ")
+	require.Equal(t, "data@node-1", r.attachments())
+	r.inUse("node-1", unique("data"))
+	r.Settle()
+	r.deletePod("web")
+
+	for _, fault := range []engine.Fault{{Verb: "get", Resource: "nodes"}, {Verb: "delete", Resource: "volumeattachments"}} {
+		fault.Actor, fault.Times, fault.Err = attachdetach.ActorName, 3, errors.New("it is ill")
+		require.NoError(t, r.Engine.Inject(fault))
+	}
+	r.inUse("node-1")
+	r.runFor(5 * time.Second)
+	assert.Equal(t, "data@node-1", r.attachments())
+	assert.Empty(t, r.listed("node-1"))
+	story := r.Engine.Trace().Story(engine.Start())
+	assert.Contains(t, story, "is not detached from node node-1: DetachVolume failed fetching node from API server: ")
+	r.runFor(time.Minute)
+	assert.Empty(t, r.list())
+	assert.Contains(t, r.Engine.Trace().Story(engine.Start()), "detacher.Detach failed to delete VolumeAttachment")
+}
+
+// Of the attachments that no node's status lists a controller that starts takes up those of volumes that it would attach.
+func TestAControllerThatStartsTakesUpOnlyAttachmentsOfVolumesThatItWouldAttach(t *testing.T) {
+	attachment := func(r *rig, name string, source storagev1.VolumeAttachmentSource) {
+		_, err := r.User.StorageV1().VolumeAttachments().Create(ctx, &storagev1.VolumeAttachment{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "node-1", Source: source},
+		}, metav1.CreateOptions{})
+		require.NoError(r, err)
+	}
+	for name, c := range map[string]struct {
+		cfg   attachdetach.Config
+		spoil func(*rig)
+		kept  bool
+	}{
+		"a volume of the controller's": {},
+		"an old version forgets it":    {cfg: attachdetach.Config{Remember: func(*storagev1.VolumeAttachment) bool { return false }}, kept: true},
+		"the volume is gone": {spoil: func(r *rig) {
+			_, err := r.User.CoreV1().PersistentVolumes().Patch(ctx, "data", types.MergePatchType, unprotected, metav1.PatchOptions{})
+			require.NoError(r, err)
+			require.NoError(r, r.User.CoreV1().PersistentVolumes().Delete(ctx, "data", metav1.DeleteOptions{}))
+		}, kept: true},
+		"its driver needs no attach": {spoil: func(r *rig) {
+			_, err := r.User.StorageV1().CSIDrivers().Create(ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}, metav1.CreateOptions{})
+			require.NoError(r, err)
+		}, kept: true},
+	} {
+		r := newRig(t, engine.Config{}, c.cfg)
+		require.NoError(t, r.Engine.Stop(attachdetach.ActorName))
+		r.volume("data", rwo)
+		attachment(r, "csi-2cfd0bda3f2ce00e2b40bd207791acdc185b303285949ca73475d473fee0abb1", storagev1.VolumeAttachmentSource{PersistentVolumeName: new("data")})
+		if c.spoil != nil {
+			c.spoil(r)
+		}
+		require.NoError(t, r.Engine.Start(attachdetach.ActorName))
+		r.runFor(time.Second)
+		r.inUse("node-1", "something")
+		r.runFor(10 * time.Minute)
+		assert.Equal(t, c.kept, len(r.list()) == 1, name)
+	}
+}
