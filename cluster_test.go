@@ -37,7 +37,7 @@ func TestTheZeroConfigIsOneReadyNode(t *testing.T) {
 		"ephemeral-volume-controller", "expand-controller", "statefulset-controller", "generic-garbage-collector", "attachdetach-controller",
 		"kube-scheduler", "node-controller", "taint-eviction-controller", "pod-garbage-collector", "kubelet/node-1", "namespace-controller", "volumeattributesclass-protection-controller",
 		"resourcequota-controller", "disruption-controller", "deployment-controller", "replicaset-controller",
-		"daemonset-controller", "job-controller", "ttl-after-finished-controller", "cronjob-controller",
+		"daemonset-controller", "job-controller", "ttl-after-finished-controller", "cronjob-controller", "replication-controller",
 	}, c.Engine().Actors())
 }
 

@@ -77,6 +77,8 @@ const (
 	// an object.
 	Deployments = deployment.ActorName
 	ReplicaSets = replicaset.ActorName
+	// ReplicationControllers makes pods for ReplicationControllers, the older form of ReplicaSets. It makes no step in a cluster without one.
+	ReplicationControllers = replicaset.ReplicationActorName
 	// DaemonSets keeps a pod of each DaemonSet on each node that it fits. It makes no step in a cluster without one.
 	DaemonSets = daemonset.ActorName
 	// Jobs runs the pods of Jobs, and TTLAfterFinished deletes Jobs that have been finished for as long as they say. Neither makes a
@@ -95,7 +97,7 @@ func actorNames() []string {
 	return []string{
 		PVController, PVCProtection, PVProtection, EphemeralVolumes, VolumeExpansion, StatefulSets, GarbageCollection, AttachDetach, Scheduler,
 		NodeLifecycle, TaintEviction, PodGC, NamespaceDeletion, VACProtection, ResourceQuotas, Disruption, Deployments, ReplicaSets,
-		DaemonSets, Jobs, TTLAfterFinished, CronJobs,
+		DaemonSets, Jobs, TTLAfterFinished, CronJobs, ReplicationControllers,
 	}
 }
 

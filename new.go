@@ -118,7 +118,8 @@ func (c *Cluster) start() error {
 // startsLate reports whether an actor starts after all others are at rest, so that it does not
 // change the order in which a seed starts the others.
 func startsLate(actor string) bool {
-	late := []string{NamespaceDeletion, VACProtection, ResourceQuotas, Disruption, Deployments, ReplicaSets, DaemonSets, Jobs, TTLAfterFinished, CronJobs}
+	late := []string{NamespaceDeletion, VACProtection, ResourceQuotas, Disruption, Deployments, ReplicaSets, DaemonSets, Jobs, TTLAfterFinished, CronJobs,
+		ReplicationControllers}
 	return slices.Contains(late, actor)
 }
 

@@ -100,6 +100,8 @@ func (cfg Config) factory(name string) control.Factory {
 		return deployment.New()
 	case ReplicaSets:
 		return replicaset.New()
+	case ReplicationControllers:
+		return replicaset.NewReplication()
 	case DaemonSets:
 		return daemonset.New()
 	case Jobs:

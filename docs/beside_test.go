@@ -55,6 +55,9 @@ func declared(d ast.Decl, kind string) string {
 		if star, ok := on.(*ast.StarExpr); ok {
 			on = star.X
 		}
+		if generic, ok := on.(*ast.IndexExpr); ok {
+			on = generic.X
+		}
 		if name, ok := on.(*ast.Ident); ok {
 			return name.Name + "." + d.Name.Name
 		}

@@ -124,7 +124,7 @@ type World struct {
 
 // ErrKind is the error for objects of any other kind.
 var ErrKind = errors.New("objects of this kind have no explanation; see what describe prints of it, or explain an object beside it: pods, claims (pvc), volumes (pv), storage classes (sc), nodes, namespaces, " +
-	"volumeattachments, StatefulSets, Deployments, ReplicaSets, DaemonSets, Jobs, volumesnapshots, their contents and volumegroupsnapshots")
+	"volumeattachments, StatefulSets, Deployments, ReplicaSets, ReplicationControllers, DaemonSets, Jobs, volumesnapshots, their contents and volumegroupsnapshots")
 
 // Object says why an object is as it is. kind is the API's kind; namespace is "" for objects without one. It returns ErrKind for
 // kinds that have no verdict, and the API's NotFound for an object that is not there.
@@ -144,7 +144,7 @@ func (x *explainer) object(kind, namespace, name string) error {
 		return x.storageClass(name)
 	case "Pod":
 		return x.pod(namespace, name)
-	case "StatefulSet", "Deployment", "ReplicaSet", "DaemonSet":
+	case "StatefulSet", "Deployment", "ReplicaSet", "ReplicationController", "DaemonSet":
 		return x.workload(kind, namespace, name)
 	case "Job":
 		return x.job(namespace, name)

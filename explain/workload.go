@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/controllers/statefulset"
 )
 
-// workload is a StatefulSet, Deployment, ReplicaSet or DaemonSet as its explanation sees it.
+// workload is a StatefulSet, Deployment, ReplicaSet, ReplicationController or DaemonSet as its explanation sees it.
 type workload struct {
 	kind, name, actor string
 	uid               types.UID
@@ -92,6 +92,14 @@ func (x *explainer) readWorkload(kind, ns, name string) (workload, error) {
 		if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 			w.updated = w.want // it keeps its old pods
 		}
+	case "ReplicationController":
+		rc, err := x.Client.CoreV1().ReplicationControllers(ns).Get(x.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return w, err
+		}
+		w.actor, w.uid, w.want, w.made, w.ready, w.template = replicaset.ReplicationActorName, rc.UID, replicas(rc.Spec.Replicas), rc.Status.Replicas,
+			rc.Status.ReadyReplicas, rc.Spec.Template
+		w.updated = w.want
 	default:
 		rs, err := x.Client.AppsV1().ReplicaSets(ns).Get(x.ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -171,6 +179,8 @@ func (x *explainer) workloadsOf(claim *v1.PersistentVolumeClaim) (found []worklo
 				continue
 			}
 			w.kind, w.template, at = "ReplicaSet", &o.Spec.Template, o
+		case *v1.ReplicationController:
+			w.kind, w.template, at = "ReplicationController", o.Spec.Template, o
 		default:
 			continue
 		}

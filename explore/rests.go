@@ -38,7 +38,7 @@ type count struct {
 // counted are the kinds of which there must be as many objects as in the plain run, not more: objects that users or
 // their controllers made. Whether there are more pods, volumes and attachments is a matter of leaks.
 var counted = map[string]bool{
-	"PersistentVolumeClaim": true, "StatefulSet": true, "Deployment": true, "ReplicaSet": true, "DaemonSet": true, "Job": true,
+	"PersistentVolumeClaim": true, "StatefulSet": true, "Deployment": true, "ReplicaSet": true, "ReplicationController": true, "DaemonSet": true, "Job": true,
 	"ConfigMap": true, "Secret": true, "Service": true, "PodDisruptionBudget": true,
 }
 

@@ -266,7 +266,7 @@ func (c *call) listedActors() []string {
 	idle := []string{
 		storagesim.AttachDetach, storagesim.NamespaceDeletion, storagesim.VACProtection, storagesim.ResourceQuotas, storagesim.Disruption,
 		storagesim.Deployments, storagesim.ReplicaSets, storagesim.DaemonSets, storagesim.Jobs,
-		storagesim.TTLAfterFinished, storagesim.CronJobs,
+		storagesim.TTLAfterFinished, storagesim.CronJobs, storagesim.ReplicationControllers,
 	}
 	return slices.DeleteFunc(c.cluster.Engine().Actors(), func(actor string) bool { return slices.Contains(idle, actor) })
 }

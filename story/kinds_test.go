@@ -27,7 +27,8 @@ func namesOf(kind metav1.APIResource) []string {
 // explained are the kinds that can be explained.
 var explained = []string{
 	"Namespace",
-	"PersistentVolumeClaim", "PersistentVolume", "Pod", "StorageClass", "Node", "VolumeAttachment", "StatefulSet", "Deployment", "ReplicaSet", "DaemonSet", "Job",
+	"PersistentVolumeClaim", "PersistentVolume", "Pod", "StorageClass", "Node", "VolumeAttachment", "StatefulSet", "Deployment", "ReplicaSet", "ReplicationController", "DaemonSet",
+	"Job",
 }
 
 func TestEveryKindHasTheSameNamesAtEveryEntranceOfTheLibrary(t *testing.T) {

@@ -52,6 +52,7 @@ func known(actor string) (Lane, bool) {
 		"statefulset-controller":                      {Name: "StatefulSets", Kind: Controller},
 		"deployment-controller":                       {Name: "Deployments", Kind: Controller},
 		"replicaset-controller":                       {Name: "ReplicaSets", Kind: Controller},
+		"replication-controller":                      {Name: "ReplicationControllers", Kind: Controller},
 		"daemonset-controller":                        {Name: "DaemonSets", Kind: Controller},
 		"job-controller":                              {Name: "Jobs", Kind: Controller},
 		"ttl-after-finished-controller":               {Name: "TTL of Jobs", Kind: Controller},

@@ -45,6 +45,7 @@ var controllerNames = []controllerName{
 	{"disruption", storagesim.Disruption, "disruption-controller"},
 	{"deployment", storagesim.Deployments, "deployment-controller"},
 	{"replicaset", storagesim.ReplicaSets, "replicaset-controller"},
+	{"replicationcontroller", storagesim.ReplicationControllers, "replicationcontroller-controller"},
 	{"daemonset", storagesim.DaemonSets, "daemonset-controller"},
 	{"job", storagesim.Jobs, "job-controller"},
 	{"ttl-after-finished", storagesim.TTLAfterFinished, "ttl-after-finished-controller"},

@@ -664,10 +664,10 @@ kind: Deployment
 metadata: {name: web}
 spec: {selector: {matchLabels: {a: b}}, template: `+template+`}
 ---
-apiVersion: v1
-kind: ReplicationController
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
 metadata: {name: often}
-spec: {selector: {a: b}, template: `+template+`}
+spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
 ---
 apiVersion: v1
 kind: Pod
@@ -681,7 +681,7 @@ spec: {containers: [{name: c, image: nginx, livenessProbe: {tcpSocket: {port: 80
 `)
 	code, _, errOut := command(t, "", "run", "-f", path, "-o", "json")
 	assert.Zero(t, code)
-	assert.Equal(t, `note: ReplicationController/often: a cluster creates pods for it; here no pods are created: there is no controller for this kind, only for StatefulSets, ReplicaSets, Deployments, DaemonSets, Jobs and CronJobs
+	assert.Equal(t, `note: HorizontalPodAutoscaler/often: a cluster changes the number of replicas with their load; here the number stays as it is: programs take no measurable CPU or memory
 note: Pod/a, Pod/b: spec.containers[c].livenessProbe.tcpSocket, spec.containers[d].livenessProbe.tcpSocket: `+
 		`a cluster connects to the container, and the probe fails if it does not answer; here there is no network: the probe succeeds while the container runs, after its delay and as often as its threshold says
 `, errOut)

@@ -60,6 +60,8 @@ func goalOf(obj runtime.Object) (g goal, ok bool) {
 			return goal{}, false
 		}
 		return counted("ready", o.Status.ReadyReplicas, replicasOf(o.Spec.Replicas), o.Status.ObservedGeneration >= o.Generation)
+	case *v1.ReplicationController:
+		return counted("ready", o.Status.ReadyReplicas, replicasOf(o.Spec.Replicas), o.Status.ObservedGeneration >= o.Generation)
 	case *appsv1.DaemonSet:
 		newest := o.Status.ObservedGeneration >= o.Generation && o.Status.UpdatedNumberScheduled >= o.Status.DesiredNumberScheduled
 		return counted("available", o.Status.NumberAvailable, o.Status.DesiredNumberScheduled, newest)
@@ -86,7 +88,7 @@ func replicasOf(n *int32) int32 {
 }
 
 // errNothingToWaitFor is the error of --wait without an object that it could wait for.
-var errNothingToWaitFor = errors.New("--wait: nothing to wait for: the manifests have no claim, pod, StatefulSet, Deployment, ReplicaSet, DaemonSet, Job or VolumeSnapshot")
+var errNothingToWaitFor = errors.New("--wait: nothing to wait for: the manifests have no claim, pod, StatefulSet, Deployment, ReplicaSet, ReplicationController, DaemonSet, Job or VolumeSnapshot")
 
 // canWait returns an error if none of the objects is one that --wait waits for.
 func canWait(objects []manifest.Object) error {

@@ -19,21 +19,22 @@ const burstReplicas = 500
 
 // manageReplicas creates the pods that are missing, or deletes those that are too many.
 // Upstream: replica_set.go manageReplicas, v1.37.
-func (c *controller) manageReplicas(ctx context.Context, key string, set *appsv1.ReplicaSet, active []*v1.Pod) error {
+func (c *controller[T]) manageReplicas(ctx context.Context, key string, obj T, active []*v1.Pod) error {
+	set := c.kind.view(obj)
 	switch missing := int(replicas(set)) - len(active); {
 	case missing > 0:
-		return c.create(ctx, key, set, min(missing, burstReplicas))
+		return c.create(ctx, key, obj, min(missing, burstReplicas))
 	case missing < 0:
-		return c.delete(ctx, key, set, podsToDelete(active, c.related(set), min(-missing, burstReplicas), c.env.Now()))
+		return c.delete(ctx, key, obj, podsToDelete(active, c.related(set), min(-missing, burstReplicas), c.env.Now()))
 	}
 	return nil
 }
 
 // create creates n pods. In a namespace that is being deleted it is no error that none can be created.
-func (c *controller) create(ctx context.Context, key string, set *appsv1.ReplicaSet, n int) error {
+func (c *controller[T]) create(ctx context.Context, key string, obj T, n int) error {
 	c.expectations.Expect(key, n)
 	made, err := workload.SlowStart(n, func(int) error {
-		err := c.control.Create(ctx, set, workload.PodFromTemplate(&set.Spec.Template, set, appsv1.SchemeGroupVersion.WithKind(kind)))
+		err := c.control.Create(ctx, obj, workload.PodFromTemplate(&c.kind.view(obj).Spec.Template, obj, c.kind.GroupVersionKind))
 		if apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause) {
 			return nil
 		}
@@ -46,7 +47,7 @@ func (c *controller) create(ctx context.Context, key string, set *appsv1.Replica
 }
 
 // delete deletes pods. One that is gone is no error.
-func (c *controller) delete(ctx context.Context, key string, set *appsv1.ReplicaSet, pods []*v1.Pod) error {
+func (c *controller[T]) delete(ctx context.Context, key string, obj T, pods []*v1.Pod) error {
 	uids := make([]types.UID, len(pods))
 	for i, pod := range pods {
 		uids[i] = pod.UID
@@ -54,7 +55,7 @@ func (c *controller) delete(ctx context.Context, key string, set *appsv1.Replica
 	c.expectations.Expect(key, 0, uids...)
 	var errs []error
 	for _, pod := range pods {
-		if err := c.control.Delete(ctx, set, pod); err != nil {
+		if err := c.control.Delete(ctx, obj, pod); err != nil {
 			c.expectations.DeletionObserved(key, pod.UID)
 			if !apierrors.IsNotFound(err) {
 				errs = append(errs, err)
@@ -65,15 +66,15 @@ func (c *controller) delete(ctx context.Context, key string, set *appsv1.Replica
 }
 
 // related returns the pods of all ReplicaSets with the same controller, which is their Deployment: those on the node of such a pod count when it is
-// chosen which pods go.
+// chosen which pods go. Pods of a ReplicaSet without a Deployment have none.
 // Upstream: replica_set.go getIndirectlyRelatedPods, v1.37.
-func (c *controller) related(set *appsv1.ReplicaSet) (pods []*v1.Pod) {
-	siblings := []*appsv1.ReplicaSet{set}
-	if owner := metav1.GetControllerOfNoCopy(set); owner != nil {
-		siblings = c.sets.ByIndex(workload.ByOwner, string(owner.UID))
+func (c *controller[T]) related(set *appsv1.ReplicaSet) (pods []*v1.Pod) {
+	owner := metav1.GetControllerOfNoCopy(set)
+	if owner == nil {
+		return nil
 	}
-	for _, sibling := range siblings {
-		pods = append(pods, c.pods.ByIndex(workload.ByOwner, string(sibling.UID))...)
+	for _, sibling := range c.sets.ByIndex(workload.ByOwner, string(owner.UID)) {
+		pods = append(pods, c.pods.ByIndex(workload.ByOwner, string(sibling.GetUID()))...)
 	}
 	return pods
 }

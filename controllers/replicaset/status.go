@@ -16,9 +16,12 @@ import (
 
 // calculateStatus counts the pods. failure is the error with which pods were to be created or deleted, nil for none.
 // Upstream: replica_set_utils.go calculateStatus, v1.37.
-func (c *controller) calculateStatus(set *appsv1.ReplicaSet, active []*v1.Pod, terminating int32, failure error) *appsv1.ReplicaSetStatus {
+func (c *controller[T]) calculateStatus(set *appsv1.ReplicaSet, active []*v1.Pod, terminating int32, failure error) *appsv1.ReplicaSetStatus {
 	status := set.Status.DeepCopy()
-	status.ObservedGeneration, status.Replicas, status.TerminatingReplicas = set.Generation, int32(len(active)), &terminating
+	status.ObservedGeneration, status.Replicas = set.Generation, int32(len(active))
+	if c.kind.terminating {
+		status.TerminatingReplicas = &terminating
+	}
 	status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0
 	template := labels.SelectorFromSet(set.Spec.Template.Labels)
 	for _, pod := range active {
@@ -48,15 +51,13 @@ func (c *controller) calculateStatus(set *appsv1.ReplicaSet, active []*v1.Pod, t
 	return status
 }
 
-// updateStatus writes the status if it has changed.
+// writeStatus writes the status if it has changed.
 // Upstream: replica_set_utils.go updateReplicaSetStatus, v1.37.
-func (c *controller) updateStatus(ctx context.Context, set *appsv1.ReplicaSet, status *appsv1.ReplicaSetStatus) error {
-	if apiequality.Semantic.DeepEqual(&set.Status, status) {
+func (c *controller[T]) writeStatus(ctx context.Context, obj T, status *appsv1.ReplicaSetStatus) error {
+	if apiequality.Semantic.DeepEqual(&c.kind.view(obj).Status, status) {
 		return nil
 	}
-	next := set.DeepCopy()
-	next.Status = *status
-	_, err := c.client.AppsV1().ReplicaSets(set.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
+	err := c.kind.updateStatus(ctx, c.client, obj, status)
 	if apierrors.IsNotFound(err) { // it has just been deleted
 		return nil
 	}

@@ -51,11 +51,6 @@ var register = slices.Concat(kinds, scheduling, containers, security, volumeType
 
 var kinds = []*Gap{
 	{
-		Kinds:   []string{"ReplicationController"},
-		Cluster: "creates pods for it",
-		Here:    "no pods are created: there is no controller for this kind, only for StatefulSets, ReplicaSets, Deployments, DaemonSets, Jobs and CronJobs",
-	},
-	{
 		Kinds:   []string{"HorizontalPodAutoscaler"},
 		Cluster: "changes the number of replicas with their load",
 		Here:    "the number stays as it is: programs take no measurable CPU or memory",

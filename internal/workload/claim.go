@@ -43,6 +43,8 @@ type Owner struct {
 	What     string
 	// Finalizers get those objects that the owner adopts.
 	Finalizers []string
+	// Looks says which objects the owner adopts and releases, nil for all.
+	Looks func(control.Object) bool
 }
 
 // Claim returns the objects of the cache that belong to the owner. It adopts orphans that the selector matches, and releases objects that it does
@@ -51,13 +53,14 @@ type Owner struct {
 func Claim[T control.Object](ctx context.Context, owner Owner, cache *control.Cache[T]) ([]T, error) {
 	goes := owner.Object.GetDeletionTimestamp() != nil
 	matches := func(obj T) bool { return owner.Selector.Matches(labels.Set(obj.GetLabels())) }
+	looks := func(obj T) bool { return owner.Looks == nil || owner.Looks(obj) }
 	var claimed []T
 	var errs []error
 	for _, obj := range cache.ByIndex(ByOwner, string(owner.Object.GetUID())) {
 		switch {
 		case matches(obj):
 			claimed = append(claimed, obj)
-		case !goes:
+		case !goes && looks(obj):
 			errs = append(errs, owner.release(ctx, obj))
 		}
 	}
@@ -65,7 +68,7 @@ func Claim[T control.Object](ctx context.Context, owner Owner, cache *control.Ca
 		return claimed, errors.Join(errs...)
 	}
 	for _, obj := range cache.ByIndex(ByOwner, OrphansIn(owner.Object.GetNamespace())) {
-		if obj.GetDeletionTimestamp() != nil || !matches(obj) {
+		if obj.GetDeletionTimestamp() != nil || !matches(obj) || !looks(obj) {
 			continue
 		}
 		adopted, err := owner.adopt(ctx, obj)

@@ -117,6 +117,10 @@ func volumesOf(obj runtime.Object) []v1.Volume {
 		return o.Spec.Template.Spec.Volumes
 	case *appsv1.ReplicaSet:
 		return o.Spec.Template.Spec.Volumes
+	case *v1.ReplicationController:
+		if o.Spec.Template != nil {
+			return o.Spec.Template.Spec.Volumes
+		}
 	case *appsv1.StatefulSet:
 		return o.Spec.Template.Spec.Volumes
 	case *appsv1.DaemonSet:

@@ -115,7 +115,7 @@ func (o *Observer) hide(text string) string {
 // compared are the kinds that controllers write, or write to, in the order of their names.
 var compared = []string{
 	"ControllerRevision", "CronJob", "DaemonSet", "Deployment", "Job", "Namespace", "PersistentVolume", "PersistentVolumeClaim", "Pod", "PodDisruptionBudget",
-	"ReplicaSet", "ResourceQuota", "StatefulSet", "VolumeAttachment",
+	"ReplicaSet", "ReplicationController", "ResourceQuota", "StatefulSet", "VolumeAttachment",
 }
 
 // objects returns what is there: each object as its kind, its name and its JSON, sorted.

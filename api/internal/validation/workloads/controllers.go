@@ -18,7 +18,7 @@ func PodTemplates() validation.Kind {
 	return validation.Typed[*v1.PodTemplate]{Create: check, Update: func(p *validation.Problems, t, _ *v1.PodTemplate) { check(p, t) }}.Kind()
 }
 
-// ReplicationControllers returns the validation of replicationcontrollers. No controller acts on them here.
+// ReplicationControllers returns the validation of replicationcontrollers.
 func ReplicationControllers() validation.Kind {
 	return validation.Typed[*v1.ReplicationController]{
 		Create: checkReplicationController,
