@@ -206,6 +206,10 @@ type look struct {
 	condition *batchv1.JobCondition
 	// indexes has those that have succeeded, before the ones that have just ended and with them. Both are empty in a Job that is not Indexed.
 	before, indexes intervals
+	// failedIndexes has those that are not tried any more, and delayed the last failed pod of each that is to be tried again: its
+	// finalizer stays until the next pod has its count. Both are empty in a Job without backoffLimitPerIndex.
+	failedIndexes intervals
+	delayed       map[int]*v1.Pod
 }
 
 // sync counts the pods of one Job, creates or deletes pods, and writes the status.
@@ -312,6 +316,7 @@ func (c *controller) newLook(ctx context.Context, key string, cached *batchv1.Jo
 		l.before = parseIndexes(l.job.Status.CompletedIndexes, completions(l.job))
 		l.indexes = l.before.with(l.succeededIndexes())
 		l.succeeded = int32(l.indexes.total())
+		l.countIndexes()
 	}
 	l.backoff = c.backoffs[key].after(succeeded, failed)
 	return l, nil

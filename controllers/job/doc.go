@@ -18,8 +18,6 @@
 // # Deviations from upstream
 //
 //   - Caches and queues begin with the first Job of the cluster, so that a cluster without any is as if there were no such controller.
-//   - backoffLimitPerIndex (with the action FailIndex of podFailurePolicy), maxFailedIndexes and successPolicy are not acted on: they are
-//     in the register of what is not modelled.
 //   - There is one worker instead of five, and pods are created, deleted and patched one after the other.
 //   - The controller does not wait until its caches show its own last writes (gate StaleControllerConsistencyJob): a conflict stops it instead.
 //   - Settling waits for a retry after failures that is due within a minute, and neither for later ones nor for a deadline or the end of a Job's life.

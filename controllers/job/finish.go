@@ -24,7 +24,8 @@ func (l *look) evaluate() {
 		l.condition = l.newCondition(batchv1.JobFailed, v1.ConditionTrue, c.Reason, c.Message)
 		return
 	}
-	switch deadline, message := l.job.Spec.ActiveDeadlineSeconds, l.failJobMessage(); {
+	deadline, message := l.job.Spec.ActiveDeadlineSeconds, l.failJobMessage()
+	switch {
 	case message != "":
 		l.condition = l.newCondition(batchv1.JobFailureTarget, v1.ConditionTrue, batchv1.JobReasonPodFailurePolicy, message)
 	case l.failed > *l.job.Spec.BackoffLimit || l.pastBackoffLimitOnFailure():
@@ -34,6 +35,25 @@ func (l *look) evaluate() {
 		l.condition = l.newCondition(batchv1.JobFailureTarget, v1.ConditionTrue, batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
 	default:
 		workload.Later(l.env, l.queue, l.key, l.untilDeadline(l.job))
+	}
+	if l.condition == nil && isIndexed(l.job) {
+		l.evaluateIndexes()
+	}
+}
+
+// evaluateIndexes notes whether the Job is at its end because too many of its indexes have failed, because all others have succeeded, or because its
+// success policy says so.
+// Upstream: job_controller.go syncJob, v1.37.2.
+func (l *look) evaluateIndexes() {
+	failed, most := l.failedIndexes.total(), l.job.Spec.MaxFailedIndexes
+	switch met := l.successPolicyMet(); {
+	case hasLimitPerIndex(l.job) && most != nil && failed > int(*most):
+		l.condition = l.newCondition(batchv1.JobFailureTarget, v1.ConditionTrue, batchv1.JobReasonMaxFailedIndexesExceeded,
+			"Job has exceeded the specified maximal number of failed indexes")
+	case failed > 0 && failed+l.indexes.total() >= completions(l.job):
+		l.condition = l.newCondition(batchv1.JobFailureTarget, v1.ConditionTrue, batchv1.JobReasonFailedIndexes, "Job has failed indexes")
+	case met != "":
+		l.condition = l.newCondition(batchv1.JobSuccessCriteriaMet, v1.ConditionTrue, batchv1.JobReasonSuccessPolicy, met)
 	}
 }
 

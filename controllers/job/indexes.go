@@ -78,7 +78,7 @@ func (l *look) succeededIndexes() (indexes []int) {
 	return slices.Compact(indexes)
 }
 
-// pendingIndexes returns the first n indexes for which no pod has succeeded or runs.
+// pendingIndexes returns the first n indexes that have not failed and for which no pod has succeeded or runs.
 // Upstream: indexed_job_utils.go firstPendingIndexes, v1.37.
 func (l *look) pendingIndexes(n int) (pending []int) {
 	taken := map[int]bool{}
@@ -91,7 +91,7 @@ func (l *look) pendingIndexes(n int) (pending []int) {
 		}
 	}
 	for index := 0; index < completions(l.job) && len(pending) < n; index++ {
-		if !taken[index] && !l.indexes.has(index) {
+		if !taken[index] && !l.indexes.has(index) && !l.failedIndexes.has(index) {
 			pending = append(pending, index)
 		}
 	}

@@ -41,7 +41,7 @@ func (l *look) manage(ctx context.Context) error {
 	if missing <= 0 {
 		return nil
 	}
-	if wait := l.backoff.remaining(l.env.Now()); wait > 0 {
+	if wait := l.backoff.remaining(l.env.Now()); wait > 0 && !hasLimitPerIndex(l.job) {
 		l.later(max(wait, syncBatchPeriod))
 		return nil
 	}
@@ -147,7 +147,11 @@ func (l *look) delete(ctx context.Context, pods []*v1.Pod) (first error) {
 func (l *look) create(ctx context.Context, n int) error {
 	var indexes []int
 	if isIndexed(l.job) {
-		indexes = l.pendingIndexes(n)
+		var wait time.Duration
+		if indexes, wait = l.dueIndexes(l.pendingIndexes(n)); wait > 0 {
+			l.later(max(wait, syncBatchPeriod))
+			return nil
+		}
 		n = len(indexes)
 	}
 	l.expectations.Expect(l.key, n)
@@ -158,6 +162,9 @@ func (l *look) create(ctx context.Context, n int) error {
 		}
 		if isIndexed(l.job) {
 			setIndex(pod, l.job.Name, indexes[i])
+			if hasLimitPerIndex(l.job) {
+				l.setFailures(pod, l.delayed[indexes[i]])
+			}
 		}
 		err := l.control.Create(ctx, l.job, pod)
 		if apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause) {

@@ -61,12 +61,19 @@ func matchOnPodConditions(status *v1.PodStatus, on []batchv1.PodFailurePolicyOnP
 	return nil
 }
 
-// counts reports whether a failed pod counts for backoffLimit: no rule says that it is ignored.
+// actionOf returns what becomes of a failed pod by the Job's policy: Count where no rule says anything else.
+func (l *look) actionOf(pod *v1.Pod) batchv1.PodFailurePolicyAction {
+	policy := l.job.Spec.PodFailurePolicy
+	if rule, _ := failureOf(policy, pod); rule >= 0 {
+		return policy.Rules[rule].Action
+	}
+	return batchv1.PodFailurePolicyActionCount
+}
+
+// counts reports whether a failed pod counts for the limits: no rule says that it is ignored.
 // Upstream: job_controller.go nonIgnoredFailedPodsCount, v1.37.
 func (l *look) counts(pod *v1.Pod) bool {
-	policy := l.job.Spec.PodFailurePolicy
-	rule, _ := failureOf(policy, pod)
-	return rule < 0 || policy.Rules[rule].Action != batchv1.PodFailurePolicyActionIgnore
+	return l.actionOf(pod) != batchv1.PodFailurePolicyActionIgnore
 }
 
 // failJobMessage says which pod's failure ends the Job at once by a rule of its policy; "" if none does.

@@ -98,14 +98,18 @@ func (l *look) noteEnded() (ended []*v1.Pod, noted, all bool) {
 		l.indexes = l.before.with(indexes)
 		noted = noted || l.indexes.String() != l.job.Status.CompletedIndexes
 		l.job.Status.Succeeded, l.job.Status.CompletedIndexes = int32(l.indexes.total()), l.indexes.String()
+		if failed := l.failedIndexes.String(); hasLimitPerIndex(l.job) && (l.job.Status.FailedIndexes == nil || *l.job.Status.FailedIndexes != failed) {
+			l.job.Status.FailedIndexes, noted = &failed, true
+		}
 	}
 	return ended, noted, all
 }
 
-// isCountable reports whether a pod may be counted and go: it has ended, or all of the Job does.
+// isCountable reports whether a pod may be counted and go: it has ended, or all of the Job does. A failed pod whose index has a limit of its own stays until
+// the next pod of the index has its count.
 // Upstream: job_controller.go canRemoveFinalizer, v1.37.
 func (l *look) isCountable(pod *v1.Pod) bool {
-	return l.job.DeletionTimestamp != nil || l.condition != nil || pod.Status.Phase == v1.PodSucceeded || l.hasFailed(pod)
+	return l.job.DeletionTimestamp != nil || l.condition != nil || pod.Status.Phase == v1.PodSucceeded || l.hasFailed(pod) && l.delayed[indexOf(pod)] != pod
 }
 
 // countsAsFailed reports whether a pod that has not succeeded has failed. At the end of a Job that has failed each other pod has.

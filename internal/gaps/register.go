@@ -238,24 +238,4 @@ var fields = []*Gap{
 		Cluster: "prefers nodes that have the images of a pod, and finds the port of the kubelet's server",
 		Here:    "kubelets report neither: images are pulled in no time, and all nodes are alike in that",
 	},
-	{
-		Kinds:   []string{"Job"},
-		Fields:  []string{"spec.backoffLimitPerIndex", "spec.maxFailedIndexes"},
-		Cluster: "counts the failures of each index by itself, and ends the Job when too many indexes have failed",
-		Here:    "the failures of all indexes count for backoffLimit, which has no end where it is not set beside these",
-	},
-	{
-		Kinds:   []string{"Job"},
-		Fields:  []string{"spec.successPolicy"},
-		Cluster: "ends the Job when the indexes of a rule have succeeded",
-		Here:    "the Job ends when all indexes have succeeded",
-	},
-	{
-		Kinds: []string{"CronJob"},
-		Fields: []string{
-			"spec.jobTemplate.spec.backoffLimitPerIndex", "spec.jobTemplate.spec.maxFailedIndexes", "spec.jobTemplate.spec.successPolicy",
-		},
-		Cluster: "makes Jobs that do what these fields say",
-		Here:    "the Jobs have the fields, and do not act on them",
-	},
 }

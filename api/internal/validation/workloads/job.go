@@ -43,8 +43,14 @@ func checkJobSpec(p *validation.Problems, j *batchv1.Job) {
 	checkCount(p, j.Spec.BackoffLimit, "backoffLimit")
 	checkCount(p, j.Spec.TTLSecondsAfterFinished, "ttlSecondsAfterFinished")
 	checkCount(p, j.Spec.BackoffLimitPerIndex, "backoffLimitPerIndex")
+	checkCount(p, j.Spec.MaxFailedIndexes, "maxFailedIndexes")
+	if j.Spec.MaxFailedIndexes != nil && j.Spec.BackoffLimitPerIndex == nil {
+		p.Required(validation.SpecPath.Child("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
+	}
 	checkCompletionMode(p, j)
 	checkPodFailurePolicy(p, &j.Spec)
+	checkSuccessPolicy(p, &j.Spec)
+	checkPodReplacementPolicy(p, &j.Spec)
 	at := validation.SpecPath.Child("template")
 	pods.CheckTemplate(p, &j.Spec.Template, at)
 	switch policy := j.Spec.Template.Spec.RestartPolicy; policy {
@@ -82,6 +88,7 @@ func checkCompletionMode(p *validation.Problems, j *batchv1.Job) {
 			p.Invalid(validation.SpecPath.Child("parallelism"), *n,
 				fmt.Sprintf("must be less than or equal to %d when completion mode is Indexed", maxIndexedParallelism))
 		}
+		checkFailedIndexes(p, &j.Spec)
 		if last := fmt.Sprintf("%s-%d", j.Name, *j.Spec.Completions-1); *j.Spec.Completions > 0 && len(utilvalidation.IsDNS1123Label(last)) > 0 {
 			p.Invalid(field.NewPath("metadata", "name"), j.Name, "will not able to create pod with invalid DNS label: "+last)
 		}

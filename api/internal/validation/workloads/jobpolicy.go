@@ -19,19 +19,27 @@ const (
 	maxFailureConditions = 20
 )
 
-// checkPodFailurePolicy validates the rules by which failed pods of a Job count, and what becomes of pods that are being deleted.
-// Upstream: batch/validation validatePodFailurePolicy, validatePodReplacementPolicy, v1.37.
+// checkPodFailurePolicy validates the rules by which failed pods of a Job count.
+// Upstream: batch/validation validatePodFailurePolicy, v1.37.
 func checkPodFailurePolicy(p *validation.Problems, spec *batchv1.JobSpec) {
+	policy, at := spec.PodFailurePolicy, validation.SpecPath.Child("podFailurePolicy", "rules")
+	if policy == nil {
+		return
+	}
+	if n := len(policy.Rules); n > maxFailureRules {
+		p.Add(field.TooMany(at, n, maxFailureRules))
+	}
+	for i := range policy.Rules {
+		checkFailureRule(p, spec, &policy.Rules[i], at.Index(i))
+	}
+}
+
+// checkPodReplacementPolicy validates what becomes of pods that are being deleted.
+// Upstream: batch/validation validatePodReplacementPolicy, v1.37.
+func checkPodReplacementPolicy(p *validation.Problems, spec *batchv1.JobSpec) {
 	replacements := []batchv1.PodReplacementPolicy{batchv1.Failed, batchv1.TerminatingOrFailed}
-	if policy := spec.PodFailurePolicy; policy != nil {
+	if spec.PodFailurePolicy != nil {
 		replacements = replacements[:1]
-		at := validation.SpecPath.Child("podFailurePolicy", "rules")
-		if n := len(policy.Rules); n > maxFailureRules {
-			p.Add(field.TooMany(at, n, maxFailureRules))
-		}
-		for i := range policy.Rules {
-			checkFailureRule(p, spec, &policy.Rules[i], at.Index(i))
-		}
 	}
 	if policy := spec.PodReplacementPolicy; policy != nil && !slices.Contains(replacements, *policy) {
 		p.Add(field.NotSupported(validation.SpecPath.Child("podReplacementPolicy"), *policy, replacements))
