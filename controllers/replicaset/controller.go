@@ -37,7 +37,7 @@ func New() control.Factory {
 	})
 }
 
-// kind is what the controller must know of the kind that says how many pods there are: ReplicaSet or ReplicationController. All else is the same.
+// kind has all that differs between ReplicaSets and ReplicationControllers.
 type kind[T control.Object] struct {
 	// actor is the source of the events.
 	actor, queue, resource string

@@ -1,5 +1,6 @@
-// Package replicaset is the controller of ReplicaSets and, as a second actor, that of ReplicationControllers: it keeps as many pods as spec.replicas says. Begin with sync in controller.go, which counts the
-// pods and then creates or deletes what is missing or too much (manage.go), and writes the status (status.go). rank.go says which pods go first.
+// Package replicaset is the controller of ReplicaSets and, as a second actor, that of ReplicationControllers: it keeps as many pods as spec.replicas says.
+// Begin with sync in controller.go, which counts the pods and then creates or deletes those that are missing or too many (manage.go), and writes the
+// status (status.go). rank.go says which pods go first.
 //
 // replication.go shows ReplicationControllers to the same code as ReplicaSets.
 //
