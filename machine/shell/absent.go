@@ -42,7 +42,7 @@ func (p *Program) isInVolume(proc *Process) bool {
 	if path.Base(proc.Argv[0]) == proc.Argv[0] {
 		return false
 	}
-	m, _, ok := FindMount(p.files.mounts, proc.Path(proc.Argv[0]))
+	m, _, ok := FindMount(p.files.mounts, p.files.follow(proc.Path(proc.Argv[0]), true))
 	return ok && m.root == nil
 }
 

@@ -87,7 +87,7 @@ func (p *Process) copy(from, to string, links bool) error {
 		return p.copyTree(from, to, info, links)
 	case info.Mode()&fs.ModeSymlink != 0:
 		text := ""
-		err = p.Do(from, false, func(dir *disk.Disk, name string) error {
+		err = p.doLink(from, false, func(dir *disk.Disk, name string) error {
 			text, err = dir.Readlink(name)
 			return err
 		})
@@ -105,7 +105,7 @@ func (p *Process) copy(from, to string, links bool) error {
 
 func (p *Process) copyFile(from, to string, info fs.FileInfo) error {
 	data, err := p.program.read(from)
-	if err != nil || isDevice(to) {
+	if err != nil || isDevice(p.program.files.follow(to, true)) {
 		return err
 	}
 	p.program.step(1 + len(data)/10_000)
@@ -173,6 +173,7 @@ func mv(p *Process) error {
 
 // move renames in a volume, and copies from one to another.
 func (p *Process) move(from, to string) error {
+	from, to = p.program.files.follow(from, false), p.program.files.follow(to, false)
 	source, inside, ok := FindMount(p.program.files.mounts, from)
 	target, _, _ := FindMount(p.program.files.mounts, to)
 	if ok && inside == "/" || len(p.program.files.children(from)) > 0 {
@@ -185,7 +186,7 @@ func (p *Process) move(from, to string) error {
 		return p.remove(from, true, true)
 	}
 	p.worksOn(from)
-	return p.Do(to, true, func(dir *disk.Disk, name string) error {
+	return p.doLink(to, true, func(dir *disk.Disk, name string) error {
 		was, err := dir.Lstat(inside)
 		if err != nil {
 			return err

@@ -28,7 +28,7 @@ func df(p *Process) error {
 	}
 	errs := []error{p.printf("Filesystem     1K-blocks  Used Available Use%% Mounted on\n")}
 	for _, name := range names {
-		m, _, ok := FindMount(p.program.files.mounts, p.Path(name))
+		m, _, ok := FindMount(p.program.files.mounts, p.program.files.follow(p.Path(name), true))
 		if _, err := p.lookAt(name, false); err != nil || !ok {
 			errs = append(errs, fmt.Errorf("df: %s: %w", name, errors.Join(reason(err))))
 			continue

@@ -37,8 +37,9 @@
 // # Boundary
 //
 // A container has its volumes (Mount) and a root file system (Root), which is in memory and holds
-// 64 MiB. Every path is looked up in one of them, through package disk, and links cannot
-// lead out of it: one from the root file system into a volume cannot be made. Nothing that is
+// 64 MiB. Every path is looked up in one of them, through package disk. Links of a volume cannot
+// lead out of it. Those of the root file system may lead into volumes: follow.go takes them for what
+// they mean in the container, and the disks never see it. Nothing that is
 // written outside of the volumes reaches the node. Of an image there are the usual
 // directories, without the programs, and the files that a runtime and a kubelet make.
 //

@@ -78,7 +78,7 @@ func rm(p *Process) error {
 }
 
 func (p *Process) remove(name string, recursive, force bool) error {
-	return p.Do(name, true, func(dir *disk.Disk, inside string) error {
+	return p.doLink(name, true, func(dir *disk.Disk, inside string) error {
 		info, err := dir.Lstat(inside)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && force:
@@ -113,7 +113,7 @@ func rmdir(p *Process) error {
 		}
 		paths = all
 	}
-	return each(p, paths, "failed to remove", func(dir *disk.Disk, name, given string) error {
+	return eachBy(p, p.doLink, paths, "failed to remove", func(dir *disk.Disk, name, given string) error {
 		info, err := dir.Lstat(name)
 		switch {
 		case err != nil:
@@ -177,18 +177,24 @@ func ln(p *Process) error {
 	return errors.Join(errs...)
 }
 
-// link makes a symbolic link, whose target must be in the same volume.
+// link makes a symbolic link. One in a volume must lead to the same volume, which other containers and the node see as well; one in the root file system may
+// lead anywhere.
 func (p *Process) link(target, name string, force bool) error {
+	name = p.program.files.follow(p.Path(name), false)
 	full := target
 	if !path.IsAbs(target) {
-		full = path.Join(path.Dir(p.Path(name)), target)
+		full = path.Join(path.Dir(name), target)
 	}
 	from, rest, ok := FindMount(p.program.files.mounts, full)
-	in, _, _ := FindMount(p.program.files.mounts, p.Path(name))
-	if !ok || from != in {
+	in, _, _ := FindMount(p.program.files.mounts, name)
+	switch {
+	case in.root != nil && in.ContainerPath == "/":
+		in.root.crossed = in.root.crossed || from != in
+		rest = path.Clean(full)
+	case !ok || from != in:
 		return errors.New("it would lead out of its volume, which this simulation does not follow")
 	}
-	return p.Do(name, true, func(dir *disk.Disk, name string) error {
+	return p.doLink(name, true, func(dir *disk.Disk, name string) error {
 		if _, err := dir.Lstat(name); err == nil && force {
 			if err := dir.Remove(name); err != nil {
 				return err
@@ -216,9 +222,9 @@ func readlink(p *Process) error {
 		return errors.Join(err, errors.New("readlink: one file is wanted"))
 	}
 	if has(flags, "f", "e") {
-		return p.printf("%s\n", p.Path(args[0]))
+		return p.printf("%s\n", p.program.files.follow(p.Path(args[0]), true))
 	}
-	return p.Do(args[0], false, func(dir *disk.Disk, name string) error {
+	return p.doLink(args[0], false, func(dir *disk.Disk, name string) error {
 		text, err := dir.Readlink(name)
 		if err != nil {
 			return &ExitError{Code: 1}

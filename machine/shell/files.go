@@ -44,23 +44,30 @@ func (f *files) isFresh(name string) bool {
 	return ok && m.root != nil && m.root.disk == nil
 }
 
-// in calls do with the mount that name is in, and the path in that.
+// in calls do with the mount that name leads to, and the path in that.
 func (f *files) in(name string, write bool, do func(dir *disk.Disk, name string) error) error {
-	return InVolume(f.node, f.mounts, name, write, do)
+	return InVolume(f.node, f.mounts, f.follow(name, true), write, do)
+}
+
+// at works as in, but name itself is not followed if it is a link: do is to describe, read, make or remove the link.
+func (f *files) at(name string, write bool, do func(dir *disk.Disk, name string) error) error {
+	return InVolume(f.node, f.mounts, f.follow(name, false), write, do)
 }
 
 // stat describes what name leads to.
 func (f *files) stat(name string) (info fs.FileInfo, err error) {
-	return f.describe(name, (*disk.Disk).Stat)
+	name = f.follow(name, true)
+	return f.describe(name, f.in, (*disk.Disk).Stat)
 }
 
 // lstat describes name itself, even if it is a link.
 func (f *files) lstat(name string) (info fs.FileInfo, err error) {
-	return f.describe(name, (*disk.Disk).Lstat)
+	return f.describe(name, f.at, (*disk.Disk).Lstat)
 }
 
-func (f *files) describe(name string, how func(dir *disk.Disk, name string) (fs.FileInfo, error)) (info fs.FileInfo, err error) {
-	err = f.in(name, false, func(dir *disk.Disk, name string) error {
+func (f *files) describe(name string, in func(string, bool, func(*disk.Disk, string) error) error,
+	how func(dir *disk.Disk, name string) (fs.FileInfo, error)) (info fs.FileInfo, err error) {
+	err = in(name, false, func(dir *disk.Disk, name string) error {
 		info, err = how(dir, name)
 		return err
 	})
@@ -72,7 +79,7 @@ func (f *files) describe(name string, how func(dir *disk.Disk, name string) (fs.
 
 // list returns the names in a directory, sorted.
 func (f *files) list(name string) (names []string, err error) {
-	names = f.children(name)
+	names = f.children(f.follow(name, true))
 	err = f.in(name, false, func(dir *disk.Disk, name string) error {
 		entries, err := dir.ReadDir(name)
 		for _, e := range entries {
@@ -87,6 +94,7 @@ func (f *files) list(name string) (names []string, err error) {
 // read reads a file, and charges the program for it.
 func (p *Program) read(name string) (data []byte, err error) {
 	p.step(1)
+	name = p.files.follow(name, true)
 	if isDevice(name) {
 		return nil, readDevice(name)
 	}
@@ -112,6 +120,7 @@ func readDevice(name string) error {
 
 // create makes an empty file, or empties an existing one.
 func (f *files) create(name string) error {
+	name = f.follow(name, true)
 	if isDevice(name) {
 		return nil
 	}
@@ -125,6 +134,7 @@ func (f *files) create(name string) error {
 
 // appendTo makes a file unless it exists.
 func (f *files) appendTo(name string) error {
+	name = f.follow(name, true)
 	if isDevice(name) {
 		return nil
 	}
@@ -141,6 +151,7 @@ func (f *files) appendTo(name string) error {
 
 // write appends to an open file. Data for a file that was removed meanwhile is lost.
 func (f *files) write(name string, data []byte) error {
+	name = f.follow(name, true)
 	if name == "/dev/full" {
 		return errFull
 	}
@@ -157,8 +168,9 @@ func (f *files) write(name string, data []byte) error {
 
 // removeAll removes a file or a tree. What is mounted in it is emptied and stays.
 func (f *files) removeAll(name string) error {
+	name = f.follow(name, false)
 	if _, rest, _ := FindMount(f.mounts, name); rest != "/" && len(f.children(name)) == 0 {
-		return f.in(name, true, removeTree)
+		return f.at(name, true, removeTree)
 	}
 	info, err := f.lstat(name)
 	if err != nil || !info.IsDir() { // a file that is mounted

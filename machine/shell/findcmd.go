@@ -239,7 +239,7 @@ func (f *finder) remove(file *found) bool {
 	if file.name == "." {
 		return true
 	}
-	err := f.p.Do(file.full, true, func(dir *disk.Disk, name string) error {
+	err := f.p.doLink(file.full, true, func(dir *disk.Disk, name string) error {
 		if name == "/" {
 			return errBusy
 		}

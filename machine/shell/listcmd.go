@@ -108,7 +108,7 @@ func (p *Process) lsLine(name, full string, flags map[string]string) error {
 }
 
 func (p *Process) linkText(full string) (text string) {
-	_ = p.program.files.in(full, false, func(dir *disk.Disk, name string) (err error) { // without the text, ls prints the name alone
+	_ = p.program.files.at(full, false, func(dir *disk.Disk, name string) (err error) { // without the text, ls prints the name alone
 		text, err = dir.Readlink(name)
 		return err
 	})

@@ -86,20 +86,28 @@ func (p *Process) Path(name string) string {
 	return path.Clean(name)
 }
 
-// Do calls f with the volume that name, a path in the container, is in and its
+// Do calls f with the volume that name, a path in the container, leads to and its
 // path in there, "/" being the volume itself; outside of all volumes with the root file
-// system. Links cannot lead out of either. A path in a read-only one is an error if write
-// is asked for.
+// system. A path in a read-only one is an error if write is asked for.
 func (p *Process) Do(name string, write bool, f func(dir *disk.Disk, name string) error) error {
+	return p.do(name, true, write, f)
+}
+
+// doLink works as Do, but takes a link for itself, and not for the file to which it leads: f is to describe, read, make or remove it.
+func (p *Process) doLink(name string, write bool, f func(dir *disk.Disk, name string) error) error {
+	return p.do(name, false, write, f)
+}
+
+func (p *Process) do(name string, last, write bool, f func(dir *disk.Disk, name string) error) error {
 	p.program.step(1)
 	if name == "" {
 		return errors.New("no such file or directory")
 	}
-	name = p.Path(name)
+	name = p.program.files.follow(p.Path(name), last)
 	if write {
 		p.worksOn(name)
 	}
-	return p.program.files.in(name, write, f)
+	return InVolume(p.program.files.node, p.program.files.mounts, name, write, f)
 }
 
 // worksOn reports a path that is changed.
@@ -117,7 +125,7 @@ func (p *Process) made(name string) { p.asset(name, false) }
 func (p *Process) removed(name string) { p.asset(name, true) }
 
 func (p *Process) asset(name string, removed bool) {
-	m, rest, ok := FindMount(p.program.files.mounts, p.Path(name))
+	m, rest, ok := FindMount(p.program.files.mounts, p.program.files.follow(p.Path(name), false))
 	if ok && m.root == nil && len(p.assets) < maxReported {
 		p.assets = append(p.assets, Asset{path.Join(m.VolumePath, m.SubPath, rest), removed})
 	}
@@ -161,13 +169,19 @@ func (p *Process) complain(err error) {
 // each calls f for every path, and goes on after errors as these programs
 // do. f is given what Do gives, and the path.
 func each(p *Process, paths []string, what string, f func(dir *disk.Disk, name, given string) error) error {
+	return eachBy(p, p.Do, paths, what, f)
+}
+
+// eachBy works as each, by Do or doLink.
+func eachBy(p *Process, by func(string, bool, func(*disk.Disk, string) error) error, paths []string, what string,
+	f func(dir *disk.Disk, name, given string) error) error {
 	if len(paths) == 0 {
 		return fmt.Errorf("%s: missing operand", p.Argv[0])
 	}
 	var errs []error
 	for _, name := range paths {
 		do := func(dir *disk.Disk, inside string) error { return f(dir, inside, name) }
-		if err := p.Do(name, true, do); err != nil {
+		if err := by(name, true, do); err != nil {
 			errs = append(errs, cannot(p.Argv[0], what, name, err))
 		}
 	}

@@ -111,7 +111,7 @@ func (p *Process) setProject(text, dir string) error {
 
 // inVolume works as Do, for a path in a volume: the root file system has no quotas.
 func (p *Process) inVolume(name string, write bool, f func(in *disk.Disk, name string) error) error {
-	if m, _, ok := FindMount(p.program.files.mounts, p.Path(name)); !ok || m.root != nil {
+	if m, _, ok := FindMount(p.program.files.mounts, p.program.files.follow(p.Path(name), true)); !ok || m.root != nil {
 		return errNoVolume
 	}
 	return p.Do(name, write, f)

@@ -106,7 +106,7 @@ func inputSize(fds map[int]stream) (size int) {
 }
 
 func (s *shell) readInput(target string) ([]byte, error) {
-	if target = s.path(target); target == "/dev/stdin" {
+	if target = s.program.files.follow(s.path(target), true); target == "/dev/stdin" {
 		return s.in().all()
 	}
 	return s.program.read(target)
@@ -118,7 +118,7 @@ func (s *shell) openOutput(fd int, target string, appends bool) error {
 	if target == "" {
 		return fmt.Errorf("cannot create : %w", errNoFile)
 	}
-	switch name {
+	switch name = s.program.files.follow(name, true); name {
 	case "/dev/null", "/dev/tty":
 		s.fds[fd] = stream{out: &discarded{}}
 		return nil

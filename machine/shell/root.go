@@ -29,8 +29,9 @@ type Root struct {
 	// Dir is the directory in which the container starts; it is made. Default "/".
 	Dir string
 
-	disk   *disk.Disk // nil until it is used
-	mounts []Mount    // Volumes and the mounts of the root file system
+	disk    *disk.Disk // nil until it is used
+	mounts  []Mount    // Volumes and the mounts of the root file system
+	crossed bool       // there has been a link into a volume
 }
 
 // rootSize is the number of bytes that a container can write outside of its volumes.

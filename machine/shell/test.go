@@ -218,7 +218,7 @@ func (p *Process) fileIs(op, name string) bool {
 	case "-s":
 		return info.Size() > 0
 	case "-w":
-		m, _, in := FindMount(p.program.files.mounts, full)
+		m, _, in := FindMount(p.program.files.mounts, p.program.files.follow(full, true))
 		return in && !m.ReadOnly
 	case "-x":
 		return mode.IsDir() || mode.Perm()&0o111 != 0
