@@ -270,3 +270,140 @@ func TestAControllerThatStartsTakesUpOnlyAttachmentsOfVolumesThatItWouldAttach(t
 		assert.Equal(t, c.kept, len(r.list()) == 1, name)
 	}
 }
+
+// A pod that comes back to a node gets its volume again, whatever failed while it was to be detached.
+func TestAVolumeThatIsNeededAgainIsListedAgainAfterAFailedDetach(t *testing.T) {
+	for name, fault := range map[string]engine.Fault{
+		"the attachment could not be deleted":    {Verb: "delete", Resource: "volumeattachments", Times: 3, Err: errors.New("it is ill")},
+		"the node's status could not be written": {Verb: "patch", Resource: "nodes/status", Times: 3, Err: errors.New("it is ill")},
+	} {
+		r := inUseAt(t, withAttacher(t))
+		fault.Actor = attachdetach.ActorName
+		require.NoError(t, r.Engine.Inject(fault))
+		r.inUse("node-1")
+		r.runFor(150 * time.Millisecond)
+		r.pod("web", "node-1", "data")
+		r.volume("other", rwo)
+		r.pod("two", "node-1", "other") // its volume has the list written once more
+		r.runFor(time.Minute)
+		assert.Equal(t, []v1.UniqueVolumeName{unique("data"), unique("other")}, r.listed("node-1"), name)
+		assert.Equal(t, "data@node-1 other@node-1", r.attachments(), name)
+	}
+}
+
+func TestANodesStatusThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
+	r := withAttacher(t)
+	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "patch", Resource: "nodes/status", Times: 3, Err: errors.New("it is ill")}))
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.runFor(2 * time.Second)
+	assert.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
+}
+
+// A controller that starts knows from the nodes' status what is attached, writes nothing about what it finds in order, and takes back what is not so.
+func TestAControllerThatStartsBelievesTheNodesStatusAndLooksAfterIt(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	r.inUse("node-1", unique("data"))
+	r.Settle()
+	before := r.writes()
+	require.NoError(t, r.Engine.Crash(attachdetach.ActorName))
+	r.runFor(5 * time.Minute)
+	require.Equal(t, before, r.writes())
+	require.NoError(t, r.User.StorageV1().VolumeAttachments().Delete(ctx, r.list()[0].Name, metav1.DeleteOptions{}))
+	r.runFor(62 * time.Second)
+	require.Equal(t, "data@node-1", r.attachments(), "it was made again")
+
+	require.NoError(t, r.Engine.Stop(attachdetach.ActorName))
+	r.patchNode("node-2", "status", map[string]any{"status": map[string]any{"volumesAttached": []any{
+		map[string]any{"name": unique("lost"), "devicePath": ""}, map[string]any{"name": "kubernetes.io/iscsi/foreign", "devicePath": ""},
+	}}})
+	require.NoError(t, r.Engine.Start(attachdetach.ActorName))
+	r.runFor(10 * time.Second)
+	assert.Empty(t, r.listed("node-2"), "there is no attachment, and nobody needs it")
+}
+
+// The nodes that want a volume for one node have their turns, though attaching fails at one of them each time.
+func TestANodeWhereAttachingFailsDoesNotKeepTheVolumeFromAnother(t *testing.T) {
+	for _, ill := range []string{"node-1", "node-2"} {
+		r := newRig(t, engine.Config{}, attachdetach.Config{})
+		r.volume("data", rwo)
+		r.pod("web", "node-1", "data")
+		r.pod("two", "node-2", "data")
+		for range 20 {
+			r.runFor(30 * time.Second)
+			r.status(ill, `{"attachError":{"message":"it is ill"}}`)
+		}
+		assert.Equal(t, "data@node-1? data@node-2?", r.attachments(), ill)
+	}
+}
+
+func TestAVolumeForManyNodesIsAttachedToASecondOneLater(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwx)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	r.pod("two", "node-2", "data")
+	r.Settle()
+	assert.Equal(t, "data@node-1 data@node-2", r.attachments())
+}
+
+// A volume of a plugin that a CSI driver has replaced is attached as that driver's, also one that stands in the pod, and also after a restart.
+func TestAVolumeOfAnOldPluginIsAttachedAsItsDrivers(t *testing.T) {
+	source := func() *v1.GCEPersistentDiskVolumeSource { return &v1.GCEPersistentDiskVolumeSource{PDName: "disk"} }
+	r := withAttacher(t)
+	r.volume("data", rwo)
+	pv, err := r.User.CoreV1().PersistentVolumes().Get(ctx, "data", metav1.GetOptions{})
+	require.NoError(t, err)
+	old := pv.DeepCopy()
+	old.ObjectMeta = metav1.ObjectMeta{Name: "old"}
+	old.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{GCEPersistentDisk: source()}
+	claim, err := r.User.CoreV1().PersistentVolumeClaims("default").Create(ctx, &v1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "old"},
+		Spec:       v1.PersistentVolumeClaimSpec{AccessModes: []v1.PersistentVolumeAccessMode{rwo}, VolumeName: "old", Resources: size()},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	old.Spec.ClaimRef.Name, old.Spec.ClaimRef.UID = "old", claim.UID
+	_, err = r.User.CoreV1().PersistentVolumes().Create(ctx, old, metav1.CreateOptions{})
+	require.NoError(t, err)
+	claim.Status.Phase = v1.ClaimBound
+	_, err = r.User.CoreV1().PersistentVolumeClaims("default").UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	r.pod("web", "node-1", "old")
+	_, err = r.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "two"}, Spec: v1.PodSpec{
+		NodeName: "node-2", Containers: []v1.Container{{Name: "c", Image: "busybox"}},
+		Volumes: []v1.Volume{
+			{Name: "disk", VolumeSource: v1.VolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{PDName: "inline"}}},
+			{Name: "nothing", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}},
+		},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	r.Settle()
+	check := func(when string) {
+		list := r.list()
+		require.Len(t, list, 2, when)
+		for _, va := range list {
+			assert.Equal(t, "pd.csi.storage.gke.io", va.Spec.Attacher, when)
+			if va.Spec.NodeName == "node-1" {
+				assert.Equal(t, "old", *va.Spec.Source.PersistentVolumeName, when)
+			} else {
+				assert.Contains(t, va.Spec.Source.InlineVolumeSpec.CSI.VolumeHandle, "inline", when)
+			}
+		}
+	}
+	check("at first")
+	require.NoError(t, r.Engine.Stop(attachdetach.ActorName))
+	r.patchNode("node-1", "status", map[string]any{"status": map[string]any{"volumesAttached": nil}})
+	require.NoError(t, r.Engine.Start(attachdetach.ActorName))
+	r.runFor(5 * time.Minute)
+	check("after a restart")
+	assert.Len(t, r.listed("node-1"), 1)
+	r.deletePod("web")
+	r.deletePod("two")
+	r.inUse("node-1", "something")
+	r.inUse("node-2", "something")
+	r.runFor(time.Minute)
+	assert.Empty(t, r.list())
+}
