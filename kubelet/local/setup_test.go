@@ -337,3 +337,31 @@ func TestWhatThePluginSaysOfItself(t *testing.T) {
 	require.False(t, r.plugin.RequiresRemount(nil))
 	require.Equal(t, []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, r.plugin.(volume.PersistentVolumePlugin).GetAccessModes())
 }
+
+// Without a directory in the pod nothing is mounted.
+func TestWhereNoDirectoryCanBeMadeNothingIsMounted(t *testing.T) {
+	r := newRig(t)
+	require.NoError(t, r.FS.MkdirAll(r.GetPodsDir(), 0o755))
+	require.NoError(t, r.FS.WriteFile(r.GetPodsDir()+"/a", nil, 0o600))
+	err := r.mounter(r.spec("/disk"), "a").SetUp(context.Background(), volume.MounterArgs{})
+	require.Error(t, err)
+	require.NotContains(t, r.ops, mount.VerbMount)
+}
+
+func TestAVolumeWithoutAPathIsRefused(t *testing.T) {
+	r := newRig(t)
+	_, err := r.plugin.NewMounter(r.spec(""), &v1.Pod{})
+	require.EqualError(t, err, "local volume source is nil or local path is not set")
+}
+
+// Volumes of other types, and PersistentVolumes of other types, are not the plugin's.
+func TestOnlyALocalVolumeIsThePlugins(t *testing.T) {
+	r := newRig(t)
+	other := &v1.PersistentVolume{}
+	other.Spec.NFS = &v1.NFSVolumeSource{Server: "s", Path: "/"}
+	require.True(t, r.plugin.CanSupport(r.spec("/disk")))
+	require.False(t, r.plugin.CanSupport(volume.NewSpecFromPersistentVolume(other, false)))
+	require.False(t, r.plugin.CanSupport(&volume.Spec{Volume: &v1.Volume{}}))
+	_, err := r.plugin.NewMounter(volume.NewSpecFromPersistentVolume(other, false), &v1.Pod{})
+	require.Error(t, err)
+}

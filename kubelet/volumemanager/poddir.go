@@ -31,7 +31,11 @@ func (vm *VolumeManager) RemovePodDir(uid types.UID) error {
 // removeEmptyDirs removes a directory that contains only directories, if none of them is a
 // mount point. It uses only rmdir. The one kind of file that it deletes is a plugin's note that
 // a volume is ready.
+// A link in the place of dir is an error, since it leads elsewhere.
 func (s *shared) removeEmptyDirs(dir string) error {
+	if err := s.checkPlainDir(dir); err != nil {
+		return err
+	}
 	entries, err := s.fs.ReadDir(dir)
 	if err != nil {
 		return err
@@ -59,4 +63,13 @@ func (s *shared) removeEmptyDirs(dir string) error {
 		}
 	}
 	return s.fs.Remove(dir)
+}
+
+// checkPlainDir fails if dir is not a directory. It follows no link.
+func (s *shared) checkPlainDir(dir string) error {
+	info, err := s.fs.Lstat(dir)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a directory", dir)
+	}
+	return err
 }

@@ -142,15 +142,6 @@ func (p *subPaths) makePlainDirs(dir string, names ...string) (string, error) {
 	return dir, nil
 }
 
-// checkPlainDir fails if dir is not a directory. It follows no link.
-func (p *subPaths) checkPlainDir(dir string) error {
-	info, err := p.fs.Lstat(dir)
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is not a directory", dir)
-	}
-	return err
-}
-
 // uses reports whether a container of the pod may have only a part of a volume. If the pod is
 // not known any more, it may.
 func (p *subPaths) uses(uid types.UID) bool {
