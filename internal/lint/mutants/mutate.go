@@ -150,7 +150,7 @@ func (m *maker) statements(list []ast.Stmt, mayEnd bool) {
 				continue
 			}
 		case *ast.ReturnStmt:
-			if len(s.Results) == 2 && m.same(s.Results[0], s.Results[1]) {
+			if len(s.Results) == 2 && m.text(s.Results[0]) != m.text(s.Results[1]) && m.same(s.Results[0], s.Results[1]) {
 				m.add(s, "if mutantIsOn(#) { return "+m.text(s.Results[1])+", "+m.text(s.Results[0])+" }; ", "", "swap the results")
 			}
 			if !mayEnd {
