@@ -1,0 +1,100 @@
+// Command record records what a real control plane does in cases that it makes up: it starts etcd, kube-apiserver, kube-controller-manager and
+// kube-scheduler, plays each case and writes it as a recording, with which package conformance compares the simulation.
+// `bash .ci/nightly recorder` builds the programs, records, and compares.
+//
+//	go run ./conformance/internal/record -out /tmp/made -seed 1 -n 20
+//	storagesim conformance /tmp/made
+//
+// A case takes about a minute: between two steps the recorder waits until nothing was written for some seconds.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"github.com/storagesim/storagesim/conformance"
+	"github.com/storagesim/storagesim/internal/release"
+	"github.com/storagesim/storagesim/machine/mount"
+)
+
+func main() {
+	programs := flag.String("programs", "", "the folders of the programs, with commas; default those into which .ci/nightly builds")
+	out := flag.String("out", ".", "the folder for the recordings")
+	seed := flag.Uint64("seed", 1, "the first seed, of one case each")
+	n := flag.Uint64("n", 20, "how many cases")
+	again := flag.String("again", "", "play the cases of the recordings in this folder instead")
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer cancel()
+	cases, err := choose(*again, *seed, *n)
+	if err == nil {
+		err = record(ctx, folders(*programs), *out, cases)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "record:", err)
+		os.Exit(1)
+	}
+}
+
+// folders returns those in which the programs are searched.
+func folders(list string) []string {
+	if list != "" {
+		return strings.Split(list, ",")
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil
+	}
+	return []string{filepath.Join(cache, "storagesim", "apiserver"), filepath.Join(cache, "storagesim", "managers")}
+}
+
+// choose returns the cases that are to be recorded.
+func choose(again string, seed, n uint64) (cases []*conformance.Recording, err error) {
+	if again != "" {
+		return conformance.LoadDir(again)
+	}
+	for i := range n {
+		cases = append(cases, makeUp(seed+i))
+	}
+	return cases, nil
+}
+
+// record records cases. One that cannot be played, because the control plane never rests, is named and left out.
+func record(ctx context.Context, folders []string, out string, cases []*conformance.Recording) error {
+	dir, err := os.MkdirTemp("", "record")
+	if err != nil {
+		return err
+	}
+	defer mount.RemoveAll(dir)
+	p, err := start(ctx, folders, dir)
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	r := conformance.Recorder{API: p.api, Client: p.client, Audit: p.audit, Version: release.Kubernetes}
+	for _, c := range cases {
+		got, err := r.Record(ctx, c)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			fmt.Println("left out:", err)
+			continue
+		}
+		data, err := json.MarshalIndent(got, "", " ")
+		if err == nil {
+			err = os.WriteFile(filepath.Join(out, c.Case+".json"), append(data, '\n'), 0o644)
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Println("recorded", c.Case)
+	}
+	return nil
+}

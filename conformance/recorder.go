@@ -1,0 +1,504 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/internal/manifest"
+)
+
+// Recorder records a real control plane, without kubelets: it plays the steps of a case with the requests of a user, and
+// reads in the API server's audit log what was written. The control plane must do nothing else meanwhile.
+type Recorder struct {
+	// API is the address of the API server, "https://127.0.0.1:6443", and Client sends requests to it in the name of a user who may do everything.
+	API    string
+	Client *http.Client
+	// Audit is the file of its audit log, of policy level RequestResponse and stage ResponseComplete.
+	Audit string
+	// Version is the release that is recorded, "v1.37.2".
+	Version string
+
+	kinds *registry.Registry
+	uids  *uids
+	last  map[string]map[string]any // each object as last written, by how writes name it
+	read  int64                     // how far the audit log was read
+	wrote time.Time                 // when something that counts was read last
+}
+
+// Record plays a case, of which only the steps' actions count, and returns it with what was written. In the end it deletes
+// all objects that a case may have made. The error is one of the case or of the connection; a refused request is none.
+func (r *Recorder) Record(ctx context.Context, rec *Recording) (*Recording, error) {
+	r.kinds, r.uids, r.last = registry.New(), newUIDs(), map[string]map[string]any{}
+	before, err := os.Stat(r.Audit)
+	if err != nil {
+		return nil, err
+	}
+	r.read = before.Size()
+	got := &Recording{Case: rec.Case, About: rec.About, Kubernetes: r.Version, Steps: make([]Step, len(rec.Steps))}
+	for i, step := range rec.Steps {
+		got.Steps[i].Action = step.Action
+		err := r.perform(ctx, step.Action, &got.Steps[i].Writes)
+		if err == nil {
+			err = r.rest(ctx, step.Action.quiet(3*time.Second), &got.Steps[i].Writes)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: step %d: %w", rec.Case, i+1, err)
+		}
+	}
+	for _, kind := range recordedKinds() {
+		list, err := r.list(ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		for _, obj := range list {
+			got.Objects = append(got.Objects, r.normal(obj))
+		}
+	}
+	return got, r.clear(ctx)
+}
+
+// perform does what the user does in a step.
+func (r *Recorder) perform(ctx context.Context, a Action, writes *[]Entry) error {
+	switch {
+	case len(a.Nodes) > 0:
+		for _, n := range a.Nodes {
+			node := newNode(n)
+			node.Status = readyStatus()
+			node.APIVersion, node.Kind = "v1", "Node"
+			data, err := json.Marshal(node)
+			if err != nil {
+				return err
+			}
+			if _, err := r.createOne(ctx, data); err != nil {
+				return err
+			}
+		}
+		return nil
+	case len(a.Create) > 0:
+		for _, data := range a.Create {
+			refused, err := r.createOne(ctx, data)
+			if err != nil {
+				return err
+			}
+			quiet := time.Second
+			if refused {
+				quiet = afterRefusal
+			}
+			if err := r.rest(ctx, quiet, writes); err != nil {
+				return err
+			}
+		}
+		return nil
+	case a.Delete != "":
+		for _, ref := range strings.Fields(a.Delete) {
+			if err := r.delete(ctx, ref); err != nil {
+				return err
+			}
+		}
+		return nil
+	case a.Patch != nil:
+		return r.patch(ctx, *a.Patch)
+	case a.Attach != "":
+		return r.attachments(ctx, a.Attach, func(name string) error {
+			return r.patch(ctx, Patch{Object: "volumeattachment/" + name, Patch: []byte(`{"status":{"attached":true}}`), Subresource: "status"})
+		})
+	case a.Detach != "":
+		return r.attachments(ctx, a.Detach, func(name string) error { return r.delete(ctx, "volumeattachment/"+name) })
+	case a.Wait > 0:
+		return sleep(ctx, seconds(a.Wait))
+	}
+	return errors.New("only nodes, create, delete, patch, attach, detach and wait can be recorded without kubelets")
+}
+
+func (r *Recorder) createOne(ctx context.Context, data []byte) (refused bool, err error) {
+	filled, err := r.fill(string(data))
+	if err != nil {
+		return false, err
+	}
+	var obj struct {
+		APIVersion, Kind string
+		Metadata         struct{ Namespace string }
+	}
+	if err := json.Unmarshal([]byte(filled), &obj); err != nil {
+		return false, err
+	}
+	res, err := manifest.FindResource(r.kinds, obj.Kind)
+	if err != nil {
+		return false, err
+	}
+	code, _, err := r.request(ctx, http.MethodPost, r.address(res, obj.Metadata.Namespace, ""), "application/json", filled)
+	return code >= 400, err
+}
+
+func (r *Recorder) delete(ctx context.Context, text string) error {
+	at, err := r.resolve(text)
+	if err != nil {
+		return err
+	}
+	options := ""
+	if at.Resource.Kind == "Pod" {
+		options = `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":0}`
+	}
+	_, _, err = r.request(ctx, http.MethodDelete, r.address(at.Resource, at.Namespace, at.Name), "application/json", options)
+	return err
+}
+
+func (r *Recorder) patch(ctx context.Context, p Patch) error {
+	at, err := r.resolve(p.Object)
+	if err != nil {
+		return err
+	}
+	filled, err := r.fill(string(p.Patch))
+	if err != nil {
+		return err
+	}
+	url := r.address(at.Resource, at.Namespace, at.Name)
+	if p.Subresource != "" {
+		url += "/" + p.Subresource
+	}
+	kind := string(patchTypes[p.Type])
+	if p.Type == "apply" {
+		url += "?fieldManager=kubectl"
+	}
+	_, _, err = r.request(ctx, http.MethodPatch, url, kind, filled)
+	return err
+}
+
+func (r *Recorder) attachments(ctx context.Context, node string, do func(name string) error) error {
+	list, err := r.list(ctx, "VolumeAttachment")
+	for _, va := range list {
+		spec, _ := va["spec"].(map[string]any)
+		metadata, _ := va["metadata"].(map[string]any)
+		if name, _ := metadata["name"].(string); err == nil && spec["nodeName"] == node {
+			err = do(name)
+		}
+	}
+	return err
+}
+
+// fill puts the UIDs of objects in place of what cases write for them.
+func (r *Recorder) fill(text string) (string, error) {
+	if !strings.Contains(text, "<uid:") {
+		return text, nil
+	}
+	if _, err := r.entries(); err != nil { // it learns UIDs, but the step has no more than this request
+		return "", err
+	}
+	return r.uids.fill(text)
+}
+
+func (r *Recorder) resolve(text string) (manifest.Ref, error) {
+	filled, err := r.fill(text)
+	if err != nil {
+		return manifest.Ref{}, err
+	}
+	return manifest.ParseRef(r.kinds, "", filled)
+}
+
+// address returns that of an object, or without a name that of the collection.
+func (r *Recorder) address(res manifest.Resource, namespace, name string) string {
+	gv := res.GroupVersionResource().GroupVersion()
+	parts := []string{"/apis", gv.Group, gv.Version}
+	if gv.Group == "" {
+		parts = []string{"/api", gv.Version}
+	}
+	if res.Namespaced {
+		if namespace == "" {
+			namespace = "default"
+		}
+		parts = append(parts, "namespaces", namespace)
+	}
+	return r.API + path.Join(append(parts, res.GroupVersionResource().Resource, name)...)
+}
+
+// request makes one request, as "user".
+func (r *Recorder) request(ctx context.Context, method, url, contentType, body string) (code int, answer map[string]any, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("User-Agent", storagesim.User)
+	if body != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	resp, err := r.Client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	data, err := io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return 0, nil, err
+	}
+	return resp.StatusCode, answer, json.Unmarshal(data, &answer)
+}
+
+// list returns all objects of a kind.
+func (r *Recorder) list(ctx context.Context, kind string) ([]map[string]any, error) {
+	res, err := manifest.FindResource(r.kinds, kind)
+	if err != nil {
+		return nil, err
+	}
+	code, answer, err := r.request(ctx, http.MethodGet, r.address(res, "", ""), "", "")
+	if err != nil || code != http.StatusOK {
+		return nil, errors.Join(err, fmt.Errorf("list %s: %d %v", kind, code, answer["message"]))
+	}
+	items, _ := answer["items"].([]any)
+	list := make([]map[string]any, len(items))
+	for i, item := range items {
+		list[i], _ = item.(map[string]any)
+		list[i]["apiVersion"], list[i]["kind"] = res.GroupVersionResource().GroupVersion().String(), kind
+	}
+	return list, nil
+}
+
+// restEnds bounds the wait for rest in a step: of a control plane that never rests there is no recording.
+const restEnds = 5 * time.Minute
+
+// rest takes down what is written until nothing was for so long.
+func (r *Recorder) rest(ctx context.Context, quiet time.Duration, writes *[]Entry) error {
+	began := time.Now()
+	r.wrote = began
+	for time.Since(r.wrote) < quiet {
+		if time.Since(began) > restEnds {
+			return fmt.Errorf("writes have not ended after %s", restEnds)
+		}
+		entries, err := r.entries()
+		if err != nil {
+			return err
+		}
+		*writes = append(*writes, entries...)
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// auditEvent holds the fields of a line of the audit log that are read.
+type auditEvent struct {
+	Verb, UserAgent string
+	ObjectRef       *struct{ Resource, Namespace, Name, APIGroup, Subresource string }
+	ResponseStatus  struct {
+		Code                    int
+		Reason, Message, Status string
+	}
+	RequestObject, ResponseObject map[string]any
+}
+
+// entries returns what was written since it was called last.
+func (r *Recorder) entries() ([]Entry, error) {
+	file, err := os.Open(r.Audit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	if _, err := file.Seek(r.read, io.SeekStart); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	whole := data[:bytes.LastIndexByte(data, '\n')+1] // the last line may still be being written
+	r.read += int64(len(whole))
+	var entries []Entry
+	for line := range bytes.Lines(whole) {
+		var e auditEvent
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Audit, err)
+		}
+		if entry, ok := r.entry(e); ok {
+			entries = append(entries, entry)
+		}
+	}
+	if len(entries) > 0 {
+		r.wrote = time.Now()
+	}
+	return entries, nil
+}
+
+// entry returns a line as recordings have it, unless it says of nothing that counts.
+func (r *Recorder) entry(e auditEvent) (Entry, bool) {
+	if e.ObjectRef == nil || !slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb) {
+		return Entry{}, false
+	}
+	agent, _, _ := strings.Cut(e.UserAgent, "/")
+	if program, is := strings.CutPrefix(e.UserAgent, "kube-controller-manager/"); is {
+		agent = program[strings.LastIndex(program, "/")+1:]
+	}
+	resource, code := e.ObjectRef.Resource, e.ResponseStatus.Code
+	switch {
+	case resource == "leases" || agent == "kube-apiserver":
+		return Entry{}, false
+	case resource == "events":
+		return r.event(agent, e)
+	}
+	metadata, _ := e.ResponseObject["metadata"].(map[string]any)
+	name := e.ObjectRef.Name
+	if given, _ := metadata["name"].(string); name == "" {
+		name = given
+	}
+	if requested, _ := e.RequestObject["metadata"].(map[string]any); name == "" {
+		name, _ = requested["name"].(string)
+	}
+	entry := Entry{Actor: agent, Verb: e.Verb, Resource: slash(resource, e.ObjectRef.Subresource), Name: nameOf(e.ObjectRef.Namespace, name), Code: code}
+	if code >= 400 {
+		entry.Reason, entry.Message = e.ResponseStatus.Reason, r.uids.hide(e.ResponseStatus.Message)
+		entry.Name = r.uids.hide(entry.Name)
+		return entry, true
+	}
+	key := resource + " " + entry.Name
+	before := r.last[key]
+	if before == nil {
+		before = map[string]any{}
+	}
+	kind, _ := e.ResponseObject["kind"].(string)
+	switch {
+	case e.ObjectRef.Subresource == "binding":
+		target, _ := e.RequestObject["target"].(map[string]any)
+		entry.Node, _ = target["name"].(string)
+		r.last[key] = bound(before, entry.Node)
+	case kind == "Status":
+		entry.Removed = e.Verb == "delete"
+		delete(r.last, key)
+	default:
+		r.learn(kind, entry.Name, metadata)
+		after := r.normal(e.ResponseObject)
+		r.last[key] = after
+		switch {
+		case e.Verb == "create" && agent != storagesim.User:
+			entry.Object = after
+		case e.Verb != "create" && (e.Verb != "delete" || agent != storagesim.User):
+			entry.Changed = differences(before, after)
+		}
+	}
+	entry.Name = r.uids.hide(entry.Name)
+	return entry, true
+}
+
+// bound returns a pod as a binding leaves it, of which the audit log shows no more than an answer.
+func bound(pod map[string]any, node string) map[string]any {
+	pod = runtime.DeepCopyJSON(pod)
+	if spec, ok := pod["spec"].(map[string]any); ok {
+		spec["nodeName"] = node
+	}
+	if status, ok := pod["status"].(map[string]any); ok {
+		status["conditions"] = []any{map[string]any{"type": "PodScheduled", "status": "True"}}
+	}
+	return pod
+}
+
+// event returns an event's first occurrence.
+func (r *Recorder) event(agent string, e auditEvent) (Entry, bool) {
+	if e.Verb != "create" || e.ResponseStatus.Code >= 400 {
+		return Entry{}, false
+	}
+	about, is := e.RequestObject["regarding"].(map[string]any)
+	if !is {
+		about, _ = e.RequestObject["involvedObject"].(map[string]any)
+	}
+	text := func(m map[string]any, keys ...string) string {
+		for _, key := range keys {
+			if s, ok := m[key].(string); ok {
+				return s
+			}
+		}
+		return ""
+	}
+	object := r.uids.hide(objectKey(text(about, "kind"), text(about, "namespace"), text(about, "name")))
+	return Entry{Actor: agent, Event: text(e.RequestObject, "reason"), Type: text(e.RequestObject, "type"),
+		Object: object, Message: r.uids.hide(text(e.RequestObject, "note", "message"))}, true
+}
+
+// learn remembers an object's UID.
+func (r *Recorder) learn(kind, name string, metadata map[string]any) {
+	uid, _ := metadata["uid"].(string)
+	if uid == "" || kind == "" {
+		return
+	}
+	placeholder := "<uid:" + strings.ToLower(kind) + "/" + r.uids.hide(name) + ">"
+	r.uids.byUID[uid], r.uids.latest[placeholder] = placeholder, uid
+}
+
+// normal returns an object as recordings have it.
+func (r *Recorder) normal(obj map[string]any) map[string]any {
+	data, err := json.Marshal(obj)
+	var m map[string]any
+	if err == nil {
+		err = json.Unmarshal([]byte(r.uids.hide(string(data))), &m)
+	}
+	if err != nil { // it was read from JSON
+		panic(err)
+	}
+	return normalise(m)
+}
+
+// clear deletes all objects that a case may have made, and waits until they are gone.
+func (r *Recorder) clear(ctx context.Context) error {
+	kinds := []string{"StatefulSet", "Pod", "PersistentVolumeClaim", "PersistentVolume", "VolumeAttachment", "StorageClass", "CSINode", "CSIDriver",
+		"CSIStorageCapacity", "VolumeAttributesClass", "Node", "ControllerRevision", "PriorityClass", "Event"}
+	for range 100 {
+		left := 0
+		for _, kind := range kinds {
+			res, err := manifest.FindResource(r.kinds, kind)
+			if err != nil {
+				return err
+			}
+			list, err := r.list(ctx, kind)
+			if err != nil {
+				return err
+			}
+			for _, obj := range list {
+				metadata, _ := obj["metadata"].(map[string]any)
+				name, _ := metadata["name"].(string)
+				if strings.HasPrefix(name, "system-") {
+					continue
+				}
+				if kind != "Event" {
+					left++
+				}
+				url := r.address(res, "", name)
+				options := `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":0}`
+				if _, _, err := r.request(ctx, http.MethodDelete, url, "application/json", options); err != nil {
+					return err
+				}
+				if metadata["finalizers"] == nil {
+					continue
+				}
+				if _, _, err := r.request(ctx, http.MethodPatch, url, "application/merge-patch+json", `{"metadata":{"finalizers":null}}`); err != nil {
+					return err
+				}
+			}
+		}
+		if left == 0 {
+			return sleep(ctx, 2*time.Second)
+		}
+		if err := sleep(ctx, 300*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return errors.New("what the case made does not go away")
+}
