@@ -91,17 +91,23 @@ func (k *kubelet) nextStart(w *podWorker, s *podStatus) (at time.Time, found boo
 		}
 	}
 	check := func(spec *v1.Container, c *containerState, again bool) {
-		image := w.backOffs[imageKey(spec)]
 		switch {
 		case !again || !c.tried():
 		case c.waiting == nil:
 			consider(k.env.Now())
 		case c.waiting.Reason == crashLoopBackOff && c.ended():
 			consider(timeOf(c.last.FinishedAt).Add(w.backOffs[spec.Name].delay))
-		case c.waiting.Reason == errImagePull:
-			consider(image.updated.Add(imageLookPeriod))
-		case c.waiting.Reason == errImagePullBackOff:
-			consider(image.updated.Add(image.delay))
+		case c.waiting.Reason == errImagePull || c.waiting.Reason == errImagePullBackOff:
+			for _, name := range imagesOf(w.pod, spec) {
+				image, failed := w.backOffs[imageKey(name)]
+				switch {
+				case !failed:
+				case c.waiting.Reason == errImagePull:
+					consider(image.updated.Add(imageLookPeriod))
+				default:
+					consider(image.updated.Add(image.delay))
+				}
+			}
 		}
 	}
 	for i := range s.Init {

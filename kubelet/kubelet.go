@@ -13,6 +13,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/internal/apivolume"
 	"github.com/storagesim/storagesim/kubelet/internal/emptydir"
 	"github.com/storagesim/storagesim/kubelet/internal/hostpath"
+	"github.com/storagesim/storagesim/kubelet/internal/imagevolume"
 	"github.com/storagesim/storagesim/kubelet/internal/layout"
 	"github.com/storagesim/storagesim/kubelet/internal/nodestatus"
 	"github.com/storagesim/storagesim/kubelet/internal/prober"
@@ -82,7 +83,7 @@ type CSIDriver = volume.CSINodeDriver
 
 // DefaultPlugins returns all those of the packages below this one.
 func DefaultPlugins() []volume.VolumePlugin {
-	plugins := []volume.VolumePlugin{local.NewPlugin(), nfs.NewPlugin(), hostpath.NewPlugin(), emptydir.NewPlugin()}
+	plugins := []volume.VolumePlugin{local.NewPlugin(), nfs.NewPlugin(), hostpath.NewPlugin(), emptydir.NewPlugin(), imagevolume.NewPlugin()}
 	return append(plugins, apivolume.NewPlugins()...)
 }
 

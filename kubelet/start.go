@@ -23,15 +23,22 @@ import (
 func (k *kubelet) startPod(w *podWorker, r *podStatus) {
 	pod, volumes := w.pod, k.volumes.GetMountedVolumesForPod(w.uid)
 	ephemeral := ephemeralContainers(pod)
+	var images map[string]*containerWaiting
+	start := func(spec *v1.Container, c *containerState, init bool) {
+		if images == nil {
+			images = k.getImageVolumes(pod)
+		}
+		k.startContainer(w, r.IP, spec, volumes, images, c, init)
+	}
 	for i := range r.Ephemeral {
 		if c := &r.Ephemeral[i]; shouldEphemeralContainerBeStarted(pod, c) {
-			k.startContainer(w, r.IP, &ephemeral[i], volumes, c, false)
+			start(&ephemeral[i], c, false)
 		}
 	}
 	for i := range r.Init {
 		spec, c := &pod.Spec.InitContainers[i], &r.Init[i]
 		if shouldInitContainerBeStarted(pod, spec, c) {
-			k.startContainer(w, r.IP, spec, volumes, c, !isSidecar(spec))
+			start(spec, c, !isSidecar(spec))
 		}
 		if c.waiting != nil || c.failed() || c.running() && !(isSidecar(spec) && c.started) {
 			return
@@ -39,7 +46,7 @@ func (k *kubelet) startPod(w *podWorker, r *podStatus) {
 	}
 	for i := range r.Containers {
 		if c := &r.Containers[i]; shouldContainerBeRestarted(pod, c) {
-			k.startContainer(w, r.IP, &pod.Spec.Containers[i], volumes, c, false)
+			start(&pod.Spec.Containers[i], c, false)
 		}
 	}
 }
@@ -54,19 +61,20 @@ const (
 	runContainerError          = "RunContainerError"          // the container runtime could not start it
 )
 
-// startContainer pulls the image of one container, creates and starts it, and tells the
+// startContainer pulls the image of one container (those of its volumes are pulled, or images says why not), creates and starts it, and tells the
 // pod of each step. One that could not be created, or has ended too often, waits. init
 // says that others wait until it has ended.
 //
 // Upstream: kuberuntime_container.go startContainer, v1.37.
-func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume, c *containerState, init bool) {
+func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume,
+	images map[string]*containerWaiting, c *containerState, init bool) {
 	pod := w.pod
 	exited := c.last
 	if c.killed { // it ran when the sync began
 		exited, c.killed = c.before, false
 	}
 	if c.waiting = k.doBackOff(pod, spec, exited); c.waiting == nil {
-		c.waiting = k.ensureImageExists(pod, spec)
+		c.waiting = k.imagesThere(pod, spec, images)
 	}
 	if c.waiting == nil {
 		if reason, err := k.runContainer(w, ip, spec, volumes, c, init); err != nil {

@@ -21,6 +21,8 @@ const (
 	HelperStays Situation = "a helper pod stays"
 	// ProgramTaken: a container's own program is not there and taken for one of its image.
 	ProgramTaken Situation = "a program is taken to run"
+	// ImageEmpty: a volume has the files of an image.
+	ImageEmpty Situation = "a volume of an image"
 	// TaintRepeated: a NoSchedule taint cannot be written.
 	TaintRepeated Situation = "a taint is not written"
 )
@@ -70,6 +72,12 @@ func Deviations() []Deviation {
 			Upstream:  "runs the program that is in the image",
 			Source:    "OCI runtime specification v1.2 config.md process",
 			Here:      "the program is taken to run for ever, or in an init container, a Job and a probe to have succeeded",
+		},
+		{
+			Situation: ImageEmpty,
+			Upstream:  "mounts the files of the image, and starts no container with a subPath that is not among them",
+			Source:    "kubernetes v1.37.2 pkg/kubelet/kuberuntime/kuberuntime_manager.go:2035",
+			Here:      "the volume, or its subPath, is an empty directory that is only read",
 		},
 		{
 			Situation: TaintRepeated,

@@ -201,7 +201,7 @@ var volumeTypes = []*Gap{
 		Kinds:   pods,
 		Fields:  []string{"spec.volumes.image"},
 		Cluster: "mounts the files of the image",
-		Here:    "images are empty: no plugin mounts the volume, and the kubelet says so",
+		Here:    "the image is pulled, and the volume is an empty directory that is only read: there are no images",
 	},
 	{
 		Kinds:   pods,
