@@ -23,7 +23,7 @@ func breakCommand() *command {
 			"PATH is what it happens to, or a directory above it; * stands for anything in an element.\n" +
 			"error= is one of " + strings.Join(slices.Sorted(maps.Keys(errnos)), ", ") + ".\n" +
 			"times= is how many operations, default 0, which is all until mend; skip= lets as many pass first. OP may be any.\n" +
-			"With error=SILENCE a kubelet's mount or unmount hangs until mend, and nothing else waits: break nfs/SERVER any error=SILENCE\n" +
+			"With error=SILENCE a kubelet's mount or unmount, and a program that uses the share, hang until mend: break nfs/SERVER any error=SILENCE\n" +
 			"Example: break node/node-1 create /data error=ENOSPC",
 	}
 }

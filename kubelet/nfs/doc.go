@@ -17,8 +17,8 @@
 //     kept and listed; "ro" is the only one with an effect.
 //   - A link in an export that leads out of it is refused; a real client would look
 //     for its target on its own disk.
-//   - TearDown never has to force an unmount. While a server is silent (disk.ErrSilent in a machine.Fault) mounting and unmounting hang as upstream; programs
-//     that use a mounted share get an error instead.
+//   - TearDown never has to force an unmount. While a server is silent (disk.ErrSilent in a machine.Fault) mounting and unmounting hang as upstream,
+//     and so do programs that use a mounted share.
 //   - Recycling is the PV controller's work (package pvcontroller).
 //
 // As upstream, spec.nfs.readOnly of a PersistentVolume has no effect: what counts is

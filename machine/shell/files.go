@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/storagesim/storagesim/machine/disk"
 	mounter "github.com/storagesim/storagesim/machine/mount"
@@ -18,6 +19,8 @@ type files struct {
 	node   *disk.Disk
 	root   *Root
 	mounts []Mount // root.over()
+	// wait lets time pass before an operation is tried again that got no answer, which is said if it is the first time. false: the program cannot wait.
+	wait func(name string, first bool, d time.Duration) bool
 }
 
 // device describes a device.
@@ -46,12 +49,27 @@ func (f *files) isFresh(name string) bool {
 
 // in calls do with the mount that name leads to, and the path in that.
 func (f *files) in(name string, write bool, do func(dir *disk.Disk, name string) error) error {
-	return InVolume(f.node, f.mounts, f.follow(name, true), write, do)
+	return f.answered(f.follow(name, true), write, do)
 }
 
 // at works as in, but name itself is not followed if it is a link: do is to describe, read, make or remove the link.
 func (f *files) at(name string, write bool, do func(dir *disk.Disk, name string) error) error {
-	return InVolume(f.node, f.mounts, f.follow(name, false), write, do)
+	return f.answered(f.follow(name, false), write, do)
+}
+
+// The first and the longest time after which an operation is tried again that gets no answer.
+const (
+	firstSilence   = time.Second
+	longestSilence = time.Minute
+)
+
+// answered calls do until it gets an answer: a program that uses a share whose server is silent hangs, and goes on when the server answers.
+func (f *files) answered(name string, write bool, do func(dir *disk.Disk, name string) error) error {
+	err := InVolume(f.node, f.mounts, name, write, do)
+	for wait := firstSilence; errors.Is(err, disk.ErrSilent) && f.wait(name, wait == firstSilence, wait); wait = min(2*wait, longestSilence) {
+		err = InVolume(f.node, f.mounts, name, write, do)
+	}
+	return err
 }
 
 // stat describes what name leads to.

@@ -107,7 +107,7 @@ func (p *Process) do(name string, last, write bool, f func(dir *disk.Disk, name 
 	if write {
 		p.worksOn(name)
 	}
-	return InVolume(p.program.files.node, p.program.files.mounts, name, write, f)
+	return p.program.files.answered(name, write, f)
 }
 
 // worksOn reports a path that is changed.

@@ -150,7 +150,16 @@ func newProgram(cfg Config) *Program {
 	if root == nil {
 		root = &Root{Now: func() time.Time { return p.host.Now() }, Volumes: cfg.Mounts, Dir: cfg.Dir}
 	}
-	p.files = &files{node: cfg.Node, root: root, mounts: root.over()}
+	p.files = &files{node: cfg.Node, root: root, mounts: root.over(), wait: func(name string, first bool, d time.Duration) bool {
+		if p.host == nil { // it does not run yet
+			return false
+		}
+		if first {
+			p.report(Report{Notes: []string{"hangs: there is no answer about " + name}})
+		}
+		p.sleep(d)
+		return true
+	}}
 	return p
 }
 
