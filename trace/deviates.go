@@ -49,9 +49,9 @@ func Deviations() []Deviation {
 			Source:    "kubernetes v1.37.2 pkg/volume/util/operationexecutor/operation_generator.go:714",
 			Here:      "the volume is in doubt and torn down when its pod goes",
 		},
-		{
+		{ // v9 and v11 of the library put the volume into the cache themselves, where it stays if it is deleted.
 			Situation: SavedVolume,
-			Upstream:  "looks in its cache alone and calls Provision again (v9 and v11 of the library put the volume into the cache themselves, where it stays if it is deleted)",
+			Upstream:  "looks in its cache alone and calls Provision again",
 			Source:    "sig-storage-lib-external-provisioner v13.0.0 controller/controller.go:1431",
 			Here:      "the volume is read from the API server",
 		},
@@ -75,9 +75,9 @@ func Deviations() []Deviation {
 		},
 		{
 			Situation: ImageEmpty,
-			Upstream:  "mounts the files of the image, and starts no container with a subPath that is not among them",
+			Upstream:  "mounts the image's files",
 			Source:    "kubernetes v1.37.2 pkg/kubelet/kuberuntime/kuberuntime_manager.go:2035",
-			Here:      "the volume, or its subPath, is an empty directory that is only read",
+			Here:      "the volume and each subPath are empty",
 		},
 		{
 			Situation: TaintRepeated,
