@@ -145,3 +145,22 @@ func TestNodeAffinityNamesTheRequirementThatFails(t *testing.T) {
 	require.NoError(t, binding.CheckNodeAffinity(volume, nodeOf("node-1").Labels))
 	require.Empty(t, binding.ExplainNodeAffinity(volume, nodeOf("node-1").Labels))
 }
+
+// A volume that another claim has blocks no search, and a claim whose selector is no selector has no answer.
+func TestAVolumeOfAnotherClaimDoesNotBlock(t *testing.T) {
+	claim := claimOf("1Gi", v1.ReadWriteOnce)
+	taken := with(volumeOf("a", "1Gi", v1.ReadWriteOnce), func(pv *v1.PersistentVolume) {
+		pv.Spec.ClaimRef = &v1.ObjectReference{Namespace: claim.Namespace, Name: "other", UID: "other"}
+	})
+	verdicts, err := binding.Explain(claim, []*v1.PersistentVolume{taken, volumeOf("b", "1Gi", v1.ReadWriteOnce)}, nodeOf("n"), nil, true)
+	require.NoError(t, err)
+	chosen := map[string]bool{}
+	for _, v := range verdicts {
+		chosen[v.Volume] = v.Chosen
+	}
+	require.Equal(t, map[string]bool{"a": false, "b": true}, chosen)
+
+	claim.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "Near"}}}
+	_, err = binding.Explain(claim, []*v1.PersistentVolume{taken}, nil, nil, false)
+	require.Error(t, err)
+}

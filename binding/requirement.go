@@ -92,7 +92,6 @@ func isSubdomain(s string) bool {
 		switch {
 		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
 		case (c == '-' || c == '.') && !edge:
-		case c == '.' && i > 0 && i < len(s)-1 && s[i-1] != '.' && s[i+1] != '.':
 		default:
 			return false
 		}

@@ -69,6 +69,8 @@ func TestARequirementSelectsNodes(t *testing.T) {
 	assert.True(t, match && err == nil, "no selector selects all")
 	match, err = MatchNodeSelector(&v1.NodeSelector{}, nil)
 	assert.False(t, match || err != nil, "there is no node")
+	all := &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "k", Operator: v1.NodeSelectorOpDoesNotExist}}}}}
+	assert.Equal(t, "there are none", ExplainNodeSelector(all, &v1.Node{}), "it matches")
 	assert.Equal(t, "there is nothing to compare", ExplainNodeSelector(nil, &v1.Node{}))
 	assert.Equal(t, "there is nothing to compare", ExplainNodeSelector(&v1.NodeSelector{}, nil))
 }
@@ -124,4 +126,25 @@ func TestAVolumeThatAsksForMoreThanALabelIsNotEverywhereThatLabelIs(t *testing.T
 		assert.Equal(t, c.want, candidate.reachableFrom(node), name)
 		assert.Equal(t, c.want, candidate.reachable, "%s: it need not be looked at again", name)
 	}
+}
+
+// A search that has what it looks for ends a walk wherever it is.
+func TestAWalkEndsWhereTheSearchDoes(t *testing.T) {
+	walks := 0
+	for range modeSet(0).supersets() {
+		walks++
+		break
+	}
+	node := &NodeBuckets{index: &labelIndex{}, first: &bucketsByModes{}, more: []*bucketsByModes{{}, {}}}
+	for end := 1; end <= 4; end++ {
+		n := 0
+		for range node.all() {
+			if n++; n == end {
+				break
+			}
+		}
+		assert.Equal(t, end, n)
+		walks++
+	}
+	assert.Equal(t, 5, walks)
 }

@@ -9,6 +9,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/control"
 )
 
 // What may run beside an operation on a volume, and what not. A place without a node is all nodes.
@@ -145,6 +147,7 @@ func TestWhatDecidesAboutAVolume(t *testing.T) {
 	assert.False(t, skipsAttach(&storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{AttachRequired: new(true)}}))
 	assert.True(t, skipsAttach(&storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}))
 
+	assert.Equal(t, control.Backoff{First: 500 * time.Millisecond, Factor: 1.05, Max: 7 * time.Second}, looks(), "when an attachment is looked at, as upstream")
 	driver, handle, err := splitUniqueName(uniqueVolumeName(&v1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}))
 	assert.Equal(t, []any{"d", "h", nil}, []any{driver, handle, err})
 	for _, name := range []v1.UniqueVolumeName{"kubernetes.io/nfs/d^h", "kubernetes.io/csi/d", "kubernetes.io/csi/d^h^i"} {

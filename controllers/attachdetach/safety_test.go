@@ -407,3 +407,13 @@ func TestAVolumeOfAnOldPluginIsAttachedAsItsDrivers(t *testing.T) {
 	r.runFor(time.Minute)
 	assert.Empty(t, r.list())
 }
+
+// A volume that no pod needs is looked after as long as it is attached.
+func TestAnAttachmentThatIsDeletedByHandIsNoticedThoughNoPodNeedsIt(t *testing.T) {
+	r := inUseAt(t, withAttacher(t))
+	r.runFor(5 * time.Minute)
+	require.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
+	require.NoError(t, r.User.StorageV1().VolumeAttachments().Delete(ctx, r.list()[0].Name, metav1.DeleteOptions{}))
+	r.runFor(62 * time.Second)
+	assert.Empty(t, r.listed("node-1"))
+}

@@ -341,10 +341,13 @@ func TestWhatThePluginSaysOfItself(t *testing.T) {
 // Without a directory in the pod nothing is mounted.
 func TestWhereNoDirectoryCanBeMadeNothingIsMounted(t *testing.T) {
 	r := newRig(t)
-	require.NoError(t, r.FS.MkdirAll(r.GetPodsDir(), 0o755))
-	require.NoError(t, r.FS.WriteFile(r.GetPodsDir()+"/a", nil, 0o600))
-	err := r.mounter(r.spec("/disk"), "a").SetUp(context.Background(), volume.MounterArgs{})
-	require.Error(t, err)
+	r.FS.Fail(func(op, _ string) error {
+		if op == "mkdir" {
+			return errors.New("no space left on device")
+		}
+		return nil
+	})
+	require.ErrorContains(t, r.mounter(r.spec("/disk"), "a").SetUp(context.Background(), volume.MounterArgs{}), "no space left on device")
 	require.NotContains(t, r.ops, mount.VerbMount)
 }
 
