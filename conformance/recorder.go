@@ -36,6 +36,7 @@ type Recorder struct {
 	uids  *uids
 	last  map[string]map[string]any // each object as last written, by how writes name it
 	read  int64                     // how far the audit log was read
+	heard []auditEvent              // what was read in this step
 	wrote time.Time                 // when something that counts was read last
 }
 
@@ -51,13 +52,14 @@ func (r *Recorder) Record(ctx context.Context, rec *Recording) (*Recording, erro
 	got := &Recording{Case: rec.Case, About: rec.About, Kubernetes: r.Version, Steps: make([]Step, len(rec.Steps))}
 	for i, step := range rec.Steps {
 		got.Steps[i].Action = step.Action
-		err := r.perform(ctx, step.Action, &got.Steps[i].Writes)
+		err := r.perform(ctx, step.Action)
 		if err == nil {
-			err = r.rest(ctx, step.Action.quiet(3*time.Second), &got.Steps[i].Writes)
+			err = r.rest(ctx, step.Action.quiet(3*time.Second))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: step %d: %w", rec.Case, i+1, err)
 		}
+		got.Steps[i].Writes = r.entries()
 	}
 	for _, kind := range recordedKinds() {
 		list, err := r.list(ctx, kind)
@@ -72,7 +74,7 @@ func (r *Recorder) Record(ctx context.Context, rec *Recording) (*Recording, erro
 }
 
 // perform does what the user does in a step.
-func (r *Recorder) perform(ctx context.Context, a Action, writes *[]Entry) error {
+func (r *Recorder) perform(ctx context.Context, a Action) error {
 	switch {
 	case len(a.Nodes) > 0:
 		for _, n := range a.Nodes {
@@ -98,7 +100,7 @@ func (r *Recorder) perform(ctx context.Context, a Action, writes *[]Entry) error
 			if refused {
 				quiet = afterRefusal
 			}
-			if err := r.rest(ctx, quiet, writes); err != nil {
+			if err := r.rest(ctx, quiet); err != nil {
 				return err
 			}
 		}
@@ -125,7 +127,7 @@ func (r *Recorder) perform(ctx context.Context, a Action, writes *[]Entry) error
 }
 
 func (r *Recorder) createOne(ctx context.Context, data []byte) (refused bool, err error) {
-	filled, err := r.fill(string(data))
+	filled, err := r.uids.fill(string(data))
 	if err != nil {
 		return false, err
 	}
@@ -162,7 +164,7 @@ func (r *Recorder) patch(ctx context.Context, p Patch) error {
 	if err != nil {
 		return err
 	}
-	filled, err := r.fill(string(p.Patch))
+	filled, err := r.uids.fill(string(p.Patch))
 	if err != nil {
 		return err
 	}
@@ -190,19 +192,8 @@ func (r *Recorder) attachments(ctx context.Context, node string, do func(name st
 	return err
 }
 
-// fill puts the UIDs of objects in place of what cases write for them.
-func (r *Recorder) fill(text string) (string, error) {
-	if !strings.Contains(text, "<uid:") {
-		return text, nil
-	}
-	if _, err := r.entries(); err != nil { // it learns UIDs, but the step has no more than this request
-		return "", err
-	}
-	return r.uids.fill(text)
-}
-
 func (r *Recorder) resolve(text string) (manifest.Ref, error) {
-	filled, err := r.fill(text)
+	filled, err := r.uids.fill(text)
 	if err != nil {
 		return manifest.Ref{}, err
 	}
@@ -268,19 +259,17 @@ func (r *Recorder) list(ctx context.Context, kind string) ([]map[string]any, err
 // restEnds bounds the wait for rest in a step: of a control plane that never rests there is no recording.
 const restEnds = 5 * time.Minute
 
-// rest takes down what is written until nothing was for so long.
-func (r *Recorder) rest(ctx context.Context, quiet time.Duration, writes *[]Entry) error {
+// rest listens until nothing was written for so long.
+func (r *Recorder) rest(ctx context.Context, quiet time.Duration) error {
 	began := time.Now()
 	r.wrote = began
 	for time.Since(r.wrote) < quiet {
 		if time.Since(began) > restEnds {
 			return fmt.Errorf("writes have not ended after %s", restEnds)
 		}
-		entries, err := r.entries()
-		if err != nil {
+		if err := r.listen(); err != nil {
 			return err
 		}
-		*writes = append(*writes, entries...)
 		if err := sleep(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
@@ -306,54 +295,66 @@ type auditEvent struct {
 		Reason, Message, Status string
 	}
 	RequestObject, ResponseObject map[string]any
+	RequestReceivedTimestamp      time.Time
 }
 
-// entries returns what was written since it was called last.
-func (r *Recorder) entries() ([]Entry, error) {
+// listen reads the lines that the audit log has more than when it was called last.
+func (r *Recorder) listen() error {
 	file, err := os.Open(r.Audit)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = file.Close() }()
 	if _, err := file.Seek(r.read, io.SeekStart); err != nil {
-		return nil, err
+		return err
 	}
 	data, err := io.ReadAll(file)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	whole := data[:bytes.LastIndexByte(data, '\n')+1] // the last line may still be being written
 	r.read += int64(len(whole))
-	var entries []Entry
 	for line := range bytes.Lines(whole) {
 		var e auditEvent
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("%s: %w", r.Audit, err)
+			return fmt.Errorf("%s: %w", r.Audit, err)
 		}
+		if e.counts() {
+			r.heard, r.wrote = append(r.heard, e), time.Now()
+			r.learn(e)
+		}
+	}
+	return nil
+}
+
+// entries returns what was heard since it was called last, in the order in which it was asked for: the log is in that of the answers, and a controller may act
+// on an object before the answer to its creation is written.
+func (r *Recorder) entries() []Entry {
+	slices.SortStableFunc(r.heard, func(a, b auditEvent) int { return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp) })
+	var entries []Entry
+	for _, e := range r.heard {
 		if entry, ok := r.entry(e); ok {
 			entries = append(entries, entry)
 		}
 	}
-	if len(entries) > 0 {
-		r.wrote = time.Now()
-	}
-	return entries, nil
+	r.heard = nil
+	return entries
 }
 
-// entry returns a line as recordings have it, unless it says of nothing that counts.
+// counts reports whether a line is about a write that recordings have.
+func (e auditEvent) counts() bool {
+	return e.ObjectRef != nil && slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb) && e.ObjectRef.Resource != "leases" &&
+		!strings.HasPrefix(e.UserAgent, "kube-apiserver/")
+}
+
+// entry returns a line as recordings have it; of an event only its first occurrence.
 func (r *Recorder) entry(e auditEvent) (Entry, bool) {
-	if e.ObjectRef == nil || !slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb) {
-		return Entry{}, false
-	}
 	agent, _, _ := strings.Cut(e.UserAgent, "/")
 	if program, is := strings.CutPrefix(e.UserAgent, "kube-controller-manager/"); is {
 		agent = program[strings.LastIndex(program, "/")+1:]
 	}
 	resource, code := e.ObjectRef.Resource, e.ResponseStatus.Code
-	switch {
-	case resource == "leases" || agent == "kube-apiserver":
-		return Entry{}, false
-	case resource == "events":
+	if resource == "events" {
 		return r.event(agent, e)
 	}
 	metadata, _ := e.ResponseObject["metadata"].(map[string]any)
@@ -385,7 +386,6 @@ func (r *Recorder) entry(e auditEvent) (Entry, bool) {
 		entry.Removed = e.Verb == "delete"
 		delete(r.last, key)
 	default:
-		r.learn(kind, entry.Name, metadata)
 		after := r.normal(e.ResponseObject)
 		r.last[key] = after
 		switch {
@@ -411,7 +411,7 @@ func bound(pod map[string]any, node string) map[string]any {
 	return pod
 }
 
-// event returns an event's first occurrence.
+// event returns an event's first occurrence. Events about objects of earlier cases, which the scheduler writes anew once they are old, are no part of this one.
 func (r *Recorder) event(agent string, e auditEvent) (Entry, bool) {
 	if e.Verb != "create" || e.ResponseStatus.Code >= 400 {
 		return Entry{}, false
@@ -428,18 +428,24 @@ func (r *Recorder) event(agent string, e auditEvent) (Entry, bool) {
 		}
 		return ""
 	}
+	if _, ours := r.uids.byUID[text(about, "uid")]; !ours {
+		return Entry{}, false
+	}
 	object := r.uids.hide(objectKey(text(about, "kind"), text(about, "namespace"), text(about, "name")))
 	return Entry{Actor: agent, Event: text(e.RequestObject, "reason"), Type: text(e.RequestObject, "type"),
 		Object: object, Message: r.uids.hide(text(e.RequestObject, "note", "message"))}, true
 }
 
-// learn remembers an object's UID.
-func (r *Recorder) learn(kind, name string, metadata map[string]any) {
+// learn remembers the UID of an object that was written.
+func (r *Recorder) learn(e auditEvent) {
+	kind, _ := e.ResponseObject["kind"].(string)
+	metadata, _ := e.ResponseObject["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
-	if uid == "" || kind == "" {
+	name, _ := metadata["name"].(string)
+	if uid == "" || kind == "Event" {
 		return
 	}
-	placeholder := "<uid:" + strings.ToLower(kind) + "/" + r.uids.hide(name) + ">"
+	placeholder := "<uid:" + objectKey(kind, e.ObjectRef.Namespace, r.uids.hide(name)) + ">"
 	r.uids.byUID[uid], r.uids.latest[placeholder] = placeholder, uid
 }
 
@@ -459,7 +465,7 @@ func (r *Recorder) normal(obj map[string]any) map[string]any {
 // clear deletes all objects that a case may have made, and waits until they are gone.
 func (r *Recorder) clear(ctx context.Context) error {
 	kinds := []string{"StatefulSet", "Pod", "PersistentVolumeClaim", "PersistentVolume", "VolumeAttachment", "StorageClass", "CSINode", "CSIDriver",
-		"CSIStorageCapacity", "VolumeAttributesClass", "Node", "ControllerRevision", "PriorityClass", "Event"}
+		"CSIStorageCapacity", "VolumeAttributesClass", "Node", "ControllerRevision", "PriorityClass"}
 	for range 100 {
 		left := 0
 		for _, kind := range kinds {
@@ -477,9 +483,7 @@ func (r *Recorder) clear(ctx context.Context) error {
 				if strings.HasPrefix(name, "system-") {
 					continue
 				}
-				if kind != "Event" {
-					left++
-				}
+				left++
 				url := r.address(res, "", name)
 				options := `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":0}`
 				if _, _, err := r.request(ctx, http.MethodDelete, url, "application/json", options); err != nil {

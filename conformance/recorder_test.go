@@ -35,8 +35,9 @@ func (a *auditedAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		a.log("create", "user", "persistentvolumeclaims", "d", "", 201, claim("Pending"))
 		a.log("update", controllerManager+"persistent-volume-binder", "persistentvolumeclaims", "d", "status", 200, claim("Bound"))
 		a.log("update", controllerManager+"leader-election", "leases", "l", "", 200, `{}`)
-		a.log("create", "kube-scheduler/v1.37.2 (linux/amd64) kubernetes/f/scheduler", "events", "e", "", 201, `{"reason":"FailedScheduling","type":"Warning",
-			"regarding":{"kind":"Pod","namespace":"default","name":"p"},"note":"no place for f81d4fae-7dec-11d0-a765-00a0c91e6bf6"}`)
+		a.log("create", "kube-scheduler/v1.37.2 (linux/amd64) kubernetes/f/scheduler", "events", "e", "", 201, `{"reason":"FailedScheduling",
+			"type":"Warning","regarding":{"kind":"Pod","namespace":"default","name":"p","uid":"f81d4fae-7dec-11d0-a765-00a0c91e6bf6"},
+			"note":"no place for f81d4fae-7dec-11d0-a765-00a0c91e6bf6"}`)
 	case req.Method == http.MethodDelete:
 		status, answer = http.StatusNotFound, `{"kind":"Status","reason":"NotFound","message":"it is not there"}`
 		a.log("delete", "user", "persistentvolumes", "v", "", 404, answer)

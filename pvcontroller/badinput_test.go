@@ -63,6 +63,23 @@ func TestAClaimWhoseClassIsMissingOrHasNoProvisionerIsTold(t *testing.T) {
 	}, c.claim("disabled").Annotations)
 }
 
+// Recorded: a plugin is asked for a volume with content before the claim is marked as its, and for mount options afterwards.
+func TestAPluginMakesNoVolumeWithContentOrMountOptions(t *testing.T) {
+	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
+	c.class("hostpath", "kubernetes.io/host-path", storagev1.VolumeBindingImmediate)
+	c.class("options", "kubernetes.io/host-path", storagev1.VolumeBindingImmediate, func(class *storagev1.StorageClass) { class.MountOptions = []string{"ro", "soft"} })
+	c.settle()
+	c.claimed("copy", ofClass("hostpath"), func(claim *v1.PersistentVolumeClaim) {
+		claim.Spec.DataSource = &v1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "original"}
+	})
+	c.claimed("mounted", ofClass("options"))
+	c.settle()
+	require.Contains(t, c.engine.Trace().String(), `plugin "kubernetes.io/host-path" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource`)
+	require.Empty(t, c.claim("copy").Annotations)
+	require.Contains(t, c.engine.Trace().String(), `Mount options are not supported by the provisioner but StorageClass "options" has mount options [ro soft]`)
+	require.Len(t, c.claim("mounted").Annotations, 2)
+}
+
 func TestTwoVolumesReservedForOneClaim(t *testing.T) {
 	atEverySeed(t, 10, func(c *cluster) {
 		c.offered("a", "9Gi", reservedFor("data"))

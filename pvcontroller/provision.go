@@ -25,24 +25,32 @@ func (c *controller) provisionClaim(ctx context.Context, claim *v1.PersistentVol
 		return nil
 	}
 	if class.Provisioner == HostPathPlugin {
-		return c.provisionHostPath(ctx, claim)
+		return c.provisionHostPath(ctx, claim, class)
 	}
 	return c.provisionClaimOperationExternal(ctx, claim, class)
 }
 
 // provisionHostPath: of the plugins that are left, hostPath's alone could make volumes,
 // which is for tests of Kubernetes itself and disabled, but only found to be so when
-// the claim has been marked as its.
+// the claim has been marked as its, and when nothing else of the claim or its class is beyond a plugin.
 // Upstream: pv_controller.go provisionClaimOperation and pkg/volume/hostpath
 // NewProvisioner, v1.37.
-func (c *controller) provisionHostPath(ctx context.Context, claim *v1.PersistentVolumeClaim) error {
+func (c *controller) provisionHostPath(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass) error {
+	failed := func(format string, args ...any) error {
+		c.recorder.Eventf(claim, v1.EventTypeWarning, provisioningFailed, format, args...)
+		return nil
+	}
+	if claim.Spec.DataSource != nil {
+		return failed("plugin %q is not a CSI plugin. Only CSI plugin can provision a claim with a datasource", HostPathPlugin)
+	}
 	claim, err := c.setClaimProvisioner(ctx, claim, HostPathPlugin)
 	if err != nil {
 		return err
 	}
-	c.recorder.Eventf(claim, v1.EventTypeWarning, provisioningFailed,
-		"Failed to create provisioner: provisioning in volume plugin %q is disabled", HostPathPlugin)
-	return nil
+	if len(class.MountOptions) > 0 {
+		return failed("Mount options are not supported by the provisioner but StorageClass %q has mount options %v", class.Name, class.MountOptions)
+	}
+	return failed("Failed to create provisioner: provisioning in volume plugin %q is disabled", HostPathPlugin)
 }
 
 // findProvisionerOf returns the claim's class, if an external provisioner or hostPath's
