@@ -195,7 +195,7 @@ func BenchmarkMainStory(b *testing.B) {
 }
 
 // The page of the main story, from its records to HTML.
-func BenchmarkMainStorysPage(b *testing.B) {
+func BenchmarkPage(b *testing.B) {
 	var c *storagesim.Cluster
 	_, err := playMainStory(storagesim.Config{Seed: 1, Disks: storagesim.MemoryDisks, RecordValues: true}, func(made *storagesim.Cluster) error { c = made; return nil })
 	clustertest.Must(b, err)

@@ -201,7 +201,7 @@ func (c FieldChange) Pointer() string {
 	var b strings.Builder
 	for _, p := range c.Path {
 		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(p))
+		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(p, "~", "~0"), "/", "~1"))
 	}
 	return b.String()
 }

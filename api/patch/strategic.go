@@ -53,35 +53,199 @@ func (t *Target) copyFor(old call.Object, patch map[string]any) call.Object {
 // mergeStruct applies a patch, which namesFields has accepted, to the fields of a struct that
 // it names. On an error, some of them are changed. With strict, a field that the struct does not have is one.
 func mergeStruct(target reflect.Value, patch map[string]any, strict bool) error {
-	fields, others := fieldsOf(target.Type()), map[string]any{}
+	fields, merged, replaced := fieldsOf(target.Type()), map[string]any{}, map[string]any{}
 	for key, value := range patch {
-		name, _ := patchedField(key)
-		field := target.Field(fields[name].index)
-		switch value := value.(type) {
-		case map[string]any:
-			if fields[name].alone && namesFields(field.Type(), value) {
-				if err := mergeStruct(field, value, strict); err != nil {
-					return err
-				}
-				continue
+		name, directive := patchedField(key)
+		order, ordered := patch[orderPrefix+name]
+		deletions, shortened := patch[deletionsPrefix+name]
+		about, done := fields[name], false
+		var err error
+		switch list, isList := value.([]any); {
+		case directive:
+			if _, done = patch[name]; !done { // with its list, if the patch has one
+				merged[key] = value
 			}
-		case string:
-			if field.Kind() == reflect.String {
-				field.SetString(value)
-				continue
-			}
+			continue
+		case shortened:
+		case isList && about.replaced && !ordered && isPlain(value):
+			replaced[key] = value
+			continue
+		case isList && about.mergeKey != "":
+			done, err = mergeList(target.Field(about.index), about.mergeKey, list, order, strict)
+		case !isList && !ordered:
+			done, err = mergeField(target.Field(about.index), value, about.alone, strict)
 		}
-		others[key] = value
+		if err != nil {
+			return err
+		}
+		if done {
+			continue
+		}
+		merged[key] = value
+		if ordered {
+			merged[orderPrefix+name] = order
+		}
+		if shortened {
+			merged[deletionsPrefix+name] = deletions
+		}
 	}
-	if len(others) == 0 {
+	if len(merged)+len(replaced) == 0 {
 		return nil
 	}
-	return mergeByLibrary(target, others, strict)
+	return mergeByLibrary(target, merged, replaced, strict)
+}
+
+// mergeField merges the usual values without the library: nulls, strings, booleans and integers, and structs field by
+// field. It reports whether it did; if not, nothing is changed.
+func mergeField(field reflect.Value, value any, alone, strict bool) (done bool, err error) {
+	if value == nil {
+		field.SetZero()
+		return true, nil
+	}
+	if field.Kind() == reflect.Pointer {
+		to := reflect.New(field.Type().Elem())
+		_, isMap := value.(map[string]any)
+		if isMap && !field.IsNil() {
+			to.Elem().Set(field.Elem())
+		}
+		_, decoded := to.Interface().(json.Unmarshaler)
+		if done, err = mergeField(to.Elem(), value, isMap && !decoded && to.Elem().Kind() == reflect.Struct, strict); done && err == nil {
+			field.Set(to)
+		}
+		return done, err
+	}
+	switch value := value.(type) {
+	case string:
+		if decoder, ok := field.Addr().Interface().(json.Unmarshaler); ok {
+			text, err := json.Marshal(value)
+			if err != nil {
+				return false, err
+			}
+			field.SetZero()
+			return true, decoder.UnmarshalJSON(text)
+		}
+		if field.Kind() == reflect.String {
+			field.SetString(value)
+			return true, nil
+		}
+	case bool:
+		if field.Kind() == reflect.Bool {
+			field.SetBool(value)
+			return true, nil
+		}
+	case int64:
+		if field.CanInt() && !field.OverflowInt(value) {
+			field.SetInt(value)
+			return true, nil
+		}
+	case map[string]any:
+		if alone && namesFields(field.Type(), value) {
+			return true, mergeStruct(field, value, strict)
+		}
+	}
+	return false, nil
+}
+
+// mergeList merges the items of a list by their key without the library, where their order is plain: that of the list if all
+// are in it, that of the patch if it names all, or that of a directive which names all. It reports whether it did; if not,
+// nothing is changed.
+func mergeList(list reflect.Value, mergeKey string, patch []any, order any, strict bool) (done bool, err error) {
+	t := list.Type().Elem()
+	key, old, changes := fieldsOf(t)[mergeKey].index, map[string]int{}, map[string]map[string]any{}
+	var is, named, ordered []string
+	for i := range list.Len() {
+		is = append(is, list.Index(i).Field(key).String())
+		old[is[i]] = i
+	}
+	for _, item := range patch {
+		item, _ := item.(map[string]any)
+		if !namesFields(t, item) {
+			return false, nil
+		}
+		name, _ := item[mergeKey].(string)
+		if _, ok := old[name]; !ok {
+			for field, v := range item {
+				kind := t.Field(fieldsOf(t)[field].index).Type.Kind()
+				if !isPlain(v) && (v != nil || kind == reflect.Slice || kind == reflect.Map) {
+					return false, nil // the library takes a new item as it is: a null in it is a value
+				}
+			}
+		}
+		changes[name], named = item, append(named, name)
+	}
+	if items, ok := order.([]any); ok {
+		for _, item := range items {
+			item, _ := item.(map[string]any)
+			name, _ := item[mergeKey].(string)
+			ordered = append(ordered, name)
+		}
+	}
+	if len(old) != len(is) || len(changes) != len(named) || len(patch) == 0 || slices.Contains(slices.Concat(is, named, ordered), "") {
+		return false, nil // an item without a key, or one that is there twice
+	}
+	var result []string
+	switch {
+	case order != nil && isWithin(named, ordered) && holdsAll(ordered, is) && holdsAll(slices.Concat(is, named), ordered):
+		result = ordered
+	case order != nil:
+		return false, nil
+	case isWithin(named, is):
+		result = is
+	case holdsAll(named, is):
+		result = named
+	default:
+		return false, nil
+	}
+	merged := reflect.MakeSlice(list.Type(), len(result), len(result))
+	for i, name := range result {
+		if at, ok := old[name]; ok {
+			merged.Index(i).Set(list.Index(at))
+		}
+		if item, ok := changes[name]; ok {
+			if err := mergeStruct(merged.Index(i), item, strict); err != nil {
+				return true, err
+			}
+		}
+	}
+	list.Set(merged)
+	return true, nil
+}
+
+// isPlain reports whether a value has neither nulls nor directives in it.
+func isPlain(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return false
+	case map[string]any:
+		for key, v := range value {
+			if strings.HasPrefix(key, "$") || !isPlain(v) {
+				return false
+			}
+		}
+	case []any:
+		return !slices.ContainsFunc(value, func(v any) bool { return !isPlain(v) })
+	}
+	return true
+}
+
+// isWithin reports whether all has the names of part, in their order.
+func isWithin(part, all []string) bool {
+	for _, name := range all {
+		if len(part) > 0 && part[0] == name {
+			part = part[1:]
+		}
+	}
+	return len(part) == 0
+}
+
+// holdsAll reports whether all of part are in all.
+func holdsAll(all, part []string) bool {
+	return !slices.ContainsFunc(part, func(name string) bool { return !slices.Contains(all, name) })
 }
 
 // mergeByLibrary converts the fields that the patch names to maps, merges, and converts them
-// back.
-func mergeByLibrary(target reflect.Value, patch map[string]any, strict bool) error {
+// back. Lists that take the place of others need not be merged.
+func mergeByLibrary(target reflect.Value, patch, replaced map[string]any, strict bool) error {
 	fields, part := fieldsOf(target.Type()), reflect.New(target.Type())
 	var named []int
 	for key := range patch {
@@ -90,15 +254,20 @@ func mergeByLibrary(target reflect.Value, patch map[string]any, strict bool) err
 		named = append(named, i)
 		part.Elem().Field(i).Set(target.Field(i))
 	}
-	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(part.Interface())
-	if err != nil {
-		return err
+	after := map[string]any{}
+	if len(patch) > 0 {
+		before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(part.Interface())
+		if err != nil {
+			return err
+		}
+		if after, err = mergeMaps(before, patch, target.Type()); err != nil { // changes the patch
+			return err
+		}
+		part.Elem().SetZero()
 	}
-	after, err := mergeMaps(before, patch, target.Type()) // changes the patch
-	if err != nil {
-		return err
+	for key, value := range replaced {
+		after[key], named = value, append(named, fields[key].index)
 	}
-	part.Elem().SetZero()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(after, part.Interface(), strict); err != nil {
 		return err
 	}
@@ -134,8 +303,11 @@ func namesFields(t reflect.Type, patch map[string]any) bool {
 
 // structField is a field that has a name in JSON.
 type structField struct {
-	index int
-	alone bool // a struct that JSON always shows field by field, so that each can be merged alone
+	index    int
+	alone    bool // a struct that JSON always shows field by field, so that each can be merged alone
+	replaced bool // a list that takes the place of the one that was
+	// mergeKey is the name in JSON of the word by which the items of a list are merged, "" for anything else.
+	mergeKey string
 }
 
 var knownFields sync.Map // reflect.Type to map[string]structField, filled when needed
@@ -152,11 +324,26 @@ func fieldsOf(t reflect.Type) map[string]structField {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "" && name != "-" {
 			decoded := reflect.PointerTo(f.Type).Implements(reflect.TypeFor[json.Unmarshaler]())
-			fields[name] = structField{i, f.Type.Kind() == reflect.Struct && !decoded && !strings.Contains(options, "omitzero")}
+			alone := f.Type.Kind() == reflect.Struct && !decoded && !strings.Contains(options, "omitzero")
+			replaced := f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct && f.Tag.Get("patchStrategy") == ""
+			fields[name] = structField{i, alone, replaced, mergeKeyOf(f)}
 		}
 	}
 	knownFields.Store(t, fields)
 	return fields
+}
+
+// mergeKeyOf returns the word by which the items of a field are merged.
+func mergeKeyOf(f reflect.StructField) string {
+	key := f.Tag.Get("patchMergeKey")
+	if key == "" || f.Tag.Get("patchStrategy") != "merge" || f.Type.Kind() != reflect.Slice || f.Type.Elem().Kind() != reflect.Struct {
+		return ""
+	}
+	t := f.Type.Elem()
+	if named, ok := fieldsOf(t)[key]; !ok || t.Field(named.index).Type.Kind() != reflect.String {
+		return ""
+	}
+	return key
 }
 
 // patchWhole returns old with the patch applied to all of it.
