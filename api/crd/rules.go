@@ -15,11 +15,11 @@ type Evaluator interface {
 	// it is new.
 	Check(def, old *internal.CustomResourceDefinition) field.ErrorList
 	// Compile makes the rules of a schema ready, nil if it has none.
-	Compile(s *structural.Structural) Rules
+	Compile(s *structural.Structural) Validator
 }
 
-// Rules returns the errors of an object; old is its previous version, nil if it is new.
-type Rules func(obj, old map[string]any) field.ErrorList
+// Validator evaluates the rules of a schema, and returns the errors of an object; old is its previous version, nil if it is new.
+type Validator func(obj, old map[string]any) field.ErrorList
 
 // evaluating is the evaluator of all servers, nil if there is none.
 var evaluating atomic.Pointer[Evaluator]
@@ -30,7 +30,7 @@ func UseEvaluator(e Evaluator) { evaluating.Store(&e) }
 
 // compileRules makes the rules of a schema ready, nil if it has none or nothing evaluates
 // them.
-func compileRules(s *structural.Structural) Rules {
+func compileRules(s *structural.Structural) Validator {
 	if e := evaluating.Load(); e != nil {
 		return (*e).Compile(s)
 	}
@@ -58,7 +58,7 @@ func checkRules(def, old *internal.CustomResourceDefinition, known field.ErrorLi
 // validateRules evaluates the rules of a schema, unless the object is too wrong for that.
 // Upstream: registry/customresource hasBlockingErr, v1.37.
 func (s *shape) validateRules(errs field.ErrorList, obj, old map[string]any) field.ErrorList {
-	if s.rules == nil {
+	if s.validator == nil {
 		return nil
 	}
 	for _, err := range errs {
@@ -68,7 +68,7 @@ func (s *shape) validateRules(errs field.ErrorList, obj, old map[string]any) fie
 				"correct the existing errors to complete validation")}
 		}
 	}
-	return s.rules(obj, old)
+	return s.validator(obj, old)
 }
 
 // RulesMessage is the warning that a client gets whose definition has rules in the language

@@ -23,8 +23,8 @@ type shape struct {
 	openapi    *spec.Schema
 	status     *spec.Schema // nil if nothing is said of the status
 	scale      *apiextensions.CustomResourceSubresourceScale
-	rules      Rules // nil if there are none
-	preserve   bool  // spec.preserveUnknownFields: nothing is pruned
+	validator  Validator // nil if there are none
+	preserve   bool      // spec.preserveUnknownFields: nothing is pruned
 }
 
 // compile makes a version's schema ready.
@@ -46,7 +46,7 @@ func compile(def *apiextensions.CustomResourceDefinition, v *apiextensions.Custo
 			return nil, err
 		}
 	}
-	s.rules = compileRules(s.structural)
+	s.validator = compileRules(s.structural)
 	if status, ok := s.openapi.Properties["status"]; ok {
 		s.status = &status
 	}

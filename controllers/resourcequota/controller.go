@@ -114,12 +114,12 @@ func (c *controller) usage(q *v1.ResourceQuota) v1.ResourceList {
 		if objects == nil {
 			continue
 		}
-		rules := quota.Of(resource)
-		counted := rules.Matching(names)
+		evaluator := quota.Of(resource)
+		counted := evaluator.Matching(names)
 		sum := quota.None(counted)
 		for _, obj := range objects.ByIndex(byNamespace, q.Namespace) {
-			if rules.Selects(&q.Spec, obj) {
-				sum = quota.Add(sum, rules.Usage(obj, c.env.Now()))
+			if evaluator.Selects(&q.Spec, obj) {
+				sum = quota.Add(sum, evaluator.Usage(obj, c.env.Now()))
 			}
 		}
 		used = quota.Add(used, quota.Mask(sum, counted))

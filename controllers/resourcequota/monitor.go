@@ -59,10 +59,10 @@ func (c *controller) version(ctx context.Context, resource schema.GroupResource)
 func (c *controller) monitor(resource schema.GroupResource, version schema.GroupVersionResource) *control.Cache[control.Object] {
 	cache := control.NewCache[control.Object](c.env, version)
 	cache.AddIndex(byNamespace, func(obj control.Object) []string { return []string{obj.GetNamespace()} })
-	rules := quota.Of(resource)
+	evaluator := quota.Of(resource)
 	cache.Handle(control.Handler[control.Object]{
 		Update: func(old, obj control.Object) {
-			if rules.Replenishes(old, obj, c.env.Now()) {
+			if evaluator.Replenishes(old, obj, c.env.Now()) {
 				c.replenish(resource, obj.GetNamespace())
 			}
 		},
@@ -74,9 +74,9 @@ func (c *controller) monitor(resource schema.GroupResource, version schema.Group
 // replenish queues the quotas of a namespace that count a resource.
 // Upstream: resource_quota_controller.go replenishQuota, v1.37.
 func (c *controller) replenish(resource schema.GroupResource, namespace string) {
-	rules := quota.Of(resource)
+	evaluator := quota.Of(resource)
 	for q := range c.quotas.All() {
-		if q.Namespace == namespace && len(rules.Matching(quota.Names(q.Status.Hard))) > 0 {
+		if q.Namespace == namespace && len(evaluator.Matching(quota.Names(q.Status.Hard))) > 0 {
 			c.enqueue(q)
 		}
 	}

@@ -23,17 +23,17 @@ type Write struct {
 // The quotas given are not modified.
 // Upstream: admission/plugin/resourcequota CheckRequest, v1.37.
 func Charge(quotas []*v1.ResourceQuota, w Write) ([]*v1.ResourceQuota, error) {
-	rules := Of(w.Resource)
-	if Ignored(w.Resource) || !rules.handles(w) {
+	evaluator := Of(w.Resource)
+	if Ignored(w.Resource) || !evaluator.handles(w) {
 		return nil, nil
 	}
-	concerned, err := rules.concerned(quotas, w)
+	concerned, err := evaluator.concerned(quotas, w)
 	if err != nil {
 		return nil, err
 	}
 	var charged []*v1.ResourceQuota
 	for _, q := range concerned {
-		next, err := rules.chargeOne(q, w)
+		next, err := evaluator.chargeOne(q, w)
 		if err != nil {
 			return nil, err
 		}
@@ -44,22 +44,22 @@ func Charge(quotas []*v1.ResourceQuota, w Write) ([]*v1.ResourceQuota, error) {
 	return charged, nil
 }
 
-func (r Rules) handles(w Write) bool {
+func (e Evaluator) handles(w Write) bool {
 	if w.Old == nil {
 		return w.Subresource == ""
 	}
-	return r.concerns != nil && r.concerns(w.Subresource, w.Object, w.Old)
+	return e.concerns != nil && e.concerns(w.Subresource, w.Object, w.Old)
 }
 
 // concerned returns the quotas that count the object, or why one of them refuses it whatever it takes.
-func (r Rules) concerned(quotas []*v1.ResourceQuota, w Write) (list []*v1.ResourceQuota, err error) {
+func (e Evaluator) concerned(quotas []*v1.ResourceQuota, w Write) (list []*v1.ResourceQuota, err error) {
 	for _, q := range quotas {
-		names := r.Matching(Names(q.Status.Hard))
-		if len(names) == 0 || !r.Selects(&q.Spec, w.Object) {
+		names := e.Matching(Names(q.Status.Hard))
+		if len(names) == 0 || !e.Selects(&q.Spec, w.Object) {
 			continue
 		}
-		if r.lacks != nil {
-			if lacking := r.lacks(names, w.Object); lacking != "" {
+		if e.lacks != nil {
+			if lacking := e.lacks(names, w.Object); lacking != "" {
 				return nil, fmt.Errorf("failed quota: %s: %s", q.Name, lacking)
 			}
 		}
@@ -72,12 +72,12 @@ func (r Rules) concerned(quotas []*v1.ResourceQuota, w Write) (list []*v1.Resour
 }
 
 // chargeOne returns the quota after the write, or nil if the write takes nothing of it.
-func (r Rules) chargeOne(q *v1.ResourceQuota, w Write) (*v1.ResourceQuota, error) {
+func (e Evaluator) chargeOne(q *v1.ResourceQuota, w Write) (*v1.ResourceQuota, error) {
 	var before v1.ResourceList
-	if w.Old != nil && r.Selects(&q.Spec, w.Old) {
-		before = r.usage(w.Old, w.Now)
+	if w.Old != nil && e.Selects(&q.Spec, w.Old) {
+		before = e.usage(w.Old, w.Now)
 	}
-	asked := Mask(growth(r.usage(w.Object, w.Now), before), Names(q.Status.Hard))
+	asked := Mask(growth(e.usage(w.Object, w.Now), before), Names(q.Status.Hard))
 	used := Add(q.Status.Used, asked)
 	if w.Subresource != "status" {
 		if over := beyond(Mask(used, Names(asked)), q.Status.Hard); len(over) > 0 {

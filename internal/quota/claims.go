@@ -17,11 +17,11 @@ const classSuffix = ".storageclass.storage.k8s.io/"
 // claimNames are the entries of spec.hard that may be preceded by a class.
 var claimNames = []v1.ResourceName{v1.ResourcePersistentVolumeClaims, v1.ResourceRequestsStorage}
 
-// claims returns the rules of claims.
+// claims returns the evaluator of claims.
 // Upstream: quota/v1/evaluator/core persistent_volume_claims.go, v1.37.
-func claims() Rules {
+func claims() Evaluator {
 	count := CountName(schema.GroupResource{Resource: "persistentvolumeclaims"})
-	return Rules{
+	return Evaluator{
 		counts: func(name v1.ResourceName) bool {
 			return name == count || slices.Contains(claimNames, name) || slices.ContainsFunc(claimNames, func(of v1.ResourceName) bool {
 				return strings.HasSuffix(string(name), classSuffix+string(of))

@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Rules holds how the objects of one resource are counted.
-type Rules struct {
+// Evaluator holds how the objects of one resource are counted.
+// Upstream: quota/v1 Evaluator, v1.37.
+type Evaluator struct {
 	// counts reports whether an entry of spec.hard counts these objects.
 	counts func(name v1.ResourceName) bool
 	// usage returns what an object takes.
@@ -24,9 +25,9 @@ type Rules struct {
 	lacks func(names []v1.ResourceName, obj runtime.Object) string
 }
 
-// Of returns the rules of a resource.
+// Of returns the evaluator of a resource.
 // Upstream: quota/v1/evaluator/core NewEvaluators, v1.37.
-func Of(resource schema.GroupResource) Rules {
+func Of(resource schema.GroupResource) Evaluator {
 	switch resource {
 	case schema.GroupResource{Resource: "pods"}:
 		return pods()
@@ -45,10 +46,10 @@ func Ignored(resource schema.GroupResource) bool {
 }
 
 // Matching returns those of the names, in order, that count objects of the resource.
-func (r Rules) Matching(names []v1.ResourceName) []v1.ResourceName {
+func (e Evaluator) Matching(names []v1.ResourceName) []v1.ResourceName {
 	var list []v1.ResourceName
 	for _, name := range names {
-		if r.counts(name) {
+		if e.counts(name) {
 			list = append(list, name)
 		}
 	}
@@ -57,13 +58,13 @@ func (r Rules) Matching(names []v1.ResourceName) []v1.ResourceName {
 }
 
 // Usage returns what an object takes.
-func (r Rules) Usage(obj runtime.Object, now time.Time) v1.ResourceList { return r.usage(obj, now) }
+func (e Evaluator) Usage(obj runtime.Object, now time.Time) v1.ResourceList { return e.usage(obj, now) }
 
 // Selects reports whether a quota's scopes select an object.
 // Upstream: quota/v1/generic Matches, v1.37.
-func (r Rules) Selects(spec *v1.ResourceQuotaSpec, obj runtime.Object) bool {
+func (e Evaluator) Selects(spec *v1.ResourceQuotaSpec, obj runtime.Object) bool {
 	for _, scope := range scopesOf(spec) {
-		if r.inScope == nil || !r.inScope(scope, obj) {
+		if e.inScope == nil || !e.inScope(scope, obj) {
 			return false
 		}
 	}
@@ -72,7 +73,7 @@ func (r Rules) Selects(spec *v1.ResourceQuotaSpec, obj runtime.Object) bool {
 
 // Replenishes reports whether an update of an object may change what is counted.
 // Upstream: quota/v1/install DefaultUpdateFilter, v1.37.
-func (r Rules) Replenishes(old, obj runtime.Object, now time.Time) bool {
+func (e Evaluator) Replenishes(old, obj runtime.Object, now time.Time) bool {
 	switch o := obj.(type) {
 	case *v1.Pod:
 		was := old.(*v1.Pod)
@@ -130,13 +131,13 @@ var olderNames = map[schema.GroupResource]v1.ResourceName{
 	{Resource: "secrets"}:                v1.ResourceSecrets,
 }
 
-// objects returns the rules of resources whose objects are only counted.
-func objects(resource schema.GroupResource) Rules {
+// objects returns the evaluator of resources whose objects are only counted.
+func objects(resource schema.GroupResource) Evaluator {
 	names := []v1.ResourceName{CountName(resource)}
 	if older, found := olderNames[resource]; found {
 		names = append(names, older)
 	}
-	return Rules{
+	return Evaluator{
 		counts: func(name v1.ResourceName) bool { return slices.Contains(names, name) },
 		usage: func(runtime.Object, time.Time) v1.ResourceList {
 			list := v1.ResourceList{}

@@ -26,10 +26,10 @@ var mustSpecify = []v1.ResourceName{
 	v1.ResourceCPU, v1.ResourceMemory, v1.ResourceRequestsCPU, v1.ResourceRequestsMemory, v1.ResourceLimitsCPU, v1.ResourceLimitsMemory,
 }
 
-// pods returns the rules of pods.
+// pods returns the evaluator of pods.
 // Upstream: quota/v1/evaluator/core pods.go, v1.37.
-func pods() Rules {
-	return Rules{
+func pods() Evaluator {
+	return Evaluator{
 		counts: func(name v1.ResourceName) bool {
 			return slices.Contains(podNames, name) || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) ||
 				strings.HasPrefix(string(name), v1.ResourceRequestsHugePagesPrefix) || isDevice(name)

@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// services returns the rules of services.
+// services returns the evaluator of services.
 // Upstream: quota/v1/evaluator/core services.go, v1.37.
-func services() Rules {
+func services() Evaluator {
 	count := CountName(schema.GroupResource{Resource: "services"})
 	names := []v1.ResourceName{count, v1.ResourceServices, v1.ResourceServicesNodePorts, v1.ResourceServicesLoadBalancers}
-	return Rules{
+	return Evaluator{
 		counts: func(name v1.ResourceName) bool { return slices.Contains(names, name) },
 		usage: func(obj runtime.Object, _ time.Time) v1.ResourceList {
 			service := obj.(*v1.Service)

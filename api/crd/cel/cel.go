@@ -49,7 +49,7 @@ func (evaluator) Check(def, old *internal.CustomResourceDefinition) field.ErrorL
 
 // Compile implements crd.Evaluator.
 // Upstream: registry/customresource NewStrategy, Validate and ValidateUpdate, v1.37.
-func (evaluator) Compile(s *structural.Structural) crd.Rules {
+func (evaluator) Compile(s *structural.Structural) crd.Validator {
 	validator := cel.NewValidator(s, true, celconfig.PerCallLimit)
 	if validator == nil {
 		return nil
