@@ -73,7 +73,7 @@ func (a *accounts) put(ns *v1.Namespace, resource schema.GroupVersionResource, o
 	a.tables.put(st, nil, obj)
 }
 
-// restore makes anew what every namespace has.
+// restore makes the ServiceAccount or the ConfigMap anew that every namespace has, if gone is one of them.
 func (a *accounts) restore(gone call.Object) {
 	put := a.putAccount
 	switch gone.(type) {

@@ -14,10 +14,12 @@ import (
 // podWorker holds the kubelet's state of one pod, by UID: a later pod of the same name
 // is another one.
 //
+// What says that something was done (stopped, released, considered, rejected) is never taken back. gone is, if a relist brings the pod again.
+//
 // Upstream: pod_workers.go podSyncStatus, v1.37.
 type podWorker struct {
 	uid types.UID
-	// pod is its latest state; nil for one that was only found on disk.
+	// pod is its latest state; nil for one that was only found on disk, and then gone is set.
 	pod *v1.Pod
 	// gone says that the API has no such pod any more.
 	gone bool
@@ -31,13 +33,13 @@ type podWorker struct {
 	sandboxSeen bool
 	// hasDirs says that the pod's directories were made in this life.
 	hasDirs bool
-	// awaited says that the waits queue has the pod.
+	// awaited says that the waits queue has the pod, and is false as soon as its volumes are mounted.
 	awaited bool
-	// deadline is when the pod's activeDeadlineSeconds are over, once that is awaited.
+	// deadline is when the pod's activeDeadlineSeconds are over, once that is awaited. It only becomes earlier.
 	deadline time.Time
 	// considered says that this life has decided whether the pod may run here, and rejected that it may not.
 	considered, rejected bool
-	// failure is why the kubelet ends the pod, nil if it does not.
+	// failure is why the kubelet ends the pod, nil if it does not. The first reason stays.
 	failure *podFailure
 	// restarting says that the restarts queue has the pod, since a container could not
 	// be created; nextStart is when one that has ended is started again, if that is

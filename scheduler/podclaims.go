@@ -71,13 +71,15 @@ func (b *volumeBinder) prepare(claims *podVolumeClaims) {
 }
 
 // nodeAnswer holds the volumes found on one node. The next node's answer takes its
-// place.
+// place, in the same memory: volumes copies what is kept.
+//
+// No claim is both in bindings and in provisions.
 type nodeAnswer struct {
 	bindings   []BindingInfo
 	provisions []*delayedClaim
 	problems   []problem
-	// chosen are the volumes of bindings by name, kept only where several claims
-	// compete.
+	// chosen are the volumes of bindings by name, all of them where several claims
+	// compete, and none where one looks for a volume alone.
 	chosen map[string]*v1.PersistentVolume
 }
 

@@ -62,7 +62,7 @@ func (e Exhibit) Find(ctx context.Context, runs int, fixed bool) (explore.Report
 }
 
 // Play plays the plan of Replay. The error is an *explore.Failure if the rule breaks. With the fix the run may do other
-// things, so that the plan's trouble need not strike.
+// things, so that the plan's faults need not strike.
 func (e Exhibit) Play(fixed bool) error { return e.replay(e.config(fixed), fixed) }
 
 // PlayWithValues plays as Play does, and the log of the failure has values, for a view.

@@ -130,7 +130,7 @@ func namedAndLeft() Exhibit {
 		Rule:      BindsWhatIsNamed, Replay: "x1;seed=2;order=pct2",
 		configure: func(cfg *storagesim.Config, fixed bool) {
 			cfg.PVController.DropFailed = !fixed
-			cfg.PVController.ResyncPeriod = 10 * time.Minute // so that this wait is longer than those of other trouble
+			cfg.PVController.ResyncPeriod = 10 * time.Minute // so that this wait is longer than those of other faults
 		},
 		scenario: func(c *explore.Cluster, _ bool) {
 			c.Apply(

@@ -31,7 +31,7 @@ const (
 	AttachesSoon = "what is to be attached is attached"
 )
 
-// patience is longer than any trouble of a run, and shorter than the resync of a sidecar, which would end each wait.
+// patience is longer than any fault of a run, and shorter than the resync of a sidecar, which would end each wait.
 const patience = 7 * time.Minute
 
 // waits returns the rules, each with the function that says why an object waits, "" if it does not.

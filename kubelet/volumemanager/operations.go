@@ -29,14 +29,17 @@ func (op operation) key() string {
 	return string(op.verb) + " " + string(op.pod) + "/" + string(op.volume)
 }
 
-// pendingOperation is an operation that the queue has, now or after a backoff.
+// pendingOperation is an operation that the queue has, now or after a backoff, or that is in work or behind another one.
+//
+// Of one that is neither in work nor behind another, started or retry is set: that is why the queue has it. Both are, if it was started again
+// during an attempt that failed. A success is the end of it only if neither is set.
 type pendingOperation struct {
 	operation
 	// started: it was started since it last began to run.
 	started bool
 	// retry: the queue will have it after a backoff.
 	retry bool
-	// backingOff: the last attempt failed.
+	// backingOff: the last attempt failed. While it is set, starting the operation changes nothing.
 	backingOff bool
 }
 

@@ -32,7 +32,8 @@ func roundUp(list v1.ResourceList) {
 	}
 }
 
-// defaultVolume. Upstream: core/v1 SetDefaults_PersistentVolume, v1.37.
+// defaultVolume sets the defaults of a volume.
+// Upstream: core/v1 SetDefaults_PersistentVolume, v1.37.
 func defaultVolume(pv *v1.PersistentVolume) {
 	setDefault(&pv.Status.Phase, v1.VolumePending)
 	setDefault(&pv.Spec.PersistentVolumeReclaimPolicy, v1.PersistentVolumeReclaimRetain)
