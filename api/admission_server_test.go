@@ -91,15 +91,15 @@ func TestAClaimThatMayNotGrowIs403WhenBoundAnd422WhenPending(t *testing.T) {
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 	require.EqualError(t, err, `PersistentVolumeClaim "pending" is invalid: spec: Forbidden: spec is immutable after creation `+
 		`except resources.requests and volumeAttributesClassName for bound claims
-@@ -4,7 +4,7 @@
-  ],
-  "resources": {
-   "requests": {
+@@ -6,7 +6,7 @@
+  "Resources": {
+   "Limits": null,
+   "Requests": {
 -   "storage": "5Gi"
 +   "storage": "6Gi"
    }
   },
-  "volumeMode": "Filesystem"
+  "VolumeName": "",
 `)
 
 	err = grow(boundClaim(t, client, "bound"))

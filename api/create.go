@@ -83,7 +83,7 @@ func (p *preparer) forCreate(d *draft) error {
 	if err := d.measure(); err != nil {
 		return err
 	}
-	if d.late = d.fits(); d.verb == "create" {
+	if d.late = d.fits(); d.verb == "create" && !d.dryRun {
 		d.late = cmp.Or(versionOnCreate(obj), d.late)
 	}
 	d.kind.Storable(obj)
@@ -98,7 +98,7 @@ func hasSourceAcross(obj call.Object) bool {
 }
 
 // versionOnCreate refuses a new object with a resourceVersion. One that is no number is
-// ignored.
+// ignored, and a dry run does not look.
 // Upstream: apiserver storage/etcd3 store.Create, v1.37: an error without a code of
 // its own, which therefore is an internal one.
 func versionOnCreate(obj call.Object) error {

@@ -134,8 +134,7 @@
 //     DaemonSets, and kinds that neither the storage plane nor workloads use, are taken as
 //     they are, but for their metadata.
 //   - Of a pod's annotations the deprecated ones for seccomp and AppArmor profiles are not
-//     validated, nor copied into fields. The health of devices in a container's status
-//     (allocatedResourcesStatus) is not checked against the pod's resource claims.
+//     validated, nor copied into fields.
 //   - A refusal that quotes a whole field does so with the names of the API, but for pods and
 //     templates of pods that change; upstream quotes its internal types. A patch whose outcome is no
 //     object of the kind is quoted itself, where upstream quotes the outcome.

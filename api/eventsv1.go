@@ -111,7 +111,7 @@ func patchEventsV1(ctx context.Context, h Handler, w *writer, req Request) (runt
 			return nil, err
 		}
 		answer, err := h.Do(ctx, update)
-		if apierrors.IsConflict(err) && obj.GetResourceVersion() == old.(call.Object).GetResourceVersion() {
+		if apierrors.IsConflict(err) && obj.GetResourceVersion() == old.(call.Object).GetResourceVersion() && obj.GetUID() == old.(call.Object).GetUID() {
 			continue
 		}
 		if err != nil {

@@ -67,8 +67,8 @@ func TestKindsThatNothingHereNeedsAreCheckedAsUpstream(t *testing.T) {
 	)
 	for manifest, want := range map[string]string{
 		lease + "{leaseDurationSeconds: 0, leaseTransitions: -1}}": "[spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0, spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0]",
-		lease + "{preferredHolder: a}}":                            "spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined",
-		lease + "{strategy: Newest}}":                              `spec.strategy.strategy: Unsupported value: "Newest": supported values: "OldestEmulationVersion"`,
+		lease + "{preferredHolder: a}}":                            "", // it is dropped: a feature gate is off
+		lease + "{strategy: Newest}}":                              "",
 		lease + "{leaseDurationSeconds: 1}}":                       "",
 
 		class + "a}, value: 1000000001}":                                                                 "value: Forbidden: maximum allowed value of a user defined priority is 1000000000",
@@ -81,7 +81,7 @@ func TestKindsThatNothingHereNeedsAreCheckedAsUpstream(t *testing.T) {
 		budget + "{maxUnavailable: 101%}}":                                                               `spec.maxUnavailable: Invalid value: "101%": must not be greater than 100%`,
 		budget + "{unhealthyPodEvictionPolicy: Never}}":                                                  `spec.unhealthyPodEvictionPolicy: Unsupported value: "Never": supported values: "AlwaysAllow", "IfHealthyBudget"`,
 		slice + "addressType: IPv5, endpoints: []}":                                                      `addressType: Unsupported value: "IPv5": supported values: "FQDN", "IPv4", "IPv6"`,
-		slice + "addressType: IPv4, endpoints: [{addresses: []}]}":                                       "endpoints[0].addresses: Required value: must contain at least 1 address",
+		slice + "addressType: IPv4, endpoints: [{addresses: []}]}":                                       "endpoints[0].addresses: Required value",
 		slice + "addressType: IPv4, endpoints: [{addresses: [a]}]}":                                      "endpoints[0].addresses[0]: Invalid value: \"a\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
 		slice + "addressType: IPv4, endpoints: [{addresses: [127.0.0.1]}], ports: [{name: A, port: 1}]}": "endpoints[0].addresses[0]: Invalid value: \"127.0.0.1\": may not be in the loopback range (127.0.0.0/8, ::1/128)",
 

@@ -287,7 +287,8 @@ func TestPrivilegedContainersAreRefusedWhereTheServerDeniesThem(t *testing.T) {
 	require.NoError(t, c.CoreV1().Pods("default").Delete(ctx, "x", metav1.DeleteOptions{}))
 
 	_, err = createYAML(c, aPod("", "securityContext: {privileged: true, allowPrivilegeEscalation: false}"))
-	requireAnswer(t, err, 422, `Pod "x" is invalid: spec.containers[0].securityContext: Invalid value: {"privileged":true,"allowPrivilegeEscalation":false}: cannot set `+
+	requireAnswer(t, err, 422, `Pod "x" is invalid: spec.containers[0].securityContext: Invalid value: {"Capabilities":null,"Privileged":true,"SELinuxOptions":null,"WindowsOptions":null,`+
+		`"RunAsUser":null,"RunAsGroup":null,"RunAsNonRoot":null,"ReadOnlyRootFilesystem":null,"AllowPrivilegeEscalation":false,"ProcMount":null,"SeccompProfile":null,"AppArmorProfile":null}: cannot set `+
 		"`allowPrivilegeEscalation` to false and `privileged` to true")
 
 	s.DenyPrivileged()

@@ -178,8 +178,8 @@ func (r request) wrongUID(asked, is types.UID) error {
 		"Precondition failed: UID in precondition: %v, UID in object meta: %v", r.storageKey(), asked, is))
 }
 
-// storageKey returns the key of the request's object in etcd, as messages name it.
-// Upstream: pkg/kubeapiserver SpecialDefaultResourcePrefixes, v1.37.
+// storageKey returns the key of the request's object in etcd, as messages name it: those of a dry run leave out its prefix.
+// Upstream: pkg/kubeapiserver SpecialDefaultResourcePrefixes, and apiserver registry/generic/registry dryrun.go, v1.37.2.
 func (r request) storageKey() string {
 	name := r.kind.GVR.Resource
 	switch r.kind.GVR.GroupResource().String() {
@@ -199,7 +199,11 @@ func (r request) storageKey() string {
 	if r.kind.Scheme == nil && r.kind.GVR.Group != "apiextensions.k8s.io" {
 		name = r.kind.GVR.Group + "/" + name
 	}
-	return "/registry/" + name + "/" + store.KeyOf(r.namespace, r.name)
+	key := "/" + name + "/" + store.KeyOf(r.namespace, r.name)
+	if r.dryRun {
+		return key
+	}
+	return "/registry" + key
 }
 
 // checkVersion refuses an update that is based on an older version of the object. Without a

@@ -128,7 +128,6 @@ func (d *draft) keepSystemFields(old, obj call.Object) {
 		obj.SetUID(old.GetUID())
 	}
 	obj.SetResourceVersion(old.GetResourceVersion())
-	obj.SetSelfLink("")
 	obj.SetGeneration(old.GetGeneration())
 	obj.SetCreationTimestamp(old.GetCreationTimestamp())
 	if old.GetDeletionTimestamp() != nil {

@@ -119,7 +119,6 @@ func (t *Target) Configuration(data []byte) (*unstructured.Unstructured, error) 
 	if len(config.GetManagedFields()) > 0 {
 		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}
-	config.SetName(t.Name)
 	return config, nil
 }
 
@@ -142,6 +141,7 @@ func (t *Target) Applied(live call.Object, config *unstructured.Unstructured, ma
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("apply made a %T", out))
 	}
+	obj.SetName(t.Name) // which the configuration may leave out
 	return obj, nil
 }
 

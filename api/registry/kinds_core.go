@@ -21,7 +21,7 @@ func coreKinds() []Kind {
 	return in(v1.SchemeGroupVersion,
 		Kind{Kind: "ComponentStatus", ShortNames: names("cs"), ClusterScoped: true, Verbs: metav1.Verbs{"get", "list"}},
 		Kind{Kind: "ConfigMap", ShortNames: names("cm"), Validation: cluster.ConfigMaps()},
-		Kind{Kind: "Endpoints", CreatesOnUpdate: true, ShortNames: names("ep"), Strategy: strategy.Endpoints(), Warnings: warnings.Endpoints()},
+		Kind{Kind: "Endpoints", CreatesOnUpdate: true, ShortNames: names("ep"), Strategy: strategy.Endpoints(), Validation: cluster.Endpoints(), Warnings: warnings.Endpoints()},
 		Kind{Kind: "Event", CreatesOnUpdate: true, ShortNames: names("ev"), Validation: cluster.Events(), Fields: eventFields()},
 		Kind{
 			Kind: "LimitRange", CreatesOnUpdate: true, ShortNames: names("limits"),
@@ -63,7 +63,7 @@ func coreKinds() []Kind {
 			Kind: "Secret", Strategy: strategy.Secrets(), Validation: cluster.Secrets(), Warnings: warnings.Secrets(),
 			Fields: Selectable{"type": of(func(secret *v1.Secret) string { return string(secret.Type) })},
 		},
-		Kind{Kind: "ServiceAccount", AnswersDeleted: true, ShortNames: names("sa"), Subresources: views.AccountSubresources()},
+		Kind{Kind: "ServiceAccount", AnswersDeleted: true, ShortNames: names("sa"), Strategy: strategy.ServiceAccounts(), Validation: cluster.ServiceAccounts(), Subresources: views.AccountSubresources()},
 		Kind{
 			Kind: "Service", AnswersDeleted: true, CreatesOnUpdate: true, ShortNames: names("svc"), Categories: inAll(),
 			Strategy: strategy.Services(), Validation: cluster.Services(), Warnings: warnings.Services(),

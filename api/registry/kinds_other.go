@@ -68,7 +68,7 @@ func otherKinds() []Kind {
 	return slices.Concat(
 		admissionKinds(),
 		schedulingKinds(),
-		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", Conditional: true, CreatesOnUpdate: true, Validation: cluster.Leases()}),
+		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", Conditional: true, CreatesOnUpdate: true, Strategy: strategy.Leases(), Validation: cluster.Leases()}),
 		in(coordinationv1beta1.SchemeGroupVersion, Kind{Kind: "LeaseCandidate", OnRequest: true, Conditional: true, CreatesOnUpdate: true}),
 		in(nodev1.SchemeGroupVersion,
 			Kind{Kind: "RuntimeClass", ClusterScoped: true, Conditional: true, CreatesOnUpdate: true, Warnings: warnings.RuntimeClasses()},

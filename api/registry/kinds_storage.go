@@ -5,6 +5,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation/storage"
+	"github.com/storagesim/storagesim/api/internal/warnings"
 )
 
 // storageKinds returns those of storage.k8s.io.
@@ -12,7 +13,7 @@ func storageKinds() []Kind {
 	return in(storagev1.SchemeGroupVersion,
 		Kind{
 			Kind: "CSIDriver", AnswersDeleted: true, ClusterScoped: true, Generations: true, Conditional: true,
-			Strategy: strategy.CSIDrivers(), Validation: storage.CSIDrivers(),
+			Strategy: strategy.CSIDrivers(), Validation: storage.CSIDrivers(), Warnings: warnings.CSIDrivers(),
 		},
 		Kind{
 			Kind: "CSINode", AnswersDeleted: true, ClusterScoped: true, Conditional: true,
@@ -20,11 +21,11 @@ func storageKinds() []Kind {
 		},
 		Kind{
 			Kind: "CSIStorageCapacity", Conditional: true,
-			Validation: storage.CSIStorageCapacities(),
+			Validation: storage.CSIStorageCapacities(), Warnings: warnings.CSIStorageCapacities(),
 		},
 		Kind{
 			Kind: "StorageClass", AnswersDeleted: true, ShortNames: names("sc"), ClusterScoped: true,
-			Strategy: strategy.StorageClasses(), Validation: storage.StorageClasses(),
+			Strategy: strategy.StorageClasses(), Validation: storage.StorageClasses(), Warnings: warnings.StorageClasses(),
 		},
 		Kind{
 			Kind: "VolumeAttachment", AnswersDeleted: true, Nicknames: names("va"), ClusterScoped: true, Conditional: true,

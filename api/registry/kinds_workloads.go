@@ -20,7 +20,7 @@ import (
 // appsKinds returns those of apps.
 func appsKinds() []Kind {
 	return in(appsv1.SchemeGroupVersion,
-		Kind{Kind: "ControllerRevision"},
+		Kind{Kind: "ControllerRevision", Validation: workloads.ControllerRevisions()},
 		Kind{
 			Kind: "DaemonSet", ShortNames: names("ds"), Categories: inAll(), Generations: true,
 			Strategy: strategy.DaemonSets(), Validation: workloads.DaemonSets(), Warnings: warnings.DaemonSets(),

@@ -3,6 +3,7 @@ package requests
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -216,8 +217,12 @@ func isChosen(field string) bool {
 // inRequest finds, in the path and in the body of a request, values that a server may have chosen.
 var inRequest = regexp.MustCompile(`((?:resourceVersion|continue)=|"(?:resourceVersion|uid|continue)": ?")([^&"]+)`)
 
+// identifiers are UIDs wherever they stand: a Job's is in its labels, too.
+var identifiers = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
 // translate replaces in the text of a request what the real server chose by what stands here.
 func (s *Server) translate(text string) string {
+	text = identifiers.ReplaceAllStringFunc(text, func(found string) string { return cmp.Or(s.ours[found], found) })
 	return inRequest.ReplaceAllStringFunc(text, func(found string) string {
 		parts := inRequest.FindStringSubmatch(found)
 		if ours, ok := s.ours[parts[2]]; ok {

@@ -49,7 +49,7 @@ func Cells(kind schema.GroupKind, obj runtime.Object, now time.Time) []any {
 		if n, err := strconv.ParseInt(text, 10, 64); t.columns[i].number && err == nil {
 			cells[i] = n
 		}
-		if t.columns[i].boolean && (text == "true" || text == "false") {
+		if (t.columns[i].boolean || t.columns[i].truth) && (text == "true" || text == "false") {
 			cells[i] = text == "true"
 		}
 	}

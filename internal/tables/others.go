@@ -79,7 +79,7 @@ func otherTables() map[schema.GroupKind]table {
 		return append([]string{b.Name, b.RoleRef.Kind + "/" + b.RoleRef.Name, age(b, now)}, subjects(b.Subjects)...)
 	})
 	for _, kind := range []schema.GroupKind{{Group: "rbac.authorization.k8s.io", Kind: "Role"},
-		{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, core("LimitRange")} {
+		{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, {Group: "storage.k8s.io", Kind: "CSIStorageCapacity"}, core("LimitRange")} {
 		all[kind] = listing(columns("Name", "@Created At"), func(obj object, _ time.Time) []string {
 			return []string{obj.GetName(), obj.GetCreationTimestamp().UTC().Format(time.RFC3339)}
 		})

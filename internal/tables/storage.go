@@ -21,7 +21,7 @@ func storageTables() map[schema.GroupKind]table {
 		core("PersistentVolumeClaim"): listing(columns("Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass",
 			"VolumeAttributesClass", "Age", "*VolumeMode"), persistentVolumeClaim),
 		storage("StorageClass"): listing(columns("Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode",
-			"AllowVolumeExpansion", "Age"), storageClass),
+			"??AllowVolumeExpansion", "Age"), storageClass),
 		storage("VolumeAttributesClass"): listing(columns("Name", "DriverName", "Age"), func(c *storagev1.VolumeAttributesClass, now time.Time) []string {
 			return []string{c.Name, c.DriverName, age(c, now)}
 		}),
@@ -34,13 +34,6 @@ func storageTables() map[schema.GroupKind]table {
 		}),
 		storage("CSIDriver"): listing(columns("Name", "?AttachRequired", "?PodInfoOnMount", "?StorageCapacity", "TokenRequests",
 			"?RequiresRepublish", "Modes", "Age"), csiDriver),
-		storage("CSIStorageCapacity"): listing(columns("Name", "StorageClassName", "Capacity"), func(c *storagev1.CSIStorageCapacity, _ time.Time) []string {
-			capacity := "<unset>"
-			if c.Capacity != nil {
-				capacity = c.Capacity.String()
-			}
-			return []string{c.Name, c.StorageClassName, capacity}
-		}),
 	}
 }
 

@@ -26,19 +26,21 @@ type column struct {
 	wide bool // shown with -o wide only
 	// number: over the API the cells are numbers; integer: the column says so, too.
 	number, integer bool
-	boolean         bool // over the API the cells are true or false, and the column says so
+	truth           bool // over the API the cells are true or false
+	boolean         bool // so they are, and the column says so
 	date            bool // the column's type is date
 	named           bool // the column's format is name
 }
 
 // columns of these names; a name after a star is shown with -o wide only. The cells of a name after # are
 // numbers over the API, and after ## the column's type is integer, which upstream says of few columns. After ? they are true or false,
-// which a cell with another text is not. After @ the column's type is date, after = its format is name.
+// which a cell with another text is not; after ?? too, though the column's type is string. After @ the column's type is date, after = its format is name.
 func columns(names ...string) []column {
 	list := make([]column, len(names))
 	for i, name := range names {
 		c := &list[i]
 		name, c.wide = strings.CutPrefix(name, "*")
+		name, c.truth = strings.CutPrefix(name, "??")
 		name, c.boolean = strings.CutPrefix(name, "?")
 		name, c.date = strings.CutPrefix(name, "@")
 		name, c.named = strings.CutPrefix(name, "=")

@@ -116,9 +116,9 @@ NAME          ATTACHREQUIRED   PODINFOONMOUNT   STORAGECAPACITY   TOKENREQUESTS 
 example.com   false            false            true              <unset>         false               Persistent   1s
 `},
 		{"csistoragecapacities", "", `
-NAME    STORAGECLASSNAME   CAPACITY
-cap-1   fast               10Gi
-cap-2   fast               <unset>
+NAME    CREATED AT
+cap-1   0001-01-01T00:00:00Z
+cap-2   0001-01-01T00:00:00Z
 `},
 		{"sts", "wide", `
 NAME   READY   AGE   CONTAINERS   IMAGES

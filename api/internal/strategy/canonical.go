@@ -90,7 +90,13 @@ func dropDisabledContainerFields(c *v1.Container) {
 	if c.Lifecycle == nil {
 		return
 	}
-	c.Lifecycle.StopSignal = nil
+	if c.Lifecycle.StopSignal != nil {
+		c.Lifecycle.StopSignal = nil
+		if *c.Lifecycle == (v1.Lifecycle{}) {
+			c.Lifecycle = nil
+			return
+		}
+	}
 	for _, hook := range []*v1.LifecycleHandler{c.Lifecycle.PostStart, c.Lifecycle.PreStop} {
 		if hook != nil && hook.HTTPGet != nil {
 			hook.HTTPGet.Protocol = nil

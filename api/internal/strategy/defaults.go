@@ -38,19 +38,27 @@ func defaultVolume(pv *v1.PersistentVolume) {
 	setDefault(&pv.Status.Phase, v1.VolumePending)
 	setDefault(&pv.Spec.PersistentVolumeReclaimPolicy, v1.PersistentVolumeReclaimRetain)
 	setDefaultPtr(&pv.Spec.VolumeMode, v1.PersistentVolumeFilesystem)
-	roundUp(pv.Spec.Capacity)
-	switch {
-	case pv.Spec.HostPath != nil:
-		setDefaultPtr(&pv.Spec.HostPath.Type, v1.HostPathUnset)
-	case pv.Spec.ISCSI != nil:
-		setDefault(&pv.Spec.ISCSI.ISCSIInterface, "default")
-	case pv.Spec.RBD != nil:
-		defaultRBD(&pv.Spec.RBD.RBDPool, &pv.Spec.RBD.RadosUser, &pv.Spec.RBD.Keyring)
-	case pv.Spec.AzureDisk != nil:
-		defaultAzureDisk(pv.Spec.AzureDisk)
-	case pv.Spec.ScaleIO != nil:
-		setDefault(&pv.Spec.ScaleIO.StorageMode, "ThinProvisioned")
-		setDefault(&pv.Spec.ScaleIO.FSType, "xfs")
+	defaultVolumeSource(&pv.Spec)
+}
+
+// defaultVolumeSource sets those of a volume's sources and of its capacity, which a volume in a VolumeAttachment has, too.
+func defaultVolumeSource(spec *v1.PersistentVolumeSpec) {
+	roundUp(spec.Capacity)
+	if spec.HostPath != nil {
+		setDefaultPtr(&spec.HostPath.Type, v1.HostPathUnset)
+	}
+	if spec.ISCSI != nil {
+		setDefault(&spec.ISCSI.ISCSIInterface, "default")
+	}
+	if spec.RBD != nil {
+		defaultRBD(&spec.RBD.RBDPool, &spec.RBD.RadosUser, &spec.RBD.Keyring)
+	}
+	if spec.AzureDisk != nil {
+		defaultAzureDisk(spec.AzureDisk)
+	}
+	if spec.ScaleIO != nil {
+		setDefault(&spec.ScaleIO.StorageMode, "ThinProvisioned")
+		setDefault(&spec.ScaleIO.FSType, "xfs")
 	}
 }
 

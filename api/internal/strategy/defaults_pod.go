@@ -160,8 +160,12 @@ func defaultContainer(c *v1.Container) {
 		setDefault(&c.Ports[i].Protocol, v1.ProtocolTCP)
 	}
 	for i := range c.Env {
-		if from := c.Env[i].ValueFrom; from != nil && from.FieldRef != nil {
+		from := c.Env[i].ValueFrom
+		if from != nil && from.FieldRef != nil {
 			setDefault(&from.FieldRef.APIVersion, "v1")
+		}
+		if from != nil && from.FileKeyRef != nil {
+			setDefaultPtr(&from.FileKeyRef.Optional, false)
 		}
 	}
 	roundUp(c.Resources.Limits)

@@ -27,7 +27,12 @@ func TestFieldsOfAPodBehindGatesThatAreOffAreDropped(t *testing.T) {
 			{DownwardAPI: &v1.DownwardAPIProjection{Items: files(user)}}, {ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "t", User: user}},
 			{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{User: user}}, {PodCertificate: &v1.PodCertificateProjection{User: user}},
 		}}})
-		lifecycle := func() *v1.Lifecycle { return &v1.Lifecycle{StopSignal: stop} }
+		lifecycle := func() *v1.Lifecycle {
+			if stop == nil { // nothing is left of it
+				return nil
+			}
+			return &v1.Lifecycle{StopSignal: stop}
+		}
 		mounts := func() []v1.VolumeMount { return []v1.VolumeMount{{Name: "m", BindMountOptions: options}} }
 		p.Spec.InitContainers = []v1.Container{{Lifecycle: lifecycle(), VolumeMounts: mounts()}}
 		p.Spec.Containers = []v1.Container{{Lifecycle: lifecycle(), VolumeMounts: mounts()}}

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -71,6 +72,13 @@ func Pods() Kind {
 			setDefault(&pod.Status.QOSClass, old.Status.QOSClass)
 			keepObservedGeneration(&pod.Status, &old.Status)
 			pod.Status.NodeAllocatableResourceClaimStatuses, pod.Status.VolumeHealth = nil, nil // behind feature gates
+			for _, list := range [...][]v1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
+				for i := range list {
+					for j := range list[i].VolumeMounts {
+						list[i].VolumeMounts[j].VolumeStatus = nil // behind the feature gate ImageVolumeWithDigest
+					}
+				}
+			}
 		},
 	}.Kind()
 	k.KeepStatus = true // of which Create reads the quality of service
@@ -83,9 +91,11 @@ func Nodes() Kind {
 		Default: defaultNode,
 		Create: func(node *v1.Node, _ metav1.Time) { // a feature that was given up
 			node.Spec.ConfigSource, node.Status.Config = nil, nil //nolint:staticcheck // deprecated, and dropped
+			node.Spec.PodPreemptionPolicy = nil                   // behind a feature gate
 		},
 		Update: func(node, _ *v1.Node) {
 			node.Spec.ConfigSource = nil //nolint:staticcheck // deprecated, and dropped
+			node.Spec.PodPreemptionPolicy = nil
 		},
 		UpdateStatus: func(node, _ *v1.Node, _ metav1.Time) { node.Status.Config = nil },
 	}.Kind()
@@ -105,6 +115,31 @@ func Namespaces() Kind {
 			defaultNamespace(ns)
 		},
 		Update: func(ns, old *v1.Namespace) { ns.Spec.Finalizers = old.Spec.Finalizers },
+	}.Kind()
+}
+
+// ServiceAccounts returns the preparation of serviceaccounts: of a secret only the name is kept.
+// Upstream: registry/core/serviceaccount strategy.cleanSecretReferences, v1.37.2.
+func ServiceAccounts() Kind {
+	clean := func(account *v1.ServiceAccount) {
+		for i, secret := range account.Secrets {
+			account.Secrets[i] = v1.ObjectReference{Name: secret.Name}
+		}
+	}
+	return Of[*v1.ServiceAccount]{
+		Create: func(account *v1.ServiceAccount, _ metav1.Time) { clean(account) },
+		Update: func(account, _ *v1.ServiceAccount) { clean(account) },
+	}.Kind()
+}
+
+// Leases returns the preparation of leases: how a leader is chosen is behind the feature gate CoordinatedLeaderElection.
+// Upstream: registry/coordination/lease strategy, v1.37.2.
+func Leases() Kind {
+	return Of[*coordinationv1.Lease]{
+		Create: func(lease *coordinationv1.Lease, _ metav1.Time) {
+			lease.Spec.Strategy, lease.Spec.PreferredHolder = nil, nil
+		},
+		Update: func(lease, _ *coordinationv1.Lease) { lease.Spec.Strategy, lease.Spec.PreferredHolder = nil, nil },
 	}.Kind()
 }
 
@@ -145,8 +180,8 @@ func CSINodes() Kind {
 func VolumeAttachments() Kind {
 	return Of[*storagev1.VolumeAttachment]{
 		Default: func(va *storagev1.VolumeAttachment) {
-			if va.Spec.Source.InlineVolumeSpec != nil {
-				setDefaultPtr(&va.Spec.Source.InlineVolumeSpec.VolumeMode, v1.PersistentVolumeFilesystem)
+			if inline := va.Spec.Source.InlineVolumeSpec; inline != nil {
+				defaultVolumeSource(inline)
 			}
 		},
 		UpdateStatus: func(va, old *storagev1.VolumeAttachment, _ metav1.Time) {

@@ -26,6 +26,21 @@ func isInternal(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && strings.HasPrefix(t.PkgPath(), "k8s.io/api/")
 }
 
+// shown returns a value as a message shows it: one that a real server has in a type of its own in that type's form.
+func shown(value any) any {
+	if value == nil {
+		return nil
+	}
+	t := reflect.TypeOf(value)
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if isInternal(t) && t != reflect.TypeOf(InternalForm{}) {
+		return InternalForm{Value: value}
+	}
+	return value
+}
+
 func writeInternal(out *bytes.Buffer, v reflect.Value) error {
 	switch t := v.Type(); {
 	case t.Kind() == reflect.Pointer && (isInternal(t.Elem())):

@@ -13,7 +13,9 @@ import (
 type Kind struct {
 	// Names says which names are good; default DNSSubdomain.
 	Names Names
-	// AnyFinalizer: finalizers need no domain, as those of custom resources.
+	// Twice: what is found twice is told twice, as by servers of custom kinds, of their definitions and of APIServices.
+	Twice bool
+	// AnyFinalizer: finalizers need no domain, as those of custom resources and of kinds that upstream validates without core/validation.
 	AnyFinalizer bool
 	// Create says what is wrong with a new object, its metadata apart; defaults are set.
 	Create func(obj runtime.Object) field.ErrorList
@@ -45,34 +47,34 @@ func (n Names) rule() nameRule {
 // ValidateCreate says what is wrong with a new object, defaults applied. An empty list
 // means that it may be stored.
 func (k *Kind) ValidateCreate(obj runtime.Object, namespaced bool) field.ErrorList {
-	p := &Problems{anyFinalizer: k.AnyFinalizer}
+	p := &Problems{anyFinalizer: k.AnyFinalizer, twice: k.Twice}
 	checkNewMeta(p, ObjectMeta(obj), namespaced, k.Names.rule())
 	if k.Create != nil {
 		p.List = append(p.List, k.Create(obj)...)
 	}
-	return p.List
+	return p.once()
 }
 
 // ValidateUpdate says what is wrong with obj as the successor of old. Status, unset
 // metadata and defaults are expected to be filled in already.
 // Upstream: rest.BeforeUpdate, and ValidateUpdate of the strategies, v1.37.
 func (k *Kind) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
-	p := &Problems{anyFinalizer: k.AnyFinalizer}
+	p := &Problems{anyFinalizer: k.AnyFinalizer, twice: k.Twice}
 	CheckUpdatedMeta(p, obj, old)
 	if k.Update != nil {
 		p.List = append(p.List, k.Update(obj, old)...)
 	}
-	return p.List
+	return p.once()
 }
 
 // ValidateUpdateStatus says what is wrong with obj as a status update of old.
 func (k *Kind) ValidateUpdateStatus(obj, old runtime.Object) field.ErrorList {
-	p := &Problems{anyFinalizer: k.AnyFinalizer}
+	p := &Problems{anyFinalizer: k.AnyFinalizer, twice: k.Twice}
 	CheckUpdatedMeta(p, obj, old)
 	if k.UpdateStatus != nil {
 		p.List = append(p.List, k.UpdateStatus(obj, old)...)
 	}
-	return p.List
+	return p.once()
 }
 
 // CheckUpdatedMeta validates the metadata of an update by the rules that all kinds have.
@@ -108,7 +110,8 @@ func ObjectMeta(obj runtime.Object) *metav1.ObjectMeta {
 // Typed is a Kind whose functions are about one Go type. The server never calls them with
 // another.
 type Typed[T metav1.ObjectMetaAccessor] struct {
-	Names Names
+	Names        Names
+	AnyFinalizer bool
 	// Again: an update checks metadata.generateName by the rule for names. The other kinds
 	// check only what all kinds do.
 	Again          bool
@@ -118,7 +121,7 @@ type Typed[T metav1.ObjectMetaAccessor] struct {
 
 // Kind returns the validation with functions that take any object.
 func (r Typed[T]) Kind() Kind {
-	k := Kind{Names: r.Names}
+	k := Kind{Names: r.Names, AnyFinalizer: r.AnyFinalizer}
 	if r.Create != nil {
 		k.Create = func(obj runtime.Object) field.ErrorList {
 			p := &Problems{}

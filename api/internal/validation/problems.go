@@ -21,6 +21,22 @@ var (
 type Problems struct {
 	List         field.ErrorList
 	anyFinalizer bool // see Kind
+	twice        bool // see Kind
+}
+
+// once returns the problems, each once.
+func (p *Problems) once() (list field.ErrorList) {
+	if p.twice || len(p.List) < 2 {
+		return p.List
+	}
+	for _, err := range p.List {
+		if !slices.ContainsFunc(list, func(o *field.Error) bool {
+			return o.Type == err.Type && o.Field == err.Field && o.Error() == err.Error()
+		}) {
+			list = append(list, err)
+		}
+	}
+	return list
 }
 
 // Add adds problems.
@@ -33,7 +49,7 @@ func (p *Problems) Required(path *field.Path, detail string) {
 
 // Invalid adds that a value is not allowed.
 func (p *Problems) Invalid(path *field.Path, value any, detail string) {
-	p.List = append(p.List, field.Invalid(path, value, detail))
+	p.List = append(p.List, field.Invalid(path, shown(value), detail))
 }
 
 // Forbidden adds that a field must not be set, or not changed.
@@ -43,7 +59,7 @@ func (p *Problems) Forbidden(path *field.Path, detail string) {
 
 // Duplicate adds that a value occurs twice in a list.
 func (p *Problems) Duplicate(path *field.Path, value any) {
-	p.List = append(p.List, field.Duplicate(path, value))
+	p.List = append(p.List, field.Duplicate(path, shown(value)))
 }
 
 // Need refuses an empty required field below path.

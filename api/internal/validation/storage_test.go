@@ -99,9 +99,9 @@ func TestACSINodeKeepsWhatADriverRegistered(t *testing.T) {
 	})
 	refusesChange(t, apitest.GoodCSINode, []refusal{
 		{"another node", "spec: {drivers: [{name: x.example.com, nodeID: other}]}",
-			[]string{`spec.drivers: Invalid value: {"name":"x.example.com","nodeID":"other","topologyKeys":null}: field is immutable`}},
+			[]string{`spec.drivers: Invalid value: {"Name":"x.example.com","NodeID":"other","TopologyKeys":null,"Allocatable":null}: field is immutable`}},
 		{"another topology", "spec: {drivers: [{name: x.example.com, nodeID: node-1, topologyKeys: [zone]}]}",
-			[]string{`spec.drivers: Invalid value: {"name":"x.example.com","nodeID":"node-1","topologyKeys":["zone"]}: field is immutable`}},
+			[]string{`spec.drivers: Invalid value: {"Name":"x.example.com","NodeID":"node-1","TopologyKeys":["zone"],"Allocatable":null}: field is immutable`}},
 		{"but another room", "spec: {drivers: [{name: x.example.com, nodeID: node-1, allocatable: {count: 9}}]}", nil},
 		{"but drivers come", "spec: {drivers: [{name: x.example.com, nodeID: node-1}, {name: why, nodeID: n1}]}", nil},
 		{"and drivers go", "spec: {drivers: []}", nil},

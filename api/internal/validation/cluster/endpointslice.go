@@ -96,7 +96,7 @@ func checkSliceEndpoints(p *validation.Problems, endpoints []discoveryv1.Endpoin
 		e, at := &endpoints[i], path.Index(i)
 		switch {
 		case len(e.Addresses) == 0:
-			p.Required(at.Child("addresses"), "must contain at least 1 address")
+			p.Required(at.Child("addresses"), "")
 		case len(e.Addresses) > mostAddresses:
 			p.Add(field.TooMany(at.Child("addresses"), len(e.Addresses), mostAddresses))
 		}

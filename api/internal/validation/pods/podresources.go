@@ -110,6 +110,9 @@ func checkResourceClaimNames(p *podRules, claims []v1.ResourceClaim, at *field.P
 		if !slices.ContainsFunc(p.spec.ResourceClaims, func(o v1.PodResourceClaim) bool { return o.Name == c.Name }) {
 			err := field.NotFound(path, c.Name)
 			err.Detail = "must be one of the names in pod.spec.resourceClaims"
+			if len(p.spec.ResourceClaims) == 0 {
+				err.Detail += " which is empty"
+			}
 			p.Add(err)
 		}
 	}

@@ -1,7 +1,10 @@
 package pods
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -14,8 +17,7 @@ import (
 )
 
 // checkPodStatus validates a status update.
-// Upstream: core/validation ValidatePodStatusUpdate, v1.37, without the health of
-// allocated resources.
+// Upstream: core/validation ValidatePodStatusUpdate, v1.37.
 func checkPodStatus(p *validation.Problems, pod, old *v1.Pod) {
 	checkMirrorAnnotation(p, pod.Annotations, old.Annotations)
 	checkPodConditions(p, pod.Status.Conditions, validation.StatusPath.Child("conditions"))
@@ -54,6 +56,70 @@ func checkPodStatus(p *validation.Problems, pod, old *v1.Pod) {
 	checkContainerUsers(p, is.ContainerStatuses, windows, validation.StatusPath.Child("containerStatuses"))
 	checkContainerUsers(p, is.InitContainerStatuses, windows, validation.StatusPath.Child("initContainerStatuses"))
 	checkContainerUsers(p, is.EphemeralContainerStatuses, windows, validation.StatusPath.Child("ephemeralContainerStatuses"))
+	checkAllocated(p, is.ContainerStatuses, pod.Spec.Containers, is.ExtendedResourceClaimStatus, validation.StatusPath.Child("containerStatuses"))
+	checkAllocated(p, is.InitContainerStatuses, pod.Spec.InitContainers, is.ExtendedResourceClaimStatus, validation.StatusPath.Child("initContainerStatuses"))
+}
+
+// checkAllocated validates the health of the devices that containers have.
+// Upstream: core/validation validateContainerStatusAllocatedResourcesStatus, v1.37.2.
+func checkAllocated(p *validation.Problems, statuses []v1.ContainerStatus, of []v1.Container, extended *v1.PodExtendedResourceClaimStatus, at *field.Path) {
+	for i, status := range statuses {
+		for j, resource := range status.AllocatedResourcesStatus {
+			path := at.Index(i).Child("allocatedResourcesStatus").Index(j)
+			for k := range of {
+				if of[k].Name == status.Name {
+					checkAllocatedName(p, resource.Name, &of[k], extended, path.Child("name"))
+					break
+				}
+			}
+			checkHealth(p, resource.Resources, path.Child("resources"))
+		}
+	}
+}
+
+// checkAllocatedName: what a container has is a claim, or a resource that it asked for.
+func checkAllocatedName(p *validation.Problems, name v1.ResourceName, c *v1.Container, extended *v1.PodExtendedResourceClaimStatus, at *field.Path) {
+	claim, isClaim := strings.CutPrefix(string(name), "claim:")
+	if !isClaim {
+		if _, ok := c.Resources.Requests[name]; !ok {
+			p.Invalid(at, name, "must match one of the container's resource requests")
+		}
+		return
+	}
+	named := slices.ContainsFunc(c.Resources.Claims, func(o v1.ResourceClaim) bool { return claim == strings.TrimSuffix(o.Name+"/"+o.Request, "/") })
+	if !named && !isExtended(claim, c, extended) {
+		p.Invalid(at, name, "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' when "+
+			"container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty")
+	}
+}
+
+// isExtended reports whether a claim was made for resources that the container asks for by name.
+// Upstream: core/validation matchesExtendedResourceClaimStatus, v1.37.2.
+func isExtended(name string, c *v1.Container, extended *v1.PodExtendedResourceClaimStatus) bool {
+	claim, request, _ := strings.Cut(name, "/")
+	return extended != nil && request != "" && claim == extended.ResourceClaimName &&
+		slices.ContainsFunc(extended.RequestMappings, func(m v1.ContainerExtendedResourceRequest) bool {
+			q, ok := c.Resources.Requests[v1.ResourceName(m.ResourceName)]
+			return m.ContainerName == c.Name && m.RequestName == request && ok && !q.IsZero()
+		})
+}
+
+// checkHealth validates the health of each device.
+func checkHealth(p *validation.Problems, devices []v1.ResourceHealth, at *field.Path) {
+	known := []v1.ResourceHealthStatus{v1.ResourceHealthStatusHealthy, v1.ResourceHealthStatusUnhealthy, v1.ResourceHealthStatusUnknown}
+	for i, device := range devices {
+		if !slices.Contains(known, device.Health) {
+			p.Add(field.NotSupported(at.Index(i).Child("health"), device.Health, known))
+		}
+		if text := device.Message; text != nil && *text == "" {
+			p.Required(at.Index(i).Child("message"), "must be non-empty if specified")
+		} else if text != nil && len(*text) > v1.ResourceHealthMessageMaxLength {
+			p.Add(field.TooLong(at.Index(i).Child("message"), *text, v1.ResourceHealthMessageMaxLength))
+		}
+		if slices.ContainsFunc(devices[:i], func(o v1.ResourceHealth) bool { return o.ResourceID == device.ResourceID }) {
+			p.Duplicate(at.Index(i).Child("resourceID"), device.ResourceID)
+		}
+	}
 }
 
 // checkPodConditions validates the conditions that are not the system's own.
@@ -185,7 +251,9 @@ func checkContainerUsers(p *validation.Problems, statuses []v1.ContainerStatus, 
 			p.Forbidden(path, "cannot be set for a windows pod")
 			continue
 		}
-		checkID(p, user.UID, utilvalidation.IsValidUserID(user.UID), path, "uid")
+		if user.UID < 0 || user.UID > math.MaxUint32 { // any that Linux has, more than a pod may ask for
+			p.Invalid(path.Child("uid"), user.UID, fmt.Sprintf("must be between 0 and %d, inclusive", int64(math.MaxUint32)))
+		}
 		checkID(p, user.GID, utilvalidation.IsValidGroupID(user.GID), path, "gid")
 		for j, gid := range user.SupplementalGroups {
 			for _, msg := range utilvalidation.IsValidGroupID(gid) {

@@ -92,7 +92,8 @@ func checkClaimUpdate(p *validation.Problems, claim, old *v1.PersistentVolumeCla
 
 	classMaySet := checkClaimClassUpdate(p, claim, old)
 	if !sameClaimSpec(claim, old, classMaySet) {
-		p.Forbidden(validation.SpecPath, claimImmutable+"\n"+diff.Diff(&old.Spec, &claim.Spec))
+		before, after := comparedSpecs(claim, old, classMaySet)
+		p.Forbidden(validation.SpecPath, claimImmutable+"\n"+diff.Diff(validation.InternalForm{Value: *before}, validation.InternalForm{Value: *after}))
 	}
 
 	size, oldSize := claim.Spec.Resources.Requests[v1.ResourceStorage], old.Spec.Resources.Requests[v1.ResourceStorage]
@@ -134,6 +135,24 @@ func checkClaimClassUpdate(p *validation.Problems, claim, old *v1.PersistentVolu
 			apivalidation.FieldImmutableErrorMsg)
 	}
 	return unset && (!oldAnnotated || *claim.Spec.StorageClassName == oldAnnotation)
+}
+
+// comparedSpecs returns the specs as they are compared: what may change is the same in both.
+func comparedSpecs(claim, old *v1.PersistentVolumeClaim, classMaySet bool) (before, after *v1.PersistentVolumeClaimSpec) {
+	before, after = old.Spec.DeepCopy(), claim.Spec.DeepCopy()
+	if before.VolumeName == "" {
+		before.VolumeName = after.VolumeName
+	}
+	if classMaySet {
+		after.StorageClassName = before.StorageClassName
+	}
+	if claim.Status.Phase == v1.ClaimBound {
+		after.VolumeAttributesClassName = before.VolumeAttributesClassName
+		if after.Resources.Requests != nil {
+			after.Resources.Requests[v1.ResourceStorage] = before.Resources.Requests[v1.ResourceStorage]
+		}
+	}
+	return before, after
 }
 
 // sameClaimSpec compares the specs but for what may change.

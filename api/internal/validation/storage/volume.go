@@ -169,7 +169,7 @@ func checkVolumeUpdate(p *validation.Problems, pv, old *v1.PersistentVolume) {
 	checkVolume(p, pv)
 	if !sameVolumeSource(&pv.Spec.PersistentVolumeSource, &old.Spec.PersistentVolumeSource) {
 		p.Forbidden(validation.SpecPath.Child("persistentvolumesource"), "spec.persistentvolumesource is immutable after creation\n"+
-			diff.Diff(&old.Spec.PersistentVolumeSource, &pv.Spec.PersistentVolumeSource))
+			diff.Diff(validation.InternalForm{Value: old.Spec.PersistentVolumeSource}, validation.InternalForm{Value: pv.Spec.PersistentVolumeSource}))
 	}
 	if !validation.SamePtr(pv.Spec.VolumeMode, old.Spec.VolumeMode) {
 		p.Immutable(pv.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))

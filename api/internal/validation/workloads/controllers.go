@@ -58,13 +58,8 @@ func checkReplicationStatus(p *validation.Problems, status *v1.ReplicationContro
 	} {
 		p.NotNegative(c.n, validation.StatusPath, c.name)
 	}
-	most := func(name string, n, most int32, of string) {
-		if n > most {
-			p.Invalid(validation.StatusPath.Child(name), n, "cannot be greater than "+of)
-		}
-	}
-	most("fullyLabeledReplicas", status.FullyLabeledReplicas, status.Replicas, "status.replicas")
-	most("readyReplicas", status.ReadyReplicas, status.Replicas, "status.replicas")
-	most("availableReplicas", status.AvailableReplicas, status.Replicas, "status.replicas")
-	most("availableReplicas", status.AvailableReplicas, status.ReadyReplicas, "readyReplicas")
+	checkMost(p, "fullyLabeledReplicas", status.FullyLabeledReplicas, status.Replicas, "status.replicas")
+	checkMost(p, "readyReplicas", status.ReadyReplicas, status.Replicas, "status.replicas")
+	checkMost(p, "availableReplicas", status.AvailableReplicas, status.Replicas, "status.replicas")
+	checkMost(p, "availableReplicas", status.AvailableReplicas, status.ReadyReplicas, "readyReplicas")
 }

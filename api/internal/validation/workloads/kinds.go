@@ -3,6 +3,7 @@ package workloads
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
 )
@@ -36,6 +37,7 @@ func DaemonSets() validation.Kind {
 			checkDaemonSet(p, set)
 			p.Immutable(set.Spec.Selector, old.Spec.Selector, validation.SpecPath.Child("selector"))
 		},
+		Status: checkDaemonSetStatus,
 	}.Kind()
 }
 
@@ -46,6 +48,18 @@ func ReplicaSets() validation.Kind {
 		Update: func(p *validation.Problems, set, old *appsv1.ReplicaSet) {
 			checkReplicaSet(p, set)
 			p.Immutable(set.Spec.Selector, old.Spec.Selector, validation.SpecPath.Child("selector"))
+		},
+		Status: func(p *validation.Problems, set, _ *appsv1.ReplicaSet) { checkReplicaSetStatus(p, &set.Status) },
+	}.Kind()
+}
+
+// ControllerRevisions returns the validation of controllerrevisions.
+func ControllerRevisions() validation.Kind {
+	return validation.Typed[*appsv1.ControllerRevision]{
+		Again: true, Create: checkRevision,
+		Update: func(p *validation.Problems, revision, old *appsv1.ControllerRevision) {
+			p.NotNegative(revision.Revision, nil, "revision")
+			p.Immutable(revision.Data, old.Data, field.NewPath("data"))
 		},
 	}.Kind()
 }

@@ -1,7 +1,7 @@
 package workloads
 
 import (
-	"fmt"
+	"encoding/json"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -26,17 +26,85 @@ func checkDeploymentStatus(p *validation.Problems, d, old *appsv1.Deployment) {
 	} {
 		p.NotNegative(int64(c.n), validation.StatusPath, c.name)
 	}
-	most := func(name string, n, most int32, of string) {
-		if n > most {
-			p.Invalid(validation.StatusPath.Child(name), n, "cannot be greater than "+of)
-		}
+	checkMost(p, "updatedReplicas", status.UpdatedReplicas, status.Replicas, "status.replicas")
+	checkMost(p, "readyReplicas", status.ReadyReplicas, status.Replicas, "status.replicas")
+	checkMost(p, "availableReplicas", status.AvailableReplicas, status.Replicas, "status.replicas")
+	checkMost(p, "availableReplicas", status.AvailableReplicas, status.ReadyReplicas, "readyReplicas")
+	checkCollisions(p, status.CollisionCount, old.Status.CollisionCount)
+}
+
+// checkReplicaSetStatus validates a status update.
+// Upstream: apps/validation ValidateReplicaSetStatus, v1.37.2.
+func checkReplicaSetStatus(p *validation.Problems, status *appsv1.ReplicaSetStatus) {
+	for _, c := range []struct {
+		name string
+		n    int64
+	}{
+		{"replicas", int64(status.Replicas)}, {"fullyLabeledReplicas", int64(status.FullyLabeledReplicas)}, {"readyReplicas", int64(status.ReadyReplicas)},
+		{"availableReplicas", int64(status.AvailableReplicas)}, {"observedGeneration", status.ObservedGeneration},
+		{"terminatingReplicas", int64(counted(status.TerminatingReplicas))},
+	} {
+		p.NotNegative(c.n, validation.StatusPath, c.name)
 	}
-	most("updatedReplicas", status.UpdatedReplicas, status.Replicas, "status.replicas")
-	most("readyReplicas", status.ReadyReplicas, status.Replicas, "status.replicas")
-	most("availableReplicas", status.AvailableReplicas, status.Replicas, "status.replicas")
-	most("availableReplicas", status.AvailableReplicas, status.ReadyReplicas, "readyReplicas")
-	if is, was := counted(status.CollisionCount), old.Status.CollisionCount; was != nil && is < *was {
-		p.Invalid(validation.StatusPath.Child("collisionCount"), is, "cannot be decremented")
+	checkMost(p, "fullyLabeledReplicas", status.FullyLabeledReplicas, status.Replicas, "status.replicas")
+	checkMost(p, "readyReplicas", status.ReadyReplicas, status.Replicas, "status.replicas")
+	checkMost(p, "availableReplicas", status.AvailableReplicas, status.Replicas, "status.replicas")
+	checkMost(p, "availableReplicas", status.AvailableReplicas, status.ReadyReplicas, "readyReplicas")
+}
+
+// checkDaemonSetStatus validates a status update.
+// Upstream: apps/validation ValidateDaemonSetStatusUpdate, v1.37.2.
+func checkDaemonSetStatus(p *validation.Problems, set, old *appsv1.DaemonSet) {
+	status := &set.Status
+	for _, c := range []struct {
+		name string
+		n    int64
+	}{
+		{"currentNumberScheduled", int64(status.CurrentNumberScheduled)}, {"numberMisscheduled", int64(status.NumberMisscheduled)},
+		{"desiredNumberScheduled", int64(status.DesiredNumberScheduled)}, {"numberReady", int64(status.NumberReady)},
+		{"observedGeneration", status.ObservedGeneration}, {"updatedNumberScheduled", int64(status.UpdatedNumberScheduled)},
+		{"numberAvailable", int64(status.NumberAvailable)}, {"numberUnavailable", int64(status.NumberUnavailable)},
+		{"collisionCount", int64(counted(status.CollisionCount))},
+	} {
+		p.NotNegative(c.n, validation.StatusPath, c.name)
+	}
+	checkCollisions(p, status.CollisionCount, old.Status.CollisionCount)
+}
+
+// checkMost refuses a number of pods that is greater than that of which they are a part.
+func checkMost(p *validation.Problems, name string, n, most int32, of string) {
+	if n > most {
+		p.Invalid(validation.StatusPath.Child(name), n, "cannot be greater than "+of)
+	}
+}
+
+// checkCollisions refuses that collisions of hashes are forgotten.
+func checkCollisions(p *validation.Problems, n, was *int32) {
+	if was != nil && counted(n) < *was {
+		p.Invalid(validation.StatusPath.Child("collisionCount"), counted(n), "cannot be decremented")
+	}
+}
+
+// checkRevision validates a ControllerRevision.
+// Upstream: apps/validation ValidateControllerRevisionCreate, v1.37.2.
+func checkRevision(p *validation.Problems, revision *appsv1.ControllerRevision) {
+	p.NotNegative(revision.Revision, nil, "revision")
+	at, raw := field.NewPath("data"), revision.Data.Raw
+	if raw == nil && revision.Data.Object != nil {
+		return
+	}
+	var data any
+	switch err := json.Unmarshal(raw, &data); {
+	case raw == nil:
+		p.Required(at, "data is mandatory")
+	case err != nil:
+		p.Invalid(at, "<value omitted>", "error parsing data: "+err.Error())
+	case data == nil:
+		p.Required(at, "data is mandatory")
+	default:
+		if _, ok := data.(map[string]any); !ok {
+			p.Required(at, "data must be a valid JSON object")
+		}
 	}
 }
 
@@ -46,36 +114,6 @@ func counted(n *int32) int32 {
 		return 0
 	}
 	return *n
-}
-
-// checkJobStatus validates a status update: what has ended stays so, and what is counted stays counted.
-// Upstream: batch/validation ValidateJobStatusUpdate, v1.37.
-func checkJobStatus(p *validation.Problems, job, old *batchv1.Job) {
-	status, was := &job.Status, &old.Status
-	for _, c := range []struct {
-		name string
-		n    int32
-	}{{"active", status.Active}, {"succeeded", status.Succeeded}, {"failed", status.Failed}} {
-		p.NotNegative(int64(c.n), validation.StatusPath, c.name)
-	}
-	conditions := validation.StatusPath.Child("conditions")
-	for _, end := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobComplete, batchv1.JobFailureTarget} {
-		if jobIs(old, end) && !jobIs(job, end) {
-			p.Invalid(conditions, field.OmitValueType{}, fmt.Sprintf("cannot disable the terminal %s=True condition", end))
-		}
-	}
-	if status.Failed < was.Failed {
-		p.Invalid(validation.StatusPath.Child("failed"), status.Failed, "cannot decrease the failed counter")
-	}
-	if status.Succeeded < was.Succeeded && !scalesDown(job) {
-		p.Invalid(validation.StatusPath.Child("succeeded"), status.Succeeded, "cannot decrease the succeeded counter")
-	}
-	if jobIs(old, batchv1.JobSuccessCriteriaMet) && !jobIs(job, batchv1.JobSuccessCriteriaMet) {
-		p.Invalid(conditions, field.OmitValueType{}, "cannot disable the SuccessCriteriaMet=True condition")
-	}
-	if jobIs(old, batchv1.JobComplete) && !jobIs(old, batchv1.JobSuccessCriteriaMet) && jobIs(job, batchv1.JobSuccessCriteriaMet) {
-		p.Invalid(conditions, field.OmitValueType{}, "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions")
-	}
 }
 
 // scalesDown reports whether the number of pods that have succeeded may fall: an indexed Job may get fewer completions.
