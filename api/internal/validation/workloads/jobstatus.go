@@ -131,7 +131,8 @@ func (s *jobStatus) finished() {
 		s.Required(validation.StatusPath.Child("startTime"), "startTime is required for finished job")
 	}
 	uncounted := s.status.UncountedTerminatedPods
-	if (now || !apiequality.Semantic.DeepEqual(uncounted, s.was.UncountedTerminatedPods)) && uncounted != nil && len(uncounted.Failed)+len(uncounted.Succeeded) > 0 {
+	if (now || !apiequality.Semantic.DeepEqual(uncounted, s.was.UncountedTerminatedPods)) &&
+		uncounted != nil && len(uncounted.Failed)+len(uncounted.Succeeded) > 0 {
 		s.Invalid(validation.StatusPath.Child("uncountedTerminatedPods"), uncounted, "must be empty for finished job")
 	}
 }
