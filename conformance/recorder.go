@@ -341,10 +341,15 @@ func (r *Recorder) entries() []Entry {
 	return entries
 }
 
-// counts reports whether a line is about a write that recordings have.
+// counts reports whether a line is about a write that recordings have. A repeated event is none: a resync repeats some for ever.
 func (e auditEvent) counts() bool {
-	return e.ObjectRef != nil && slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb) && e.ObjectRef.Resource != "leases" &&
-		!strings.HasPrefix(e.UserAgent, "kube-apiserver/")
+	switch {
+	case e.ObjectRef == nil || strings.HasPrefix(e.UserAgent, "kube-apiserver/") || e.ObjectRef.Resource == "leases":
+		return false
+	case e.ObjectRef.Resource == "events":
+		return e.Verb == "create" && e.ResponseStatus.Code < 400
+	}
+	return slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb)
 }
 
 // entry returns a line as recordings have it; of an event only its first occurrence.
@@ -413,9 +418,6 @@ func bound(pod map[string]any, node string) map[string]any {
 
 // event returns an event's first occurrence. Events about objects of earlier cases, which the scheduler writes anew once they are old, are no part of this one.
 func (r *Recorder) event(agent string, e auditEvent) (Entry, bool) {
-	if e.Verb != "create" || e.ResponseStatus.Code >= 400 {
-		return Entry{}, false
-	}
 	about, is := e.RequestObject["regarding"].(map[string]any)
 	if !is {
 		about, _ = e.RequestObject["involvedObject"].(map[string]any)

@@ -38,6 +38,7 @@ func (a *auditedAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		a.log("create", "kube-scheduler/v1.37.2 (linux/amd64) kubernetes/f/scheduler", "events", "e", "", 201, `{"reason":"FailedScheduling",
 			"type":"Warning","regarding":{"kind":"Pod","namespace":"default","name":"p","uid":"f81d4fae-7dec-11d0-a765-00a0c91e6bf6"},
 			"note":"no place for f81d4fae-7dec-11d0-a765-00a0c91e6bf6"}`)
+		a.log("patch", "kube-scheduler/v1.37.2 (linux/amd64) kubernetes/f/scheduler", "events", "e", "", 200, `{"series":{"count":2}}`)
 	case req.Method == http.MethodDelete:
 		status, answer = http.StatusNotFound, `{"kind":"Status","reason":"NotFound","message":"it is not there"}`
 		a.log("delete", "user", "persistentvolumes", "v", "", 404, answer)
