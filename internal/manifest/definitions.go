@@ -133,6 +133,10 @@ func (p *parser) unknownKind(node *yaml.Node, gvk schema.GroupVersionKind, kinds
 			return
 		}
 	}
+	if gvk.Group == "kustomize.config.k8s.io" {
+		p.unknown(line, name, "kind", "%q is a file of kustomize, not of a cluster; write kubectl kustomize FOLDER, and give what it prints to storagesim run -f -", gvk.Kind)
+		return
+	}
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	p.unknown(line, name, "kind", "no matches for kind %q in version %q: ensure CRDs are installed first; expected the CustomResourceDefinition %s",
 		gvk.Kind, gvk.GroupVersion(), plural.GroupResource())

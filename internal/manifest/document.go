@@ -93,6 +93,9 @@ func syntaxError(file string, data []byte, err error) *Error {
 	return &Error{File: file, Line: line, Problem: problem}
 }
 
+// isTemplate is the hint about {{ }}.
+const isTemplate = " (is this a template? Render it first, for example with helm template)"
+
 // hint says what is usually wrong with the last of these lines, or the one before.
 func hint(lines []string, problem string) string {
 	last, all := lines[len(lines)-1], strings.Join(lines, "\n")
@@ -100,7 +103,7 @@ func hint(lines []string, problem string) string {
 	case strings.HasPrefix(strings.TrimLeft(last, " "), "\t"):
 		return " (indent with spaces, not tabs)"
 	case strings.Contains(all, "{{"):
-		return " (is this a template? Render it first, for example with helm template)"
+		return isTemplate
 	case strings.ContainsAny(all, "：，“”"):
 		return " (are there full-width or curly characters ：，“”? YAML wants : , \")"
 	case strings.Contains(problem, "did not find expected key"):

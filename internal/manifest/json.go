@@ -59,7 +59,11 @@ func (r *jsonReader) value(depth int) (*yaml.Node, error) {
 		return nil, errJSON
 	}
 	scalar := func(tag, value string) (*yaml.Node, error) {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value, Line: line}, nil
+		n := &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value, Line: line}
+		if tag == "!!str" {
+			n.Style = yaml.DoubleQuotedStyle
+		}
+		return n, nil
 	}
 	switch t := token.(type) {
 	case nil:

@@ -61,10 +61,11 @@ func TestListsAreTakenApart(t *testing.T) {
 }
 
 func TestJSONReadsLikeYAML(t *testing.T) {
-	objects, err := manifest.Parse(kinds, "a.json", []byte("{\n\t\"apiVersion\": \"v1\", \"kind\": \"Namespace\",\n\t\"metadata\": {\"name\": \"a\", \"annotations\": {\"x\": \"\\ud83d\\ude00\"}}\n}\n{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"b\"}}"))
+	objects, err := manifest.Parse(kinds, "a.json", []byte("{\n\t\"apiVersion\": \"v1\", \"kind\": \"Namespace\",\n\t\"metadata\": {\"name\": \"a\", \"annotations\": {\"x\": \"\\ud83d\\ude00\", \"y\": \"yes\"}}\n}\n{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"b\"}}"))
 	require.NoError(t, err)
 	require.Len(t, objects, 2)
 	assert.Equal(t, "\U0001F600", objects[0].Meta().GetAnnotations()["x"])
+	assert.Equal(t, "yes", objects[0].Meta().GetAnnotations()["y"])
 	assert.Equal(t, 5, objects[1].Line)
 
 	_, err = manifest.Parse(kinds, "a.json", []byte("{\n\t\"apiVersion\": \"v1\", \"kind\": \"Namespace\",\n\t\"metadata\": {\"name\": \"a\",\n\t\t\"name\": 5}\n}"))
@@ -156,6 +157,10 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 		"alias to itself":        {"apiVersion: v1\nkind: ConfigMap\nmetadata: &m\n  name: a\n  labels: *m\n", `a.yaml:5: the alias *m refers to a value that contains it`},
 		"list with a stray key":  {"apiVersion: v1\nkind: List\nitem: []\nitems: []\n", `a.yaml:3: List: item: unknown field (did you mean "items"?)`},
 		"list of text":           {"apiVersion: v1\nkind: List\nitems: [a]\n", `a.yaml:3: is text; expected an object with apiVersion, kind and metadata`},
+		"yes is no text":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  x: yes\n", `a.yaml:5: ConfigMap/a: data.x: yes is a boolean; expected text (put it in quotes)`},
+		"nor is n":               {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: n}\n", `a.yaml:3: ConfigMap/n: metadata.name: n is a boolean; expected text (put it in quotes)`},
+		"a template":             {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.name }}}\n", `a.yaml:3: ConfigMap: metadata.name: is a mapping; expected text (is this a template? Render it first, for example with helm template)`},
+		"kustomize's file":       {"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n", `a.yaml:2: Kustomization: kind: "Kustomization" is a file of kustomize, not of a cluster; write kubectl kustomize FOLDER, and give what it prints to storagesim run -f -`},
 		"mapping as key":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {{a: b}: c}\n", `a.yaml:4: ConfigMap/a: data: is a mapping as a key; expected a word`},
 	}
 	for name, test := range tests {

@@ -88,6 +88,8 @@ func (c *checker) scalar(n *yaml.Node, path string, want scalar) any {
 			return value
 		}
 		hint = h
+	} else if n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0 && len(n.Content) > 0 && n.Content[0].Kind == yaml.MappingNode {
+		hint = isTemplate
 	}
 	if strings.HasPrefix(want.name, "a quantity") && n.Kind == yaml.ScalarNode && !c.secret {
 		return c.fail(n, path, "%q is not %s%s", shortened(n.Value), want.name, hint)
@@ -96,6 +98,9 @@ func (c *checker) scalar(n *yaml.Node, path string, want scalar) any {
 }
 
 var text = scalar{"text", func(n *yaml.Node) (any, string, bool) {
+	if isWordForBoolean(n) {
+		return nil, " (put it in quotes)", false
+	}
 	switch n.ShortTag() {
 	case "!!str", "!!timestamp":
 		return n.Value, "", true
@@ -110,6 +115,11 @@ var (
 	yes = []string{"yes", "Yes", "YES", "on", "On", "ON", "y", "Y"}
 	no  = []string{"no", "No", "NO", "off", "Off", "OFF", "n", "N"}
 )
+
+// isWordForBoolean reports whether a value is such a word, without quotes.
+func isWordForBoolean(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Style == 0 && n.ShortTag() == "!!str" && (slices.Contains(yes, n.Value) || slices.Contains(no, n.Value))
+}
 
 var boolean = scalar{"true or false", func(n *yaml.Node) (any, string, bool) {
 	switch {
@@ -197,6 +207,9 @@ func (c *checker) describe(n *yaml.Node) string {
 // describe quotes the value, if it is a single one, and says of what type it is.
 func describe(n *yaml.Node) string {
 	value := shortened(n.Value)
+	if isWordForBoolean(n) {
+		return value + " " + typeOfValue(n)
+	}
 	switch tag := n.ShortTag(); tag {
 	case "!!bool", "!!int", "!!float":
 		return value + " " + typeOfValue(n)
@@ -216,6 +229,9 @@ func typeOfValue(n *yaml.Node) string {
 		return "is a mapping"
 	case yaml.SequenceNode:
 		return "is a list"
+	}
+	if isWordForBoolean(n) {
+		return "is a boolean"
 	}
 	switch n.ShortTag() {
 	case "!!null":
