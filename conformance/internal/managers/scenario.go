@@ -132,16 +132,17 @@ func (s Step) ForMinutes(n int) Step {
 }
 
 var (
-	nodes        = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-	pods         = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	deployments  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	replicaSets  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
-	statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
-	daemonSets   = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
-	jobs         = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
-	cronJobs     = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}
-	quotas       = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
-	claims       = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	nodes                  = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+	pods                   = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	deployments            = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	replicaSets            = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+	replicationControllers = schema.GroupVersionResource{Version: "v1", Resource: "replicationcontrollers"}
+	statefulSets           = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+	daemonSets             = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
+	jobs                   = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	cronJobs               = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}
+	quotas                 = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
+	claims                 = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 )
 
 // Play plays a scenario. Between two steps do calls its argument while the cluster rests, and settle lets the controllers do what

@@ -16,7 +16,8 @@ import (
 func Scenarios() []Scenario {
 	var all []Scenario
 	for _, of := range [][]Scenario{
-		deploymentScenarios(), replicaSetScenarios(), statefulSetScenarios(), daemonSetScenarios(), jobScenarios(), cronJobScenarios(),
+		deploymentScenarios(), replicaSetScenarios(), replicationControllerScenarios(),
+		statefulSetScenarios(), daemonSetScenarios(), jobScenarios(), cronJobScenarios(),
 		budgetScenarios(), quotaScenarios(),
 		deletionScenarios(), volumeScenarios(), csiScenarios(), schedulingScenarios(), preemptionScenarios(),
 	} {
@@ -141,6 +142,26 @@ func replicaSetScenarios() []Scenario {
 			Apply("create", workload("ReplicaSet", "web", "replicas: 3",
 				`containers: [{name: c, image: "busybox:1", command: [sleep, infinity], resources: {requests: {cpu: 500m}}}]`)),
 		}},
+	}
+}
+
+func replicationControllerScenarios() []Scenario {
+	pod := Apply("a pod without an owner",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: mine, labels: {app: web}}\nspec: {terminationGracePeriodSeconds: 0, containers: ["+container+"]}")
+	set := func(more string) Step {
+		old := strings.NewReplacer("apps/v1", "v1", "{matchLabels: {app: web}}", "{app: web}")
+		return Apply("create", old.Replace(workload("ReplicationController", "web", more, "")))
+	}
+	return []Scenario{
+		{Name: "replicationcontroller-adoption", Steps: []Step{
+			pod, set("replicas: 2"),
+			Patch("a pod leaves", pods, "mine", `{"metadata":{"labels":{"app":"out"}}}`),
+			Patch("a template that makes no pods", replicationControllers, "web", image("2")),
+			Patch("scale", replicationControllers, "web", `{"spec":{"replicas":1}}`, "scale"),
+			DeleteWith("delete without its pods", metav1.DeletePropagationOrphan, replicationControllers, "web"), set("replicas: 1"),
+			Delete("replicationcontroller/web"),
+		}},
+		{Name: "replicationcontroller-min-ready", Steps: []Step{set("replicas: 2\nminReadySeconds: 2").For(10 * time.Second)}},
 	}
 }
 

@@ -62,6 +62,13 @@ spec:
   selector: {matchLabels: {app: probe}}
   template: {metadata: {labels: {app: probe}}, spec: ` + pod + `}
 ---
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: probe, namespace: ` + managers.Aside + `}
+spec:
+  selector: {app: rc}
+  template: {metadata: {labels: {app: rc}}, spec: ` + pod + `}
+---
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: probe, namespace: ` + managers.Aside + `}
@@ -106,7 +113,7 @@ func (w *world) ready() {
 		}
 	}
 	w.do(func() { require.NoError(w, w.cluster.Apply(probe)) })
-	w.until("a pod of each controller runs", running(3+len(w.nodes())))
+	w.until("a pod of each controller runs", running(4+len(w.nodes())))
 	w.until("the budget is counted", func() bool {
 		budget, err := client.PolicyV1().PodDisruptionBudgets(managers.Aside).Get(ctx, "probe", metav1.GetOptions{})
 		require.NoError(w, err)
@@ -118,7 +125,7 @@ func (w *world) ready() {
 		return len(quota.Status.Used) > 0
 	})
 	w.do(func() {
-		for _, kind := range []string{"deployment", "statefulset", "daemonset", "job", "pdb", "quota"} {
+		for _, kind := range []string{"deployment", "replicationcontroller", "statefulset", "daemonset", "job", "pdb", "quota"} {
 			require.NoError(w, w.cluster.Delete(kind+"/"+managers.Aside+"/probe"))
 		}
 	})

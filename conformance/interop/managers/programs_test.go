@@ -33,7 +33,7 @@ var controllers = []string{
 	"cronjob-controller", "daemonset-controller", "deployment-controller", "disruption-controller", "endpointslice-controller", "ephemeral-volume-controller",
 	"garbage-collector-controller", "job-controller", "namespace-controller", "node-lifecycle-controller", "persistentvolume-attach-detach-controller",
 	"persistentvolume-binder-controller", "persistentvolume-expander-controller", "persistentvolume-protection-controller",
-	"persistentvolumeclaim-protection-controller", "pod-garbage-collector-controller", "replicaset-controller", "resourcequota-controller",
+	"persistentvolumeclaim-protection-controller", "pod-garbage-collector-controller", "replicaset-controller", "replicationcontroller-controller", "resourcequota-controller",
 	"serviceaccount-controller", "statefulset-controller", "taint-eviction-controller", "ttl-after-finished-controller",
 	"volumeattributesclass-protection-controller",
 }
