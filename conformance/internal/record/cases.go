@@ -17,7 +17,7 @@ type dice struct {
 	*rand.Rand
 	n                              int // of the last name
 	classes, volumes, claims, pods []string
-	nodes, sets, ephemeral         []string
+	nodes, sets                    []string
 	steps                          []conformance.Step
 }
 

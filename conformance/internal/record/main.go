@@ -71,7 +71,7 @@ func record(ctx context.Context, folders []string, out string, cases []*conforma
 	if err != nil {
 		return err
 	}
-	defer mount.RemoveAll(dir)
+	defer func() { _ = mount.RemoveAll(dir) }()
 	p, err := start(ctx, folders, dir)
 	if err != nil {
 		return err

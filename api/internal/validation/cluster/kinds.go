@@ -50,9 +50,9 @@ func ServiceAccounts() validation.Kind {
 
 // Endpoints returns the validation of endpoints.
 func Endpoints() validation.Kind {
-	return validation.Typed[*v1.Endpoints]{
-		Again: true, Create: func(p *validation.Problems, e *v1.Endpoints) { checkSubsets(p, e.Subsets) },
-		Update: func(p *validation.Problems, e, old *v1.Endpoints) {
+	return validation.Typed[*v1.Endpoints]{ //nolint:staticcheck // deprecated, and served
+		Again: true, Create: func(p *validation.Problems, e *v1.Endpoints) { checkSubsets(p, e.Subsets) }, //nolint:staticcheck // as above
+		Update: func(p *validation.Problems, e, old *v1.Endpoints) { //nolint:staticcheck // as above
 			if !equality.Semantic.DeepEqual(e.Subsets, old.Subsets) {
 				checkSubsets(p, e.Subsets)
 			}
@@ -62,7 +62,7 @@ func Endpoints() validation.Kind {
 
 // checkSubsets validates the addresses and ports of endpoints.
 // Upstream: core/validation validateEndpointSubsets, v1.37.2.
-func checkSubsets(p *validation.Problems, subsets []v1.EndpointSubset) {
+func checkSubsets(p *validation.Problems, subsets []v1.EndpointSubset) { //nolint:staticcheck // deprecated, and served
 	for i := range subsets {
 		s, at := &subsets[i], field.NewPath("subsets").Index(i)
 		if len(s.Addresses) == 0 && len(s.NotReadyAddresses) == 0 {

@@ -24,7 +24,7 @@ func parseInterval(text string, completions int32) (i interval, err error) {
 		if n >= int(completions) {
 			return i, fmt.Errorf("too large index: %q", limit)
 		}
-		numbers = append(numbers, int32(n)) //nolint:gosec // it is less than completions
+		numbers = append(numbers, int32(n))
 	}
 	i = interval{numbers[0], numbers[len(numbers)-1]}
 	if len(numbers) == 2 && i.first >= i.last {
