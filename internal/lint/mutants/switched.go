@@ -104,7 +104,8 @@ func prepare(folder, into string, matching *regexp.Regexp) (*switched, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, total := map[string][]byte{}, len(mutants)
+	total := len(mutants)
+	var texts map[string][]byte
 	for {
 		texts = map[string][]byte{filepath.Join(dir, "mutants_that_are_switched.go"): fmt.Appendf(nil, helper, name, isOn, reached, total+1)}
 		places := map[string]map[int]piece{}
