@@ -204,7 +204,7 @@ func TestAProbeOfAProgramThatIsNotThereSucceedsWhereProgramsAreTaken(t *testing.
 // A command that takes too long has failed, and is stopped.
 func TestAProbeThatTakesTooLongHasFailed(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.Apply(probedPod("web", "sleep 100000", "readinessProbe: {exec: {command: [sh, -c, \"sleep $(N); touch /v/late\"]}, timeoutSeconds: 2}, env: [{name: N, value: \"5\"}]", ""))
+	c.Apply(probedPod("web", "sleep 100000", "readinessProbe: {exec: {command: [sh, -c, \"sleep $(LONG); touch /v/late\"]}, timeoutSeconds: 2}, env: [{name: LONG, value: \"5\"}]", ""))
 	c.Settle()
 	said, _ := eventsOf(t, c, "web", "Unhealthy")
 	require.Equal(t, []string{`Readiness probe failed: command timed out: "sh -c sleep 5; touch /v/late" timed out after 2s`}, said)

@@ -221,9 +221,9 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 		}, "pod/next", want{explain.Ill, explain.NodeGone, "pv/disk", "spec.nodeAffinity"}},
 		"volumes on two nodes": {empty, func(c *storagesimtest.Cluster) {
 			c.Apply(explainVolume("a", "1Gi", "node-1", ""), explainVolume("b", "1Gi", "node-2", ""),
-				explainClaim("x", "1Gi", ", storageClassName: '', volumeName: a"), explainClaim("y", "1Gi", ", storageClassName: '', volumeName: b"))
+				explainClaim("first", "1Gi", ", storageClassName: '', volumeName: a"), explainClaim("second", "1Gi", ", storageClassName: '', volumeName: b"))
 			c.Settle()
-			c.Apply(explainPod("web", "", "x", "y"))
+			c.Apply(explainPod("web", "", "first", "second"))
 			c.Settle()
 		}, "pod/web", want{explain.Ill, explain.VolumesApart, "pv/b", "spec.nodeAffinity"}},
 		"a bound claim whose node is gone": {empty, func(c *storagesimtest.Cluster) {
