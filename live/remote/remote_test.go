@@ -341,6 +341,36 @@ func TestWritesToAServerBelowAPathAreTold(t *testing.T) {
 	})
 }
 
+// agents notes who writes events.
+type agents struct {
+	seen *sync.Map
+	next http.RoundTripper
+}
+
+func (a agents) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/events") {
+		a.seen.Store(req.UserAgent(), true)
+	}
+	return a.next.RoundTrip(req)
+}
+
+func TestEachActorWritesItsEventsInItsOwnName(t *testing.T) {
+	withoutControlPlane(t, func(t *testing.T, c *storagesim.Cluster) {
+		require.NoError(t, c.Apply(delayed))
+		actors, err := storagesim.ControlPlane(storagesim.Config{Only: []string{storagesim.PVController, storagesim.Scheduler}})
+		require.NoError(t, err)
+		cfg := c.RESTConfig("control")
+		seen := &sync.Map{}
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return agents{seen, next} })
+		r := startActors(t, remote.Config{REST: cfg, Actors: actors})
+		time.Sleep(30 * time.Second)
+		require.NoError(t, r.stop())
+		wrote := map[any]bool{}
+		seen.Range(func(agent, _ any) bool { wrote[agent] = true; return true })
+		assert.Equal(t, map[any]bool{storagesim.PVController: true, storagesim.Scheduler: true}, wrote)
+	})
+}
+
 func TestAStatusThatIsWrittenIsNotToldAsAChangeOfClaimTemplates(t *testing.T) {
 	withoutControlPlane(t, func(t *testing.T, c *storagesim.Cluster) {
 		require.NoError(t, c.Apply(`

@@ -190,13 +190,16 @@ func (r *run) elector(started func(context.Context)) (*leaderelection.LeaderElec
 func (r *run) actors(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	events := newBroadcasters(ctx, r.client)
-	defer events.shutdown()
 	var processes []*process
 	for _, a := range r.cfg.Actors {
-		p := newProcess(ctx, r, a.Name, cancel, events)
-		processes = append(processes, p)
-		if err := p.begin(a.Factory); err != nil {
+		events, err := r.events(ctx, a.Name)
+		if err == nil {
+			defer events.shutdown()
+			p := newProcess(ctx, r, a.Name, cancel, events)
+			processes = append(processes, p)
+			err = p.begin(a.Factory)
+		}
+		if err != nil {
 			cancel(fmt.Errorf("actor %s: %w", a.Name, err))
 			break
 		}
@@ -209,6 +212,17 @@ func (r *run) actors(ctx context.Context) error {
 		return cause
 	}
 	return nil
+}
+
+// events returns what writes an actor's events, in its name, as each controller of upstream's has its own.
+func (r *run) events(ctx context.Context, actor string) (*broadcasters, error) {
+	cfg := restclient.CopyConfig(r.cfg.REST)
+	cfg.UserAgent = actor
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return newBroadcasters(ctx, client), nil
 }
 
 // tell passes a record on.

@@ -28,6 +28,6 @@ func TestACaseIsThatOfItsSeed(t *testing.T) {
 
 func TestAProgramThatIsNotThereIsNamed(t *testing.T) {
 	dir := t.TempDir()
-	err := record(t.Context(), []string{dir}, dir, nil)
+	err := record(t.Context(), []string{dir}, "", dir, nil)
 	require.EqualError(t, err, "there is no program server in "+dir)
 }

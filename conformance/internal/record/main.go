@@ -5,6 +5,9 @@
 //	go run ./conformance/internal/record -out /tmp/made -seed 1 -n 20
 //	storagesim conformance /tmp/made
 //
+// With -ours PROGRAM, a storagesim, our controllers and scheduler work on the real API server in place of upstream's: `storagesim control`.
+// So what they do there can be compared with what they do in the simulation.
+//
 // A case takes about a minute: between two steps the recorder waits until nothing was written for some seconds.
 package main
 
@@ -16,6 +19,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/storagesim/storagesim/conformance"
@@ -29,12 +34,14 @@ func main() {
 	seed := flag.Uint64("seed", 1, "the first seed, of one case each")
 	n := flag.Uint64("n", 20, "how many cases")
 	again := flag.String("again", "", "play the cases of the recordings in this folder instead")
+	match := flag.String("match", "", "of those only the ones whose names match this regular expression")
+	ours := flag.String("ours", "", "the file of storagesim, whose controllers and scheduler are to take the place of upstream's")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
-	cases, err := choose(*again, *seed, *n)
+	cases, err := choose(*again, *match, *seed, *n)
 	if err == nil {
-		err = record(ctx, folders(*programs), *out, cases)
+		err = record(ctx, folders(*programs), *ours, *out, cases)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
@@ -55,9 +62,13 @@ func folders(list string) []string {
 }
 
 // choose returns the cases that are to be recorded.
-func choose(again string, seed, n uint64) (cases []*conformance.Recording, err error) {
+func choose(again, match string, seed, n uint64) (cases []*conformance.Recording, err error) {
 	if again != "" {
-		return conformance.LoadDir(again)
+		name, err := regexp.Compile(match)
+		if err == nil {
+			cases, err = conformance.LoadDir(again)
+		}
+		return slices.DeleteFunc(cases, func(c *conformance.Recording) bool { return !name.MatchString(c.Case) }), err
 	}
 	for i := range n {
 		cases = append(cases, makeUp(seed+i))
@@ -66,13 +77,13 @@ func choose(again string, seed, n uint64) (cases []*conformance.Recording, err e
 }
 
 // record records cases. One that cannot be played, because the control plane never rests, is named and left out.
-func record(ctx context.Context, folders []string, out string, cases []*conformance.Recording) error {
+func record(ctx context.Context, folders []string, ours, out string, cases []*conformance.Recording) error {
 	dir, err := os.MkdirTemp("", "record")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = mount.RemoveAll(dir) }()
-	p, err := start(ctx, folders, dir)
+	p, err := start(ctx, folders, ours, dir)
 	if err != nil {
 		return err
 	}

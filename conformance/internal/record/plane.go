@@ -59,9 +59,13 @@ var controllers = []string{"persistentvolume-attach-detach-controller", "persist
 	"persistentvolume-protection-controller", "persistentvolumeclaim-protection-controller", "ephemeral-volume-controller",
 	"statefulset-controller", "pod-garbage-collector-controller"}
 
+// ourControllers lists the same, and the scheduler, as `storagesim control` names them.
+var ourControllers = []string{"attach-detach", "pv-binder", "expand", "pv-protection", "pvc-protection",
+	"ephemeral-volume", "statefulset", "pod-gc", "scheduler"}
+
 // start starts a control plane with its files in dir. The programs are searched in folders: etcd as "server", as its module calls it,
-// kube-apiserver, kube-controller-manager and kube-scheduler.
-func start(ctx context.Context, folders []string, dir string) (_ *plane, err error) {
+// kube-apiserver, kube-controller-manager and kube-scheduler. The program ours, if there is one, takes the place of the last two.
+func start(ctx context.Context, folders []string, ours, dir string) (_ *plane, err error) {
 	ports, err := free(3)
 	if err != nil {
 		return nil, err
@@ -104,18 +108,26 @@ func start(ctx context.Context, folders []string, dir string) (_ *plane, err err
 	if err == nil {
 		err = p.ready(ctx)
 	}
-	common := []string{"--kubeconfig=" + file("kubeconfig"), "--leader-elect=false", "--secure-port=0", "--kube-api-qps=500", "--kube-api-burst=500"}
-	if err == nil {
-		own := []string{"--controllers=" + strings.Join(controllers, ","), "--flex-volume-plugin-dir=" + file("flex")}
-		err = p.run(folders, dir, "kube-controller-manager", append(own, common...)...)
-	}
-	if err == nil {
-		err = p.run(folders, dir, "kube-scheduler", common...)
+	if err == nil && ours != "" {
+		err = p.run([]string{filepath.Dir(ours)}, dir, filepath.Base(ours), "control", "--kubeconfig", file("kubeconfig"), "--no-lease",
+			"--only", strings.Join(ourControllers, ","))
+	} else if err == nil {
+		err = p.upstreams(folders, dir, file("kubeconfig"), file("flex"))
 	}
 	if err != nil {
 		return nil, err
 	}
 	return p, pause(ctx, 5*time.Second) // the controllers' caches
+}
+
+// upstreams starts upstream's controllers and scheduler.
+func (p *plane) upstreams(folders []string, dir, kubeconfig, flex string) error {
+	common := []string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--kube-api-qps=500", "--kube-api-burst=500"}
+	own := []string{"--controllers=" + strings.Join(controllers, ","), "--flex-volume-plugin-dir=" + flex}
+	if err := p.run(folders, dir, "kube-controller-manager", append(own, common...)...); err != nil {
+		return err
+	}
+	return p.run(folders, dir, "kube-scheduler", common...)
 }
 
 func (p *plane) run(folders []string, dir, name string, args ...string) error {
