@@ -40,15 +40,24 @@ type Recorder struct {
 	wrote time.Time                 // when something that counts was read last
 }
 
-// Record plays a case, of which only the steps' actions count, and returns it with what was written. In the end it deletes
+// Record plays a case, of which only the steps' actions count, and returns it with what was written. In the end, also after an error, it deletes
 // all objects that a case may have made. The error is one of the case or of the connection; a refused request is none.
 func (r *Recorder) Record(ctx context.Context, rec *Recording) (*Recording, error) {
-	r.kinds, r.uids, r.last = registry.New(), newUIDs(), map[string]map[string]any{}
+	r.kinds, r.uids, r.last, r.heard = registry.New(), newUIDs(), map[string]map[string]any{}, nil
 	before, err := os.Stat(r.Audit)
 	if err != nil {
 		return nil, err
 	}
 	r.read = before.Size()
+	got, err := r.play(ctx, rec)
+	if err = errors.Join(err, r.clear(ctx)); err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
+// play plays a case's steps, and lists the objects that there are in the end.
+func (r *Recorder) play(ctx context.Context, rec *Recording) (*Recording, error) {
 	got := &Recording{Case: rec.Case, About: rec.About, Kubernetes: r.Version, Steps: make([]Step, len(rec.Steps))}
 	for i, step := range rec.Steps {
 		got.Steps[i].Action = step.Action
@@ -70,7 +79,7 @@ func (r *Recorder) Record(ctx context.Context, rec *Recording) (*Recording, erro
 			got.Objects = append(got.Objects, r.normal(obj))
 		}
 	}
-	return got, r.clear(ctx)
+	return got, nil
 }
 
 // perform does what the user does in a step.

@@ -72,6 +72,7 @@ func (a *auditedAPI) log(verb, agent, resource, name, subresource string, code i
 }
 
 func TestARecorderReadsTheAuditLog(t *testing.T) {
+	t.Parallel() // it waits for rest in real time
 	api := &auditedAPI{t: t, audit: filepath.Join(t.TempDir(), "audit.log")}
 	require.NoError(t, os.WriteFile(api.audit, []byte("what was before is not read\n"), 0o600))
 	server := httptest.NewServer(api)
@@ -101,10 +102,32 @@ func TestARecorderReadsTheAuditLog(t *testing.T) {
 	require.Equal(t, "v1.37.2", got.Kubernetes)
 }
 
+// Of a case that cannot be played to its end nothing stays for the next one: neither an object nor what was read of the log.
+func TestACaseThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	api := &auditedAPI{t: t, audit: filepath.Join(t.TempDir(), "audit.log")}
+	require.NoError(t, os.WriteFile(api.audit, nil, 0o600))
+	server := httptest.NewServer(api)
+	defer server.Close()
+	r := Recorder{API: server.URL, Client: server.Client(), Audit: api.audit}
+	_, err := r.Record(t.Context(), &Recording{Case: "c", Steps: []Step{{Action: Action{Create: []json.RawMessage{
+		[]byte(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"d"}}`), []byte(`"<uid:pod/default/none>"`),
+	}}}}})
+	require.EqualError(t, err, "c: step 1: <uid:pod/default/none>: no such object has existed")
+	require.Contains(t, api.asked, `DELETE /api/v1/namespaces/default/persistentvolumeclaims/d {"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":0}`)
+
+	got, err := r.Record(t.Context(), &Recording{Case: "next", Steps: []Step{{Action: Action{Wait: 0.1, Quiet: new(0.1)}}}})
+	require.NoError(t, err)
+	require.Empty(t, got.Steps[0].Writes)
+}
+
 func TestARecorderRefusesWhatNeedsKubelets(t *testing.T) {
+	t.Parallel()
 	audit := filepath.Join(t.TempDir(), "audit.log")
 	require.NoError(t, os.WriteFile(audit, nil, 0o600))
-	r := Recorder{Audit: audit}
+	server := httptest.NewServer(&auditedAPI{t: t, audit: audit})
+	defer server.Close()
+	r := Recorder{API: server.URL, Client: server.Client(), Audit: audit}
 	_, err := r.Record(t.Context(), &Recording{Case: "c", Steps: []Step{{Action: Action{Host: []string{"true"}}}}})
 	require.EqualError(t, err, "c: step 1: only nodes, create, delete, patch, attach, detach and wait can be recorded without kubelets")
 }
