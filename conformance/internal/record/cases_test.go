@@ -31,3 +31,13 @@ func TestAProgramThatIsNotThereIsNamed(t *testing.T) {
 	err := record(t.Context(), []string{dir}, "", dir, nil)
 	require.EqualError(t, err, "there is no program server in "+dir)
 }
+
+func TestARecordingThatIsNotThereIsNamed(t *testing.T) {
+	_, err := choose("../../testdata", "^no such$", 1, 1)
+	require.EqualError(t, err, `no recording in ../../testdata has a name that matches "^no such$"`)
+	_, err = choose("../../testdata", "(", 1, 1)
+	require.ErrorContains(t, err, "missing closing )")
+	cases, err := choose("../../testdata", "^prebound_volume$", 1, 1)
+	require.NoError(t, err)
+	require.Len(t, cases, 1)
+}

@@ -14,8 +14,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -25,7 +27,6 @@ import (
 
 	"github.com/storagesim/storagesim/conformance"
 	"github.com/storagesim/storagesim/internal/release"
-	"github.com/storagesim/storagesim/machine/mount"
 )
 
 func main() {
@@ -68,7 +69,11 @@ func choose(again, match string, seed, n uint64) (cases []*conformance.Recording
 		if err == nil {
 			cases, err = conformance.LoadDir(again)
 		}
-		return slices.DeleteFunc(cases, func(c *conformance.Recording) bool { return !name.MatchString(c.Case) }), err
+		cases = slices.DeleteFunc(cases, func(c *conformance.Recording) bool { return !name.MatchString(c.Case) })
+		if err == nil && len(cases) == 0 {
+			err = fmt.Errorf("no recording in %s has a name that matches %q", again, match)
+		}
+		return cases, err
 	}
 	for i := range n {
 		cases = append(cases, makeUp(seed+i))
@@ -77,18 +82,16 @@ func choose(again, match string, seed, n uint64) (cases []*conformance.Recording
 }
 
 // record records cases. One that cannot be played, because the control plane never rests, is named and left out.
-func record(ctx context.Context, folders []string, ours, out string, cases []*conformance.Recording) error {
-	dir, err := os.MkdirTemp("", "record")
+func record(ctx context.Context, folders []string, ours, out string, cases []*conformance.Recording) (err error) {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	s, err := start(ctx, folders, ours)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = mount.RemoveAll(dir) }()
-	p, err := start(ctx, folders, ours, dir)
-	if err != nil {
-		return err
-	}
-	defer p.stop()
-	r := conformance.Recorder{API: p.api, Client: p.client, Audit: p.audit, Version: release.Kubernetes}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	r := conformance.Recorder{API: s.URL, Client: &http.Client{Transport: s.Transport()}, Audit: s.AuditLog(), Version: release.Kubernetes}
 	for _, c := range cases {
 		got, err := r.Record(ctx, c)
 		if ctx.Err() != nil {

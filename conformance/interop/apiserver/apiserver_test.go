@@ -26,7 +26,7 @@ var (
 // start starts a real server. It ends with the test.
 func start(t testing.TB) *Real {
 	t.Helper()
-	real, err := Start()
+	real, err := Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, real.Close()) })
 	return real

@@ -37,8 +37,6 @@ type change struct {
 	base  map[string]any
 	path  []any
 	value any
-	// gone are siblings that are removed: members of a union of which the field is another.
-	gone []string
 }
 
 // absent is the value of a field that is removed.

@@ -139,6 +139,9 @@ func (r *recorder) kind(real *Real, c *catalogue, object *unstructured.Unstructu
 	return nil
 }
 
+// patience is the time that a definition may take until its kind is served.
+const patience = time.Minute
+
 // wait returns the catalogue when a custom kind is in it and is served.
 func (r *Real) wait(gv, kind string) (*catalogue, error) {
 	for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
