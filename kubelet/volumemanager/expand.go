@@ -3,6 +3,7 @@ package volumemanager
 import (
 	"context"
 	"fmt"
+	"path"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -75,7 +76,7 @@ func stagePath(v *volumeToMount) (string, error) {
 	return mounter.GetDeviceMountPath(v.spec)
 }
 
-// deviceResizeOptions returns the paths of a raw device. The pod's link leads to the device.
+// deviceResizeOptions returns the paths of a raw device. The pod's link leads to the device; its text is relative.
 func (x *expandOperations) deviceResizeOptions(v *volumeToMount, options volume.NodeResizeOptions) (volume.NodeResizeOptions, error) {
 	plugin, ok := v.plugin.(volume.BlockVolumePlugin)
 	if !ok {
@@ -88,7 +89,9 @@ func (x *expandOperations) deviceResizeOptions(v *volumeToMount, options volume.
 	if custom, ok := mapper.(volume.CustomBlockVolumeMapper); ok {
 		options.DeviceStagePath = custom.GetStagingPath()
 	}
-	options.DevicePath, err = x.fs.Readlink(x.actual.volumes.get(v.podVolume).path)
+	link := x.actual.volumes.get(v.podVolume).path
+	text, err := x.fs.Readlink(link)
+	options.DevicePath = path.Join(path.Dir(link), text)
 	return options, err
 }
 

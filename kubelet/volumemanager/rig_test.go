@@ -3,6 +3,7 @@ package volumemanager
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/local"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -45,6 +47,31 @@ type rig struct {
 
 func newRig(t testing.TB, cfg engine.Config) *rig {
 	t.Helper()
+	return newRigOf(t, cfg, boundClaim(), localVolume, func(cfg *Config) { cfg.Plugins = []volume.VolumePlugin{local.NewPlugin()} })
+}
+
+// newFakeRig returns a node with a plugin that fails where the test says, and a volume of it. The claim and the volume are changed before they are made.
+func newFakeRig(t testing.TB, claimed func(*v1.PersistentVolumeClaim), change func(*v1.PersistentVolume)) (*rig, *fakePlugin) {
+	t.Helper()
+	plugin, claim := newFakePlugin(), boundClaim()
+	if claimed != nil {
+		claimed(claim)
+	}
+	r := newRigOf(t, engine.Config{}, claim, func(claim *v1.PersistentVolumeClaim) *v1.PersistentVolume {
+		pv := localVolume(claim)
+		pv.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "fake.example.com", VolumeHandle: "data"}}
+		if change != nil {
+			change(pv)
+		}
+		return pv
+	}, func(cfg *Config) { cfg.Plugins = []volume.VolumePlugin{plugin} })
+	return r, plugin
+}
+
+// newRigOf returns a node with a volume that is bound to the claim.
+func newRigOf(t testing.TB, cfg engine.Config, claim *v1.PersistentVolumeClaim, bound func(*v1.PersistentVolumeClaim) *v1.PersistentVolume,
+	change func(*Config)) *rig {
+	t.Helper()
 	node, err := disk.Open(t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = node.Close() })
@@ -53,10 +80,12 @@ func newRig(t testing.TB, cfg engine.Config) *rig {
 	require.NoError(t, err)
 	r := &rig{node: node, pods: &fakePods{pods: map[types.UID]*v1.Pod{}, released: map[types.UID]bool{}}}
 	r.Rig = enginetest.New(t, cfg, actor, func(env control.Env) (err error) {
-		r.vm, err = New(Config{
+		cfg := Config{
 			Node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, Root: node, Mounter: mounter,
-			Plugins: []volume.VolumePlugin{local.NewPlugin()}, Recorder: env.Recorder("kubelet"), Pods: r.pods, Kubelet: r.pods,
-		}, env)
+			Recorder: env.Recorder("kubelet"), Pods: r.pods, Kubelet: r.pods,
+		}
+		change(&cfg)
+		r.vm, err = New(cfg, env)
 		r.vm.Reconstruct()
 		r.vm.Start()
 		return err
@@ -64,12 +93,12 @@ func newRig(t testing.TB, cfg engine.Config) *rig {
 	ctx := context.Background()
 	_, err = r.User.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{v1.LabelHostname: "node-1"}}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	claim, err := r.User.CoreV1().PersistentVolumeClaims("default").Create(ctx, boundClaim(), metav1.CreateOptions{})
+	claim, err = r.User.CoreV1().PersistentVolumeClaims("default").Create(ctx, claim, metav1.CreateOptions{})
 	require.NoError(t, err)
-	claim.Status.Phase = v1.ClaimBound
+	claim.Status.Phase, claim.Status.Capacity = v1.ClaimBound, oneGi()
 	_, err = r.User.CoreV1().PersistentVolumeClaims("default").UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	_, err = r.User.CoreV1().PersistentVolumes().Create(ctx, localVolume(claim), metav1.CreateOptions{})
+	_, err = r.User.CoreV1().PersistentVolumes().Create(ctx, bound(claim), metav1.CreateOptions{})
 	require.NoError(t, err)
 	return r
 }
@@ -104,21 +133,71 @@ func localVolume(claim *v1.PersistentVolumeClaim) *v1.PersistentVolume {
 }
 
 // add makes the volume manager know a pod with the volume.
-func (r *rig) add(uid types.UID) {
-	r.Helper()
-	pod := &v1.Pod{
+func (r *rig) add(uid types.UID) { r.addPod(podOf(uid, false)) }
+
+// podOf returns a pod with the volume, as a directory or as a device.
+func podOf(uid types.UID, block bool) *v1.Pod {
+	container := v1.Container{Name: "c", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/data"}}}
+	if block {
+		container = v1.Container{Name: "c", VolumeDevices: []v1.VolumeDevice{{Name: "data", DevicePath: "/dev/data"}}}
+	}
+	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: uid},
 		Spec: v1.PodSpec{
-			Containers: []v1.Container{{Name: "c", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/data"}}}},
+			Containers: []v1.Container{container},
 			Volumes: []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{
 				PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
 			}}},
 		},
 	}
-	require.NoError(r, r.node.MkdirAll(layout.PodVolumesDir(uid), 0o750))
-	r.pods.pods[uid] = pod
-	r.vm.ExpectPod(uid)
+}
+
+// addPod makes the volume manager know a pod.
+func (r *rig) addPod(pod *v1.Pod) {
+	r.Helper()
+	require.NoError(r, r.node.MkdirAll(layout.PodVolumesDir(pod.UID), 0o750))
+	r.pods.pods[pod.UID] = pod
+	r.vm.ExpectPod(pod.UID)
 	r.vm.UpdatePod(pod, true, false)
+}
+
+// said returns the events so far as "REASON: MESSAGE", repeats only once.
+func (r *rig) said() []string { return r.told(false) }
+
+// told returns the events so far, with their repeats or without.
+func (r *rig) told(repeats bool) (list []string) {
+	for _, entry := range r.Engine.Trace().Entries() {
+		if e, ok := entry.Record.(trace.Event); ok && (repeats || !e.Repeated) {
+			list = append(list, e.Reason+": "+e.Message)
+		}
+	}
+	return list
+}
+
+// failed returns the errors of operations that are tried again.
+func (r *rig) failed() (list []string) {
+	for _, entry := range r.Engine.Trace().Entries() {
+		if retry, ok := entry.Record.(trace.Retry); ok {
+			list = append(list, retry.Err.Error())
+		}
+	}
+	return list
+}
+
+// run lets so much time pass.
+func (r *rig) run(d time.Duration) {
+	r.Helper()
+	require.NoError(r, r.Engine.RunFor(d))
+}
+
+// noted returns the decisions that the trace has, in words.
+func (r *rig) noted() (list []string) {
+	for _, entry := range r.Engine.Trace().Entries() {
+		if d, ok := entry.Record.(trace.Decision); ok {
+			list = append(list, d.Text)
+		}
+	}
+	return list
 }
 
 // release makes the volume manager unmount the pod's volume.

@@ -1,0 +1,192 @@
+package volumemanager
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/engine"
+)
+
+// editStatus changes the claim's status.
+func (r *rig) editStatus(change func(*v1.PersistentVolumeClaim)) {
+	r.Helper()
+	claim := r.claim()
+	change(claim)
+	_, err := r.User.CoreV1().PersistentVolumeClaims("default").UpdateStatus(context.Background(), claim, metav1.UpdateOptions{})
+	require.NoError(r, err)
+}
+
+// What is wrong with a pod's volume is said in an event every ten seconds, until it is not any more or the pod wants none.
+func TestWhyAVolumeCannotBeProcessedIsSaidUntilItIs(t *testing.T) {
+	const claim = "error processing PVC default/data: "
+	ephemeral := podOf("pod-1", false)
+	ephemeral.Spec.Volumes[0].VolumeSource = v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}
+	none := func(*rig) {}
+	held := func(finalizers ...string) func(*rig) {
+		return func(r *rig) { // deletes the claim
+			claims, claim := r.User.CoreV1().PersistentVolumeClaims("default"), r.claim()
+			claim.Finalizers = finalizers
+			_, err := claims.Update(context.Background(), claim, metav1.UpdateOptions{})
+			require.NoError(t, err)
+			require.NoError(t, claims.Delete(context.Background(), "data", metav1.DeleteOptions{}))
+		}
+	}
+	for name, c := range map[string]struct {
+		claim  func(*v1.PersistentVolumeClaim)
+		pv     func(*v1.PersistentVolume)
+		before func(*rig)
+		pod    *v1.Pod
+		fails  string
+		want   string // "" it is mounted
+	}{
+		"nothing":                 {},
+		"no claim":                {before: held(), want: claim + `failed to fetch PVC from API server: persistentvolumeclaims "data" not found`},
+		"a claim that is deleted": {before: held("example.com/f"), want: claim + "PVC is being deleted"},
+		"a claim that is to be":   {before: held(pvcProtection)},
+		"a claim that is not yet bound": {before: func(r *rig) {
+			r.editStatus(func(claim *v1.PersistentVolumeClaim) { claim.Status.Phase = v1.ClaimPending })
+		}, want: claim + "PVC is not bound"},
+		"a claim without a volume": {claim: func(claim *v1.PersistentVolumeClaim) { claim.Spec.VolumeName = "" }, want: claim + "PVC has empty pvc.Spec.VolumeName"},
+		"a claim for each pod":     {claim: func(claim *v1.PersistentVolumeClaim) { claim.Name = "web-data" }, pod: ephemeral, want: "PVC default/web-data was not created for pod default/web (pod is not owner)"},
+		"no volume":                {pv: func(pv *v1.PersistentVolume) { pv.Name = "other" }, want: claim + `failed to fetch PV pv-data from API server: persistentvolumes "pv-data" not found`},
+		"a volume of nobody": {pv: func(pv *v1.PersistentVolume) { pv.Spec.ClaimRef = nil },
+			want: claim + "found PV object pv-data but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim"},
+		"a volume of an earlier claim": {pv: func(pv *v1.PersistentVolume) { pv.Spec.ClaimRef.UID = "earlier" },
+			want: claim + "found PV object pv-data but its pv.Spec.ClaimRef.UID earlier does not point to claim.UID "},
+		"a volume of no plugin": {pv: func(pv *v1.PersistentVolume) {
+			pv.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/disk/data"}}
+		}, want: `failed to get Plugin from volumeSpec for volume "pv-data" err=no volume plugin matched: `},
+		"a volume that is no driver's": {pv: func(pv *v1.PersistentVolume) {
+			pv.Labels = map[string]string{v1.LabelTopologyZone: "a__b"}
+			pv.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{PDName: "disk"}}
+		}, want: "failed to translate in tree pv to CSI: "},
+		"a device as a directory":                                 {pv: ofBlocks, want: "volume data has volumeMode Block, but is specified in volumeMounts"},
+		"a directory as a device":                                 {pod: podOf("pod-1", true), want: "volume data has volumeMode Filesystem, but is specified in volumeDevices"},
+		"a plugin that cannot say whether it mounts for the node": {fails: "CanDeviceMount", want: "broken"},
+		"a plugin that cannot say whether it is attached":         {fails: "CanAttach", want: "broken"},
+		"a plugin that cannot say its name":                       {fails: "GetVolumeName", want: `failed to get unique name of volume "data": broken`},
+	} {
+		if c.pod == nil {
+			c.pod = podOf("pod-1", false)
+		}
+		if c.before == nil {
+			c.before = none
+		}
+		r, p := newFakeRig(t, c.claim, c.pv)
+		r.Settle()
+		c.before(r)
+		p.fails[c.fails] = errFake
+		r.addPod(c.pod)
+		r.run(time.Second)
+		if c.want == "" {
+			assert.True(t, r.vm.AreMounted("pod-1"), name)
+			assert.Empty(t, r.said(), name)
+			continue
+		}
+		want := "FailedMount: Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: " + c.want
+		said := func(times int) {
+			t.Helper()
+			assert.Len(t, r.told(true), times, name)
+			for _, text := range r.told(true) {
+				assert.Contains(t, text, want, name)
+			}
+		}
+		said(1)
+		assert.False(t, r.vm.ArePopulated("pod-1"), name)
+		assert.Empty(t, r.vm.actual.volumes.byPod, name)
+		r.run(20 * time.Second)
+		said(3)
+		p.fails = nil
+		if c.fails != "" {
+			r.run(10 * time.Second)
+			assert.True(t, r.vm.AreMounted("pod-1"), name)
+		}
+		r.release("pod-1")
+		r.run(time.Minute)
+		said(3)
+	}
+}
+
+// Each reason is told once, in order, whatever the order of the volumes.
+func TestTheReasonsOfSeveralVolumesAreToldInOrder(t *testing.T) {
+	r, _ := newFakeRig(t, nil, nil)
+	r.Settle()
+	pod := podOf("pod-1", false)
+	for _, name := range []string{"z", "a", "z-again"} {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: name, VolumeSource: v1.VolumeSource{
+			PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: name[:1]},
+		}})
+		pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts, v1.VolumeMount{Name: name})
+	}
+	pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "unused"})
+	r.addPod(pod)
+	r.run(time.Second)
+	assert.Equal(t, []string{"FailedMount: Unable to attach or mount volumes: unmounted volumes=[a z z-again], unattached volumes=[], failed to process volumes=[a z z-again]: " +
+		`error processing PVC default/a: failed to fetch PVC from API server: persistentvolumeclaims "a" not found; ` +
+		`error processing PVC default/z: failed to fetch PVC from API server: persistentvolumeclaims "z" not found`}, r.said())
+	assert.True(t, r.vm.actual.isMounted(fakeKey), "the other one is mounted")
+	assert.False(t, r.vm.AreMounted("pod-1"))
+}
+
+// A pod that ends while its claim is read gets no volume.
+func TestAPodThatEndsWhileItsVolumesAreProcessedGetsNone(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	p.attaches = true
+	r.Settle()
+	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: actor, Verb: "get", Resource: "persistentvolumeclaims", Delay: time.Second}))
+	r.add("pod-1")
+	r.run(100 * time.Millisecond)
+	r.release("pod-1")
+	r.run(time.Minute)
+	assert.Empty(t, r.vm.desired.volumes.byPod)
+	assert.Empty(t, r.vm.attachments.attachable)
+	assert.Empty(t, p.calls)
+}
+
+// A volume whose content comes from the API is set up again every minute, and when its pod changes. The size of one that can grow is looked at as often. Of
+// others nothing is looked at again.
+func TestVolumesAreLookedAtEveryMinute(t *testing.T) {
+	for name, c := range map[string]struct {
+		remounts, grows bool
+		calls           []string
+	}{
+		"one like others":       {},
+		"one of API objects":    {remounts: true, calls: []string{"SetUp"}},
+		"one that grows":        {grows: true, calls: []string{"NodeExpand"}},
+		"one that does as well": {remounts: true, grows: true, calls: []string{"SetUp", "NodeExpand"}},
+	} {
+		r, p := newFakeRig(t, nil, nil)
+		p.remounts, p.grows = c.remounts, c.grows
+		r.Settle()
+		r.add("pod-1")
+		r.run(time.Second)
+		require.True(t, r.vm.AreMounted("pod-1"), name)
+		require.False(t, p.args.Remount, name)
+		p.calls = nil
+		r.enlarge(func(*v1.PersistentVolumeClaim) {})
+		r.run(58 * time.Second)
+		assert.Empty(t, p.calls, name)
+		r.run(2 * time.Second)
+		assert.Subset(t, p.calls, c.calls, name)
+		assert.Equal(t, c.calls == nil, p.calls == nil, name)
+		assert.Equal(t, c.remounts, p.args.Remount, name)
+		assert.True(t, r.vm.AreMounted("pod-1"), name)
+
+		p.calls = nil
+		r.vm.UpdatePod(r.pods.pods["pod-1"], false, false)
+		r.run(time.Second)
+		assert.Empty(t, p.calls, name)
+		r.vm.UpdatePod(r.pods.pods["pod-1"], false, true)
+		r.run(time.Second)
+		assert.Equal(t, c.remounts, len(p.calls) > 0, name)
+		p.calls = nil
+		r.run(2 * time.Minute)
+		assert.Equal(t, c.remounts, len(p.calls) > 0, name)
+	}
+}

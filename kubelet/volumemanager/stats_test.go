@@ -1,0 +1,56 @@
+package volumemanager
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/volume"
+)
+
+// Each name of a mounted directory is told, with its claim. Of a device, of what may not be mounted, and of what cannot tell nothing is told.
+func TestHowFullIsToldOfEachNameOfAMountedDirectory(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	p.metrics = &volume.Metrics{Used: resource.NewQuantity(7, resource.BinarySI)}
+	r.Settle()
+	pod := podOf("pod-1", false)
+	pod.Spec.Volumes = append(pod.Spec.Volumes,
+		v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}, v1.Volume{Name: "plain"})
+	told := func(metrics volume.Metrics) []VolumeStats {
+		return []VolumeStats{{"data", "data", metrics}, {"scratch", "web-scratch", metrics}, {"plain", "", metrics}}
+	}
+	for name, c := range map[string]struct {
+		actual *mountedVolume
+		fails  string
+		want   []VolumeStats
+		noted  []string
+	}{
+		"nothing":       {nil, "", nil, nil},
+		"mounted":       {&mountedVolume{state: stateMounted}, "", told(*p.metrics), nil},
+		"uncertain":     {&mountedVolume{state: stateUncertain}, "", nil, nil},
+		"a device":      {&mountedVolume{state: stateMounted, block: true}, "", nil, nil},
+		"no mounter":    {&mountedVolume{state: stateMounted}, "NewMounter", nil, nil},
+		"it cannot now": {&mountedVolume{state: stateMounted}, "GetMetrics", nil, []string{"how full volume data is cannot be told: broken"}},
+	} {
+		p.fails = map[string]error{c.fails: errFake}
+		r.vm.desired, r.vm.actual = newDesiredStateOfWorld(), newActualStateOfWorld()
+		r.vm.desired.add(&volumeToMount{podVolume: fakeKey, outerNames: []string{"data", "scratch", "plain"}})
+		if c.actual != nil {
+			c.actual.plugin, c.actual.spec = p, fakeSpec("pv-data")
+			r.vm.actual.volumes.put(fakeKey, c.actual)
+		}
+		before := len(r.noted())
+		assert.Equal(t, c.want, r.vm.VolumeStats(context.Background(), pod), name)
+		assert.Equal(t, c.noted, append([]string(nil), r.noted()[before:]...), name)
+	}
+
+	local := newRig(t, engine.Config{})
+	local.add("pod-1")
+	local.Settle()
+	assert.True(t, local.vm.AreMounted("pod-1"))
+	assert.Empty(t, local.vm.VolumeStats(context.Background(), pod), "a directory of the node's own disk has no size")
+}
