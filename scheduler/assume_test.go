@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/binding"
@@ -110,21 +111,56 @@ func TestTheNextPodSeesAnAssumedVolumeAsTaken(t *testing.T) {
 }
 
 func TestAssumeThatFailsHalfWayGivesBackTheFirstHalf(t *testing.T) {
-	node := testNode("node-1")
-	s := stillScheduler(Config{}, []runtime.Object{
-		node, testClass(delayed, "kubernetes.io/no-provisioner"), testClass(dynamic, "example.com/ext"),
-		testVolume("pv", "1Gi", delayed, "node-1"), testClaim("one", "1Gi", delayed), testClaim("two", "1Gi", dynamic),
-	})
-	b := newVolumeBinder(stillEnv{}, s.caches, Config{})
-	volumes, _ := found(t, b, testPod("a", "one", "two"), node)
-	changed := testClaim("two", "1Gi", dynamic)
-	changed.ResourceVersion = "2"
-	s.caches.claims.Deliver(control.Change{Type: watch.Modified, Item: control.ItemOf(changed)})
+	for name, change := range map[string]func(s *scheduler){
+		"a claim to provision has changed": func(s *scheduler) {
+			changed := testClaim("two", "1Gi", dynamic)
+			changed.ResourceVersion = "2"
+			s.caches.claims.Deliver(control.Change{Type: watch.Modified, Item: control.ItemOf(changed)})
+		},
+		"a volume has changed": func(s *scheduler) {
+			s.caches.volumes.Deliver(control.Change{Type: watch.Modified, Item: control.ItemOf(version("2", testVolume("pv-2", "2Gi", delayed, "node-1")))})
+		},
+	} {
+		node := testNode("node-1")
+		s := stillScheduler(Config{}, []runtime.Object{
+			node, testClass(delayed, "kubernetes.io/no-provisioner"), testClass(dynamic, "example.com/ext"),
+			testVolume("pv", "1Gi", delayed, "node-1"), testVolume("pv-2", "2Gi", delayed, "node-1"),
+			testClaim("one", "1Gi", delayed), testClaim("three", "2Gi", delayed), testClaim("two", "1Gi", dynamic),
+		})
+		b := newVolumeBinder(stillEnv{}, s.caches, Config{})
+		pod := testPod("a", "one", "two", "three")
+		volumes, _ := found(t, b, pod, node)
+		change(s)
+		_, err := b.AssumePodVolumes(pod, "node-1", volumes)
+		assert.ErrorContains(t, err, "is out of sync", name)
+		assert.Empty(t, b.pvs.overlay, name)
+		assert.Empty(t, b.pvcs.overlay, name)
+	}
+}
 
-	_, err := b.AssumePodVolumes(testPod("a", "one", "two"), "node-1", volumes)
-	assert.ErrorContains(t, err, "is out of sync")
-	assert.Empty(t, b.pvs.overlay)
-	assert.Empty(t, b.pvcs.overlay)
+// What is so already is not assumed: a claim that is bound meanwhile, and a volume that is the claim's.
+func TestWhatIsSoAlreadyIsNotAssumed(t *testing.T) {
+	pod, data := testPod("a", "data"), testClaim("data", "1Gi", delayed)
+	theirs := testVolume("pv", "1Gi", delayed, "node-1", func(pv *v1.PersistentVolume) {
+		pv.Spec.ClaimRef = &v1.ObjectReference{Namespace: "default", Name: "data", UID: data.UID}
+	})
+	for name, c := range map[string]struct {
+		now   []runtime.Object
+		bound bool
+	}{
+		"the claim is bound":           {[]runtime.Object{testVolume("pv", "1Gi", delayed, "node-1"), testClaim("data", "1Gi", delayed, boundTo("pv"))}, true},
+		"the volume is the claim's":    {[]runtime.Object{theirs, data}, false},
+		"so it is, and the claim gone": {[]runtime.Object{theirs}, false},
+	} {
+		b := newVolumeBinder(stillEnv{}, stillScheduler(Config{}, c.now).caches, Config{})
+		pv, _ := b.pvs.Get("pv")
+		volumes := &PodVolumes{StaticBindings: []*BindingInfo{{pvc: data, pv: pv}}}
+		bound, err := b.AssumePodVolumes(pod, "node-1", volumes)
+		assert.NoError(t, err, name)
+		assert.Equal(t, c.bound, bound, name)
+		assert.Empty(t, b.pvs.overlay, name)
+		assert.Same(t, pv, volumes.StaticBindings[0].pv, name)
+	}
 }
 
 func TestTheSelectedNodeIsAssumedForAClaimToProvision(t *testing.T) {
@@ -180,6 +216,7 @@ func TestCheckBindingsSaysWhyWaitingIsInVain(t *testing.T) {
 		"our write not back yet":       {[]runtime.Object{node, pod, claim, pv}, wrote(version("2", pv)), false, ``},
 		"volume moved to another node": {[]runtime.Object{node, pod, claim, testVolume("pv", "1Gi", delayed, "node-2", claimRef("x"))}, wrote(pv), false, `pv "pv" node affinity doesn't match node "node-1": no matching NodeSelectorTerms`},
 		"PV controller unbound it":     {[]runtime.Object{node, pod, claim, testVolume("pv", "1Gi", delayed, "node-1", claimRef(""))}, wrote(pv), false, `ClaimRef got reset for pv "pv"`},
+		"volume given to nobody":       {[]runtime.Object{node, pod, claim, testVolume("pv", "1Gi", delayed, "node-1")}, wrote(pv), false, `ClaimRef got reset for pv "pv"`},
 		"claim not bound yet":          {[]runtime.Object{node, pod, claim, pv}, wrote(pv), false, ``},
 		"bound":                        {[]runtime.Object{node, pod, testClaim("data", "1Gi", delayed, boundTo("pv")), pv}, wrote(pv), true, ``},
 		"provisioning goes on":         {[]runtime.Object{node, pod, chosen}, wrote(chosen), false, ``},
@@ -207,5 +244,58 @@ func TestCheckBindingsSaysWhyWaitingIsInVain(t *testing.T) {
 				assert.EqualError(t, err, tt.err)
 			}
 		})
+	}
+}
+
+// A pod made anew under its name is another one, for which nothing was bound; upstream takes it for the old one.
+func TestAPodMadeAnewEndsTheWaitForTheVolumesOfTheOldOneWithWaitByUID(t *testing.T) {
+	anew := testPod("web")
+	anew.UID = "another"
+	for name, c := range map[string]struct {
+		byUID bool
+		now   *v1.Pod
+		done  bool
+	}{
+		"as upstream":      {false, anew, true},
+		"by UID":           {true, anew, false},
+		"by UID, the same": {true, testPod("web"), true},
+	} {
+		b := newVolumeBinder(stillEnv{}, stillScheduler(Config{}, []runtime.Object{testNode("node-1"), c.now}).caches, Config{WaitByUID: c.byUID})
+		done, err := b.checkBindings(testPod("web"), "node-1", &PodVolumes{})
+		assert.Equal(t, c.done, done, name)
+		assert.Equal(t, c.done, err == nil, name)
+	}
+}
+
+// A claim that the cache shows and that is gone from the API, or was made anew, stops the binding of its pod, with SeeClaims.
+func TestAClaimThatIsGoneStopsTheBindingOfItsPod(t *testing.T) {
+	now := func(uid types.UID) func(namespace, name string) types.UID {
+		return func(_, name string) types.UID {
+			if name == "other" {
+				return "uid-other"
+			}
+			return uid
+		}
+	}
+	for name, c := range map[string]struct {
+		see  bool
+		uid  func(namespace, name string) types.UID
+		want string
+	}{
+		"it is there":         {true, now("uid-data"), ""},
+		"it is gone":          {true, now(""), "claim default/data with UID uid-data is gone"},
+		"it was made anew":    {true, now("another"), "claim default/data with UID uid-data is gone"},
+		"as upstream":         {false, now(""), ""},
+		"nobody can be asked": {true, nil, ""},
+	} {
+		s := stillScheduler(Config{}, []runtime.Object{testClaim("data", "1Gi", delayed), testClaim("other", "1Gi", delayed)})
+		s.cfg.SeeClaims, s.cfg.ClaimUID = c.see, c.uid
+		pod := testPod("web", "missing", "other", "data")
+		pod.Spec.Volumes = append([]v1.Volume{{Name: "plain"}}, pod.Spec.Volumes...)
+		if err := s.staleClaim(pod); c.want == "" {
+			assert.NoError(t, err, name)
+		} else {
+			assert.EqualError(t, err, c.want, name)
+		}
 	}
 }

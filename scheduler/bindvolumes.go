@@ -72,12 +72,12 @@ func (b *volumeBinder) checkBindings(pod *v1.Pod, nodeName string, podVolumes *P
 		return false, fmt.Errorf("pod does not exist any more: %w", notFound("pod", pod.Name))
 	}
 	for _, bound := range podVolumes.StaticBindings {
-		if done, err := b.checkStaticBinding(bound, node); !done || err != nil {
+		if done, err := b.checkStaticBinding(bound, node); !done {
 			return false, err
 		}
 	}
 	for _, claim := range podVolumes.DynamicProvisions {
-		if done, err := b.checkProvisioning(claim, node); !done || err != nil {
+		if done, err := b.checkProvisioning(claim, node); !done {
 			return false, err
 		}
 	}

@@ -23,12 +23,12 @@ type ClaimVerdict struct {
 
 // explainClaims says what the node has for each claim that is not bound yet.
 func (s *scheduler) explainClaims(c *cycle, node *v1.Node) []ClaimVerdict {
-	p, ok := s.volumeBinding()
-	if c.volumes.claims == nil || !ok {
+	if c.volumes.claims == nil {
 		return nil
 	}
-	volumes, conflicts, err := p.binder.FindPodVolumes(c.volumes.claims, node)
-	if err != nil || volumes == nil { // said as the node's reason; or the claim belongs to another node
+	p, _ := s.volumeBinding() // which has found the claims
+	volumes, conflicts, _ := p.binder.FindPodVolumes(c.volumes.claims, node)
+	if volumes == nil { // an error, which is said as the node's reason; or the claim belongs to another node
 		return nil
 	}
 	var list []ClaimVerdict

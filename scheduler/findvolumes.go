@@ -41,10 +41,8 @@ func (b *volumeBinder) podVolumeReasons(claims *podVolumeClaims, node *binding.N
 func (b *volumeBinder) findPodVolumes(claims *podVolumeClaims, node *binding.NodeBuckets) (searched bool, err error) {
 	answer := &claims.answer
 	answer.reset()
-	if len(claims.bound) > 0 {
-		if p := checkBoundClaims(claims.bound, node.Node); p.cause != none {
-			answer.problems = append(answer.problems, p)
-		}
+	if p := checkBoundClaims(claims.bound, node.Node); p.cause != none {
+		answer.problems = append(answer.problems, p)
 	}
 	for _, claim := range claims.selected {
 		if claim.selectedNode != node.Node.Name {
@@ -55,9 +53,6 @@ func (b *volumeBinder) findPodVolumes(claims *podVolumeClaims, node *binding.Nod
 	}
 	if err := findMatchingVolumes(claims.toMatch, node, answer, claims.choose); err != nil {
 		return true, err
-	}
-	if len(answer.provisions) == 0 {
-		return true, nil
 	}
 	p, err := b.checkVolumeProvisions(answer.provisions, node.Node)
 	if p.cause != none {

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -122,19 +123,26 @@ func TestAPodThatEndsMakesRoom(t *testing.T) {
 	assert.Equal(t, "node-1", w.nodeOf("second"))
 }
 
+// Also where nothing of it was written, so that no change of the pod helps the others.
 // Upstream: schedule_one.go handleBindingCycleError, v1.37.
 func TestAPodWhoseBindingFailsMakesRoom(t *testing.T) {
-	w := newWorld(t, engine.Config{}, node("node-1", roomForOne))
-	w.class("dynamic", extProv, wffc)
-	w.claim("data", "5Gi", "dynamic")
-	w.pod("first", "data")
-	w.settle()
-	w.pod("second")
-	w.settle()
-	require.Contains(t, w.condition("second").Message, "1 Too many pods.")
-	w.patch("data", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null}}}`)
-	require.NoError(t, w.e.RunFor(1100*time.Millisecond))
-	assert.Equal(t, "node-1", w.nodeOf("second"), "while the first backs off")
+	for name, written := range map[string]bool{"its nomination was written": true, "it was not": false} {
+		w := newWorld(t, engine.Config{}, node("node-1", roomForOne))
+		if !written {
+			require.NoError(t, w.e.Inject(engine.Fault{Actor: actor, Verb: "patch", Resource: "pods/status", Name: "first", Err: errors.New("no")}))
+		}
+		w.class("dynamic", extProv, wffc)
+		w.claim("data", "5Gi", "dynamic")
+		w.pod("first", "data")
+		w.settle()
+		require.Equal(t, written, w.getPod("first").Status.NominatedNodeName != "", name)
+		w.pod("second")
+		w.settle()
+		require.Contains(t, w.condition("second").Message, "1 Too many pods.", name)
+		w.patch("data", `{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null}}}`)
+		require.NoError(t, w.e.RunFor(1100*time.Millisecond))
+		assert.Equal(t, "node-1", w.nodeOf("second"), "%s: while the first backs off", name)
+	}
 }
 
 // A pod that is deleted while it is being bound frees its node at once, although its

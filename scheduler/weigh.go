@@ -3,7 +3,6 @@ package scheduler
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -52,11 +51,11 @@ func (s *scheduler) addScores(c *cycle, feasible []*nodeInfo, candidates []trace
 
 // weighVolumes returns the choice of a volume for each claim that gets one on the chosen node.
 func (s *scheduler) weighVolumes(c *cycle, volumes *PodVolumes) (choices []trace.Choice) {
-	p, ok := s.volumeBinding()
-	n, found := s.caches.nodes.Get(c.node)
-	if volumes == nil || !ok || !found {
+	if volumes == nil {
 		return nil
 	}
+	p, _ := s.volumeBinding() // which has found the volumes
+	n, _ := s.caches.nodes.Get(c.node)
 	given := map[string]*v1.PersistentVolume{} // to the claims before, as in the search
 	for _, bound := range volumes.StaticBindings {
 		choice := trace.Choice{
@@ -73,7 +72,6 @@ func (s *scheduler) weighVolumes(c *cycle, volumes *PodVolumes) (choices []trace
 			}
 			choice.Candidates = append(choice.Candidates, candidate)
 		}
-		slices.SortStableFunc(choice.Candidates, func(a, b trace.Candidate) int { return strings.Compare(a.Name, b.Name) })
 		choice.Cut()
 		choices = append(choices, choice)
 		given[bound.pv.Name] = bound.pv
