@@ -129,6 +129,7 @@ func failing(term *v1.NodeSelectorTerm, labels map[string]string, name string) *
 	return nil
 }
 
+// matchLabel reports whether a label matches a valid requirement.
 func matchLabel(r *v1.NodeSelectorRequirement, value string, exists bool) bool {
 	switch r.Operator {
 	case v1.NodeSelectorOpIn:
@@ -140,17 +141,11 @@ func matchLabel(r *v1.NodeSelectorRequirement, value string, exists bool) bool {
 	case v1.NodeSelectorOpDoesNotExist:
 		return !exists
 	case v1.NodeSelectorOpGt, v1.NodeSelectorOpLt:
-		if !exists || len(r.Values) != 1 {
-			return false
-		}
 		has, err := strconv.ParseInt(value, 10, 64)
-		if err != nil {
+		if err != nil || len(r.Values) != 1 {
 			return false
 		}
-		bound, err := strconv.ParseInt(r.Values[0], 10, 64)
-		if err != nil {
-			return false
-		}
+		bound, _ := strconv.ParseInt(r.Values[0], 10, 64) // a requirement with another value is invalid
 		return has != bound && (has > bound) == (r.Operator == v1.NodeSelectorOpGt)
 	}
 	return false
@@ -172,7 +167,6 @@ func mismatch(selector *v1.NodeSelector, labels map[string]string, name string) 
 		term := &selector.NodeSelectorTerms[i]
 		if empty(term) {
 			reasons = append(reasons, "a term without requirements matches no node")
-			continue
 		}
 		r := failing(term, labels, name)
 		if r == nil {

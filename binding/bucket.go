@@ -2,7 +2,6 @@ package binding
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"sort"
 
@@ -58,20 +57,17 @@ func (b *bucket) chunk(c *candidate) int {
 	return min(n, len(b.chunks)-1)
 }
 
-// add adds the candidate, or replaces the one of its size and name.
+// add adds the candidate, unless it is there already: its volume names a label twice.
 func (b *bucket) add(c *candidate) {
 	if len(b.chunks) == 0 {
 		b.chunks, b.head = [][]*candidate{{c}}, c
-		return
 	}
 	n := b.chunk(c)
-	chunk := b.chunks[n]
-	at, found := slices.BinarySearchFunc(chunk, c, bySize)
+	at, found := slices.BinarySearchFunc(b.chunks[n], c, bySize)
 	if found {
-		chunk[at] = c
-	} else {
-		chunk = slices.Insert(chunk, at, c)
+		return
 	}
+	chunk := slices.Insert(b.chunks[n], at, c)
 	b.chunks[n] = chunk
 	if len(chunk) > chunkSize {
 		half := len(chunk) / 2
@@ -81,11 +77,8 @@ func (b *bucket) add(c *candidate) {
 	b.head = b.chunks[0][0]
 }
 
-// remove removes the candidate of c's size and name, if there is one.
+// remove removes the candidate, if it is there; the bucket is not empty.
 func (b *bucket) remove(c *candidate) {
-	if len(b.chunks) == 0 {
-		return
-	}
 	n := b.chunk(c)
 	at, found := slices.BinarySearchFunc(b.chunks[n], c, bySize)
 	if !found {
@@ -116,7 +109,7 @@ type cursor struct {
 
 // seek returns the position of the first candidate that is at least as big.
 func (b *bucket) seek(size *resource.Quantity) cursor {
-	if b == nil || b.head == nil {
+	if b == nil {
 		return cursor{}
 	}
 	if compareSizes(&b.head.size, size) >= 0 { // nearly always
@@ -144,23 +137,20 @@ func (c *cursor) advance() {
 	}
 }
 
-// equal walks the candidates of just this size, a chunk or part of one at a time. Do not
-// modify the parts.
-func (b *bucket) equal(size *resource.Quantity) iter.Seq[[]*candidate] {
-	return func(yield func([]*candidate) bool) {
-		first := b.seek(size)
-		if first.candidate == nil {
-			return
-		}
-		for n, at := first.chunk, first.at; n < len(b.chunks); n, at = n+1, 0 {
-			chunk := b.chunks[n][at:]
-			end := len(chunk)
-			if compareSizes(&chunk[end-1].size, size) > 0 {
-				end = sort.Search(end, func(i int) bool { return compareSizes(&chunk[i].size, size) > 0 })
-			}
-			if end == 0 || !yield(chunk[:end]) || end < len(chunk) {
-				return
-			}
-		}
+// equal returns the candidates of just this size, as chunks and parts of chunks. Do not
+// modify them.
+func (b *bucket) equal(size *resource.Quantity) (parts [][]*candidate) {
+	first := b.seek(size)
+	if first.candidate == nil {
+		return nil
 	}
+	for n, at := first.chunk, first.at; n < len(b.chunks); n, at = n+1, 0 {
+		chunk := b.chunks[n][at:]
+		end := sort.Search(len(chunk), func(i int) bool { return compareSizes(&chunk[i].size, size) > 0 })
+		if end == 0 {
+			break
+		}
+		parts = append(parts, chunk[:end])
+	}
+	return parts
 }

@@ -50,7 +50,7 @@ type candidates struct {
 	buckets []*bucket
 }
 
-// within walks the candidates. It may skip unreserved ones whose size is outside the
+// within walks the reserved candidates of the list, and all others whose size is in the
 // interval, which the caller may narrow on the way. A candidate is valid until the next.
 func (s *candidates) within(sizes *interval) iter.Seq[*candidate] {
 	return func(yield func(*candidate) bool) {
@@ -79,8 +79,8 @@ func (s *candidates) within(sizes *interval) iter.Seq[*candidate] {
 					next = at
 				}
 			}
-			// If match has taken this one, the others are outside the interval: none is smaller.
-			if next == nil || !yield(next.candidate) || !sizes.contains(&next.candidate.size) {
+			// Once match has taken one, the others are outside the interval: none is smaller.
+			if next == nil || !sizes.contains(&next.candidate.size) || !yield(next.candidate) {
 				return
 			}
 			next.advance()

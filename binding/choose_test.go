@@ -51,6 +51,60 @@ func TestChanceFindsJustTheVolumesThatUpstreamMayFind(t *testing.T) {
 	require.Greater(t, several, 50, "too few questions with several answers")
 }
 
+// The walk over volumes of the same size begins at the one that a list would give, or as many further on as is chosen, and goes round.
+func TestAChoiceSaysHowFarFromTheFirstTheWalkBegins(t *testing.T) {
+	index := indexOf([]*v1.PersistentVolume{
+		volumeOf("b", "5Gi", v1.ReadWriteOnce), // of any node, so that the index has it before the others
+		with(volumeOf("a", "5Gi", v1.ReadWriteOnce), onNode("node-1")),
+		with(volumeOf("excluded", "5Gi", v1.ReadWriteOnce), onNode("node-1")),
+	})
+	for chosen, want := range []string{"a", "b", "b"} {
+		found, err := index.FindMatchingVolume(claimOf("5Gi", v1.ReadWriteOnce), nodeOf("node-1"), map[string]*v1.PersistentVolume{"excluded": nil}, func(n int) int {
+			require.Equal(t, 3, n)
+			return chosen
+		})
+		require.NoError(t, err)
+		require.Equal(t, want, found.Name)
+	}
+}
+
+// Of the volumes reserved for a claim any may be met first; if the node cannot reach that one there is no match.
+func TestAChoiceAmongReservedVolumesCountsThoseOutOfReach(t *testing.T) {
+	far := with(with(volumeOf("far", "5Gi", v1.ReadWriteOnce), reserved("")), onNode("node-2"))
+	near := with(with(volumeOf("near", "5Gi", v1.ReadWriteOnce), reserved("")), onNode("node-1"))
+	small := with(volumeOf("a", "1Gi", v1.ReadWriteOnce), reserved(""))
+	for name, c := range map[string]struct {
+		volumes []*v1.PersistentVolume
+		want    []*v1.PersistentVolume // for each choice
+	}{
+		"one in reach, one not": {[]*v1.PersistentVolume{small, far, near}, []*v1.PersistentVolume{nil, near}},
+		"none in reach":         {[]*v1.PersistentVolume{small, far}, []*v1.PersistentVolume{nil}},
+	} {
+		index := indexOf(append(c.volumes, volumeOf("free", "5Gi", v1.ReadWriteOnce)))
+		for chosen, want := range c.want {
+			found, err := index.FindMatchingVolume(claimOf("5Gi", v1.ReadWriteOnce), nodeOf("node-1"), nil, func(n int) int {
+				require.Len(t, c.want, n, name)
+				return chosen
+			})
+			require.NoError(t, err)
+			require.Same(t, want, found, "%s: %d", name, chosen)
+		}
+	}
+}
+
+func TestNothingIsChosenWhereThereIsNoChoice(t *testing.T) {
+	never := func(n int) int { require.Fail(t, "asked", "for one of %d", n); return 0 }
+	for _, volume := range []*v1.PersistentVolume{volumeOf("pv", "5Gi", v1.ReadWriteOnce), with(volumeOf("pv", "5Gi", v1.ReadWriteOnce), reserved(""))} {
+		index := indexOf([]*v1.PersistentVolume{volume})
+		found, err := index.FindBestMatchForClaim(claimOf("5Gi", v1.ReadWriteOnce), false, never)
+		require.NoError(t, err)
+		require.Same(t, volume, found)
+		found, err = index.FindMatchingVolume(claimOf("5Gi", v1.ReadWriteOnce), nodeOf("node-1"), nil, never)
+		require.NoError(t, err)
+		require.Same(t, volume, found)
+	}
+}
+
 // schedulersMatch returns what upstream's code finds for the scheduler among the volumes
 // in their present order.
 func schedulersMatch(t testing.TB, w world) *v1.PersistentVolume {

@@ -33,10 +33,8 @@ func PersistentVolumeClaimHasClass(claim *v1.PersistentVolumeClaim) bool {
 // GetPersistentVolumeClass returns the name of the volume's class, "" if it has none.
 // Upstream: component-helpers storage/volume/helpers.go, v1.37.
 func GetPersistentVolumeClass(volume *v1.PersistentVolume) string {
-	if len(volume.Annotations) > 0 { // called for every volume, and few have annotations
-		if class, found := volume.Annotations[AnnStorageClass]; found {
-			return class
-		}
+	if class, found := volume.Annotations[AnnStorageClass]; found {
+		return class
 	}
 	return volume.Spec.StorageClassName
 }
@@ -55,9 +53,6 @@ func IsDelayBindingProvisioning(claim *v1.PersistentVolumeClaim) bool {
 // Upstream: component-helpers storage/volume/pv_helpers.go, v1.37.
 func IsDelayBindingMode(claim *v1.PersistentVolumeClaim, getClass func(name string) (*storagev1.StorageClass, bool)) (bool, error) {
 	name := GetPersistentVolumeClaimClass(claim)
-	if name == "" {
-		return false, nil
-	}
 	class, found := getClass(name)
 	if !found {
 		return false, nil
@@ -113,19 +108,16 @@ func GetBindVolumeToClaim(volume *v1.PersistentVolume, claim *v1.PersistentVolum
 	ref := volume.Spec.ClaimRef
 	named := ref != nil && ref.Name == claim.Name && ref.Namespace == claim.Namespace && ref.UID == claim.UID
 	_, marked := volume.Annotations[AnnBoundByController]
-	mark := !marked && !IsVolumeBoundToClaim(volume, claim)
-	if named && !mark {
+	if named {
 		return volume, false, nil
 	}
 	bound = new(*volume)
-	if !named {
-		bound.Spec.ClaimRef = &v1.ObjectReference{
-			Kind: "PersistentVolumeClaim", APIVersion: "v1",
-			Namespace: claim.Namespace, Name: claim.Name,
-			UID: claim.UID, ResourceVersion: claim.ResourceVersion,
-		}
+	bound.Spec.ClaimRef = &v1.ObjectReference{
+		Kind: "PersistentVolumeClaim", APIVersion: "v1",
+		Namespace: claim.Namespace, Name: claim.Name,
+		UID: claim.UID, ResourceVersion: claim.ResourceVersion,
 	}
-	if mark {
+	if !marked && !IsVolumeBoundToClaim(volume, claim) {
 		bound.Annotations = maps.Clone(volume.Annotations)
 		metav1.SetMetaDataAnnotation(&bound.ObjectMeta, AnnBoundByController, yes)
 	}

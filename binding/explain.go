@@ -1,7 +1,6 @@
 package binding
 
 import (
-	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -86,7 +85,7 @@ func (e *explanation) verdict(volume *v1.PersistentVolume) Verdict {
 	filter := e.filter(&c)
 	switch {
 	case filter != Passed:
-	case e.node == nil && !(e.knownModes && e.offersModes(&c)): // its group is not asked
+	case e.node == nil && !(e.knownModes && CheckAccessModes(e.claim, volume)): // its group is not asked
 		filter = WrongAccessModes
 	case e.blocking != nil:
 		filter = Blocked
@@ -126,7 +125,7 @@ func (e *explanation) reason(filter Filter, c *candidate) string {
 		}
 		return fmt.Sprintf("it does not offer %s", mode)
 	case WrongNode:
-		return e.unreachable(c.volume)
+		return fmt.Sprintf("it cannot be reached from node %s: %s", e.node.Name, mismatch(c.volume.Spec.NodeAffinity.Required, e.node.Labels, ""))
 	case Blocked:
 		return fmt.Sprintf("%s is reserved for the claim but cannot be reached from node %s, so no other is considered", e.blocking.Name, e.node.Name)
 	case Outranked:
@@ -140,14 +139,6 @@ func (e *explanation) claimedBy(ref *v1.ObjectReference) string {
 		return fmt.Sprintf("it belongs to an earlier claim of the same name (UID %s)", ref.UID)
 	}
 	return fmt.Sprintf("it belongs to claim %s/%s", ref.Namespace, ref.Name)
-}
-
-func (e *explanation) unreachable(volume *v1.PersistentVolume) string {
-	var mismatch *NodeAffinityError
-	if !errors.As(CheckNodeAffinity(volume, e.node.Labels), &mismatch) {
-		return fmt.Sprintf("it cannot be reached from node %s", e.node.Name)
-	}
-	return fmt.Sprintf("it cannot be reached from node %s: %s", e.node.Name, mismatch.Reason)
 }
 
 // outranked returns why the chosen volume wins over a candidate that fits.

@@ -36,6 +36,7 @@ func TestEveryVolumePassedOverIsExplained(t *testing.T) {
 	same := func(*v1.PersistentVolume) {}
 	require.Equal(t, []string{
 		"a is passed over: it belongs to claim default/other",
+		"a2 is passed over: it belongs to claim other/data",
 		"b is passed over: it belongs to an earlier claim of the same name (UID 7)",
 		"c is passed over: capacity 1Gi is less than the requested 5Gi",
 		"d is passed over: volumeMode is Block, the claim wants Filesystem",
@@ -52,6 +53,9 @@ func TestEveryVolumePassedOverIsExplained(t *testing.T) {
 	}, verdicts(t, claim, nil, false,
 		fast("a", "9Gi", func(v *v1.PersistentVolume) {
 			v.Spec.ClaimRef = &v1.ObjectReference{Namespace: "default", Name: "other"}
+		}),
+		fast("a2", "9Gi", func(v *v1.PersistentVolume) {
+			v.Spec.ClaimRef = &v1.ObjectReference{Namespace: "other", Name: "data"}
 		}),
 		fast("b", "9Gi", reserved("7")),
 		fast("c", "1Gi", same),
@@ -78,11 +82,20 @@ func TestTheSchedulersSearchIsExplainedWithTheNode(t *testing.T) {
 		"free is chosen: the smallest that fits",
 	}, verdicts(t, claim, nodeOf("node-2"), true, far, free))
 
-	mine := with(with(volumeOf("mine", "5Gi", v1.ReadWriteOnce), reserved("")), onNode("node-1"))
+	wide := volumeOf("wide", "9Gi", v1.ReadWriteOnce, v1.ReadWriteMany)
 	require.Equal(t, []string{
+		"free is chosen: the smallest that fits",
+		"wide is passed over: it fits, but free comes first",
+	}, verdicts(t, claim, nodeOf("node-2"), true, free, wide), "access modes count without a node only")
+
+	mine := with(with(volumeOf("mine", "5Gi", v1.ReadWriteOnce), reserved("")), onNode("node-1"))
+	small := with(with(volumeOf("small", "1Gi", v1.ReadWriteOnce), reserved("")), onNode("node-2"))
+	require.Equal(t, []string{
+		`far is passed over: it cannot be reached from node node-2: kubernetes.io/hostname In [node-1], the node has "node-2"`,
+		"small is passed over: capacity 1Gi is less than the requested 5Gi",
 		"free is passed over: mine is reserved for the claim but cannot be reached from node node-2, so no other is considered",
 		`mine is passed over: it cannot be reached from node node-2: kubernetes.io/hostname In [node-1], the node has "node-2"`,
-	}, verdicts(t, claim, nodeOf("node-2"), true, free, mine))
+	}, verdicts(t, claim, nodeOf("node-2"), true, far, small, free, mine))
 	require.Equal(t, []string{
 		"free is passed over: it fits, but mine is reserved for the claim",
 		"mine is chosen: it is reserved for the claim",
@@ -124,6 +137,17 @@ func TestTheFiltersAreLookedAtInUpstreamsOrder(t *testing.T) { // semantics 1.3
 		require.NotEmpty(t, list[0].Reason)
 		step.mend()
 	}
+}
+
+func TestAFilterHasAName(t *testing.T) {
+	require.Equal(t, []string{"Passed", "TooSmall", "Outranked", "unknown"},
+		[]string{binding.Passed.String(), binding.TooSmall.String(), binding.Outranked.String(), (binding.Outranked + 1).String()})
+}
+
+// Upstream knows no other modes, so that no group of volumes is asked.
+func TestAClaimForAnUnknownAccessModeIsToldSo(t *testing.T) {
+	require.Equal(t, []string{"pv is passed over: the claim requests an unknown access mode"},
+		verdicts(t, claimOf("5Gi", "Nonsense"), nil, false, volumeOf("pv", "5Gi", "Nonsense")))
 }
 
 func TestADelayedSearchSaysThatTheSchedulerWillChoose(t *testing.T) {

@@ -24,8 +24,8 @@ import (
 // modes only.
 type Index struct {
 	volumes map[string]*candidate
-	// classes holds the free volumes by class: Available, without claimRef and
-	// deletionTimestamp. No claim can get another one that is not reserved for it.
+	// classes holds the free volumes by class: Available and without claimRef. No claim can
+	// get another one that is not reserved for it.
 	classes map[string]*classBuckets
 	// reserved holds the volumes with a claimRef by the claim that it names, in order of
 	// name.
@@ -68,7 +68,7 @@ func (ix *Index) All() []*v1.PersistentVolume {
 	for _, c := range ix.volumes {
 		all = append(all, c.volume)
 	}
-	slices.SortFunc(all, func(a, b *v1.PersistentVolume) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, byName)
 	return all
 }
 
@@ -82,7 +82,7 @@ func (ix *Index) Put(volume *v1.PersistentVolume) {
 		key := claimKey{c.claimRef.Namespace, c.claimRef.Name}
 		at, _ := slices.BinarySearchFunc(ix.reserved[key], volume, byName)
 		ix.reserved[key] = slices.Insert(ix.reserved[key], at, volume)
-	case c.isFree():
+	case c.available:
 		c.reachable = requiresOnlyLabel(volume)
 		if ix.classes[c.class] == nil {
 			ix.classes[c.class] = &classBuckets{}
@@ -105,15 +105,12 @@ func (ix *Index) Delete(name string) {
 		if ix.reserved[key] = slices.Delete(ix.reserved[key], at, at+1); len(ix.reserved[key]) == 0 {
 			delete(ix.reserved, key)
 		}
-	case c.isFree():
+	case c.available:
 		if ix.classes[c.class].remove(c); ix.classes[c.class].free == (bucketsByModes{}) {
 			delete(ix.classes, c.class)
 		}
 	}
 }
-
-// isFree reports whether a claim can get the volume although it is not reserved.
-func (c *candidate) isFree() bool { return c.claimRef == nil && c.available && !c.deleting }
 
 func byName(a, b *v1.PersistentVolume) int { return strings.Compare(a.Name, b.Name) }
 

@@ -3,6 +3,7 @@ package binding_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,6 +69,39 @@ func answersAsForAList(t testing.TB, d dice, index *binding.Index, live map[stri
 	require.NoError(t, err)
 	require.Same(t, want, got)
 	require.Equal(t, len(live), index.Len())
+	require.True(t, slices.Equal(volumes, index.All()), "in order of name")
+	for _, name := range []string{"pv-0001", "none"} {
+		got, found := index.Get(name)
+		require.Same(t, live[name], got)
+		require.Equal(t, live[name] != nil, found)
+	}
+}
+
+// A node's buckets are kept from one search to the next, and yet it gets what came meanwhile.
+func TestANodeThatIsAskedAgainGetsVolumesThatCameMeanwhile(t *testing.T) {
+	index, node := binding.NewIndex(), &binding.NodeBuckets{Node: nodeOf("node-1")}
+	here := func(name, size string) *v1.PersistentVolume {
+		return with(volumeOf(name, size, v1.ReadWriteOnce), onNode("node-1"))
+	}
+	far := with(volumeOf("far", "5Gi", v1.ReadWriteOnce), onNode("node-2"))
+	for round := range 2 { // in the second all buckets are new
+		for _, step := range []struct {
+			put  *v1.PersistentVolume
+			want string
+		}{{far, ""}, {here("big", "9Gi"), "big"}, {here("small", "7Gi"), "small"}} {
+			index.Put(step.put)
+			search, err := index.Search(claimOf("5Gi", v1.ReadWriteOnce))
+			require.NoError(t, err)
+			name := ""
+			if found := search.On(node, nil, nil); found != nil {
+				name = found.Name
+			}
+			require.Equal(t, step.want, name, "round %d", round)
+		}
+		for _, volume := range index.All() {
+			index.Delete(volume.Name)
+		}
+	}
 }
 
 func TestTheIndexFindsTheSmallestVolumeInTheNodesReach(t *testing.T) {

@@ -69,9 +69,6 @@ func (q *query) match(from candidates) candidate {
 	sizes := interval{least: &q.request} // of the unreserved volumes that could still win
 	for c := range from.within(&sizes) {
 		reserved := c.claimRef != nil
-		if !reserved && !sizes.contains(&c.size) {
-			continue
-		}
 		switch filter := q.filter(c); {
 		case reserved && filter == WrongNode:
 			return candidate{}
@@ -102,15 +99,15 @@ func (q *query) pick(from candidates, choose Choose) *v1.PersistentVolume {
 		return best.volume
 	}
 	var chunks [][]*candidate // all candidates as big as the best one, whether they pass or not
-	n, at := 0, 0             // their number, and the position of the best one
 	for _, b := range from.buckets {
-		for chunk := range b.equal(&best.size) {
-			if i, found := slices.BinarySearchFunc(chunk, &best, bySize); found {
-				at = n + i
-			}
-			chunks = append(chunks, chunk)
-			n += len(chunk)
+		chunks = append(chunks, b.equal(&best.size)...)
+	}
+	var n, at int // their number, and the position of the best one
+	for _, chunk := range chunks {
+		if i, found := slices.BinarySearchFunc(chunk, &best, bySize); found {
+			at = n + i
 		}
+		n += len(chunk)
 	}
 	skip := (at + choose.among(n)) % n
 	for range 2 { // to the end, and again from the beginning
@@ -161,7 +158,7 @@ func (q *query) filter(c *candidate) Filter {
 		return WrongClass
 	case !c.reachableFrom(q.node):
 		return WrongNode
-	case q.node != nil && !q.offersModes(c):
+	case q.node != nil && !CheckAccessModes(q.claim, c.volume):
 		return WrongAccessModes
 	}
 	return Passed
@@ -170,9 +167,6 @@ func (q *query) filter(c *candidate) Filter {
 // beginAnywhere returns volumes, which are reserved for the claim, without those before
 // the one that choose picks among those that fit.
 func (q *query) beginAnywhere(volumes []*v1.PersistentVolume, choose Choose) []*v1.PersistentVolume {
-	if len(volumes) < 2 {
-		return volumes
-	}
 	var fits []int
 	for i, volume := range volumes {
 		c := newCandidate(volume)

@@ -126,7 +126,11 @@ func TestAnInvalidSelectorIsAnErrorThatNamesTheClaimAndTheField(t *testing.T) {
 	_, err := binding.FindMatchingVolume(claim, nil, nil, nil, false)
 	require.ErrorContains(t, err, "claim default/data: spec.selector: ")
 	require.ErrorContains(t, err, `"Near"`)
+	_, err = binding.FindBestMatchForClaim(claim, nil, false)
+	require.Error(t, err)
 	_, err = binding.NewIndex().FindBestMatchForClaim(claim, false, nil)
+	require.Error(t, err)
+	_, err = binding.NewIndex().Search(claim)
 	require.Error(t, err)
 }
 

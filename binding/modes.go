@@ -61,10 +61,8 @@ func (s modeSet) supersets() iter.Seq[modeSet] {
 // Upstream: index.go persistentVolumeOrderedIndex.allPossibleMatchingAccessModes, v1.37.
 func (q *query) allPossibleMatchingAccessModes() iter.Seq[modeSet] {
 	return func(yield func(modeSet) bool) {
-		for _, set := range orderedModeSets {
-			if q.knownModes && set&q.modes == q.modes && !yield(set) {
-				return
-			}
+		if q.knownModes {
+			q.modes.supersets()(yield)
 		}
 	}
 }

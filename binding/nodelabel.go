@@ -59,13 +59,13 @@ func (x *labelIndex) bucketsOf(label nodeLabel) *bucketsByModes {
 }
 
 func (x *labelIndex) add(c *candidate) {
-	for label := range labelsOf(c.volume) {
+	for _, label := range labelsOf(c.volume) {
 		x.bucketsOf(label).add(c)
 	}
 }
 
 func (x *labelIndex) remove(c *candidate) {
-	for label := range labelsOf(c.volume) {
+	for _, label := range labelsOf(c.volume) {
 		x.bucketsOf(label).remove(c)
 	}
 }
@@ -122,22 +122,18 @@ type nodeLabel struct{ key, value string }
 // maxValues bounds the label values, and so the buckets, of a volume. More are rare.
 const maxValues = 16
 
-// labelsOf walks the labels of a volume's buckets. A node without any of them cannot reach
+// labelsOf returns the labels of a volume's buckets. A node without any of them cannot reach
 // the volume; whether a node with one of them can is for the rule to decide. There is at
 // least one label, and one may come twice.
-func labelsOf(volume *v1.PersistentVolume) iter.Seq[nodeLabel] {
-	return func(yield func(nodeLabel) bool) {
-		r := labelRequirement(volume)
-		if r == nil {
-			yield(nodeLabel{})
-			return
-		}
-		for _, value := range r.Values {
-			if !yield(nodeLabel{r.Key, value}) {
-				return
-			}
-		}
+func labelsOf(volume *v1.PersistentVolume) (labels []nodeLabel) {
+	r := labelRequirement(volume)
+	if r == nil {
+		return []nodeLabel{{}}
 	}
+	for _, value := range r.Values {
+		labels = append(labels, nodeLabel{r.Key, value})
+	}
+	return labels
 }
 
 // labelRequirement returns a requirement with the operator In from the only term of the

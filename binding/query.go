@@ -50,17 +50,6 @@ func newQuery(claim *v1.PersistentVolumeClaim, node *v1.Node, excluded map[strin
 }
 
 func (q *query) isExcluded(volume *v1.PersistentVolume) bool {
-	if len(q.excluded) == 0 {
-		return false
-	}
 	_, found := q.excluded[volume.Name]
 	return found
-}
-
-// offersModes reports whether the volume offers all modes that the claim requests.
-func (q *query) offersModes(c *candidate) bool {
-	if q.knownModes {
-		return c.modes&q.modes == q.modes
-	}
-	return CheckAccessModes(q.claim, c.volume)
 }

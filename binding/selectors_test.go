@@ -48,6 +48,7 @@ func TestARequirementSelectsNodes(t *testing.T) {
 		{v1.NodeSelectorOpLt, "5", "6", false},
 		{v1.NodeSelectorOpLt, "5", "a", false},
 		{v1.NodeSelectorOpLt, most, "1", true},
+		{v1.NodeSelectorOpLt, most, "9223372036854775806", true},
 		{v1.NodeSelectorOpLt, "0", least, true},
 		{v1.NodeSelectorOpLt, "0", "9", false},
 		{"Near", "a", "a", false},
@@ -73,6 +74,22 @@ func TestARequirementSelectsNodes(t *testing.T) {
 	assert.Equal(t, "there are none", ExplainNodeSelector(all, &v1.Node{}), "it matches")
 	assert.Equal(t, "there is nothing to compare", ExplainNodeSelector(nil, &v1.Node{}))
 	assert.Equal(t, "there is nothing to compare", ExplainNodeSelector(&v1.NodeSelector{}, nil))
+}
+
+func TestANodeThatASelectorDoesNotSelectLearnsWhy(t *testing.T) {
+	in := func(key string, values ...string) []v1.NodeSelectorRequirement {
+		return []v1.NodeSelectorRequirement{{Key: key, Operator: v1.NodeSelectorOpIn, Values: values}}
+	}
+	for want, term := range map[string]v1.NodeSelectorTerm{
+		`zone In [a b], the node has "c"`:                                       {MatchExpressions: in("zone", "a", "b")},
+		"rack Exists, the node has no such label":                               {MatchExpressions: []v1.NodeSelectorRequirement{{Key: "rack", Operator: v1.NodeSelectorOpExists}}},
+		"zone In [] matches nothing: values must not be empty for In and NotIn": {MatchExpressions: in("zone")},
+		"metadata.name In [other], the node is n":                               {MatchFields: in("metadata.name", "other")},
+		"a term without requirements matches no node":                           {},
+	} {
+		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": "c"}}}
+		assert.Equal(t, want, ExplainNodeSelector(&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}, node))
+	}
 }
 
 // What may be a label's key, and what its value: a volume whose requirement has another one is in reach of no node.
