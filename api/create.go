@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -15,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
@@ -58,7 +57,7 @@ func (p *preparer) forCreate(d *draft) error {
 	}
 	if service, ok := obj.(*v1.Service); ok {
 		var err error
-		if d.reserved, err = p.tables.services.Allocate(service, nil); err != nil {
+		if d.reserved, err = p.tables.services.Allocate(service, nil, d.dryRun); err != nil {
 			return err
 		}
 	}
@@ -68,6 +67,7 @@ func (p *preparer) forCreate(d *draft) error {
 		if across && !hasSourceAcross(obj) {
 			d.dropped = []string{"spec.dataSourceRef"}
 		}
+		d.name = obj.GetName() // some kinds name what has no name
 	}
 	if errs := append(d.validateNew(obj), p.privilegeErrors(obj)...); len(errs) > 0 {
 		return d.invalid(errs)
@@ -173,15 +173,16 @@ func (r request) accept(in runtime.Object) (call.Object, error) {
 	if !ok || reflect.TypeOf(in) != reflect.PointerTo(r.kind.Type) {
 		return nil, apierrors.NewBadRequest(typeMismatch(r.kind, in))
 	}
-	if gvk := obj.GetObjectKind().GroupVersionKind(); r.kind.Scheme == nil && !gvk.Empty() && gvk != r.kind.GVK {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s", gvk, r.kind.GVK))
-	}
-	r.kind.Label(obj)
 	if u, ok := in.(*unstructured.Unstructured); ok {
+		if err := checkKind(r.kind.GVK, u); err != nil {
+			return nil, err
+		}
 		if err := canonicalMeta(u); err != nil {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s: %v", r.kind.GVK.Kind, r.kind.GVK.Kind, err))
+			gvk := r.kind.GVK
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, gvk.Kind, err))
 		}
 	}
+	r.kind.Label(obj)
 	obj.SetOwnerReferences(r.distinctOwners(obj.GetOwnerReferences()))
 	switch {
 	case !r.kind.Namespaced:
@@ -197,24 +198,39 @@ func (r request) accept(in runtime.Object) (call.Object, error) {
 	return obj, nil
 }
 
+// checkKind refuses an unstructured object that says it is of another kind.
+// Upstream: apiextensions-apiserver registry/customresource customResourceValidator.ValidateTypeMeta, v1.37.2.
+func checkKind(want schema.GroupVersionKind, u *unstructured.Unstructured) error {
+	is := u.GroupVersionKind()
+	if is.Empty() {
+		return nil // a client in the process need not say it
+	}
+	var errs field.ErrorList
+	if is.Kind != want.Kind {
+		errs = append(errs, field.Invalid(field.NewPath("kind"), is.Kind, "must be "+want.Kind))
+	}
+	if is.GroupVersion() != want.GroupVersion() {
+		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), u.GetAPIVersion(), "must be "+want.GroupVersion().String()))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return refusal.Invalid(is.GroupKind(), u.GetName(), errs)
+}
+
 // canonicalMeta drops what is no metadata from those of an unstructured object. The error
 // says which of them has the wrong type.
 // Upstream: apiextensions-apiserver schema/objectmeta GetObjectMetaWithOptions and SetObjectMeta, v1.37.
 func canonicalMeta(u *unstructured.Unstructured) error {
-	given, ok := u.Object["metadata"]
-	if !ok || given == nil {
+	if u.Object["metadata"] == nil {
 		u.Object["metadata"] = map[string]any{}
 		return nil
 	}
-	text, err := json.Marshal(given)
+	m, err := call.Metadata(u.Object)
 	if err != nil {
 		return err
 	}
-	var m metav1.ObjectMeta
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &m); err != nil {
-		return err
-	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&m)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
 )
@@ -26,7 +27,7 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 		return nil, err
 	}
 	if isEventsV1(s.tables, &req) {
-		return doEventsV1(ctx, s, s.writes, req)
+		return doEventsV1(ctx, s, req)
 	}
 	k, ok := s.tables.registry.Lookup(req.Resource)
 	if _, asked := views.Review(req.Resource); asked && !ok {
@@ -35,8 +36,13 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	if !ok {
 		return nil, unknownResource(req.Resource)
 	}
+	return serve(ctx, s, req, k, nil)
+}
+
+// serve carries out a request about objects of a kind. form is the kind in which a patch is written, nil if that is the same.
+func serve(ctx context.Context, s *Server, req Request, k, form *registry.Entry) (runtime.Object, error) {
 	r := request{
-		ended: ctx.Err, actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.ObjectName(),
+		form: form, ended: ctx.Err, actor: req.Actor, verb: req.Verb, kind: k, sub: req.Subresource, namespace: req.Namespace, name: req.ObjectName(),
 		created: req.Created, warn: req.Warn, warnFields: req.Warn, shared: req.Shared, manager: req.Write.FieldManager, tracks: req.Track,
 		strict: req.Write.FieldValidation == metav1.FieldValidationStrict,
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/patch"
+	"github.com/storagesim/storagesim/api/views"
 )
 
 // patched changes the object, or its status if that is the subresource. A
@@ -25,11 +26,11 @@ func patched(w *writer, r request, pt types.PatchType, data []byte, opts metav1.
 		if old == nil {
 			return nil, r.notFound()
 		}
-		obj, err := r.target().Patched(r.asShown(old), pt, data)
+		obj, err := formTarget(r).Patched(inForm(r, old), pt, data)
 		if err != nil {
 			return nil, err
 		}
-		return r.accept(obj)
+		return r.accept(views.CoreFormOf(obj))
 	})
 }
 
@@ -37,22 +38,22 @@ func patched(w *writer, r request, pt types.PatchType, data []byte, opts metav1.
 // configuration and removes those that the same manager set before and no longer
 // mentions. Another manager's field is a conflict unless forced.
 func applied(w *writer, r request, data []byte, opts metav1.PatchOptions) (runtime.Object, error) {
-	config, err := r.target().Configuration(data)
+	config, err := formTarget(r).Configuration(data)
 	if err != nil {
 		return nil, w.reports.refuse(r, err)
 	}
 	r.tracked = true
 	return w.change(r, func(r request, old call.Object) (call.Object, error) {
-		live := r.asShown(old)
+		live := inForm(r, old)
 		if uid := config.GetUID(); uid != "" && live == nil {
 			return nil, r.invalid(field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
 		}
 		if live == nil && r.sub != "" {
 			return nil, r.notFound()
 		}
-		obj, err := r.target().Applied(live, config, opts.FieldManager, opts.Force != nil && *opts.Force)
+		obj, err := formTarget(r).Applied(live, config, opts.FieldManager, opts.Force != nil && *opts.Force)
 		if err == nil {
-			obj, err = r.accept(obj)
+			obj, err = r.accept(views.CoreFormOf(obj))
 		}
 		if err != nil {
 			return nil, err
@@ -83,6 +84,23 @@ func (p *preparer) trackFields(r request, old, obj call.Object) {
 	if !r.tracked && len(old.GetManagedFields()) > 0 {
 		r.target().Track(old, obj, cmp.Or(r.manager, r.actor), p.clock.now())
 	}
+}
+
+// inForm returns a stored object in the form in which a patch is written, nil if there is none.
+func inForm(r request, old call.Object) call.Object {
+	if old == nil || r.form == nil {
+		return r.asShown(old)
+	}
+	return views.EventsV1Form(old).(call.Object)
+}
+
+// formTarget returns what a patch of the request is for, in the form in which it is written.
+func formTarget(r request) *patch.Target {
+	target := r.target()
+	if r.form != nil {
+		target.Kind = r.form
+	}
+	return target
 }
 
 // target returns what a patch of the request is for.

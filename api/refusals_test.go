@@ -203,8 +203,8 @@ func TestARealServersRefusalsOfPatches(t *testing.T) {
 		},
 		{
 			"what is resized is named by its status", aClaim, types.MergePatchType, `{"status":{"allocatedResourceStatuses":{"storage":"Bogus"}}}`, "status",
-			422, `PersistentVolumeClaim "x" is invalid: status.allocatedResourceStatuses: Unsupported value: "storage": supported values: "ControllerResizeInfeasible", ` +
-				`"ControllerResizeInProgress", "NodeResizeInfeasible", "NodeResizeInProgress", "NodeResizePending"`,
+			422, `PersistentVolumeClaim "x" is invalid: status.allocatedResourceStatuses: Unsupported value: "storage": supported values: "ControllerResizeInProgress", ` +
+				`"ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"`,
 		},
 		{
 			"an attachment that is changed for the worse is refused for both", anAttachment, types.MergePatchType, `{"spec":{"attacher":""}}`, "",

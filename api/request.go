@@ -26,6 +26,7 @@ import (
 type request struct {
 	actor, verb          string
 	kind                 *registry.Entry
+	form                 *registry.Entry // in which a patch is written, where it is not kind: see doEventsV1
 	sub, namespace, name string
 	ended                func() error // the error of the request's context
 	dryRun               bool

@@ -27,7 +27,7 @@ func (p *preparer) forUpdate(d *draft) error {
 	d.keepSystemFields(old, obj)
 	if service, ok := obj.(*v1.Service); ok && d.sub == "" {
 		var err error
-		if d.reserved, err = p.tables.services.Allocate(service, old.(*v1.Service)); err != nil {
+		if d.reserved, err = p.tables.services.Allocate(service, old.(*v1.Service), d.dryRun); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,10 +121,14 @@ func definitionCells(obj runtime.Object, _ time.Time) []any {
 	def := obj.(*apiextensions.CustomResourceDefinition)
 	var served []string
 	for _, v := range def.Spec.Versions {
-		if v.Served {
+		switch {
+		case v.Served && v.Storage:
+			served = append(served, v.Name+"(storage)")
+		case v.Served:
 			served = append(served, v.Name)
 		}
 	}
+	slices.Sort(served)
 	return []any{
 		def.Name, string(def.Spec.Scope), strings.Join(served, ","), def.CreationTimestamp.UTC().Format(time.RFC3339),
 		def.Spec.Group, def.Spec.Names.Kind, strings.Join(def.Spec.Names.ShortNames, ","), isTrue(def, apiextensions.Established),

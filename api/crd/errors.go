@@ -16,20 +16,32 @@ import (
 // order of the fields.
 // Upstream: apiserver/validation kubeOpenAPIResultToFieldErrors, v1.37.
 func fieldErrors(path *field.Path, result *openapi.Result) field.ErrorList {
-	var errs field.ErrorList
+	below := func(name string) *field.Path {
+		if name = strings.TrimPrefix(name, "."); name == "" {
+			return path
+		}
+		return path.Child(name)
+	}
+	type finding struct {
+		at  string // the field that it is about
+		err *field.Error
+	}
+	var list []finding
 	for _, err := range result.Errors {
 		var found *openapierrors.Validation
-		if !errors.As(err, &found) {
-			errs = append(errs, field.Invalid(path, "", err.Error()))
+		if !errors.As(err, &found) { // of a format: only its text names the field
+			about := err.Error()[strings.LastIndexByte(err.Error(), ' ')+1:]
+			list = append(list, finding{below(about).String(), field.Invalid(path, "", err.Error())})
 			continue
 		}
-		at := path
-		if found.Name != "" && found.Name != "." {
-			at = at.Child(strings.TrimPrefix(found.Name, "."))
-		}
-		errs = append(errs, fieldError(at, found))
+		at := below(found.Name)
+		list = append(list, finding{at.String(), fieldError(at, found)})
 	}
-	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	slices.SortStableFunc(list, func(a, b finding) int { return strings.Compare(a.at, b.at) })
+	var errs field.ErrorList
+	for _, one := range list {
+		errs = append(errs, one.err)
+	}
 	return errs
 }
 

@@ -30,7 +30,7 @@ func (c *controller) kind() registry.Kind {
 		Group: apiextensions.GroupName, Version: "v1", Kind: "CustomResourceDefinition", ShortNames: []string{"crd", "crds"},
 		Categories: []string{"api-extensions"}, ClusterScoped: true, Generations: true, Conditional: true,
 		Strategy: strategy.Kind{
-			Default: func(obj runtime.Object) { apiextensions.SetDefaults_CustomResourceDefinitionSpec(&def(obj).Spec) },
+			Default: func(obj runtime.Object) { apiextensions.SetDefaults_CustomResourceDefinition(def(obj)) },
 			Create: func(obj runtime.Object, _ metav1.Time) {
 				def(obj).Status = apiextensions.CustomResourceDefinitionStatus{}
 				storeVersion(def(obj))
@@ -38,15 +38,16 @@ func (c *controller) kind() registry.Kind {
 			Update: func(obj, _ runtime.Object) { storeVersion(def(obj)) },
 		},
 		Validation: validation.Kind{
-			AnyFinalizer: true,
+			AnyFinalizer: true, Twice: true,
+			Named:        func(obj runtime.Object, name string) string { return named(def(obj), name) },
 			Create:       func(obj runtime.Object) field.ErrorList { return validate(def(obj), nil) },
 			Update:       func(obj, old runtime.Object) field.ErrorList { return validate(def(obj), def(old)) },
 			UpdateStatus: func(obj, _ runtime.Object) field.ErrorList { return validateStatus(def(obj)) },
 		},
 		BeforeDelete: c.beginDeletion,
 		Written:      func(_, _ runtime.Object) { c.changed() },
-		Warnings:     warnings.Kind{Write: func(obj, _ runtime.Object) []string { return warningsOf(def(obj)) }},
-		Columns:      definitionColumns(), Cells: definitionCells,
+		Warnings:     warnings.Kind{Write: func(obj, old runtime.Object) []string { return warningsOf(def(obj), old) }},
+		Columns:      definitionColumns(), Cells: definitionCells, Types: onApply{},
 	}
 }
 
@@ -138,7 +139,7 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 			UpdateStatus: func(obj, old runtime.Object, _ metav1.Time) { takeStatus(obj.(*unstructured.Unstructured), old) },
 		},
 		Validation: validation.Kind{
-			AnyFinalizer: true,
+			AnyFinalizer: true, Twice: true,
 			Create:       func(obj runtime.Object) field.ErrorList { return s.validate(fieldsOf(obj), nil) },
 			Update:       func(obj, old runtime.Object) field.ErrorList { return s.validate(fieldsOf(obj), fieldsOf(old)) },
 			UpdateStatus: func(obj, old runtime.Object) field.ErrorList { return s.validateStatus(fieldsOf(obj), fieldsOf(old)) },
@@ -157,6 +158,7 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 				c.changed() // a definition may wait for it
 			}
 		},
+		Warnings:   warnings.Custom(),
 		Scale:      s.scaling(),
 		Deprecated: deprecated(def.Spec.Group, names.Kind, v),
 		Fields:     fields, Columns: columns, Cells: cells, Types: types, Schema: s.published(),

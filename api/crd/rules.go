@@ -1,11 +1,15 @@
 package crd
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 
 	internal "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -80,7 +84,13 @@ const WebhookMessage = "conversion webhooks are not called by this server: objec
 
 // warningsOf returns what a client should know of a definition that it writes: that it asks for
 // something which this server does not do.
-func warningsOf(def *apiextensions.CustomResourceDefinition) (list []string) {
+// old is its previous version, nil if it is new.
+func warningsOf(def *apiextensions.CustomResourceDefinition, old runtime.Object) (list []string) {
+	was, _ := old.(*apiextensions.CustomResourceDefinition)
+	list = newOnes(def, was, unknownFormats, func(format string) string { return fmt.Sprintf("unrecognized format %q", format) })
+	list = append(list, newOnes(def, was, setsOfMore, func(kind string) string {
+		return fmt.Sprintf("x-kubernetes-list-type: set for items of type %q is not supported by server-side apply or CEL validation rules", kind)
+	})...)
 	for _, v := range def.Spec.Versions {
 		if evaluating.Load() == nil && v.Schema != nil && ruled(v.Schema.OpenAPIV3Schema) {
 			list = append(list, RulesMessage)
@@ -93,18 +103,80 @@ func warningsOf(def *apiextensions.CustomResourceDefinition) (list []string) {
 	return list
 }
 
-// ruled reports whether a schema has rules.
-func ruled(s *apiextensions.JSONSchemaProps) bool {
-	if s == nil {
-		return false
-	}
-	if len(s.XValidations) > 0 || s.Items != nil && ruled(s.Items.Schema) || s.AdditionalProperties != nil && ruled(s.AdditionalProperties.Schema) {
-		return true
-	}
-	for _, property := range s.Properties {
-		if ruled(&property) {
-			return true
+// newOnes returns the texts of what a rule finds in the schemas of a definition, and did not find in its previous version.
+// Upstream: registry/customresourcedefinition strategy.WarningsOnCreate and WarningsOnUpdate, v1.37.2.
+func newOnes(def, old *apiextensions.CustomResourceDefinition, find func(s *apiextensions.JSONSchemaProps) string,
+	text func(found string) string) (texts []string) {
+	for _, found := range foundIn(def, find) {
+		if old == nil || !slices.Contains(foundIn(old, find), found) {
+			texts = append(texts, text(found))
 		}
 	}
-	return false
+	return texts
+}
+
+// foundIn returns what a rule finds in the schemas of a definition, in order.
+func foundIn(def *apiextensions.CustomResourceDefinition, find func(s *apiextensions.JSONSchemaProps) string) (list []string) {
+	for _, v := range def.Spec.Versions {
+		if v.Schema != nil {
+			eachPart(v.Schema.OpenAPIV3Schema, func(s *apiextensions.JSONSchemaProps) {
+				if found := find(s); found != "" {
+					list = append(list, found)
+				}
+			})
+		}
+	}
+	return list
+}
+
+// unknownFormats returns the format of a part if values are not held to it.
+// Upstream: apiserver/validation GetUnrecognizedFormats, v1.37.2.
+func unknownFormats(s *apiextensions.JSONSchemaProps) string {
+	if s.Format == "" || checksFormat(s.Type, s.Format) {
+		return ""
+	}
+	return s.Format
+}
+
+// setsOfMore returns the type of the items of a set if these are no scalars.
+// Upstream: registry/customresourcedefinition getNonScalarListTypeSetWarnings, v1.37.2.
+func setsOfMore(s *apiextensions.JSONSchemaProps) string {
+	if s.XListType == nil || *s.XListType != "set" || s.Items == nil || s.Items.Schema == nil {
+		return ""
+	}
+	if kind := s.Items.Schema.Type; kind == "object" || kind == "array" {
+		return kind
+	}
+	return ""
+}
+
+// eachPart calls do for each part of a schema, in order.
+// Upstream: apis/apiextensions/validation SchemaHas, v1.37.2.
+func eachPart(s *apiextensions.JSONSchemaProps, do func(s *apiextensions.JSONSchemaProps)) {
+	if s == nil {
+		return
+	}
+	do(s)
+	if s.Items != nil {
+		eachPart(s.Items.Schema, do)
+	}
+	for _, list := range [][]apiextensions.JSONSchemaProps{s.AllOf, s.AnyOf, s.OneOf} {
+		for i := range list {
+			eachPart(&list[i], do)
+		}
+	}
+	eachPart(s.Not, do)
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		property := s.Properties[name]
+		eachPart(&property, do)
+	}
+	if s.AdditionalProperties != nil {
+		eachPart(s.AdditionalProperties.Schema, do)
+	}
+}
+
+// ruled reports whether a schema has rules.
+func ruled(s *apiextensions.JSONSchemaProps) (has bool) {
+	eachPart(s, func(s *apiextensions.JSONSchemaProps) { has = has || len(s.XValidations) > 0 })
+	return has
 }

@@ -74,7 +74,11 @@ func adjust(s *spec.Schema) {
 	if is, ok := s.Extensions["x-kubernetes-int-or-string"].(bool); ok && is {
 		s.Type = spec.StringOrArray{"integer", "string"}
 	}
-	if !checksFormat(s) {
+	kind := ""
+	if len(s.Type) == 1 {
+		kind = s.Type[0]
+	}
+	if !checksFormat(kind, s.Format) {
 		s.Format = ""
 	}
 	for _, list := range [][]spec.Schema{s.AllOf, s.AnyOf, s.OneOf} {
@@ -97,20 +101,16 @@ func adjust(s *spec.Schema) {
 	}
 }
 
-// checksFormat reports whether the format of a schema is one that values are held to.
+// checksFormat reports whether a format is one that values of a type are held to.
 // Upstream: apiserver/validation StripUnsupportedFormatsPostProcessorForVersion, v1.37.
-func checksFormat(s *spec.Schema) bool {
-	kind := ""
-	if len(s.Type) == 1 {
-		kind = s.Type[0]
-	}
+func checksFormat(kind, format string) bool {
 	switch kind {
 	case "", "string":
-		return slices.Contains(strings.Fields(formats), strings.ReplaceAll(s.Format, "-", ""))
+		return slices.Contains(strings.Fields(formats), strings.ReplaceAll(format, "-", ""))
 	case "integer":
-		return s.Format == "int32" || s.Format == "int64"
+		return format == "int32" || format == "int64"
 	case "number":
-		return s.Format == "float" || s.Format == "double"
+		return format == "float" || format == "double"
 	}
 	return false
 }

@@ -3,10 +3,30 @@ package crd
 import (
 	"encoding/json"
 	"maps"
+	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/client/applyconfiguration"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
+
+// definitionTypes has the types of the fields of definitions themselves, which take a while to read.
+var definitionTypes = sync.OnceValue(func() managedfields.TypeConverter { return applyconfiguration.NewTypeConverter(scheme()) })
+
+// onApply is definitionTypes, read when the first definition is applied.
+type onApply struct{}
+
+// ObjectToTyped implements managedfields.TypeConverter.
+func (onApply) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	return definitionTypes().ObjectToTyped(obj, opts...)
+}
+
+// TypedToObject implements managedfields.TypeConverter.
+func (onApply) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	return definitionTypes().TypedToObject(value)
+}
 
 // types returns what server-side apply has to know of the fields of a kind.
 func (s *shape) types(group, version, kind string) (managedfields.TypeConverter, error) {

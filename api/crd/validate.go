@@ -22,12 +22,10 @@ func validate(def, old *apiextensions.CustomResourceDefinition) field.ErrorList 
 	if err := apiextensions.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(def.DeepCopy(), &in, nil); err != nil {
 		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 	}
-	p := &problems{path: field.NewPath("spec")}
-	if name := in.Spec.Names.Plural + "." + in.Spec.Group; old == nil && in.Name != name {
-		p.list = append(p.list, field.Invalid(field.NewPath("metadata", "name"), in.Name, `must be spec.names.plural+"."+spec.group`))
-	}
+	p := &problems{path: field.NewPath("spec"), brief: def.Size() > maxQuoted}
 	p.spec(&in.Spec)
 	p.list = append(p.list, validateStatus(def)...)
+	p.storedVersions(def)
 	p.approval(def, old)
 	if old != nil {
 		p.update(&def.Spec, old)
@@ -48,10 +46,24 @@ func internalOf(def *apiextensions.CustomResourceDefinition) *internal.CustomRes
 	return in
 }
 
+// maxQuoted is the number of bytes of a definition beyond which refusals quote no schemas: each part of a schema has forty fields, most of
+// them empty, which a real server quotes as well.
+const maxQuoted = 16 << 10
+
 // problems collects what is wrong with a spec.
 type problems struct {
 	path *field.Path
 	list field.ErrorList
+	// brief: schemas are not quoted.
+	brief bool
+}
+
+// quoted returns a value with schemas as it is quoted.
+func (p *problems) quoted(value any) any {
+	if p.brief {
+		return field.OmitValueType{}
+	}
+	return value
 }
 
 func (p *problems) invalid(path *field.Path, value any, message string) {
@@ -146,20 +158,11 @@ func (p *problems) versions(spec *internal.CustomResourceDefinitionSpec) {
 		p.selectable(v.SelectableFields, v.Schema, at.Child("selectableFields"))
 	}
 	if len(unique) < len(spec.Versions) {
-		p.invalid(path, names(spec.Versions), "must contain unique version names")
+		p.invalid(path, p.quoted(spec.Versions), "must contain unique version names")
 	}
 	if storage != 1 {
-		p.invalid(path, names(spec.Versions), "must have exactly one version marked as storage version")
+		p.invalid(path, p.quoted(spec.Versions), "must have exactly one version marked as storage version")
 	}
-}
-
-// names returns the names of versions, for an error about the list.
-func names(versions []internal.CustomResourceDefinitionVersion) []string {
-	list := []string{}
-	for _, v := range versions {
-		list = append(list, v.Name)
-	}
-	return list
 }
 
 // Upstream: validateDeprecationWarning, v1.37.
@@ -204,14 +207,28 @@ func (p *problems) names(names *internal.CustomResourceDefinitionNames, path *fi
 	}
 }
 
-// validateStatus says what is wrong with the status of a definition.
-// Upstream: ValidateCustomResourceDefinitionStatus and
-// ValidateCustomResourceDefinitionStoredVersions, v1.37.
+// named says what the name of a definition must be; "" if it is that.
+// Upstream: ValidateCustomResourceDefinition, v1.37.2.
+func named(def *apiextensions.CustomResourceDefinition, name string) string {
+	if name == def.Spec.Names.Plural+"."+def.Spec.Group {
+		return ""
+	}
+	return `must be spec.names.plural+"."+spec.group`
+}
+
+// validateStatus says what is wrong with the status of a definition. An update of the status may name any stored versions.
+// Upstream: ValidateCustomResourceDefinitionStatus, v1.37.2.
 func validateStatus(def *apiextensions.CustomResourceDefinition) field.ErrorList {
 	p := &problems{path: field.NewPath("status")}
 	accepted := internal.CustomResourceDefinitionNames(def.Status.AcceptedNames)
 	p.names(&accepted, p.path.Child("acceptedNames"))
-	stored, path := def.Status.StoredVersions, p.path.Child("storedVersions")
+	return p.list
+}
+
+// storedVersions says what is wrong with the versions in which objects may be stored.
+// Upstream: ValidateCustomResourceDefinitionStoredVersions, v1.37.2.
+func (p *problems) storedVersions(def *apiextensions.CustomResourceDefinition) {
+	stored, path := def.Status.StoredVersions, field.NewPath("status", "storedVersions")
 	if len(stored) == 0 {
 		p.invalid(path, stored, "must have at least one stored version")
 	}
@@ -221,7 +238,6 @@ func validateStatus(def *apiextensions.CustomResourceDefinition) field.ErrorList
 				"until a storage migration ensures no data remains persisted in %[1]s and removes %[1]s from status.storedVersions", name))
 		}
 	}
-	return p.list
 }
 
 // update refuses changes of what cannot change.

@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -142,15 +143,22 @@ func (p *problems) selectable(list []internal.SelectableField, v *internal.Custo
 
 // lookUp returns the part of a schema that a simple path leads to.
 func lookUp(s *internal.JSONSchemaProps, path string) (*internal.JSONSchemaProps, error) {
+	if !strings.HasPrefix(path, ".") {
+		first, _, _ := strings.Cut(path, ".")
+		return nil, fmt.Errorf("expected [ or . but got: %s", first)
+	}
 	for _, name := range steps(path) {
 		property, ok := s.Properties[name]
 		if !ok {
-			return nil, fmt.Errorf("does not refer to a valid field: %q", name)
+			return nil, errNoField
 		}
 		s = &property
 	}
 	return s, nil
 }
+
+// errNoField: a path leads to nothing. It is upstream's text.
+var errNoField = errors.New("does not refer to a valid field")
 
 // Upstream: validateCustomResourceConversion, v1.37.
 func (p *problems) conversion(c *internal.CustomResourceConversion, path *field.Path) {

@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -50,8 +51,8 @@ func (p *problems) rootWithStatus(root *internal.JSONSchemaProps, path *field.Pa
 	value := reflect.ValueOf(root).Elem()
 	for i := range value.NumField() {
 		if name := value.Type().Field(i).Name; !value.Field(i).IsZero() && !slices.Contains(strings.Fields(allowedAtRoot), name) {
-			p.invalid(path, name, "only "+strings.ReplaceAll(allowedAtRoot, " ", ", ")+
-				" are allowed at the root of the schema if the status subresource is enabled")
+			p.invalid(path, p.quoted(*root), fmt.Sprintf("only %v fields are allowed at the root of the schema if the status subresource is enabled",
+				strings.Fields(allowedAtRoot)))
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -192,6 +193,9 @@ func (t *Target) decode(data []byte, strict []error) (call.Object, error) {
 	}
 	obj := t.Kind.NewObject()
 	more, err := kjson.UnmarshalStrict(data, obj)
+	if u, ok := obj.(*unstructured.Unstructured); ok && err == nil {
+		_, err = call.Metadata(u.Object)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +210,7 @@ func (t *Target) decode(data []byte, strict []error) (call.Object, error) {
 	switch {
 	case gvk.Version == "": // upstream reads an object of no version, which has nothing in it
 		obj.SetName("")
-	case gvk != t.Kind.GVK:
+	case gvk != t.Kind.GVK && t.Kind.Scheme != nil: // of an unstructured object that is validated
 		return nil, t.otherKind(gvk)
 	}
 	return obj, nil
@@ -248,7 +252,7 @@ func (t *Target) orWarn(strict []error) error {
 
 // otherKind returns the error for an object that is of another kind after a patch.
 func (t *Target) otherKind(gvk schema.GroupVersionKind) error {
-	if t.Kind.Scheme == nil || t.Kind.Scheme.Recognizes(gvk) {
+	if t.Kind.Scheme.Recognizes(gvk) {
 		return fmt.Errorf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, t.Kind.GVK)
 	}
 	return runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", gvk) // the name that the scheme has there

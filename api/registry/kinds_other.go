@@ -33,9 +33,12 @@ func networkKinds() []Kind {
 	return append(
 		in(networkingv1.SchemeGroupVersion,
 			Kind{Kind: "IPAddress", ShortNames: names("ip"), ClusterScoped: true},
-			Kind{Kind: "IngressClass", ClusterScoped: true, Generations: true, Strategy: strategy.IngressClasses()},
-			Kind{Kind: "Ingress", ShortNames: names("ing"), Generations: true, Warnings: warnings.Ingresses()},
-			Kind{Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true, Strategy: strategy.NetworkPolicies(), Warnings: warnings.NetworkPolicies()},
+			Kind{Kind: "IngressClass", ClusterScoped: true, Generations: true, Strategy: strategy.IngressClasses(), Validation: cluster.IngressClasses()},
+			Kind{Kind: "Ingress", ShortNames: names("ing"), Generations: true, Validation: cluster.Ingresses(), Warnings: warnings.Ingresses()},
+			Kind{
+				Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true,
+				Strategy: strategy.NetworkPolicies(), Validation: cluster.NetworkPolicies(), Warnings: warnings.NetworkPolicies(),
+			},
 			Kind{Kind: "ServiceCIDR", ClusterScoped: true},
 		),
 		in(discoveryv1.SchemeGroupVersion, Kind{
@@ -55,9 +58,12 @@ func policyKinds() []Kind {
 			},
 		),
 		in(rbacv1.SchemeGroupVersion,
-			Kind{Kind: "ClusterRoleBinding", ClusterScoped: true, CreatesOnUpdate: true, Validation: cluster.Roles()},
-			Kind{Kind: "ClusterRole", ClusterScoped: true, CreatesOnUpdate: true, Validation: cluster.Roles()},
-			Kind{Kind: "RoleBinding", CreatesOnUpdate: true, Validation: cluster.Roles()},
+			Kind{
+				Kind: "ClusterRoleBinding", ClusterScoped: true, CreatesOnUpdate: true,
+				Strategy: strategy.ClusterRoleBindings(), Validation: cluster.ClusterRoleBindings(),
+			},
+			Kind{Kind: "ClusterRole", ClusterScoped: true, CreatesOnUpdate: true, Validation: cluster.ClusterRoles()},
+			Kind{Kind: "RoleBinding", CreatesOnUpdate: true, Strategy: strategy.RoleBindings(), Validation: cluster.RoleBindings()},
 			Kind{Kind: "Role", CreatesOnUpdate: true, Validation: cluster.Roles()},
 		)...,
 	)
@@ -71,7 +77,7 @@ func otherKinds() []Kind {
 		in(coordinationv1.SchemeGroupVersion, Kind{Kind: "Lease", Conditional: true, CreatesOnUpdate: true, Strategy: strategy.Leases(), Validation: cluster.Leases()}),
 		in(coordinationv1beta1.SchemeGroupVersion, Kind{Kind: "LeaseCandidate", OnRequest: true, Conditional: true, CreatesOnUpdate: true}),
 		in(nodev1.SchemeGroupVersion,
-			Kind{Kind: "RuntimeClass", ClusterScoped: true, Conditional: true, CreatesOnUpdate: true, Warnings: warnings.RuntimeClasses()},
+			Kind{Kind: "RuntimeClass", ClusterScoped: true, Conditional: true, CreatesOnUpdate: true, Validation: cluster.RuntimeClasses(), Warnings: warnings.RuntimeClasses()},
 		),
 		in(flowcontrolv1.SchemeGroupVersion,
 			Kind{Kind: "FlowSchema", ClusterScoped: true, Generations: true},
@@ -102,10 +108,10 @@ func admissionKinds() []Kind {
 	kinds := in(admissionregistrationv1.SchemeGroupVersion,
 		Kind{Kind: "MutatingAdmissionPolicyBinding"},
 		Kind{Kind: "MutatingAdmissionPolicy"},
-		Kind{Kind: "MutatingWebhookConfiguration"},
-		Kind{Kind: "ValidatingAdmissionPolicyBinding"},
-		Kind{Kind: "ValidatingAdmissionPolicy"},
-		Kind{Kind: "ValidatingWebhookConfiguration"},
+		Kind{Kind: "MutatingWebhookConfiguration", Strategy: strategy.MutatingWebhooks(), Validation: cluster.MutatingWebhooks()},
+		Kind{Kind: "ValidatingAdmissionPolicyBinding", Strategy: strategy.AdmissionPolicyBindings(), Validation: cluster.AdmissionPolicyBindings()},
+		Kind{Kind: "ValidatingAdmissionPolicy", Strategy: strategy.AdmissionPolicies(), Validation: cluster.AdmissionPolicies()},
+		Kind{Kind: "ValidatingWebhookConfiguration", Strategy: strategy.ValidatingWebhooks(), Validation: cluster.ValidatingWebhooks()},
 	)
 	for i := range kinds {
 		k := &kinds[i]

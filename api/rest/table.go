@@ -1,12 +1,14 @@
 package rest
 
 import (
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/storagesim/storagesim/api/views"
 	"github.com/storagesim/storagesim/internal/tables"
 )
 
@@ -39,14 +41,25 @@ func (c *call) columns() []metav1.TableColumnDefinition {
 	if columns, _ := c.h.registry.Printer(c.kind.gvk); columns != nil {
 		return columns
 	}
-	return tables.Columns(c.kind.gvk.GroupKind())
+	return tables.Columns(printedKind(c.kind.gvk.GroupKind()))
+}
+
+// printedKind returns the kind as which objects are printed: events of events.k8s.io are as those of the core group.
+func printedKind(kind schema.GroupKind) schema.GroupKind {
+	if kind.Group == eventsv1.GroupName {
+		kind.Group = ""
+	}
+	return kind
 }
 
 func (c *call) cells(obj runtime.Object) []any {
 	if _, cells := c.h.registry.Printer(c.kind.gvk); cells != nil {
 		return cells(obj, c.h.now())
 	}
-	return tables.Cells(c.kind.gvk.GroupKind(), obj, c.h.now())
+	if event, ok := obj.(*eventsv1.Event); ok {
+		obj = views.CoreForm(event)
+	}
+	return tables.Cells(printedKind(c.kind.gvk.GroupKind()), obj, c.h.now())
 }
 
 // addRow adds an object, with as much of it as the client wants to have beside the cells.

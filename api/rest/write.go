@@ -7,8 +7,12 @@ import (
 
 	policyv1beta1 "k8s.io/api/policy/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	objects "github.com/storagesim/storagesim/api/internal/call"
 )
 
 // write serves create and update.
@@ -52,6 +56,7 @@ func (c *call) checkNamespace(obj runtime.Object) error {
 	switch {
 	case !ok: // it has no metadata
 	case !c.kind.Namespaced || m.GetNamespace() == c.t.namespace:
+	case m.GetNamespace() == "" && !c.kind.typed: // that of an unstructured object may be no text, which is refused later
 	case m.GetNamespace() == "":
 		m.SetNamespace(c.t.namespace)
 	case c.t.namespace != "":
@@ -93,7 +98,11 @@ func (c *call) decode(validation string) (runtime.Object, error) {
 	if err != nil {
 		return nil, decodeError(err, want, got, body)
 	}
-	if got.Kind != want.Kind {
+	if got.Kind != want.Kind && c.kind.typed {
+		if !scheme.Scheme.IsVersionRegistered(want.GroupVersion()) { // real servers keep its kinds in a scheme of its own
+			return nil, badRequest("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, want.Kind,
+				runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", *got))
+		}
 		return nil, badRequest("%s in version %q cannot be handled as a %s: converting (%s) to (%s): unknown conversion",
 			got.Kind, got.Version, want.Kind, strings.TrimPrefix(fmt.Sprintf("%T", obj), "*"), internalName(want))
 	}
@@ -102,6 +111,12 @@ func (c *call) decode(validation string) (runtime.Object, error) {
 			return obj, nil // the one kind that clients may still send in an old version
 		}
 		return nil, badRequest("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want.GroupVersion())
+	}
+	if u, ok := obj.(*unstructured.Unstructured); ok { // it keeps the kind that it says: that is validated
+		if _, err := objects.Metadata(u.Object); err != nil {
+			return nil, decodeError(err, want, got, body)
+		}
+		return obj, nil
 	}
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return obj, nil

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -62,6 +63,14 @@ func InCoreForm(req call.Request) (call.Request, error) {
 	return req, nil
 }
 
+// CoreFormOf returns an event of events.k8s.io/v1 as one of v1, and any other object unchanged.
+func CoreFormOf(obj call.Object) call.Object {
+	if event, ok := obj.(*eventsv1.Event); ok {
+		return CoreForm(event)
+	}
+	return obj
+}
+
 // CoreForm returns an event of events.k8s.io/v1 as one of v1.
 // Upstream: apis/events/v1 Convert_v1_Event_To_core_Event, v1.37.
 func CoreForm(in *eventsv1.Event) *v1.Event {
@@ -77,11 +86,17 @@ func CoreForm(in *eventsv1.Event) *v1.Event {
 	return out
 }
 
-// EventsV1Form returns an event or a list of events of v1 in the form of events.k8s.io/v1, and
+// EventsV1Form returns an event or a list of events of v1 in the form of events.k8s.io/v1, the status of a deleted one with its group, and
 // anything else unchanged.
 // Upstream: apis/events/v1 Convert_core_Event_To_v1_Event, v1.37.
 func EventsV1Form(obj runtime.Object) runtime.Object {
 	switch in := obj.(type) {
+	case *metav1.Status:
+		if in.Details != nil && in.Details.Kind == Events.Resource {
+			out := in.DeepCopy()
+			out.Details.Group = eventsv1.GroupName
+			return out
+		}
 	case *v1.EventList:
 		out := &eventsv1.EventList{ListMeta: in.ListMeta}
 		for i := range in.Items {

@@ -185,27 +185,34 @@ func content(data []byte, contentType string) any {
 	return text
 }
 
-// learn remembers what stands here where the real server chose a UID, a version or a token.
+// learn remembers what stands here where the real server chose a UID, a version or a token: in metadata.
 func (s *Server) learn(recorded, ours any) {
 	switch r := recorded.(type) {
 	case map[string]any:
 		o, _ := ours.(map[string]any)
+		if o == nil {
+			return
+		}
 		for field, value := range r {
-			from, _ := value.(string)
-			to, _ := o[field].(string)
-			switch {
-			case o == nil:
-				return
-			case !isChosen(field):
-				s.learn(value, o[field])
-			case from != "" && to != "":
-				s.ours[from] = to
+			if field == "metadata" {
+				s.learnChosen(asMap(value), asMap(o[field]))
 			}
+			s.learn(value, o[field])
 		}
 	case []any:
 		o, _ := ours.([]any)
 		for i := range min(len(r), len(o)) {
 			s.learn(r[i], o[i])
+		}
+	}
+}
+
+func (s *Server) learnChosen(recorded, ours map[string]any) {
+	for field, value := range recorded {
+		from, _ := value.(string)
+		to, _ := ours[field].(string)
+		if isChosen(field) && from != "" && to != "" {
+			s.ours[from] = to
 		}
 	}
 }

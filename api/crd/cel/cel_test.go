@@ -191,3 +191,12 @@ func TestADefinitionWithARuleThatCannotBeIsRefused(t *testing.T) {
 		assert.True(t, apierrors.IsNotFound(err), "nothing is stored")
 	}
 }
+
+// Upstream's validation of selectable fields panics for such a definition.
+func TestASchemaThatIsNotStructuralIsRefusedAlsoWithSelectableFields(t *testing.T) {
+	text := strings.Replace(definition, "    schema:\n", "    selectableFields: [{jsonPath: .spec.note}]\n    schema:\n", 1)
+	_, _, err := serve(t, text)
+	require.NoError(t, err)
+	_, _, err = serve(t, strings.Replace(text, "note: {type: string,", "note: {type: string, items: {}, allOf: [{description: x}],", 1))
+	require.ErrorContains(t, err, "description: Forbidden: must be empty to be structural")
+}

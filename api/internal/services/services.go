@@ -13,6 +13,7 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/internal/validation/cluster"
 )
 
 // Services get an address each, and ports of nodes, from the ranges that kubeadm gives a cluster: 10.96.0.0/12 and 30000-32767. Nothing
@@ -30,22 +31,37 @@ const (
 	nodePorts     = 2768
 )
 
-// Allocate gives a service the addresses and ports that it needs and does not have. old is the service that it replaces, nil if it is new.
+// Allocate gives a service the addresses and ports that it needs and does not have. old is the service that it replaces, nil if it is new. In a
+// dry run another service may have the addresses.
 // Upstream: registry/core/service/storage REST.beginCreate, beginUpdate and Allocators.initIPFamilyFields, v1.37.
 // It returns what it has reserved for the service, nil if that is nothing: the caller releases it once the service is stored.
-func (a *Allocator) Allocate(service, old *v1.Service) (reserved *v1.Service, err error) {
+func (a *Allocator) Allocate(service, old *v1.Service, dry bool) (reserved *v1.Service, err error) {
 	spec := &service.Spec
 	if old != nil {
 		keepAllocated(spec, &old.Spec)
 	}
 	pairAddresses(spec, old)
 	if spec.Type == v1.ServiceTypeExternalName {
+		dropPolicy(spec)
 		return nil, nil
 	}
-	if errs := families(spec, old); len(errs) > 0 {
+	errs := cluster.ClusterIPs(spec, old)
+	if len(errs) == 0 {
+		errs = families(spec, old)
+	}
+	if len(errs) > 0 {
 		return nil, invalid(service, errs)
 	}
-	return a.reserve(service, old)
+	return a.reserve(service, old, dry)
+}
+
+// dropPolicy drops a good policy that means nothing for services with an external name.
+// Upstream: registry/core/service/storage defaultOnReadInternalTrafficPolicy, v1.37.2.
+func dropPolicy(spec *v1.ServiceSpec) {
+	if policy := spec.InternalTrafficPolicy; policy != nil &&
+		(*policy == v1.ServiceInternalTrafficPolicyCluster || *policy == v1.ServiceInternalTrafficPolicyLocal) {
+		spec.InternalTrafficPolicy = nil
+	}
 }
 
 // invalid returns the error for a service that cannot have what it asks for.
@@ -55,7 +71,7 @@ func invalid(service *v1.Service, errs field.ErrorList) error {
 
 // reserve gives a service addresses and ports that no other has, and keeps them for it until Release.
 // Upstream: registry/core/service/storage Allocators.allocateCreate and allocateUpdate, v1.37.
-func (a *Allocator) reserve(service, old *v1.Service) (*v1.Service, error) {
+func (a *Allocator) reserve(service, old *v1.Service, dry bool) (*v1.Service, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	spec, before := &service.Spec, []string(nil)
@@ -73,13 +89,13 @@ func (a *Allocator) reserve(service, old *v1.Service) (*v1.Service, error) {
 		}
 	} else {
 		for _, ip := range spec.ClusterIPs {
-			if a.addresses[ip] > 0 && !slices.Contains(before, ip) {
+			if a.addresses[ip] > 0 && !slices.Contains(before, ip) && !dry {
 				return nil, invalid(service, field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs"), spec.ClusterIPs,
 					fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", ip))})
 			}
 		}
 	}
-	if err := a.allocatePorts(service); err != nil {
+	if err := a.allocatePorts(service, dry); err != nil {
 		return nil, err
 	}
 	reserved := &v1.Service{Spec: v1.ServiceSpec{
@@ -305,8 +321,10 @@ func (a *Allocator) address(name string, own []string) string {
 	}
 }
 
-// allocatePorts gives each port of a service that needs one a port of the nodes.
-func (a *Allocator) allocatePorts(service *v1.Service) error {
+// allocatePorts gives each port of a service that needs one a port of the nodes. In a dry run the ports that a client chose may be any that no
+// service has.
+// Upstream: registry/core/service/portallocator PortAllocationOperation.Allocate, v1.37.2.
+func (a *Allocator) allocatePorts(service *v1.Service, dry bool) error {
 	spec := &service.Spec
 	if !needsNodePort(spec) && (spec.Type != v1.ServiceTypeLoadBalancer || spec.ExternalTrafficPolicy != v1.ServiceExternalTrafficPolicyLocal) {
 		return nil
@@ -316,7 +334,7 @@ func (a *Allocator) allocatePorts(service *v1.Service) error {
 		if port := spec.Ports[i].NodePort; port != 0 {
 			at := field.NewPath("spec", "ports").Index(i).Child("nodePort")
 			switch {
-			case port < firstNodePort || port >= firstNodePort+nodePorts:
+			case !dry && (port < firstNodePort || port >= firstNodePort+nodePorts):
 				return invalid(service, field.ErrorList{field.Invalid(at, port, "provided port is not in the valid range. The range of valid ports is 30000-32767")})
 			case a.ports[port] > 0:
 				return invalid(service, field.ErrorList{field.Invalid(at, port, "provided port is already allocated")})

@@ -2,15 +2,20 @@ package strategy
 
 import (
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// LimitRanges returns the defaults of limitranges.
+// LimitRanges returns the defaults and preparation of limitranges.
 func LimitRanges() Kind {
-	return Of[*v1.LimitRange]{Default: func(limits *v1.LimitRange) {
-		for i := range limits.Spec.Limits {
-			defaultLimit(&limits.Spec.Limits[i])
-		}
-	}}.Kind()
+	return Of[*v1.LimitRange]{
+		Default: func(limits *v1.LimitRange) {
+			for i := range limits.Spec.Limits {
+				defaultLimit(&limits.Spec.Limits[i])
+			}
+		},
+		// Upstream: pkg/registry/core/limitrange strategy.PrepareForCreate, v1.37.2: the name is a UUID.
+		Create: func(limits *v1.LimitRange, _ metav1.Time) { setDefault(&limits.Name, string(limits.UID)) },
+	}.Kind()
 }
 
 // defaultLimit fills in what a container gets that says nothing: the maximum is its limit, the limit its request, and

@@ -148,7 +148,16 @@ func Secrets() Kind { return Of[*v1.Secret]{Default: defaultSecret}.Kind() }
 
 // Services returns the defaults and preparation of services.
 func Services() Kind {
-	return Of[*v1.Service]{Default: func(service *v1.Service) { defaultService(&service.Spec) }}.Kind()
+	return Of[*v1.Service]{Default: func(service *v1.Service) {
+		defaultService(&service.Spec)
+		if service.Spec.Type == v1.ServiceTypeLoadBalancer {
+			for i := range service.Status.LoadBalancer.Ingress {
+				if point := &service.Status.LoadBalancer.Ingress[i]; point.IP != "" {
+					setDefaultPtr(&point.IPMode, v1.LoadBalancerIPModeVIP)
+				}
+			}
+		}
+	}}.Kind()
 }
 
 // StorageClasses returns the defaults and preparation of storageclasses.

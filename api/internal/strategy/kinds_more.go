@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +57,28 @@ func IngressClasses() Kind {
 			setDefaultPtr(&class.Spec.Parameters.Scope, networkingv1.IngressClassParametersReferenceScopeCluster)
 		}
 	}}.Kind()
+}
+
+// RoleBindings returns the defaults of rolebindings.
+// Upstream: rbac/v1 SetDefaults_RoleBinding, v1.37.2.
+func RoleBindings() Kind {
+	return Of[*rbacv1.RoleBinding]{Default: func(b *rbacv1.RoleBinding) { defaultBinding(&b.RoleRef, b.Subjects) }}.Kind()
+}
+
+// ClusterRoleBindings returns the defaults of clusterrolebindings.
+// Upstream: rbac/v1 SetDefaults_ClusterRoleBinding, v1.37.2.
+func ClusterRoleBindings() Kind {
+	return Of[*rbacv1.ClusterRoleBinding]{Default: func(b *rbacv1.ClusterRoleBinding) { defaultBinding(&b.RoleRef, b.Subjects) }}.Kind()
+}
+
+// defaultBinding. Upstream: rbac/v1 SetDefaults_Subject, v1.37.2.
+func defaultBinding(role *rbacv1.RoleRef, subjects []rbacv1.Subject) {
+	setDefault(&role.APIGroup, rbacv1.GroupName)
+	for i := range subjects {
+		if kind := subjects[i].Kind; kind == rbacv1.UserKind || kind == rbacv1.GroupKind {
+			setDefault(&subjects[i].APIGroup, rbacv1.GroupName)
+		}
+	}
 }
 
 // EndpointSlices returns the defaults and preparation of endpointslices.

@@ -151,8 +151,8 @@ func TestAClaimsStatusMayNotHoldNonsense(t *testing.T) {
 	require.Equal(t, []string{
 		`status.capacity[storage]: Invalid value: -1: must be a valid resource quantity`,
 		`status.allocatedResources: Unsupported value: "cpu": supported values: "storage"`,
-		`status.allocatedResourceStatuses: Unsupported value: "storage": supported values: "ControllerResizeInfeasible", ` +
-			`"ControllerResizeInProgress", "NodeResizeInfeasible", "NodeResizeInProgress", "NodeResizePending"`,
+		`status.allocatedResourceStatuses: Unsupported value: "storage": supported values: "ControllerResizeInProgress", ` +
+			`"ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"`,
 	}, apitest.Words(updateStatus(claim, old)))
 }
 

@@ -15,6 +15,8 @@ type Kind struct {
 	Names Names
 	// Twice: what is found twice is told twice, as by servers of custom kinds, of their definitions and of APIServices.
 	Twice bool
+	// Named, if not nil, says what else the name of an object must be; "" if it is that.
+	Named func(obj runtime.Object, name string) string
 	// AnyFinalizer: finalizers need no domain, as those of custom resources and of kinds that upstream validates without core/validation.
 	AnyFinalizer bool
 	// Create says what is wrong with a new object, its metadata apart; defaults are set.
@@ -44,11 +46,29 @@ func (n Names) rule() nameRule {
 	return dnsSubdomain
 }
 
+// ruleFor returns the rule for the name of an object.
+func (k *Kind) ruleFor(obj runtime.Object) nameRule {
+	rule := k.Names.rule()
+	if k.Named == nil {
+		return rule
+	}
+	return nameRule{
+		quick: func(name string) bool { return rule.quick(name) && k.Named(obj, name) == "" },
+		full: func(name string, prefix bool) []string {
+			msgs := rule.full(name, prefix)
+			if msg := k.Named(obj, name); msg != "" {
+				msgs = append(msgs, msg)
+			}
+			return msgs
+		},
+	}
+}
+
 // ValidateCreate says what is wrong with a new object, defaults applied. An empty list
 // means that it may be stored.
 func (k *Kind) ValidateCreate(obj runtime.Object, namespaced bool) field.ErrorList {
 	p := &Problems{anyFinalizer: k.AnyFinalizer, twice: k.Twice}
-	checkNewMeta(p, ObjectMeta(obj), namespaced, k.Names.rule())
+	checkNewMeta(p, ObjectMeta(obj), namespaced, k.ruleFor(obj))
 	if k.Create != nil {
 		p.List = append(p.List, k.Create(obj)...)
 	}
@@ -81,7 +101,7 @@ func (k *Kind) ValidateUpdateStatus(obj, old runtime.Object) field.ErrorList {
 func CheckUpdatedMeta(p *Problems, obj, old runtime.Object) {
 	m := ObjectMeta(obj)
 	checkMetaUpdate(p, m, ObjectMeta(old))
-	if m.GenerateName != "" {
+	if m.GenerateName != "" && !p.twice {
 		p.Messages(MetadataPath.Child("generateName"), m.GenerateName, content.IsPathSegmentPrefix(m.GenerateName))
 	}
 }

@@ -35,13 +35,20 @@ func goodNewMeta(m *metav1.ObjectMeta, namespaced bool, rule nameRule) bool {
 		goodAnnotations(m.Annotations) && goodOwners(m.OwnerReferences) && goodFinalizers(m.Finalizers)
 }
 
-// checkMetaUpdate validates the metadata of an update against the stored one.
+// checkMetaUpdate validates the metadata of an update against the stored one. Upstream does so by the rules for new objects, by those for
+// updates, and by the latter again; of the kinds that are told each problem once, these are the same problems.
 func checkMetaUpdate(p *Problems, m, old *metav1.ObjectMeta) {
-	if goodMetaUpdate(m, old) {
+	if goodMetaUpdate(m, old) && (!p.twice || m.GenerateName == "") {
 		return
 	}
+	if p.twice {
+		p.Add(inOrder(apivalidation.ValidateObjectMeta(m, m.Namespace != "", pathSegmentOrPrefix, MetadataPath))...)
+		p.Add(inOrder(apivalidation.ValidateObjectMetaUpdate(m, old, MetadataPath))...)
+	}
 	p.Add(inOrder(apivalidation.ValidateObjectMetaUpdate(m, old, MetadataPath))...)
-	p.Add(apivalidation.ValidateFinalizers(m.Finalizers, MetadataPath.Child("finalizers"))...)
+	if !p.twice {
+		p.Add(apivalidation.ValidateFinalizers(m.Finalizers, MetadataPath.Child("finalizers"))...)
+	}
 	checkFinalizerNames(p, m.Finalizers)
 }
 

@@ -23,6 +23,15 @@ var (
 // validatePathSegmentName says why a name cannot be part of a path.
 func validatePathSegmentName(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
+// pathSegmentOrPrefix says why a name cannot be part of a path, or a prefix of one.
+// Upstream: apimachinery api/validation/path ValidatePathSegmentName, v1.37.2.
+func pathSegmentOrPrefix(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
+}
+
 func isLowerAlnum(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
 func isAlnum(c byte) bool { return isLowerAlnum(c) || c >= 'A' && c <= 'Z' }

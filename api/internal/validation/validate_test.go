@@ -75,7 +75,7 @@ func kindOf(obj runtime.Object) *validation.Kind {
 	case *batchv1.Job:
 		return of(workloads.Jobs())
 	case *rbacv1.ClusterRole:
-		return of(cluster.Roles())
+		return of(cluster.ClusterRoles())
 	case *v1.Service:
 		return of(cluster.Services())
 	}

@@ -179,7 +179,7 @@ func nodeParts(node *v1.Node) (list []string) {
 		list = append(list, "spec.externalID: this field is deprecated, and is unused by Kubernetes")
 	}
 	for i, cidr := range node.Spec.PodCIDRs {
-		list = append(list, validation.GetWarningsForCIDR(field.NewPath("spec", "podCIDRs").Index(i), cidr)...)
+		list = append(list, ofCIDR(field.NewPath("spec", "podCIDRs").Index(i), cidr)...)
 	}
 	return list
 }
@@ -232,10 +232,10 @@ func Endpoints() Kind {
 		for i, subset := range endpoints.Subsets {
 			at := field.NewPath("subsets").Index(i)
 			for j := range subset.Addresses {
-				list = append(list, validation.GetWarningsForIP(at.Child("addresses").Index(j).Child("ip"), subset.Addresses[j].IP)...)
+				list = append(list, ofIP(at.Child("addresses").Index(j).Child("ip"), subset.Addresses[j].IP)...)
 			}
 			for j := range subset.NotReadyAddresses {
-				list = append(list, validation.GetWarningsForIP(at.Child("notReadyAddresses").Index(j).Child("ip"), subset.NotReadyAddresses[j].IP)...)
+				list = append(list, ofIP(at.Child("notReadyAddresses").Index(j).Child("ip"), subset.NotReadyAddresses[j].IP)...)
 			}
 		}
 		return list
@@ -255,7 +255,7 @@ func EndpointSlices() Kind {
 		}
 		for i := range slice.Endpoints {
 			for j, address := range slice.Endpoints[i].Addresses {
-				list = append(list, validation.GetWarningsForIP(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), address)...)
+				list = append(list, ofIP(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), address)...)
 			}
 		}
 		return list
@@ -270,7 +270,7 @@ func Services() Kind {
 		Status: either(func(service *v1.Service) (list []string) {
 			for i, ingress := range service.Status.LoadBalancer.Ingress {
 				if ingress.IP != "" {
-					list = append(list, validation.GetWarningsForIP(field.NewPath("status", "loadBalancer", "ingress").Index(i), ingress.IP)...)
+					list = append(list, ofIP(field.NewPath("status", "loadBalancer", "ingress").Index(i), ingress.IP)...)
 				}
 			}
 			return list
@@ -290,7 +290,7 @@ func serviceParts(service *v1.Service) (list []string) {
 	}
 	if spec.ClusterIP != "" && spec.ClusterIP != v1.ClusterIPNone {
 		for i, ip := range spec.ClusterIPs {
-			list = append(list, validation.GetWarningsForIP(at.Child("clusterIPs").Index(i), ip)...)
+			list = append(list, ofIP(at.Child("clusterIPs").Index(i), ip)...)
 		}
 	}
 	external, balancer := spec.ExternalIPs, spec.LoadBalancerIP
@@ -299,15 +299,15 @@ func serviceParts(service *v1.Service) (list []string) {
 	add(headless && len(external) > 0, "spec.externalIPs is ignored for headless services")
 	add(headless && spec.SessionAffinity != v1.ServiceAffinityNone, "spec.SessionAffinity is ignored for headless services")
 	for i, ip := range external {
-		list = append(list, validation.GetWarningsForIP(at.Child("externalIPs").Index(i), ip)...)
+		list = append(list, ofIP(at.Child("externalIPs").Index(i), ip)...)
 	}
 	isName := spec.Type == v1.ServiceTypeExternalName
 	add(len(external) > 0 && !headless && !isName, "spec.externalIPs is deprecated and may no longer be implemented in some clusters")
 	if balancer != "" {
-		list = append(list, validation.GetWarningsForIP(at.Child("loadBalancerIP"), balancer)...)
+		list = append(list, ofIP(at.Child("loadBalancerIP"), balancer)...)
 	}
 	for i, cidr := range spec.LoadBalancerSourceRanges {
-		list = append(list, validation.GetWarningsForCIDR(at.Child("loadBalancerSourceRanges").Index(i), cidr)...)
+		list = append(list, ofCIDR(at.Child("loadBalancerSourceRanges").Index(i), cidr)...)
 	}
 	add(isName && len(external) > 0, `spec.externalIPs is ignored when spec.type is "ExternalName"`)
 	add(!isName && spec.ExternalName != "", `spec.externalName is ignored when spec.type is not "ExternalName"`)
@@ -326,9 +326,9 @@ func NetworkPolicies() Kind {
 				if block == nil {
 					continue
 				}
-				list = append(list, validation.GetWarningsForCIDR(at.Child("cidr"), block.CIDR)...)
+				list = append(list, ofCIDR(at.Child("cidr"), block.CIDR)...)
 				for j, except := range block.Except {
-					list = append(list, validation.GetWarningsForCIDR(at.Child("except").Index(j), except)...)
+					list = append(list, ofCIDR(at.Child("except").Index(j), except)...)
 				}
 			}
 		}
@@ -356,7 +356,7 @@ func Ingresses() Kind {
 		Status: either(func(ingress *networkingv1.Ingress) (list []string) {
 			for i, in := range ingress.Status.LoadBalancer.Ingress {
 				if in.IP != "" {
-					list = append(list, validation.GetWarningsForIP(field.NewPath("status", "loadBalancer", "ingress").Index(i), in.IP)...)
+					list = append(list, ofIP(field.NewPath("status", "loadBalancer", "ingress").Index(i), in.IP)...)
 				}
 			}
 			return list
@@ -421,14 +421,23 @@ func DaemonSets() Kind {
 	})
 }
 
-// ReplicationControllers returns the warnings for replicationcontrollers.
+// ReplicationControllers returns the warnings for replicationcontrollers. An update is warned of what was wrong before: upstream takes the
+// templates the wrong way round.
+// Upstream: pkg/registry/core/replicationcontroller rcStrategy.WarningsOnUpdate, v1.37.2.
 func ReplicationControllers() Kind {
-	return templated(true, func(rc *v1.ReplicationController) []string {
+	of := func(rc *v1.ReplicationController) []string {
 		if rc.Spec.Template == nil {
 			return nil
 		}
 		return template(rc.Spec.Template, templatePath())
-	})
+	}
+	kind := templated(true, of)
+	return Kind{Write: func(obj, old runtime.Object) []string {
+		if old == nil || obj.(*v1.ReplicationController).Generation == old.(*v1.ReplicationController).Generation {
+			return kind.Write(obj, old)
+		}
+		return of(old.(*v1.ReplicationController))
+	}}
 }
 
 // PodTemplates returns the warnings for podtemplates.

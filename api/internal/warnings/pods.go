@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -316,11 +315,11 @@ func graceAndAffinity(spec *v1.PodSpec, at *field.Path) (list []string) {
 func podAddresses(spec *v1.PodSpec, at *field.Path) (list []string) {
 	if spec.DNSConfig != nil {
 		for i, server := range spec.DNSConfig.Nameservers {
-			list = append(list, validation.GetWarningsForIP(at.Child("dnsConfig", "nameservers").Index(i), server)...)
+			list = append(list, ofIP(at.Child("dnsConfig", "nameservers").Index(i), server)...)
 		}
 	}
 	for i, alias := range spec.HostAliases {
-		list = append(list, validation.GetWarningsForIP(at.Child("hostAliases").Index(i).Child("ip"), alias.IP)...)
+		list = append(list, ofIP(at.Child("hostAliases").Index(i).Child("ip"), alias.IP)...)
 	}
 	return list
 }
@@ -329,10 +328,10 @@ func podAddresses(spec *v1.PodSpec, at *field.Path) (list []string) {
 // Upstream: registry/core/pod podStatusStrategy.WarningsOnUpdate, v1.37.
 func podStatus(pod *v1.Pod) (list []string) {
 	for i, ip := range pod.Status.PodIPs {
-		list = append(list, validation.GetWarningsForIP(field.NewPath("status", "podIPs").Index(i).Child("ip"), ip.IP)...)
+		list = append(list, ofIP(field.NewPath("status", "podIPs").Index(i).Child("ip"), ip.IP)...)
 	}
 	for i, ip := range pod.Status.HostIPs {
-		list = append(list, validation.GetWarningsForIP(field.NewPath("status", "hostIPs").Index(i).Child("ip"), ip.IP)...)
+		list = append(list, ofIP(field.NewPath("status", "hostIPs").Index(i).Child("ip"), ip.IP)...)
 	}
 	return list
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	_ "github.com/storagesim/storagesim/api/crd/cel" // rules are evaluated, as by the real server
 	"github.com/storagesim/storagesim/conformance/requests"
 )
 

@@ -129,6 +129,11 @@ func (r *recorder) kind(real *Real, c *catalogue, object *unstructured.Unstructu
 	if answer := a.ask(a.section, "create", "POST", a.collection, jsonType, text(a.object)); answer.Code != http.StatusCreated {
 		return fmt.Errorf("%s: %d instead of 201: %s", a.section, answer.Code, text(answer.Content))
 	}
+	if gv, kind := defined(object); kind != "" { // the server goes on writing the status until then
+		if _, err := real.wait(gv, kind); err != nil {
+			return err
+		}
+	}
 	a.updates(c, s, top)
 	if c.hasStatus[gvk] {
 		a.statuses(c, s)
@@ -137,6 +142,18 @@ func (r *recorder) kind(real *Real, c *catalogue, object *unstructured.Unstructu
 	a.reads()
 	a.deletions()
 	return nil
+}
+
+// defined returns the version and the kind that a definition defines, nothing for another object.
+func defined(object *unstructured.Unstructured) (gv, kind string) {
+	if object.GetKind() != "CustomResourceDefinition" {
+		return "", ""
+	}
+	group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
+	kind, _, _ = unstructured.NestedString(object.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(object.Object, "spec", "versions")
+	version, _ := versions[0].(map[string]any)["name"].(string)
+	return group + "/" + version, kind
 }
 
 // patience is the time that a definition may take until its kind is served.

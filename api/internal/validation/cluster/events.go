@@ -6,7 +6,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
@@ -52,10 +51,13 @@ func checkEventText(p *validation.Problems, text, name string, most int) {
 	}
 }
 
-// NewEvent says what is wrong with a new event of events.k8s.io, in the form of the core group: the rules there are stricter.
-// Upstream: core/validation ValidateEventCreate, v1.37.
-func NewEvent(obj runtime.Object) field.ErrorList {
-	e, p := obj.(*v1.Event), &validation.Problems{}
+// EventsV1 returns the validation of events of events.k8s.io, in the form of the core group: the rules there are stricter.
+func EventsV1() validation.Kind {
+	return validation.Typed[*v1.Event]{Create: checkNewEventV1, Update: checkEventV1}.Kind()
+}
+
+// checkNewEventV1. Upstream: core/validation ValidateEventCreate, v1.37.
+func checkNewEventV1(p *validation.Problems, e *v1.Event) {
 	checkAnyEvent(p, e, "reportingController")
 	checkEventSeries(p, e)
 	if e.EventTime.IsZero() {
@@ -75,7 +77,6 @@ func NewEvent(obj runtime.Object) field.ErrorList {
 			p.Invalid(field.NewPath(old.name), "", "needs to be unset")
 		}
 	}
-	return p.List
 }
 
 func checkEventSeries(p *validation.Problems, e *v1.Event) {
@@ -90,10 +91,9 @@ func checkEventSeries(p *validation.Problems, e *v1.Event) {
 	}
 }
 
-// ChangedEvent says what is wrong with an event of events.k8s.io as the successor of old: only its series may change.
+// checkEventV1 validates an update, in which only the series may change.
 // Upstream: core/validation ValidateEventUpdate, v1.37.
-func ChangedEvent(obj, before runtime.Object) field.ErrorList {
-	e, old, p := obj.(*v1.Event), before.(*v1.Event), &validation.Problems{}
+func checkEventV1(p *validation.Problems, e, old *v1.Event) {
 	checkAnyEvent(p, e, "reportingController")
 	if !equality.Semantic.DeepEqual(e.Series, old.Series) {
 		checkEventSeries(p, e)
@@ -115,5 +115,4 @@ func ChangedEvent(obj, before runtime.Object) field.ErrorList {
 	p.Immutable(e.Related, old.Related, field.NewPath("related"))
 	p.Immutable(e.ReportingController, old.ReportingController, field.NewPath("reportingController"))
 	p.Immutable(e.ReportingInstance, old.ReportingInstance, field.NewPath("reportingInstance"))
-	return p.List
 }

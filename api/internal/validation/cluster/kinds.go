@@ -113,7 +113,3 @@ func checkSubsetPort(p *validation.Problems, port *v1.EndpointPort, named bool, 
 func Secrets() validation.Kind {
 	return validation.Typed[*v1.Secret]{Again: true, Create: checkSecret, Update: checkSecretUpdate}.Kind()
 }
-
-// Roles returns those of rbac.authorization.k8s.io, and their bindings. Only their metadata are
-// validated.
-func Roles() validation.Kind { return validation.Kind{Names: validation.PathSegment} }

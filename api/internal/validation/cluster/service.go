@@ -23,7 +23,62 @@ func Services() validation.Kind {
 			checkServiceUpdate(p, &service.Spec, &old.Spec)
 			checkService(p, service, old)
 		},
+		Status: func(p *validation.Problems, service, old *v1.Service) {
+			checkBalancerStatus(p, service, &old.Status.LoadBalancer)
+		},
 	}.Kind()
+}
+
+// ClusterIPs says what is wrong with the addresses of a service, before it is given others. old is the service that it replaces, nil if it is
+// new.
+func ClusterIPs(spec *v1.ServiceSpec, old *v1.Service) field.ErrorList {
+	p := &validation.Problems{}
+	var before v1.ServiceSpec
+	if old != nil {
+		before = old.Spec
+	}
+	checkClusterIPs(p, spec, &before)
+	return p.List
+}
+
+// checkBalancerStatus. Upstream: core/validation ValidateLoadBalancerStatus, v1.37.2.
+func checkBalancerStatus(p *validation.Problems, service *v1.Service, old *v1.LoadBalancerStatus) {
+	points, at := service.Status.LoadBalancer.Ingress, validation.StatusPath.Child("loadBalancer", "ingress")
+	if service.Spec.Type != v1.ServiceTypeLoadBalancer && len(points) > 0 {
+		p.Forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'")
+		return
+	}
+	var known []string
+	for i := range old.Ingress {
+		known = append(known, old.Ingress[i].IP)
+	}
+	modes := []v1.LoadBalancerIPMode{v1.LoadBalancerIPModeProxy, v1.LoadBalancerIPModeVIP}
+	for i := range points {
+		point, at := &points[i], at.Index(i)
+		if point.IP != "" {
+			p.Add(utilvalidation.IsValidIPForLegacyField(at.Child("ip"), point.IP, true, known)...)
+		}
+		switch mode := at.Child("ipMode"); {
+		case point.IPMode == nil && point.IP != "":
+			p.Required(mode, "must be specified when `ip` is set")
+		case point.IPMode != nil && point.IP == "":
+			p.Forbidden(mode, "may not be specified when `ip` is not set")
+		case point.IPMode != nil:
+			validation.IfSetOneOf(p, point.IPMode, modes, at, "ipMode")
+		}
+		checkBalancerHost(p, point.Hostname, at.Child("hostname"))
+	}
+}
+
+// checkBalancerHost validates the name of a load balancer, which may have none.
+func checkBalancerHost(p *validation.Problems, name string, at *field.Path) {
+	if name == "" {
+		return
+	}
+	p.Subdomain(name, at)
+	if netutils.ParseIPSloppy(name) != nil {
+		p.Invalid(at, name, "must be a DNS name, not an IP address")
+	}
 }
 
 // isHeadless reports whether a service has no address by its own wish.
@@ -312,22 +367,28 @@ func checkTrafficFields(p *validation.Problems, spec *v1.ServiceSpec) {
 	case outside && !slices.Contains(external, spec.ExternalTrafficPolicy):
 		p.Add(field.NotSupported(at, spec.ExternalTrafficPolicy, external))
 	}
-	checked := balancer && spec.ExternalTrafficPolicy == v1.ServiceExternalTrafficPolicyLocal
-	if at := validation.SpecPath.Child("healthCheckNodePort"); !checked && spec.HealthCheckNodePort != 0 {
+	checked := needsHealthCheck(spec)
+	switch at := validation.SpecPath.Child("healthCheckNodePort"); {
+	case !checked && spec.HealthCheckNodePort != 0:
 		p.Invalid(at, spec.HealthCheckNodePort, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'")
+	case checked:
+		for _, text := range utilvalidation.IsValidPortNum(int(spec.HealthCheckNodePort)) {
+			p.Invalid(at, spec.HealthCheckNodePort, text)
+		}
 	}
 	internal := []v1.ServiceInternalTrafficPolicy{v1.ServiceInternalTrafficPolicyCluster, v1.ServiceInternalTrafficPolicyLocal}
 	if policy := spec.InternalTrafficPolicy; policy != nil && !slices.Contains(internal, *policy) {
 		p.Add(field.NotSupported(validation.SpecPath.Child("internalTrafficPolicy"), *policy, internal))
 	}
-	distributions := []string{v1.ServiceTrafficDistributionPreferClose, v1.ServiceTrafficDistributionPreferSameNode, v1.ServiceTrafficDistributionPreferSameZone}
+	distributions := []string{v1.ServiceTrafficDistributionPreferClose, v1.ServiceTrafficDistributionPreferSameZone, v1.ServiceTrafficDistributionPreferSameNode}
 	if d := spec.TrafficDistribution; d != nil && !slices.Contains(distributions, *d) {
 		p.Add(field.NotSupported(validation.SpecPath.Child("trafficDistribution"), *d, distributions))
 	}
 }
 
 // checkServiceUpdate refuses other addresses and families than those a service has, except for one more or one less.
-// Upstream: core/validation validateUpgradeDowngradeClusterIPs, validateUpgradeDowngradeIPFamilies and validateLoadBalancerClassField, v1.37.
+// Upstream: core/validation validateUpgradeDowngradeClusterIPs, validateUpgradeDowngradeIPFamilies,
+// validateLoadBalancerClassField and validateServiceExternalTrafficFieldsUpdate, v1.37.2.
 func checkServiceUpdate(p *validation.Problems, spec, old *v1.ServiceSpec) {
 	if spec.Type != v1.ServiceTypeExternalName && old.Type != v1.ServiceTypeExternalName {
 		if !isHeadless(spec) || !isHeadless(old) {
@@ -341,6 +402,14 @@ func checkServiceUpdate(p *validation.Problems, spec, old *v1.ServiceSpec) {
 	if both && !validation.SamePtr(spec.LoadBalancerClass, old.LoadBalancerClass) {
 		p.Invalid(validation.SpecPath.Child("loadBalancerClass"), spec.LoadBalancerClass, "may not change once set")
 	}
+	if needsHealthCheck(spec) && needsHealthCheck(old) && spec.HealthCheckNodePort != old.HealthCheckNodePort {
+		p.Forbidden(validation.SpecPath.Child("healthCheckNodePort"), "field is immutable")
+	}
+}
+
+// needsHealthCheck reports whether a load balancer asks the nodes whether they have a pod of the service.
+func needsHealthCheck(spec *v1.ServiceSpec) bool {
+	return spec.Type == v1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == v1.ServiceExternalTrafficPolicyLocal
 }
 
 func stringsOf[T ~string](list []T) (texts []string) {

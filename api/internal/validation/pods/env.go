@@ -116,8 +116,7 @@ func checkKeyRef(p *validation.Problems, name, key string, at *field.Path) {
 }
 
 // checkFileRef validates a reference to a variable in a file of an emptyDir.
-// Upstream: core/validation validateFileKeySelector and, for the volume,
-// validateFileKeyRefVolumes, v1.37.
+// Upstream: core/validation validateFileKeySelector, v1.37.
 func checkFileRef(p *podRules, ref *v1.FileKeySelector, at *field.Path) {
 	if ref.Key == "" {
 		p.Required(at.Child("key"), "")
@@ -134,11 +133,32 @@ func checkFileRef(p *podRules, ref *v1.FileKeySelector, at *field.Path) {
 	} else {
 		validation.CheckNoBacksteps(p.Problems, ref.Path, at.Child("path"))
 	}
-	i := slices.IndexFunc(p.spec.Volumes, func(v v1.Volume) bool { return v.Name == ref.VolumeName })
-	if i < 0 {
-		p.Add(field.NotFound(at.Child("volumeName"), ref.VolumeName))
-	} else if p.spec.Volumes[i].EmptyDir == nil {
-		p.Invalid(at.Child("volumeName"), ref.VolumeName, "referenced volume must be of type emptyDir")
+}
+
+// checkFileVolumes requires that the files of variables are in volumes of the type emptyDir.
+// Upstream: core/validation validateFileKeyRefVolumes, v1.37.2.
+func checkFileVolumes(p *podRules, at *field.Path) {
+	check := func(env []v1.EnvVar, at *field.Path) {
+		for i := range env {
+			if env[i].ValueFrom == nil || env[i].ValueFrom.FileKeyRef == nil {
+				continue
+			}
+			name, path := env[i].ValueFrom.FileKeyRef.VolumeName, at.Child("env").Index(i).Child("valueFrom", "fileKeyRef", "volumeName")
+			if j := slices.IndexFunc(p.spec.Volumes, func(v v1.Volume) bool { return v.Name == name }); j < 0 {
+				p.Add(field.NotFound(path, name))
+			} else if p.spec.Volumes[j].EmptyDir == nil {
+				p.Invalid(path, name, "referenced volume must be of type emptyDir")
+			}
+		}
+	}
+	for i := range p.spec.InitContainers {
+		check(p.spec.InitContainers[i].Env, at.Child("initContainers").Index(i))
+	}
+	for i := range p.spec.Containers {
+		check(p.spec.Containers[i].Env, at.Child("containers").Index(i))
+	}
+	for i := range p.spec.EphemeralContainers {
+		check(p.spec.EphemeralContainers[i].Env, at.Child("ephemeralContainers").Index(i))
 	}
 }
 

@@ -127,7 +127,7 @@ func checkPodSpec(p *validation.Problems, spec *v1.PodSpec, meta *metav1.ObjectM
 		p.Invalid(at.Child("activeDeadlineSeconds"), *s, utilvalidation.InclusiveRangeError(1, math.MaxInt32))
 	}
 	if len(spec.Tolerations) > 0 {
-		checkTolerations(p, spec.Tolerations, at.Child("tolerations"))
+		CheckTolerations(p, spec.Tolerations, at.Child("tolerations"))
 	}
 	for i, alias := range spec.HostAliases {
 		path := at.Child("hostAliases").Index(i)
@@ -143,6 +143,7 @@ func checkPodSpec(p *validation.Problems, spec *v1.PodSpec, meta *metav1.ObjectM
 		validation.CheckResources(p, &v1.ResourceRequirements{Limits: spec.Overhead}, validation.ContainerResource, at, "overhead")
 	}
 	checkOS(r, at)
+	checkFileVolumes(r, at)
 }
 
 // checkGates validates what a pod waits for: before it is scheduled, and before it is

@@ -95,9 +95,7 @@ func checkPodVolumeSource(p *validation.Problems, v *v1.Volume, meta *metav1.Obj
 		checkEphemeral(p, v, meta, at)
 	}
 	if v.Image != nil && s.First("image") {
-		if meta != nil { // a template may leave it open
-			p.Need(at.Child("image"), "reference", v.Image.Reference)
-		}
+		p.Need(at.Child("image"), "reference", v.Image.Reference)
 		validation.OneOf(p, v.Image.PullPolicy, pullPolicies, at.Child("image"), "pullPolicy")
 	}
 	if s.N == 0 {

@@ -152,9 +152,9 @@ func checkAboveZero(p *validation.Problems, n int32, at *field.Path, name string
 	}
 }
 
-// checkTolerations validates a pod's tolerations.
+// CheckTolerations validates tolerations.
 // Upstream: core/validation ValidateTolerations, v1.37.
-func checkTolerations(p *validation.Problems, tolerations []v1.Toleration, path *field.Path) {
+func CheckTolerations(p *validation.Problems, tolerations []v1.Toleration, path *field.Path) {
 	for i := range tolerations {
 		t, at := &tolerations[i], path.Index(i)
 		if t.Key != "" {

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -114,11 +115,21 @@ const (
 	mostOfKubernetes = 24 * 3600
 )
 
+// checkUserAnnotations. Upstream: core/validation ValidateUserAnnotations, v1.37.2.
+func checkUserAnnotations(p *validation.Problems, annotations map[string]string, at *field.Path) {
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		p.Add(utilvalidation.IsDomainPrefixedKey(at, strings.ToLower(key))...)
+	}
+	if apivalidation.ValidateAnnotationsSize(annotations) != nil {
+		p.Add(field.TooLong(at, "", apivalidation.TotalAnnotationSizeLimitB))
+	}
+}
+
 // CheckProjectedCertificate validates a pod's certificate. file is called with each of its files.
 // Upstream: core/validation validateProjectionSources, v1.37.
 func CheckProjectedCertificate(p *validation.Problems, s *v1.PodCertificateProjection, at *field.Path, file func(path string)) {
 	checkSignerName(p, s.SignerName, at.Child("signerName"))
-	p.Annotations(s.UserAnnotations, at.Child("userAnnotations"))
+	checkUserAnnotations(p, s.UserAnnotations, at.Child("userAnnotations"))
 	if !slices.Contains(keyTypes, s.KeyType) {
 		p.Add(field.NotSupported(at.Child("keyType"), s.KeyType, keyTypes))
 	}

@@ -234,8 +234,8 @@ func checkClaimStatus(p *validation.Problems, claim *v1.PersistentVolumeClaim) {
 }
 
 var resizeStatuses = []v1.ClaimResourceStatus{
-	v1.PersistentVolumeClaimControllerResizeInfeasible, v1.PersistentVolumeClaimControllerResizeInProgress,
-	v1.PersistentVolumeClaimNodeResizeInfeasible, v1.PersistentVolumeClaimNodeResizeInProgress,
+	v1.PersistentVolumeClaimControllerResizeInProgress, v1.PersistentVolumeClaimControllerResizeInfeasible,
+	v1.PersistentVolumeClaimNodeResizeInProgress, v1.PersistentVolumeClaimNodeResizeInfeasible,
 	v1.PersistentVolumeClaimNodeResizePending,
 }
 

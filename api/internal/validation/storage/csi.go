@@ -138,9 +138,8 @@ func checkCSINodeUpdate(p *validation.Problems, n, old *storagev1.CSINode) {
 			if is.Name != was.Name {
 				continue
 			}
-			same := is
-			same.Allocatable = was.Allocatable
-			if !apiequality.Semantic.DeepEqual(same, was) {
+			is.Allocatable, was.Allocatable = nil, nil
+			if !apiequality.Semantic.DeepEqual(is, was) {
 				p.Invalid(validation.SpecPath.Child("drivers"), is, apivalidation.FieldImmutableErrorMsg)
 			}
 		}

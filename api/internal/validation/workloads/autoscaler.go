@@ -183,7 +183,7 @@ func checkContainerMetric(p *validation.Problems, m *autoscalingv2.ContainerReso
 	if m.Name == "" {
 		p.Required(at.Child("name"), "must specify a resource name")
 	} else {
-		validation.CheckResourceName(p, m.Name, at.Child("name"))
+		validation.ContainerResource(p, m.Name, at.Child("name"))
 	}
 	if m.Container == "" {
 		p.Required(at.Child("container"), "must specify a container")
