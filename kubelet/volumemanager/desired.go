@@ -112,7 +112,7 @@ func (dsw *desiredStateOfWorld) ofPod(uid types.UID) []*volumeToMount {
 	for _, v := range dsw.volumes.byPod[uid] {
 		list = append(list, v.value)
 	}
-	return inOrder(list)
+	return list
 }
 
 // inOrder sorts volumes by the order in which they were added.

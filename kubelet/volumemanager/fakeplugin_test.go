@@ -26,6 +26,8 @@ type fakePlugin struct {
 	// attaches, stages and grows say which kinds of plugin it is, as far as a plugin can say that.
 	attaches, stages, grows bool
 	remounts, exhausted     bool
+	readOnly                bool
+	at                      string // the volumes' path, if it is not in the pod's directory
 	args                    volume.MounterArgs
 	resize                  volume.NodeResizeOptions
 	metrics                 *volume.Metrics
@@ -133,9 +135,12 @@ type fakeVolume struct {
 }
 
 func (v fakeVolume) GetPath() string {
+	if v.fakePlugin != nil && v.at != "" {
+		return v.at
+	}
 	return layout.PodVolumeDir(v.pod, volume.EscapeQualifiedName(fakeName), v.name)
 }
-func (v fakeVolume) GetAttributes() volume.Attributes { return volume.Attributes{} }
+func (v fakeVolume) GetAttributes() volume.Attributes { return volume.Attributes{ReadOnly: v.readOnly} }
 func (v fakeVolume) GetSource() string                { return "server:/" + v.name }
 func (v fakeVolume) GetMetrics(context.Context) (*volume.Metrics, error) {
 	return v.metrics, v.fails["GetMetrics"]

@@ -2,6 +2,8 @@ package volumemanager
 
 import (
 	"context"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,13 +31,14 @@ type fakePods struct {
 	pods     map[types.UID]*v1.Pod
 	released map[types.UID]bool
 	woken    []types.UID
+	reports  int // of the node's status
 }
 
 func (f *fakePods) GetPodByUID(uid types.UID) *v1.Pod     { return f.pods[uid] }
 func (f *fakePods) WantsVolumes(uid types.UID) bool       { return f.pods[uid] != nil && !f.released[uid] }
 func (f *fakePods) HasReleasedVolumes(uid types.UID) bool { return f.released[uid] }
 func (f *fakePods) WakePod(uid types.UID)                 { f.woken = append(f.woken, uid) }
-func (f *fakePods) ReportNodeStatus()                     {}
+func (f *fakePods) ReportNodeStatus()                     { f.reports++ }
 
 // rig is a node with a volume manager, and a local volume that is bound to a claim.
 type rig struct {
@@ -43,6 +46,8 @@ type rig struct {
 	vm   *VolumeManager
 	node *disk.Disk
 	pods *fakePods
+	// mountFails, if it is set, is asked before each look at the mounts, and each change of them.
+	mountFails func(mount.Op) error
 }
 
 func newRig(t testing.TB, cfg engine.Config) *rig {
@@ -76,9 +81,15 @@ func newRigOf(t testing.TB, cfg engine.Config, claim *v1.PersistentVolumeClaim, 
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = node.Close() })
 	require.NoError(t, node.MkdirAll("/disk/data", 0o755))
-	mounter, err := mount.NewTempDir(mount.Config{Dir: node})
+	tempDir, err := mount.NewTempDir(mount.Config{Dir: node})
 	require.NoError(t, err)
 	r := &rig{node: node, pods: &fakePods{pods: map[types.UID]*v1.Pod{}, released: map[types.UID]bool{}}}
+	mounter := mount.Failing(tempDir, func(op mount.Op) error {
+		if r.mountFails == nil {
+			return nil
+		}
+		return r.mountFails(op)
+	})
 	r.Rig = enginetest.New(t, cfg, actor, func(env control.Env) (err error) {
 		cfg := Config{
 			Node: &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, Root: node, Mounter: mounter,
@@ -159,6 +170,45 @@ func (r *rig) addPod(pod *v1.Pod) {
 	r.pods.pods[pod.UID] = pod
 	r.vm.ExpectPod(pod.UID)
 	r.vm.UpdatePod(pod, true, false)
+}
+
+// do carries f out as a task of the kubelet.
+func (r *rig) do(f func(ctx context.Context)) {
+	r.Helper()
+	done := false
+	r.vm.env.Go("test", func(ctx context.Context) { f(ctx); done = true })
+	r.run(time.Millisecond)
+	require.True(r, done)
+}
+
+// failAt makes one operation on the node's disk or mounts fail, "mkdir /path" or "unmount /path", until it is called with "".
+func (r *rig) failAt(which string) {
+	r.mountFails = func(op mount.Op) error {
+		if op.Verb+" "+op.Target == which {
+			return syscall.EPERM
+		}
+		return nil
+	}
+	r.node.Fail(func(op, name string) error { return r.mountFails(mount.Op{Verb: op, Target: name}) })
+}
+
+// mounts returns the mounts and unmounts that the trace has.
+func (r *rig) mounts() (list []string) {
+	for _, entry := range r.Engine.Trace().Entries() {
+		if m, ok := entry.Record.(trace.Mount); ok {
+			list = append(list, strings.TrimSpace(m.String()+" "+strings.Join(m.Options, ",")))
+		}
+	}
+	return list
+}
+
+// mode returns the mode of a directory or file of the node.
+func (r *rig) mode(name string) string {
+	info, err := r.node.Lstat(name)
+	if err != nil {
+		return err.Error()
+	}
+	return info.Mode().String()
 }
 
 // said returns the events so far as "REASON: MESSAGE", repeats only once.

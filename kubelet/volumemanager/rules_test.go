@@ -52,6 +52,7 @@ func TestAVolumeThatMayBeMountedIsNotForgotten(t *testing.T) {
 		"nothing is known of it":                     {nil, errUncertain, false, true, old(stateUncertain, false)},
 		"it fails and leaves something":              {nil, errFinal, true, true, old(stateUncertain, false)},
 		"it fails and leaves what was found":         {old(stateUncertain, true), errOther, true, true, old(stateUncertain, true)},
+		"it fails and leaves what was uncertain":     {old(stateUncertain, false), errOther, true, true, old(stateUncertain, false)},
 		"it was uncertain, and is again":             {old(stateUncertain, false), errUncertain, false, false, old(stateUncertain, false)},
 		"it was uncertain, and fails":                {old(stateUncertain, false), errOther, false, false, old(stateUncertain, false)},
 		"it was uncertain, and fails for good":       {old(stateUncertain, false), errFinal, false, false, nil},
@@ -85,15 +86,16 @@ func TestADeviceThatMayBeMountedIsNotForgotten(t *testing.T) {
 		failure error
 		want    mountState // "": nothing is known
 	}{
-		"it succeeds":                            {nil, nil, stateMounted},
-		"it fails":                               {nil, errOther, ""},
-		"nothing is known of it":                 {nil, errUncertain, stateUncertain},
-		"it was uncertain, and succeeds":         {&mountedDevice{state: stateUncertain}, nil, stateMounted},
-		"it was uncertain, and is again":         {&mountedDevice{state: stateUncertain}, errUncertain, stateUncertain},
-		"it was uncertain, and fails":            {&mountedDevice{state: stateUncertain}, errOther, stateUncertain},
-		"it was uncertain, and fails for good":   {&mountedDevice{state: stateUncertain}, errFinal, ""},
-		"it was found on the disk, and fails so": {&mountedDevice{state: stateUncertain, reconstructed: true}, errFinal, stateUncertain},
-		"it is mounted, and fails for good":      {&mountedDevice{state: stateMounted}, errFinal, stateMounted},
+		"it succeeds":                             {nil, nil, stateMounted},
+		"it fails":                                {nil, errOther, ""},
+		"nothing is known of it":                  {nil, errUncertain, stateUncertain},
+		"it was uncertain, and succeeds":          {&mountedDevice{state: stateUncertain}, nil, stateMounted},
+		"it was uncertain, and is again":          {&mountedDevice{state: stateUncertain}, errUncertain, stateUncertain},
+		"it was uncertain, and fails":             {&mountedDevice{state: stateUncertain}, errOther, stateUncertain},
+		"it was uncertain, and fails for good":    {&mountedDevice{state: stateUncertain}, errFinal, ""},
+		"it was found on the disk, and fails so":  {&mountedDevice{state: stateUncertain, reconstructed: true}, errFinal, stateUncertain},
+		"it is mounted, and fails for good":       {&mountedDevice{state: stateMounted}, errFinal, stateMounted},
+		"it is mounted, and nothing is known now": {&mountedDevice{state: stateMounted}, errUncertain, stateMounted},
 	} {
 		w := world()
 		if c.old != nil {

@@ -82,6 +82,9 @@ func TestAStepThatFailsOnTheWayToAPodIsNamedAndTheLastOne(t *testing.T) {
 		r, p := newFakeRig(t, nil, mode)
 		p.attaches, p.grows = true, true
 		p.fails[c.fails] = errFake
+		p.meanwhile["SetUp"] = func() { // a directory that is left says nothing: this plugin says whether something is mounted
+			require.NoError(t, r.node.MkdirAll(fakeVolume{p, "pv-data", "pod-1"}.GetPath(), 0o750))
+		}
 		r.Settle()
 		r.vm.actual.attached[fakeKey.volume] = true
 		obstacle, isFile := strings.CutPrefix(c.fails, "file ")
@@ -113,6 +116,10 @@ func TestAStepThatFailsOnTheWayToAPodIsNamedAndTheLastOne(t *testing.T) {
 			} else {
 				assert.Error(t, err, name)
 			}
+		}
+		assert.Empty(t, r.Engine.Trace().Deviations(), name)
+		if c.block {
+			assert.Equal(t, []string{"drwxr-x---", "drwxr-x---"}, []string{r.mode(fakeGlobal), r.mode(path.Dir(fakeLink))}, name)
 		}
 		r.release("pod-1")
 		r.Settle()
