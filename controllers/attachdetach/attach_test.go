@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
@@ -138,6 +136,17 @@ func TestAnAttachThatFailsIsToldEachTimeAndTriedAgainWithBackoff(t *testing.T) {
 	r.runFor(10 * time.Second)
 	assert.Contains(t, r.events("web")[7], "68.2s SuccessfulAttachVolume")
 	assert.Len(t, r.list(), 1, "it was made once")
+
+	// After a success the backoff begins anew.
+	r.inUse("node-1", "something")
+	r.deletePod("web")
+	r.runFor(time.Second)
+	require.Empty(t, r.list())
+	r.pod("web", "node-1", "data")
+	r.runFor(200 * time.Millisecond)
+	r.status("node-1", `{"attachError":{"message":"no"}}`)
+	r.runFor(2 * time.Second)
+	assert.Len(t, r.events("web"), 8+2, "it fails twice within two seconds")
 }
 
 // The loop runs for another volume at some time while the first backs off, once exactly when the backoff ends.
@@ -189,8 +198,7 @@ func TestAnUncertainAttachmentDoesNotKeepAVolumeFromAnotherNode(t *testing.T) {
 
 func TestAVolumeOfADriverThatNeedsNoAttachIsNotAttached(t *testing.T) {
 	r := withAttacher(t)
-	_, err := r.User.StorageV1().CSIDrivers().Create(ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	r.needsNoAttach(driver)
 	r.volume("data", rwo)
 	r.pod("web", "node-1", "data")
 	r.runFor(10 * time.Minute)
@@ -214,6 +222,15 @@ func TestAClaimThatIsBoundAfterItsPodIsScheduledIsAttached(t *testing.T) {
 	r.volume("data", rwo)
 	r.runFor(time.Second)
 	assert.Equal(t, "data@node-1", r.attachments())
+
+	r.volume("other", rwo)
+	r.phase("other", v1.ClaimLost)
+	r.pod("two", "node-2", "other")
+	r.Settle()
+	require.Equal(t, "data@node-1", r.attachments())
+	r.phase("other", v1.ClaimBound)
+	r.runFor(time.Second)
+	assert.Equal(t, "data@node-1 other@node-2", r.attachments(), "nothing but its phase has changed")
 }
 
 // Upstream: operation_executor.go VerifyVolumesAreAttached, v1.37.
@@ -223,18 +240,19 @@ func TestAVolumeWhoseVolumeAttachmentIsDeletedByHandIsAttachedAgainWithinAMinute
 	r.pod("web", "node-1", "data")
 	r.Settle()
 	uid := r.list()[0].UID
-	require.NoError(t, r.User.StorageV1().VolumeAttachments().Delete(ctx, r.list()[0].Name, metav1.DeleteOptions{}))
+	r.deleteAttachment()
 	r.runFor(62 * time.Second)
 	require.Equal(t, "data@node-1", r.attachments())
 	assert.NotEqual(t, uid, r.list()[0].UID)
 	assert.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
+	assert.Contains(t, r.story(), "pv data: is no longer attached to node node-1")
 }
 
 func TestANegativeWaitIsRefused(t *testing.T) {
 	e := engine.New(engine.Config{})
 	defer e.Close()
-	err := e.Add(attachdetach.ActorName, attachdetach.New(attachdetach.Config{MaxWaitForUnmount: -time.Second}))
-	require.ErrorContains(t, errors.Join(err, e.Settle()), "attachdetach.Config.MaxWaitForUnmount is -1s; it must not be negative (0 is 6m0s)")
+	err := e.Add(attachdetach.ActorName, attachdetach.New(attachdetach.Config{MaxWaitForUnmount: -1}))
+	require.ErrorContains(t, errors.Join(err, e.Settle()), "attachdetach.Config.MaxWaitForUnmount is -1ns; it must not be negative (0 is 6m0s)")
 }
 
 func TestWithoutCSIVolumesTheControllerDoesNothing(t *testing.T) {
@@ -255,7 +273,7 @@ func TestAnAttachmentThatVanishesIsAwaitedForTheWholeTwoMinutesAndThenMadeAgain(
 	r.pod("web", "node-1", "data")
 	r.runFor(10 * time.Second)
 	require.Len(t, r.list(), 1)
-	require.NoError(t, r.User.StorageV1().VolumeAttachments().Delete(ctx, r.list()[0].Name, metav1.DeleteOptions{}))
+	r.deleteAttachment()
 	r.runFor(100 * time.Second)
 	assert.Empty(t, r.list())
 	assert.Empty(t, r.events("web"))

@@ -97,7 +97,6 @@ func New(cfg Config) control.Factory {
 		c.loop = env.Queue(control.QueueConfig{Name: "attachdetach",
 			About: func(string) string { return "to compare what is attached with what is to be" }, Reconcile: c.reconcile})
 		c.claimQueue = env.Queue(control.QueueConfig{Name: "pvcs", About: control.KeysOf("PersistentVolumeClaim"), Reconcile: c.syncClaim})
-		c.follow()
 		c.loop.Add(loopKey)
 		return nil
 	}
@@ -131,14 +130,13 @@ type controller struct {
 	loop, claimQueue control.Queue
 	// began is the start of this life of the controller.
 	began time.Time
-	// started: both worlds were filled from the API. due: a turn of the loop is scheduled. looking: periodic work
-	// goes on. missed: since all pods were processed last, a pod came whose claim or volume the caches did not show
-	// yet. If nothing else happens to them, only the next look at all pods finds the volume.
-	started, due, looking, missed bool
+	// started: both worlds were filled from the API. looking: periodic work goes on. missed: since all pods were
+	// processed last, a pod came whose claim or volume the caches did not show yet. If nothing else happens to them, only
+	// the next look at all pods finds the volume.
+	started, looking, missed bool
 }
 
-// follow registers handlers that bring changes of objects into both worlds. Before start they do nothing: start
-// reads the caches.
+// follow registers handlers that bring changes of objects into both worlds.
 func (c *controller) follow() {
 	c.pods.Handle(control.Handler[*v1.Pod]{
 		Add:    c.processPod,
@@ -155,13 +153,9 @@ func (c *controller) follow() {
 // nodeAdded records a new node. A node that is created again has lost the list of attached volumes in its status.
 // Upstream: attach_detach_controller.go nodeAdd, v1.37.
 func (c *controller) nodeAdded(node *v1.Node) {
-	if !c.started {
-		return
-	}
 	c.nodeUpdated(nil, node)
 	if len(c.actual.reports[node.Name]) > 0 {
 		c.actual.due[node.Name] = true
-		c.wake()
 	}
 }
 
@@ -169,9 +163,6 @@ func (c *controller) nodeAdded(node *v1.Node) {
 // touched.
 // Upstream: attach_detach_controller.go nodeUpdate, v1.37.
 func (c *controller) nodeUpdated(old, node *v1.Node) {
-	if !c.started {
-		return
-	}
 	if _, managed := node.Annotations[controllerManaged]; managed {
 		c.desired.nodes[node.Name] = true
 	}
@@ -184,11 +175,7 @@ func (c *controller) nodeUpdated(old, node *v1.Node) {
 // nodeDeleted records that a node is gone: it is then neither ready nor managed.
 // Upstream: attach_detach_controller.go nodeDelete, v1.37.
 func (c *controller) nodeDeleted(node *v1.Node) {
-	if !c.started {
-		return
-	}
 	c.desired.deleteNode(node.Name)
-	c.touch(c.actual.setInUse(node.Name, node.Status.VolumesInUse)...)
 	c.touch(c.actual.volumesOn(node.Name)...)
 }
 
@@ -204,12 +191,7 @@ func (c *controller) touch(names ...v1.UniqueVolumeName) {
 }
 
 // wake schedules a turn of the loop.
-func (c *controller) wake() {
-	if !c.due {
-		c.due = true
-		c.loop.AddAfter(loopKey, loopPeriod)
-	}
-}
+func (c *controller) wake() { c.loop.AddAfter(loopKey, loopPeriod) }
 
 // touchAfter touches a volume after d. If d is short, Settle waits for it: it is a retry.
 func (c *controller) touchAfter(d time.Duration, name v1.UniqueVolumeName) {
@@ -233,7 +215,7 @@ func (c *controller) lookRegularly() {
 	c.looking = true
 	c.env.Go("periodic work", func(ctx context.Context) {
 		ctx = control.InBackground(ctx)
-		for !c.desired.isEmpty() || !c.actual.isEmpty() || len(c.touched) > 0 || c.missed {
+		for !c.desired.isEmpty() || !c.actual.isEmpty() || c.missed {
 			passed := c.env.Now().Sub(c.began)
 			if c.env.Sleep(ctx, populatorPeriod-passed%populatorPeriod) != nil {
 				return

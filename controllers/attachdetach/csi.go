@@ -64,10 +64,7 @@ func translated(pv *v1.PersistentVolume) *v1.PersistentVolume {
 // any other volume, and for one that cannot be translated.
 // Upstream: attachdetach/util CreateVolumeSpec, v1.37.2.
 func inline(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
-	pv, err := migration.Inline(volume, pod.Namespace)
-	if err != nil {
-		return nil
-	}
+	pv, _ := migration.Inline(volume, pod.Namespace)
 	return pv
 }
 
@@ -165,7 +162,7 @@ func (c *controller) detach(ctx context.Context, at place) error {
 func (c *controller) waitForStatus(ctx context.Context, driver, verb, handle string, look func() (bool, error)) error {
 	limited := control.WithTimeout(ctx, c.env, csiTimeout)
 	err := c.env.PollBackoff(limited, looks(), func(context.Context) (bool, error) { return look() })
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("timed out waiting for external-attacher of %s CSI driver to %s volume %s", driver, verb, handle)
 	}
 	return err

@@ -109,8 +109,8 @@ func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) (Unattached,
 	}
 	va := w.attachments[binding.AttachmentName(source.VolumeHandle, source.Driver, name)]
 	if va == nil {
-		if others := w.elsewhere(pv, name); len(others) > 0 && !isMultiAttachAllowed(pv) {
-			return w.heldBy(pv, others[0]), true
+		if other := w.elsewhere(pv, name); other != nil {
+			return w.heldBy(pv, other), true
 		}
 		return Unattached{Object: "node/" + name, Text: fmt.Sprintf("is not attached to node %s, and there is no volumeattachment yet", name)}, true
 	}
@@ -126,8 +126,8 @@ func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) (Unattached,
 	case err != nil:
 		why.Stuck, why.Do, why.Text = true, "mend what the driver says",
 			fmt.Sprintf("cannot be attached to node %s: volumeattachment %s says: %v", name, va.Name, err)
-		if others := w.elsewhere(pv, name); len(others) > 0 && !isMultiAttachAllowed(pv) { // the driver can do no other
-			held := w.heldBy(pv, others[0])
+		if other := w.elsewhere(pv, name); other != nil { // the driver can do no other
+			held := w.heldBy(pv, other)
 			why.Object, why.Do, why.Text = held.Object, held.Do, why.Text+"; it "+held.Text
 		}
 	case !attached:
@@ -149,16 +149,18 @@ func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) (Unattached,
 	return why, true
 }
 
-// elsewhere returns the confirmed attachments of a volume at other nodes, in order of the nodes' names.
-func (w *snapshot) elsewhere(pv *v1.PersistentVolume, node string) []*storagev1.VolumeAttachment {
-	var others []*storagev1.VolumeAttachment
+// elsewhere returns the confirmed attachment at another node that keeps a volume for one node away, of several the first by the node's name; else nil.
+func (w *snapshot) elsewhere(pv *v1.PersistentVolume, node string) (first *storagev1.VolumeAttachment) {
+	if isMultiAttachAllowed(pv) {
+		return nil
+	}
 	for _, va := range w.attachments {
-		if source := va.Spec.Source.PersistentVolumeName; source != nil && *source == pv.Name && va.Spec.NodeName != node && va.Status.Attached {
-			others = append(others, va)
+		if source := va.Spec.Source.PersistentVolumeName; source != nil && *source == pv.Name && va.Spec.NodeName != node && va.Status.Attached &&
+			(first == nil || va.Spec.NodeName < first.Spec.NodeName) {
+			first = va
 		}
 	}
-	slices.SortFunc(others, func(a, b *storagev1.VolumeAttachment) int { return strings.Compare(a.Spec.NodeName, b.Spec.NodeName) })
-	return others
+	return first
 }
 
 // heldBy says why another node has a volume for one node, and when it will be detached.

@@ -211,11 +211,13 @@ func TestOnlyAVolumesOwnAttachmentsKeepItAway(t *testing.T) {
 		return node
 	}
 	assert.Equal(t, "two,", holder(func(s *scene) { s.attach("two") }))
-	assert.Equal(t, "a,", holder(func(s *scene) {
-		for _, node := range []string{"f", "b", "e", "a", "d", "c"} {
-			s.attach(node)
-		}
-	}))
+	for range 20 { // attachments are kept in a map
+		assert.Equal(t, "a,", holder(func(s *scene) {
+			for _, node := range []string{"f", "b", "e", "a", "d", "c"} {
+				s.attach(node)
+			}
+		}))
+	}
 	assert.Empty(t, holder(func(s *scene) { s.attach("two").Status.Attached = false }), "it may not be there")
 	assert.Empty(t, holder(func(s *scene) { s.va.Status.Attached = true }), "it is at this node, by another name")
 	assert.Empty(t, holder(func(s *scene) { s.attach("two").Spec.Source.PersistentVolumeName = new("other") }), "another volume's")

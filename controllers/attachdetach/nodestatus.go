@@ -50,11 +50,7 @@ func (c *controller) updateNodeStatusForNode(ctx context.Context, name string) e
 // patchVolumesAttached writes a node's status.volumesAttached.
 // Upstream: component-helpers node/util PatchNodeStatus, v1.37.
 func (c *controller) patchVolumesAttached(ctx context.Context, node string, want []v1.AttachedVolume) error {
-	var value any // null removes the field
-	if len(want) > 0 {
-		value = want
-	}
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"volumesAttached": value}})
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"volumesAttached": want}}) // a nil list is null, which removes the field
 	if err == nil {
 		_, err = c.client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	}

@@ -115,7 +115,8 @@ func (o operations) forget(op *operation) {
 	}
 }
 
-// run starts an operation as a task, unless another excludes it or it backs off. It reports whether it did.
+// run starts an operation as a task, unless another excludes it or it backs off. It reports whether it did. The operation marks the volume when it
+// ends, so that the loop turns: another one may be possible then.
 func (c *controller) run(at place, name, about string, f func(ctx context.Context) error) bool {
 	if !c.operations.isSafeToRetry(at, name, c.env.Now()) {
 		return false
@@ -126,12 +127,10 @@ func (c *controller) run(at place, name, about string, f func(ctx context.Contex
 		op.pending = false
 		if err == nil {
 			c.operations.forget(op)
-			c.touch(at.volume)
-			return
+		} else {
+			op.fail(c.env.Now())
+			c.touchAfter(op.backoff+1, at.volume) // at its very end it still backs off
 		}
-		op.fail(c.env.Now())
-		c.touch(at.volume)                    // another operation may be possible now
-		c.touchAfter(op.backoff+1, at.volume) // at its very end it still backs off
 	})
 	return true
 }

@@ -53,7 +53,7 @@ func (c *controller) processPod(pod *v1.Pod) { c.processPodVolumes(pod, !binding
 // processPodVolumes adds the attachable volumes of a pod to the desired state, or removes them.
 // Upstream: attachdetach/util ProcessPodVolumes, v1.37.
 func (c *controller) processPodVolumes(pod *v1.Pod, add bool) {
-	if !c.started || pod.Spec.NodeName == "" || !c.desired.nodes[pod.Spec.NodeName] {
+	if !c.desired.nodes[pod.Spec.NodeName] {
 		return
 	}
 	for i := range pod.Spec.Volumes {
@@ -76,7 +76,7 @@ func (c *controller) processPodVolumes(pod *v1.Pod, add bool) {
 // attached.
 // Upstream: attach_detach_controller.go enqueuePVC, v1.37.
 func (c *controller) claimChanged(claim *v1.PersistentVolumeClaim) {
-	if !c.started || !isBound(claim) {
+	if !isBound(claim) {
 		return
 	}
 	if pv, ok := c.volumes.Get(claim.Spec.VolumeName); !ok || c.canAttach(translated(pv)) {

@@ -17,7 +17,6 @@ import (
 // attached elsewhere.
 // Upstream: reconciler/reconciler.go reconcile, v1.37.
 func (c *controller) reconcile(ctx context.Context, _ string) error {
-	c.due = false
 	if !c.started {
 		c.start()
 	}
@@ -60,8 +59,7 @@ func (c *controller) detachUndesired(ctx context.Context, v *attachedVolume) {
 		v.detachRequested = now
 		c.touchAfter(c.cfg.maxWaitForUnmount(), at.volume)
 	}
-	h, _ := c.healthOfNode(at.node)
-	verdict := judge(c.cfg, now.Sub(v.detachRequested), c.actual.inUse[at.node][at.volume], h)
+	verdict := judge(c.cfg, now.Sub(v.detachRequested), c.actual.inUse[at.node][at.volume], c.healthOfNode(at.node))
 	if !verdict.detach {
 		return
 	}
@@ -72,13 +70,10 @@ func (c *controller) detachUndesired(ctx context.Context, v *attachedVolume) {
 		c.touch(at.volume)
 		return
 	}
-	started := c.run(c.operationAt(at), detachOperation, fmt.Sprintf("detach %s from %s", c.nameOf(at.volume), at.node), func(ctx context.Context) error {
+	c.run(c.operationAt(at), detachOperation, fmt.Sprintf("detach %s from %s", c.nameOf(at.volume), at.node), func(ctx context.Context) error {
 		return c.detachVolume(ctx, at, verdict.verify)
 	})
-	switch {
-	case !started:
-		c.actual.report(at)
-	case verdict.forced != "":
+	if verdict.forced != "" {
 		c.note(at.volume, fmt.Sprintf("is detached from node %s although the node may still use it: %s", at.node, verdict.forced))
 	}
 }
@@ -127,19 +122,18 @@ func healthOf(node *v1.Node) (h health) {
 }
 
 // healthOfNode returns the health of a node. A node that does not exist is not ready.
-func (c *controller) healthOfNode(name string) (h health, exists bool) {
-	node, ok := c.nodes.Get(name)
-	if ok {
+func (c *controller) healthOfNode(name string) (h health) {
+	if node, ok := c.nodes.Get(name); ok {
 		h = healthOf(node)
 	}
-	return h, ok
+	return h
 }
 
 // attachDesired starts to attach a volume that is not attached yet.
 // Upstream: reconciler.go attachDesiredVolumes, v1.37.
 func (c *controller) attachDesired(v *volumeToAttach) {
 	key := operationFor(v.pv, v.place)
-	if c.operations.isPending(key) || c.desired.get(v.place) != v {
+	if c.operations.isPending(key) {
 		return
 	}
 	if c.actual.state(v.place) == attached {

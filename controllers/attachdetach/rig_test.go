@@ -133,6 +133,11 @@ func size() v1.VolumeResourceRequirements {
 // volume makes a PersistentVolume of that name and a claim of the same name, bound.
 func (r *rig) volume(name string, modes ...v1.PersistentVolumeAccessMode) {
 	r.Helper()
+	r.volumeFrom(name, v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: "handle-" + name}}, modes...)
+}
+
+func (r *rig) volumeFrom(name string, source v1.PersistentVolumeSource, modes ...v1.PersistentVolumeAccessMode) {
+	r.Helper()
 	claim, err := r.User.CoreV1().PersistentVolumeClaims("default").Create(ctx, &v1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       v1.PersistentVolumeClaimSpec{AccessModes: modes, VolumeName: name, Resources: size()},
@@ -143,20 +148,69 @@ func (r *rig) volume(name string, modes ...v1.PersistentVolumeAccessMode) {
 		Spec: v1.PersistentVolumeSpec{
 			AccessModes: modes, Capacity: size().Requests, PersistentVolumeReclaimPolicy: v1.PersistentVolumeReclaimRetain,
 			ClaimRef:               &v1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: name, UID: claim.UID},
-			PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: "handle-" + name}},
+			PersistentVolumeSource: source,
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(r, err)
-	claim.Status.Phase = v1.ClaimBound
+	r.phase(name, v1.ClaimBound)
+}
+
+// phase sets the phase of a claim.
+func (r *rig) phase(name string, phase v1.PersistentVolumeClaimPhase) {
+	r.Helper()
+	claim, err := r.User.CoreV1().PersistentVolumeClaims("default").Get(ctx, name, metav1.GetOptions{})
+	require.NoError(r, err)
+	claim.Status.Phase = phase
 	_, err = r.User.CoreV1().PersistentVolumeClaims("default").UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	require.NoError(r, err)
 }
 
-// pod makes a pod that is scheduled to a node and uses claims.
+// needsNoAttach declares that the volumes of a driver need not be attached.
+func (r *rig) needsNoAttach(driver string) {
+	r.Helper()
+	_, err := r.User.StorageV1().CSIDrivers().Create(ctx, &storagev1.CSIDriver{
+		ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)},
+	}, metav1.CreateOptions{})
+	require.NoError(r, err)
+}
+
+// deleteAttachment deletes the only VolumeAttachment by hand.
+func (r *rig) deleteAttachment() {
+	r.Helper()
+	require.Len(r, r.list(), 1)
+	require.NoError(r, r.User.StorageV1().VolumeAttachments().Delete(ctx, r.list()[0].Name, metav1.DeleteOptions{}))
+}
+
+// finalizers sets the finalizers of the VolumeAttachments of a volume, as JSON.
+func (r *rig) finalizers(volume, list string) {
+	r.Helper()
+	for _, va := range r.list() {
+		if *va.Spec.Source.PersistentVolumeName == volume {
+			patch := []byte(`{"metadata":{"finalizers":` + list + `}}`)
+			_, err := r.User.StorageV1().VolumeAttachments().Patch(ctx, va.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+			require.NoError(r, err)
+		}
+	}
+}
+
+// story returns the trace in words.
+func (r *rig) story() string { return r.Engine.Trace().Story(engine.Start()) }
+
+// idle reports whether the controller waits for nothing that time brings.
+func (r *rig) idle() bool {
+	_, waits := r.Engine.NextTimer()
+	return !waits
+}
+
+// pod makes a pod that is scheduled to a node and uses claims; "" stands for a volume of no claim.
 func (r *rig) pod(name, node string, claims ...string) {
 	r.Helper()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c", Image: "busybox"}}}}
 	for _, claim := range claims {
+		if claim == "" {
+			pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
+			continue
+		}
 		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: claim, VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
 	}
 	_, err := r.User.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
@@ -167,6 +221,18 @@ func (r *rig) pod(name, node string, claims ...string) {
 func (r *rig) deletePod(name string) {
 	r.Helper()
 	require.NoError(r, r.User.CoreV1().Pods("default").Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+}
+
+// endPod makes a pod one that has succeeded.
+func (r *rig) endPod(name string) {
+	r.Helper()
+	r.patchPod(name, `{"status":{"phase":"Succeeded"}}`)
+}
+
+func (r *rig) patchPod(name, status string) {
+	r.Helper()
+	_, err := r.User.CoreV1().Pods("default").Patch(ctx, name, types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status")
+	require.NoError(r, err)
 }
 
 func (r *rig) runFor(d time.Duration) {

@@ -38,6 +38,7 @@ func TestOperationsOnAVolumeExcludeEachOther(t *testing.T) {
 		"one runs at all nodes":                          {[]*operation{runs(everywhere)}, one, true, false, 0},
 		"one runs somewhere, this is for all":            {[]*operation{runs(one)}, everywhere, true, false, 0},
 		"one that runs comes before one that failed":     {[]*operation{failed(everywhere, attachOperation), runs(one)}, one, true, false, 1},
+		"one that runs at all nodes, too":                {[]*operation{failed(one, attachOperation), runs(everywhere)}, one, true, false, 1},
 		"the same failed a moment ago":                   {[]*operation{failed(one, attachOperation)}, one, false, false, 0},
 		"another kind failed a moment ago":               {[]*operation{failed(one, detachOperation)}, one, false, true, 0},
 		"the same failed long ago":                       {[]*operation{over(one)}, one, false, true, 0},

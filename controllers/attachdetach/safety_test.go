@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // unprotected is a patch that lets an object be deleted at once.
@@ -25,16 +27,12 @@ func (r *rig) remove(claim string) {
 	claims := r.User.CoreV1().PersistentVolumeClaims("default")
 	_, err := claims.Patch(ctx, claim, types.MergePatchType, unprotected, metav1.PatchOptions{})
 	require.NoError(r, err)
+	r.runFor(time.Second)
 	require.NoError(r, claims.Delete(ctx, claim, metav1.DeleteOptions{}))
 }
 
 // A pod's volume is attached only if pod, claim and volume belong to each other, seen from both ends.
 func TestAVolumeIsAttachedOnlyForAPodWhoseClaimHasIt(t *testing.T) {
-	claims := func(r *rig) *v1.PersistentVolumeClaim {
-		claim, err := r.User.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data", metav1.GetOptions{})
-		require.NoError(r, err)
-		return claim
-	}
 	volume := func(change func(*v1.PersistentVolume)) func(*rig) {
 		return func(r *rig) {
 			pv, err := r.User.CoreV1().PersistentVolumes().Get(ctx, "data", metav1.GetOptions{})
@@ -48,12 +46,7 @@ func TestAVolumeIsAttachedOnlyForAPodWhoseClaimHasIt(t *testing.T) {
 		"the volume is bound to nothing":                 volume(func(pv *v1.PersistentVolume) { pv.Spec.ClaimRef = nil }),
 		"the volume is bound to an older claim":          volume(func(pv *v1.PersistentVolume) { pv.Spec.ClaimRef.UID = "other" }),
 		"the volume is bound to a claim not yet made up": volume(func(pv *v1.PersistentVolume) { pv.Spec.ClaimRef.UID = "" }),
-		"the claim is not bound": func(r *rig) {
-			claim := claims(r)
-			claim.Status.Phase = v1.ClaimLost
-			_, err := r.User.CoreV1().PersistentVolumeClaims("default").UpdateStatus(ctx, claim, metav1.UpdateOptions{})
-			require.NoError(r, err)
-		},
+		"the claim is not bound":                         func(r *rig) { r.phase("data", v1.ClaimLost) },
 	} {
 		r := withAttacher(t)
 		r.volume("data", rwo)
@@ -101,11 +94,8 @@ func TestAVolumeWhoseClaimIsGoneIsDetachedWithinAMinuteOfTheEndOfItsPod(t *testi
 			r.pod("web", "node-1", "data")
 			require.NoError(r, r.Engine.Release(attachdetach.ActorName, "pods"))
 		},
-		"it has ended": func(r *rig) {
-			_, err := r.User.CoreV1().Pods("default").Patch(ctx, "web", types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
-			require.NoError(r, err)
-		},
-		"it lives": nil,
+		"it has ended": func(r *rig) { r.endPod("web") },
+		"it lives":     nil,
 	} {
 		r := withAttacher(t)
 		r.volume("data", rwo)
@@ -130,8 +120,7 @@ func TestAVolumeIsDetachedWithinAMinuteOnceItsDriverNeedsNoAttach(t *testing.T) 
 	r.pod("web", "node-1", "data")
 	r.Settle()
 	r.inUse("node-1", "something")
-	_, err := r.User.StorageV1().CSIDrivers().Create(ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	r.needsNoAttach(driver)
 	r.runFor(62 * time.Second)
 	assert.Empty(t, r.list())
 }
@@ -144,7 +133,7 @@ func TestAPodLosesAnOldVolumeOnlyIfAnotherIsKnown(t *testing.T) {
 		r.volume("old", rwo)
 		r.volume("kept", rwo)
 		r.volume("next", rwo)
-		r.pod("web", "node-1", "old", "kept")
+		r.pod("web", "node-1", "", "old", "kept")
 		r.Settle()
 		r.inUse("node-1", "something")
 		r.Settle()
@@ -196,6 +185,7 @@ func TestOnlyANodeThatExistsGetsVolumes(t *testing.T) {
 	r.pod("web", "node-3", "data")
 	r.Settle()
 	require.Equal(t, "data@node-3", r.attachments())
+	require.Equal(t, []string{"create volumeattachments", "patch nodes"}, r.writes(), "that it joins is no reason to write its status")
 	require.NoError(t, r.User.CoreV1().Nodes().Delete(ctx, "node-2", metav1.DeleteOptions{}))
 	r.volume("other", rwo)
 	r.pod("two", "node-2", "other")
@@ -224,11 +214,10 @@ func TestAFailingAPIServerNeverMakesAVolumeDetachedOrAttachedInThought(t *testin
 	r.runFor(5 * time.Second)
 	assert.Equal(t, "data@node-1", r.attachments())
 	assert.Empty(t, r.listed("node-1"))
-	story := r.Engine.Trace().Story(engine.Start())
-	assert.Contains(t, story, "is not detached from node node-1: DetachVolume failed fetching node from API server: ")
+	assert.Contains(t, r.story(), "is not detached from node node-1: DetachVolume failed fetching node from API server: ")
 	r.runFor(time.Minute)
 	assert.Empty(t, r.list())
-	assert.Contains(t, r.Engine.Trace().Story(engine.Start()), "detacher.Detach failed to delete VolumeAttachment")
+	assert.Contains(t, r.story(), "detacher.Detach failed to delete VolumeAttachment")
 }
 
 // Of the attachments that no node's status lists a controller that starts takes up those of volumes that it would attach.
@@ -245,16 +234,14 @@ func TestAControllerThatStartsTakesUpOnlyAttachmentsOfVolumesThatItWouldAttach(t
 		kept  bool
 	}{
 		"a volume of the controller's": {},
+		"an old version remembers it":  {cfg: attachdetach.Config{Remember: func(*storagev1.VolumeAttachment) bool { return true }}},
 		"an old version forgets it":    {cfg: attachdetach.Config{Remember: func(*storagev1.VolumeAttachment) bool { return false }}, kept: true},
 		"the volume is gone": {spoil: func(r *rig) {
 			_, err := r.User.CoreV1().PersistentVolumes().Patch(ctx, "data", types.MergePatchType, unprotected, metav1.PatchOptions{})
 			require.NoError(r, err)
 			require.NoError(r, r.User.CoreV1().PersistentVolumes().Delete(ctx, "data", metav1.DeleteOptions{}))
 		}, kept: true},
-		"its driver needs no attach": {spoil: func(r *rig) {
-			_, err := r.User.StorageV1().CSIDrivers().Create(ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}, metav1.CreateOptions{})
-			require.NoError(r, err)
-		}, kept: true},
+		"its driver needs no attach": {spoil: func(r *rig) { r.needsNoAttach(driver) }, kept: true},
 	} {
 		r := newRig(t, engine.Config{}, c.cfg)
 		require.NoError(t, r.Engine.Stop(attachdetach.ActorName))
@@ -312,17 +299,19 @@ func TestAControllerThatStartsBelievesTheNodesStatusAndLooksAfterIt(t *testing.T
 	require.NoError(t, r.Engine.Crash(attachdetach.ActorName))
 	r.runFor(5 * time.Minute)
 	require.Equal(t, before, r.writes())
-	require.NoError(t, r.User.StorageV1().VolumeAttachments().Delete(ctx, r.list()[0].Name, metav1.DeleteOptions{}))
+	r.deleteAttachment()
 	r.runFor(62 * time.Second)
 	require.Equal(t, "data@node-1", r.attachments(), "it was made again")
 
 	require.NoError(t, r.Engine.Stop(attachdetach.ActorName))
 	r.patchNode("node-2", "status", map[string]any{"status": map[string]any{"volumesAttached": []any{
-		map[string]any{"name": unique("lost"), "devicePath": ""}, map[string]any{"name": "kubernetes.io/iscsi/foreign", "devicePath": ""},
+		map[string]any{"name": unique("lost"), "devicePath": ""}, map[string]any{"name": unique("used"), "devicePath": ""},
+		map[string]any{"name": "kubernetes.io/iscsi/foreign", "devicePath": ""},
 	}}})
+	r.inUse("node-2", unique("used"))
 	require.NoError(t, r.Engine.Start(attachdetach.ActorName))
-	r.runFor(10 * time.Second)
-	assert.Empty(t, r.listed("node-2"), "there is no attachment, and nobody needs it")
+	r.runFor(5 * time.Minute)
+	assert.Equal(t, []v1.UniqueVolumeName{unique("used")}, r.listed("node-2"), "the other has no attachment, and nobody needs it")
 }
 
 // The nodes that want a volume for one node have their turns, though attaching fails at one of them each time.
@@ -354,25 +343,9 @@ func TestAVolumeForManyNodesIsAttachedToASecondOneLater(t *testing.T) {
 func TestAVolumeOfAnOldPluginIsAttachedAsItsDrivers(t *testing.T) {
 	source := func() *v1.GCEPersistentDiskVolumeSource { return &v1.GCEPersistentDiskVolumeSource{PDName: "disk"} }
 	r := withAttacher(t)
-	r.volume("data", rwo)
-	pv, err := r.User.CoreV1().PersistentVolumes().Get(ctx, "data", metav1.GetOptions{})
-	require.NoError(t, err)
-	old := pv.DeepCopy()
-	old.ObjectMeta = metav1.ObjectMeta{Name: "old"}
-	old.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{GCEPersistentDisk: source()}
-	claim, err := r.User.CoreV1().PersistentVolumeClaims("default").Create(ctx, &v1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: "old"},
-		Spec:       v1.PersistentVolumeClaimSpec{AccessModes: []v1.PersistentVolumeAccessMode{rwo}, VolumeName: "old", Resources: size()},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	old.Spec.ClaimRef.Name, old.Spec.ClaimRef.UID = "old", claim.UID
-	_, err = r.User.CoreV1().PersistentVolumes().Create(ctx, old, metav1.CreateOptions{})
-	require.NoError(t, err)
-	claim.Status.Phase = v1.ClaimBound
-	_, err = r.User.CoreV1().PersistentVolumeClaims("default").UpdateStatus(ctx, claim, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	r.volumeFrom("old", v1.PersistentVolumeSource{GCEPersistentDisk: source()}, rwo)
 	r.pod("web", "node-1", "old")
-	_, err = r.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "two"}, Spec: v1.PodSpec{
+	_, err := r.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "two"}, Spec: v1.PodSpec{
 		NodeName: "node-2", Containers: []v1.Container{{Name: "c", Image: "busybox"}},
 		Volumes: []v1.Volume{
 			{Name: "disk", VolumeSource: v1.VolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{PDName: "inline"}}},
@@ -413,7 +386,145 @@ func TestAnAttachmentThatIsDeletedByHandIsNoticedThoughNoPodNeedsIt(t *testing.T
 	r := inUseAt(t, withAttacher(t))
 	r.runFor(5 * time.Minute)
 	require.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
-	require.NoError(t, r.User.StorageV1().VolumeAttachments().Delete(ctx, r.list()[0].Name, metav1.DeleteOptions{}))
+	r.deleteAttachment()
 	r.runFor(62 * time.Second)
 	assert.Empty(t, r.listed("node-1"))
+}
+
+// What is over leaves nothing behind: the next volume is looked after as the first one was, and without volumes nothing is done from time to time.
+func TestTheControllerRestsWithoutVolumesAndBeginsAnew(t *testing.T) {
+	r := withAttacher(t)
+	r.pod("plain", "node-1", "")
+	r.runFor(time.Minute)
+	require.True(t, r.idle(), "a volume of no claim is not awaited")
+	r.pod("ended", "node-1", "none")
+	r.endPod("ended")
+	r.runFor(10 * time.Minute)
+	require.True(t, r.idle(), "that of a pod that has ended is not, either")
+	r.deletePod("ended")
+	r.runFor(time.Second)
+	require.True(t, r.idle())
+	r.pod("waits", "node-1", "none")
+	r.runFor(10 * time.Minute)
+	require.False(t, r.idle())
+	r.deletePod("waits")
+	r.runFor(10 * time.Minute)
+	require.True(t, r.idle(), "nobody waits any more")
+
+	for _, name := range []string{"first", "second"} {
+		r.volume(name, rwo)
+		r.pod("web", "node-1", name)
+		r.Settle()
+		r.deleteAttachment()
+		r.runFor(62 * time.Second)
+		require.Equal(t, name+"@node-1", r.attachments(), "it was made again")
+		r.inUse("node-1", "something")
+		r.deletePod("web")
+		r.runFor(10 * time.Minute)
+		require.Empty(t, r.attachments())
+		require.True(t, r.idle())
+	}
+}
+
+// While a volume is being attached nothing is attached for certain; what pods need is looked at all the same.
+func TestAVolumeThatNoPodNeedsAnyMoreIsNotTriedAgain(t *testing.T) {
+	r := newRig(t, engine.Config{}, attachdetach.Config{})
+	r.volume("data", rwo)
+	r.Settle()
+	r.pod("web", "node-1", "data")
+	r.runFor(10 * time.Second)
+	r.remove("data") // so that the end of the pod does not lead to the volume
+	r.runFor(time.Second)
+	r.deletePod("web")
+	r.runFor(2 * time.Minute)
+	r.inUse("node-1", "something")
+	r.runFor(10 * time.Second)
+	assert.Empty(t, r.list())
+}
+
+// An attachment that the cache does not show is no error when it is made, and the API tells whether it is attached.
+func TestAnAttachmentThatTheCacheDoesNotShowIsLookedUp(t *testing.T) {
+	r := withAttacher(t)
+	r.Settle()
+	require.NoError(t, r.Engine.Hold(attachdetach.ActorName, "volumeattachments"))
+	r.volume("data", rwo)
+	va := &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: binding.AttachmentName("handle-data", driver, "node-1")},
+		Spec:       storagev1.VolumeAttachmentSpec{Attacher: driver, NodeName: "node-1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: new("data")}},
+	}
+	again := func() {
+		_, err := r.User.StorageV1().VolumeAttachments().Create(ctx, va, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	again()
+	r.pod("web", "node-1", "data")
+	r.runFor(10 * time.Second)
+	require.NoError(t, r.Engine.Release(attachdetach.ActorName, "volumeattachments"))
+	r.runFor(10 * time.Second)
+	require.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
+	require.Len(t, r.events("web"), 1, "it was attached at once")
+
+	r.deleteAttachment()
+	r.Settle()
+	require.NoError(t, r.Engine.Hold(attachdetach.ActorName, "volumeattachments"))
+	again()
+	r.runFor(2 * time.Minute)
+	assert.NotContains(t, r.story(), "is no longer attached")
+	assert.Len(t, r.events("web"), 1, "and never again")
+}
+
+// Which of several comes first is left to chance, as upstream's walks over Go maps are.
+func TestChanceSaysWhichVolumeComesFirst(t *testing.T) {
+	attachedFirst, detachedFirst := map[string]bool{}, map[v1.UniqueVolumeName]bool{}
+	for seed := range uint64(20) {
+		r := newRig(t, engine.Config{Policy: engine.Seeded(seed), Seed: seed}, attachdetach.Config{})
+		r.volume("data", rwo)
+		r.pod("web", "node-1", "data")
+		r.pod("two", "node-2", "data")
+		r.runFor(time.Second)
+		attachedFirst[r.attachments()] = true
+
+		r = newRig(t, engine.Config{Policy: engine.Seeded(seed), Seed: seed}, attachdetach.Config{})
+		require.NoError(t, r.Engine.Add("csi-attacher", attacher))
+		r.volume("a", rwo)
+		r.volume("b", rwo)
+		r.pod("web", "node-1", "a", "b")
+		r.Settle()
+		r.inUse("node-1", "something")
+		r.Settle()
+		r.Engine.Server().OnWrite(func(w trace.Write) {
+			if node, ok := w.New.(*v1.Node); ok && len(node.Status.VolumesAttached) == 1 {
+				detachedFirst[node.Status.VolumesAttached[0].Name] = true
+			}
+		})
+		r.deletePod("web")
+		r.Settle()
+	}
+	assert.Equal(t, map[string]bool{"data@node-1?": true, "data@node-2?": true}, attachedFirst)
+	assert.Equal(t, map[v1.UniqueVolumeName]bool{unique("a"): true, unique("b"): true}, detachedFirst)
+}
+
+func TestAnInlineVolumeOfADriverThatNeedsNoAttachIsNotAttached(t *testing.T) {
+	r := withAttacher(t)
+	r.needsNoAttach("pd.csi.storage.gke.io")
+	_, err := r.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: v1.PodSpec{
+		NodeName: "node-1", Containers: []v1.Container{{Name: "c", Image: "busybox"}},
+		Volumes: []v1.Volume{{Name: "disk", VolumeSource: v1.VolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{PDName: "inline"}}}},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	r.Settle()
+	assert.Empty(t, r.list())
+}
+
+// The controller does not look after the attachment of a volume that need not be attached: its node, which uses it, keeps it in its list.
+func TestAnAttachmentThatIsNotNeededMayGo(t *testing.T) {
+	r := withAttacher(t)
+	r.volume("data", rwo)
+	r.pod("web", "node-1", "data")
+	r.Settle()
+	r.inUse("node-1", unique("data"))
+	r.needsNoAttach(driver)
+	r.deleteAttachment()
+	r.runFor(5 * time.Minute)
+	assert.Equal(t, []v1.UniqueVolumeName{unique("data")}, r.listed("node-1"))
 }

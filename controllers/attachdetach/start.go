@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// start fills both worlds from the API.
+// start fills both worlds from the API, and follows it from then on.
 // Upstream: attach_detach_controller.go populateActualStateOfWorld and
 // populateDesiredStateOfWorld, v1.37.
 func (c *controller) start() {
@@ -30,6 +30,7 @@ func (c *controller) start() {
 		c.processPod(pod)
 		c.learnVolumes(pod)
 	}
+	c.follow()
 }
 
 // learnVolumes adds the PersistentVolumes of a pod to the actual state: the status of nodes names only volumes.
