@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagesim/storagesim/api"
@@ -165,27 +165,32 @@ func (c *Cluster) installSnapshots() error {
 	return nil
 }
 
+// snapshotKinds returns upstream's definitions of the kinds of snapshots. They are read once: a schema takes milliseconds.
+var snapshotKinds = sync.OnceValues(func() (kinds []*apiextensionsv1.CustomResourceDefinition, err error) {
+	texts, err := snapshots.Definitions()
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range texts {
+		kind := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal([]byte(text), kind); err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, nil
+})
+
 // defineSnapshots creates the definitions that are not there.
 func (c *Cluster) defineSnapshots() error {
-	texts, err := snapshots.Definitions()
+	kinds, err := snapshotKinds()
 	if err != nil {
 		return err
 	}
-	resource := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	for _, text := range texts {
-		definition := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(text), &definition.Object); err != nil {
-			return err
-		}
-		object, err := c.server().Registry().New(definition.GroupVersionKind())
-		if err == nil {
-			err = yaml.Unmarshal([]byte(text), object)
-		}
-		if err != nil {
-			return err
-		}
+	resource := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	for _, kind := range kinds {
 		if _, err := c.setup.Do(context.Background(),
-			api.Request{Verb: "create", Resource: resource, Name: definition.GetName(), Object: object}); err != nil && !apierrors.IsAlreadyExists(err) {
+			api.Request{Verb: "create", Resource: resource, Name: kind.Name, Object: kind.DeepCopy()}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -45,7 +46,7 @@ func (c *Cluster) near(at manifest.Ref, err error) error {
 		return &said
 	}
 	var names []string
-	for _, obj := range c.server().Objects() {
+	for _, obj := range c.server().Objects(true) {
 		kinds, _, unknown := scheme.Scheme.ObjectKinds(obj)
 		m, wrong := meta.Accessor(obj)
 		if unknown != nil || wrong != nil || kinds[0].Kind != at.Resource.Kind {
@@ -77,7 +78,7 @@ func (c *Cluster) went(at manifest.Ref) string {
 // world returns the cluster as package explain sees it.
 func (c *Cluster) world() explain.World {
 	w := explain.World{
-		Client: c.client, Objects: c.server().Objects, Log: c.engine.Trace(), Start: c.started(), Down: c.engine.Down(), Held: c.engine.Held(),
+		Client: c.client, Objects: func() []runtime.Object { return c.server().Objects(true) }, Log: c.engine.Trace(), Start: c.started(), Down: c.engine.Down(), Held: c.engine.Held(),
 		Now: c.Now(), Actors: c.engine.Actors(), Schedulers: c.schedulers, SchedulerActors: c.schedulerActors, Kubelets: c.kubelets,
 		Waits: map[string]func(*trace.Log) string{}, AttacherWaits: map[string]func(*trace.Log) string{},
 		HasExport: func(server, dir string) bool {
@@ -127,7 +128,7 @@ func (c *Cluster) Get(args ...string) (string, error) {
 }
 
 func (c *Cluster) view() tables.View {
-	return tables.View{Kinds: c.server().Registry(), Objects: c.server().Objects(), Now: c.Now()}
+	return tables.View{Kinds: c.server().Registry(), Objects: c.server().Objects(true), Now: c.Now()}
 }
 
 // LeakError is the error of RequireNoLeaks, and Leak one leak in it. Package explain/leaks

@@ -86,7 +86,7 @@ func (l Lab) Lost() []leaks.Loss {
 func (c *Cluster) leaksView() leaks.View {
 	view := leaks.View{
 		Now:    c.Now(),
-		Client: c.client, Objects: c.server().Objects, Log: c.engine.Trace(), Machines: &c.machines,
+		Client: c.client, Objects: func() []runtime.Object { return c.server().Objects(true) }, Log: c.engine.Trace(), Machines: &c.machines,
 		Exports: map[string][]string{}, Containers: c.containers, CSIDrivers: c.csiDrivers,
 	}
 	for _, server := range c.nfs.Servers() {

@@ -132,7 +132,7 @@ func (c *Cluster) withDeleter(cfg pvcontroller.Config) pvcontroller.Config {
 
 // claimUID returns the UID of a claim as the API server has it, "" if there is none. No request is made.
 func (c *Cluster) claimUID(namespace, name string) types.UID {
-	for _, obj := range c.server().Objects() {
+	for _, obj := range c.server().Objects(true) {
 		if claim, ok := obj.(*v1.PersistentVolumeClaim); ok && claim.Namespace == namespace && claim.Name == name {
 			return claim.UID
 		}

@@ -39,7 +39,7 @@ func (t Trace) FullIDs(text string) string {
 	if !prose.HasID(text) {
 		return text
 	}
-	for _, obj := range t.c.server().Objects() { // also those that were not printed yet
+	for _, obj := range t.c.server().Objects(true) { // also those that were not printed yet
 		if m, err := meta.Accessor(obj); err == nil {
 			t.c.ids.Shorten(m.GetName() + " " + string(m.GetUID()))
 		}

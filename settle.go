@@ -66,7 +66,7 @@ const unfinishedShown = 5
 // withUnfinished adds to an error, in lines of their own, the objects that are not finished, and why.
 func (c *Cluster) withUnfinished(err error) error {
 	var refs []string
-	for _, obj := range c.server().Objects() {
+	for _, obj := range c.server().Objects(true) {
 		kinds, _, failed := scheme.Scheme.ObjectKinds(obj)
 		if failed == nil && unfinished.Object(obj) {
 			refs = append(refs, trace.RefOf(kinds[0].Kind, obj).Path())

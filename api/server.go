@@ -1,10 +1,12 @@
 package api
 
 import (
+	"reflect"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -119,20 +121,40 @@ func (s *Server) DenyPrivileged() { s.prepare.unprivileged.Store(true) }
 // removes the taint in a cluster without a node lifecycle controller.
 func (s *Server) TaintNewNodes() { s.prepare.taintsNodes.Store(true) }
 
-// Objects returns copies of all objects, ordered by resource and then by key, with their
-// apiVersion and kind.
-func (s *Server) Objects() []runtime.Object {
+// Objects returns all objects, ordered by resource and then by key, with their apiVersion and kind: copies, or, if they are
+// shared, objects that the caller only reads, since what they point to is the server's own (as with Request.Shared).
+func (s *Server) Objects(shared bool) []runtime.Object {
 	s.tables.objects.RLock()
 	defer s.tables.objects.RUnlock()
 	var all []runtime.Object
 	for _, st := range s.tables.sorted() {
+		gvk := st.kind.StoredGVK()
 		for _, stored := range st.All("") {
-			obj := stored.DeepCopyObject()
-			obj.GetObjectKind().SetGroupVersionKind(st.kind.StoredGVK())
+			obj := labelled(stored, gvk)
+			if !shared {
+				obj = obj.DeepCopyObject()
+			}
 			all = append(all, obj)
 		}
 	}
 	return all
+}
+
+// labelled returns an object that says its kind: itself if it does, and else a copy, of a struct only the outermost one.
+func labelled(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object {
+	if obj.GetObjectKind().GroupVersionKind() == gvk {
+		return obj
+	}
+	var out runtime.Object
+	if _, isMap := obj.(*unstructured.Unstructured); isMap { // its kind is in the map
+		out = obj.DeepCopyObject()
+	} else {
+		shallow := reflect.New(reflect.TypeOf(obj).Elem())
+		shallow.Elem().Set(reflect.ValueOf(obj).Elem())
+		out = shallow.Interface().(runtime.Object)
+	}
+	out.GetObjectKind().SetGroupVersionKind(gvk)
+	return out
 }
 
 // MakeDefaultAccounts makes the server keep a service account "default" in each namespace, in

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -239,6 +240,21 @@ func TestAnObjectCreatedAgainHasAnotherUIDAndADeleteOfTheOldOneFails(t *testing.
 	assert.True(t, apierrors.IsConflict(err), err)
 }
 
+// An explanation asks for all objects at each rest: to copy them took a tenth of an exploration.
+func TestSharedObjectsSayTheirKindAndLeaveTheServersOwnAsTheyAre(t *testing.T) {
+	s, c := newServer()
+	createMap(t, c, configMap("a"))
+	createClaim(t, c, claim("data"))
+	before := s.Objects(false)
+	shared := s.Objects(true)
+	assert.Equal(t, before, shared)
+	for _, obj := range shared {
+		require.NotEmpty(t, obj.GetObjectKind().GroupVersionKind().Kind)
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+	assert.Equal(t, before, s.Objects(true))
+}
+
 // semantics 8 must 10
 func TestWhatIsReturnedIsACopy(t *testing.T) {
 	s, c := newServer()
@@ -264,14 +280,14 @@ func TestWhatIsReturnedIsACopy(t *testing.T) {
 	require.NoError(t, err)
 	list, err := maps.List(ctx, metav1.ListOptions{})
 	require.NoError(t, err)
-	before := fmt.Sprint(*seen, s.Objects())
+	before := fmt.Sprint(*seen, s.Objects(false))
 	for _, m := range []*v1.ConfigMap{
-		sent, created, updating, updated, patched, got, &list.Items[0], initial, event, s.Objects()[0].(*v1.ConfigMap),
+		sent, created, updating, updated, patched, got, &list.Items[0], initial, event, s.Objects(false)[0].(*v1.ConfigMap),
 	} {
 		m.Data["k"], m.Annotations["k"] = "scribbled", "scribbled"
 		m.SetLabels(map[string]string{"scribbled": "on"})
 	}
-	assert.Equal(t, before, fmt.Sprint(*seen, s.Objects()), "neither the store nor what was reported")
+	assert.Equal(t, before, fmt.Sprint(*seen, s.Objects(false)), "neither the store nor what was reported")
 	assert.NotContains(t, fmt.Sprint(drain(t, cursor)), "scribbled", "nor the log")
 	for _, write := range *seen {
 		assert.NotContains(t, fmt.Sprint(write.Old, write.New), "scribbled")
@@ -310,7 +326,7 @@ func TestAGeneratedNameThatIsTakenIsDrawnAgain(t *testing.T) {
 	for range 20_000 {
 		createMap(t, c, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "helper-", Namespace: "default"}})
 	}
-	assert.Len(t, s.Objects(), 20_000+4) // and the namespaces
+	assert.Len(t, s.Objects(false), 20_000+4) // and the namespaces
 }
 
 func TestALongGenerateNameIsCut(t *testing.T) {
@@ -532,7 +548,7 @@ func TestObjectsAreInOrderAndSayTheirKind(t *testing.T) {
 	createVolume(t, c, volume("a"))
 	createMap(t, c, configMap("z"))
 	var got []string
-	for _, obj := range s.Objects() {
+	for _, obj := range s.Objects(false) {
 		got = append(got, obj.GetObjectKind().GroupVersionKind().Kind+" "+nameOf(obj))
 	}
 	assert.Equal(t, []string{

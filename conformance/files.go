@@ -113,7 +113,7 @@ func (r *replay) compareFiles(want, got []File) []Difference {
 // and the names of files with a resource that a container does not limit, which show
 // the size of the node.
 func (r *replay) machines() (made, sizes []string) {
-	for _, obj := range r.cluster.Engine().Server().Objects() {
+	for _, obj := range r.cluster.Engine().Server().Objects(false) {
 		pod, ok := obj.(*v1.Pod)
 		if !ok {
 			continue

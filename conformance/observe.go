@@ -349,7 +349,7 @@ func recordedKinds() []string {
 // objects returns the objects at rest, by key.
 func (o *observer) objects() (map[string]map[string]any, error) {
 	objects := map[string]map[string]any{}
-	for _, obj := range o.cluster.Engine().Server().Objects() {
+	for _, obj := range o.cluster.Engine().Server().Objects(false) {
 		kind := obj.GetObjectKind().GroupVersionKind()
 		if _, known := manifest.ResourceForKind(o.cluster.Engine().Server().Registry(), kind); !known || !slices.Contains(recordedKinds(), kind.Kind) {
 			continue

@@ -114,7 +114,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 				return nil, errors.Join(err, cluster.Close())
 			}
 		}
-		for _, obj := range cluster.Engine().Server().Objects() {
+		for _, obj := range cluster.Engine().Server().Objects(false) {
 			r.uids.learn(obj.GetObjectKind().GroupVersionKind().Kind, obj)
 		}
 		if r.before, err = r.seen.objects(); err != nil {

@@ -41,7 +41,7 @@ func Watch(cluster *storagesim.Cluster, driver string) *Watcher {
 	o := &observer{cluster: cluster, uids: newUIDs(), seen: map[string]bool{}, known: map[string]bool{}, said: map[said]bool{},
 		simulated: func(string) bool { return true }}
 	w := &Watcher{observer: o, driver: driver, last: time.Now()}
-	for _, obj := range cluster.Engine().Server().Objects() {
+	for _, obj := range cluster.Engine().Server().Objects(false) {
 		o.uids.learn(obj.GetObjectKind().GroupVersionKind().Kind, obj)
 		if node, ok := obj.(*v1.Node); ok {
 			o.uids.nodes = append(o.uids.nodes, node.Name)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
@@ -418,9 +419,17 @@ const wellRuns = 60
 // judged counts verdicts of what is not as it should be.
 type judged struct{ looked, ill int }
 
-// judge returns an error if a verdict says that a pod or a claim is well that is not.
+// judge returns an error if a verdict says that a pod or a claim is well that is not, or if what looks at the server's own objects
+// changes them.
 func judge(c *storagesim.Cluster) (n judged, err error) {
-	for _, obj := range c.Engine().Server().Objects() {
+	objects := c.Engine().Server().Objects(false)
+	defer func() {
+		c.Lab().Lost()
+		if err == nil && !equality.Semantic.DeepEqual(objects, c.Engine().Server().Objects(false)) {
+			err = errors.New("an explanation has changed an object")
+		}
+	}()
+	for _, obj := range objects {
 		ref := ""
 		switch o := obj.(type) {
 		case *v1.Pod:

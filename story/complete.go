@@ -46,7 +46,7 @@ func (s *Shell) objects(words []string, last string) []string {
 			kind = r.Kind
 		}
 	}
-	for _, obj := range s.session.cluster.Engine().Server().Objects() {
+	for _, obj := range s.session.cluster.Engine().Server().Objects(true) {
 		m, err := meta.Accessor(obj)
 		if err != nil {
 			continue

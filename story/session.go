@@ -251,7 +251,7 @@ func (s *session) trace() *trace.Log { return s.cluster.Engine().Trace() }
 func (s *session) kinds() *registry.Registry { return s.cluster.Engine().Server().Registry() }
 
 func (s *session) view() tables.View {
-	return tables.View{Kinds: s.kinds(), Objects: s.cluster.Engine().Server().Objects(), Now: s.cluster.Now(), Shorten: s.cluster.Trace().ShortIDs,
+	return tables.View{Kinds: s.kinds(), Objects: s.cluster.Engine().Server().Objects(true), Now: s.cluster.Now(), Shorten: s.cluster.Trace().ShortIDs,
 		Width: s.tableWidth}
 }
 

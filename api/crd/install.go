@@ -185,25 +185,31 @@ func (c *controller) unregister(all []apiextensions.CustomResourceDefinition) {
 	}
 }
 
-// list returns all definitions, in order of their names.
+// list returns all definitions, in order of their names. Their specs, the schemas, are the server's own: only
+// what a controller writes, the metadata and the status, is a copy.
 func (c *controller) list() []apiextensions.CustomResourceDefinition {
 	list, err := c.do(api.Request{Verb: "list"})
 	if err != nil {
 		return nil // the server always has the kind
 	}
-	return list.(*apiextensions.CustomResourceDefinitionList).Items
+	all := list.(*apiextensions.CustomResourceDefinitionList).Items
+	for i := range all {
+		all[i].ObjectMeta, all[i].Status = *all[i].ObjectMeta.DeepCopy(), *all[i].Status.DeepCopy()
+	}
+	return all
 }
 
-// do carries out a request about definitions.
+// do carries out a request about definitions. The answer is only to be read.
 func (c *controller) do(req api.Request) (runtime.Object, error) {
-	req.Actor, req.Resource = Actor, resource
+	req.Actor, req.Resource, req.Shared = Actor, resource, true
 	return c.server.Do(context.Background(), req)
 }
 
-// updateStatus writes the status of a definition. One that has changed meanwhile is left for
-// the next call.
+// updateStatus writes the status of a definition, without its spec, which such a write leaves alone. One that has changed
+// meanwhile is left for the next call.
 func (c *controller) updateStatus(def *apiextensions.CustomResourceDefinition) {
-	_, _ = c.do(api.Request{Verb: "update", Subresource: "status", Name: def.Name, Object: def.DeepCopy()})
+	object := &apiextensions.CustomResourceDefinition{TypeMeta: def.TypeMeta, ObjectMeta: *def.ObjectMeta.DeepCopy(), Status: *def.Status.DeepCopy()}
+	_, _ = c.do(api.Request{Verb: "update", Subresource: "status", Name: def.Name, Object: object})
 }
 
 // setConditions writes conditions into the status, unless they say the same already.

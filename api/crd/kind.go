@@ -112,10 +112,12 @@ func storedShape(def *apiextensions.CustomResourceDefinition) (*shape, error) {
 // Upstream: apiserver customresource_handler.go crdConversionRESTOptionsGetter.GetRESTOptions, v1.37.2.
 func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apiextensions.CustomResourceDefinitionVersion,
 	stored *shape) (registry.Kind, error) {
-	names := def.Status.AcceptedNames
-	s, err := compile(def, v)
-	if err != nil {
-		return registry.Kind{}, err
+	names, s := def.Status.AcceptedNames, stored
+	if !v.Storage {
+		var err error
+		if s, err = compile(def, v); err != nil {
+			return registry.Kind{}, err
+		}
 	}
 	fields, err := selectable(v.SelectableFields)
 	if err != nil {

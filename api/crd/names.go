@@ -17,7 +17,7 @@ func (c *controller) name(def *apiextensions.CustomResourceDefinition, all []api
 		return false
 	}
 	accepted, naming := accept(def, taken(def, all))
-	before := def.DeepCopy()
+	before := def.Status.DeepCopy()
 	def.Status.AcceptedNames = accepted
 	c.set(def, naming)
 	if established := find(def, apiextensions.Established); established == nil || established.Status != apiextensions.ConditionTrue {
@@ -27,7 +27,7 @@ func (c *controller) name(def *apiextensions.CustomResourceDefinition, all []api
 		}
 		c.set(def, is)
 	}
-	if equality.Semantic.DeepEqual(before.Status, def.Status) {
+	if equality.Semantic.DeepEqual(before, &def.Status) {
 		return false
 	}
 	c.updateStatus(def)

@@ -143,7 +143,7 @@ func TestAContextThatHasEndedIsTheErrorOfEveryCallOfEveryKind(t *testing.T) {
 	for name, newClientset := range clientsets() {
 		t.Run(name, func(t *testing.T) {
 			s := api.NewServer(api.Config{})
-			before, c := len(s.Objects()), newClientset(s, "me")
+			before, c := len(s.Objects(false)), newClientset(s, "me")
 			seen := writes(s)
 			calls := eachCall(c, func(name string, call func(context.Context, metav1.ListOptions) []reflect.Value) {
 				require.ErrorIs(t, errorOf(call(cancelled, metav1.ListOptions{})), context.Canceled, name)
@@ -152,7 +152,7 @@ func TestAContextThatHasEndedIsTheErrorOfEveryCallOfEveryKind(t *testing.T) {
 			require.Greater(t, calls, 1500)
 			require.Empty(t, c.Actions())
 			require.Empty(t, *seen)
-			require.Len(t, s.Objects(), before)
+			require.Len(t, s.Objects(false), before)
 		})
 	}
 }

@@ -149,7 +149,7 @@ func objectOf(c *storagesim.Cluster, text string, records []trace.Entry) (trace.
 	}
 	ref := trace.Ref{Kind: at.Resource.Kind, Namespace: at.Namespace, Name: at.Name}
 	var others []string
-	for _, obj := range c.Engine().Server().Objects() {
+	for _, obj := range c.Engine().Server().Objects(true) {
 		m, err := meta.Accessor(obj)
 		if err != nil || kindOf(obj) != ref.Kind {
 			continue

@@ -625,7 +625,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	}
 	switch o.output {
 	case "", "table":
-		view := tables.View{Kinds: c.Engine().Server().Registry(), Objects: c.Engine().Server().Objects(), Now: c.Now(), Shorten: c.Trace().ShortIDs,
+		view := tables.View{Kinds: c.Engine().Server().Registry(), Objects: c.Engine().Server().Objects(true), Now: c.Now(), Shorten: c.Trace().ShortIDs,
 			Width: o.tableWidth}
 		err := listAll(out, view)
 		if err != nil || o.output == "table" {
@@ -641,7 +641,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 	case html, mermaidDiagram, svgPicture, perfettoTrace:
 		return viewCluster(out, c, o.output, view.Options{Title: "run " + quoted(dashF(o.files)), Repeat: o.repeat()})
 	case "yaml", "json":
-		return tables.Print(out, o.output, c.Engine().Server().Objects())
+		return tables.Print(out, o.output, c.Engine().Server().Objects(true))
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func wait(c *storagesim.Cluster, patience time.Duration) error {
 
 // behind names what is not there yet, with its state, in the order of the objects in the cluster.
 func behind(c *storagesim.Cluster) (refs []string) {
-	for _, obj := range c.Engine().Server().Objects() {
+	for _, obj := range c.Engine().Server().Objects(true) {
 		if g, ok := goalOf(obj); ok && !g.there {
 			refs = append(refs, refOf(obj)+" "+g.state)
 		}

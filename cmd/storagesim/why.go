@@ -19,7 +19,7 @@ import (
 // are not bound and that no such pod uses, and the snapshots that are not ready.
 func why(out io.Writer, c *storagesim.Cluster, width int) error {
 	var pods, claims, notReady []string
-	for _, obj := range c.Engine().Server().Objects() {
+	for _, obj := range c.Engine().Server().Objects(true) {
 		switch o := obj.(type) {
 		case *v1.Pod:
 			if !runs(o) {

@@ -48,7 +48,7 @@ func TestANamespaceIsDeletedWithItsPodsClaimsVolumesAndCustomObjects(t *testing.
 	require.Equal(t, v1.PodRunning, pods.Items[1].Status.Phase)
 	c.Delete("ns/team")
 	c.RunFor(time.Minute)
-	for _, obj := range c.Engine().Server().Objects() {
+	for _, obj := range c.Engine().Server().Objects(false) {
 		found := obj.(metav1.Object)
 		assert.NotEqual(t, "team", found.GetNamespace(), "%T %s", obj, found.GetName())
 		assert.NotEqual(t, "team", found.GetName())
@@ -80,13 +80,13 @@ func TestObjectsThatWereWrittenInAnOlderVersionGoWithTheirNamespace(t *testing.T
 func TestNamespacesThatAreGoneDoNotMakeTheStepLimitSmaller(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	c.Settle()
-	before := len(c.Engine().Server().Objects())
+	before := len(c.Engine().Server().Objects(false))
 	for range 200 {
 		c.Apply("{apiVersion: v1, kind: Namespace, metadata: {name: team}}")
 		c.Delete("ns/team")
 		c.Settle()
 	}
-	assert.Len(t, c.Engine().Server().Objects(), before)
+	assert.Len(t, c.Engine().Server().Objects(false), before)
 	assert.Equal(t, before, c.Engine().Server().Count())
 }
 

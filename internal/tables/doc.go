@@ -4,7 +4,7 @@
 // It reads nothing but a View, the objects there are and the time it is, so
 // ages come from the cluster's clock and printing changes nothing.
 //
-//	view := tables.View{Objects: server.Objects(), Now: cluster.Now()}
+//	view := tables.View{Objects: server.Objects(true), Now: cluster.Now()}
 //	err := view.Get(os.Stdout, tables.Options{}, "pv,pvc")
 //
 // The columns are the same as in Kubernetes v1.36, the padding is text/tabwriter's with

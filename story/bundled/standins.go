@@ -54,7 +54,7 @@ type StandIn struct {
 //
 // The trace names each stand-in (trace.StandIn).
 func StandIns(c *storagesim.Cluster, further ...runtime.Object) (names []string, err error) {
-	objects := slices.Concat(c.Engine().Server().Objects(), further)
+	objects := slices.Concat(c.Engine().Server().Objects(false), further)
 	wanted := map[string]bool{} // whether an inline volume names it
 	for _, obj := range objects {
 		for name, inline := range namesIn(obj) {
@@ -158,7 +158,7 @@ func InstallStandIn(c *storagesim.Cluster, s StandIn, further ...runtime.Object)
 	if err := csi.CheckName(s.Name); err != nil {
 		return fmt.Errorf("stand-in: %w", err)
 	}
-	return runDriver(c, s, false, slices.Concat(c.Engine().Server().Objects(), further))
+	return runDriver(c, s, false, slices.Concat(c.Engine().Server().Objects(false), further))
 }
 
 func runDriver(c *storagesim.Cluster, s StandIn, inline bool, objects []runtime.Object) error {

@@ -35,7 +35,7 @@ type Observer struct {
 // Observe begins to observe a cluster, which is not driven yet.
 func Observe(cluster *storagesim.Cluster) *Observer {
 	o := &Observer{cluster: cluster, last: time.Now(), names: map[string]string{}, stems: map[string]bool{}, uids: map[string]string{}}
-	for _, obj := range cluster.Engine().Server().Objects() {
+	for _, obj := range cluster.Engine().Server().Objects(false) {
 		o.learn(obj.GetObjectKind().GroupVersionKind().Kind, obj)
 	}
 	cluster.Engine().Server().OnWrite(o.onWrite)
@@ -123,7 +123,7 @@ func (o *Observer) objects() ([]string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var lines []string
-	for _, obj := range o.cluster.Engine().Server().Objects() {
+	for _, obj := range o.cluster.Engine().Server().Objects(false) {
 		kind := obj.GetObjectKind().GroupVersionKind().Kind
 		if !slices.Contains(compared, kind) {
 			continue
@@ -223,7 +223,7 @@ func (o *Observer) events() ([]string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var lines []string
-	for _, obj := range o.cluster.Engine().Server().Objects() {
+	for _, obj := range o.cluster.Engine().Server().Objects(false) {
 		if obj.GetObjectKind().GroupVersionKind().Kind != "Event" {
 			continue
 		}

@@ -186,7 +186,7 @@ func (s *Show) get(o tables.Options, args []string) {
 		command += " -o " + o.Output
 	}
 	var b strings.Builder
-	view := tables.View{Kinds: s.cluster.Engine().Server().Registry(), Objects: s.cluster.Engine().Server().Objects(), Now: s.cluster.Now(),
+	view := tables.View{Kinds: s.cluster.Engine().Server().Registry(), Objects: s.cluster.Engine().Server().Objects(true), Now: s.cluster.Now(),
 		Shorten: s.cluster.Trace().ShortIDs, Width: s.table}
 	s.Try(view.Get(&b, o, args...))
 	s.command("$ %s\n", command)
