@@ -153,6 +153,10 @@ func TestNewsOfTheNodeWakesTheVolumesThatWaitForIt(t *testing.T) {
 		a.nodeChanged(&v1.Node{Status: v1.NodeStatus{VolumesAttached: []v1.AttachedVolume{{Name: "other"}, {Name: fakeKey.volume}}}})
 		assert.Equal(t, c.want, a.touched[fakeKey], name)
 	}
+	added, _ := newFakeRig(t, nil, nil)
+	added.Settle()
+	added.vm.attachments.add("v")
+	assert.Equal(t, []any{true, 1, true}, []any{added.vm.attachments.attachable["v"], added.pods.reports, added.vm.attachments.ownNode != nil})
 	r := newRig(t, engine.Config{})
 	require.NoError(t, r.User.CoreV1().Nodes().Delete(context.Background(), "node-1", metav1.DeleteOptions{}))
 	r.vm.attachments.followNode()
@@ -166,8 +170,8 @@ func TestVolumesInUseAreInOrderAndReportedWhenTheyChange(t *testing.T) {
 	r.Settle()
 	a := r.vm.attachments
 	var names []v1.UniqueVolumeName
-	for i := range 9 {
-		name := v1.UniqueVolumeName(fmt.Sprint("v", i))
+	for i := range 40 {
+		name := v1.UniqueVolumeName(fmt.Sprint("v", 10+i))
 		names = append(names, name)
 		a.attachable[name] = true
 		a.desired.volumes.put(podVolume{name, "pod"}, &volumeToMount{})
@@ -177,14 +181,14 @@ func TestVolumesInUseAreInOrderAndReportedWhenTheyChange(t *testing.T) {
 	assert.Equal(t, 1, r.pods.reports)
 	a.markVolumesAsReportedInUse(names)
 	assert.Equal(t, names, a.reportedInUse)
-	assert.Len(t, a.touched, 9)
+	assert.Len(t, a.touched, 40)
 	clear(a.touched)
 	a.markVolumesAsReportedInUse(names)
 	assert.Empty(t, a.touched, "they may be mounted already")
 	a.checkVolumesInUse()
 	assert.Equal(t, 1, r.pods.reports)
 	a.desired.unseen["other"] = true
-	a.desired.volumes.remove(podVolume{"v0", "pod"})
+	a.desired.volumes.remove(podVolume{"v10", "pod"})
 	a.checkVolumesInUse()
 	assert.Equal(t, 1, r.pods.reports, "a pod that is not seen may use it")
 }

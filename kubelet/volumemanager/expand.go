@@ -49,7 +49,7 @@ func (x *expandOperations) expandInUseVolume(ctx context.Context, key podVolume)
 
 // resizeOptions returns the paths of a mounted volume.
 func (x *expandOperations) resizeOptions(v *volumeToMount) (volume.NodeResizeOptions, error) {
-	options := volume.NodeResizeOptions{VolumeSpec: v.spec}
+	var options volume.NodeResizeOptions
 	if v.block {
 		return x.deviceResizeOptions(v, options)
 	}
@@ -101,9 +101,8 @@ func (x *expandOperations) deviceResizeOptions(v *volumeToMount, options volume.
 func (x *expandOperations) doOnlineExpansion(ctx context.Context, v *volumeToMount, options volume.NodeResizeOptions) error {
 	claim, err := x.claimToExpand(ctx, v)
 	if err == nil {
-		var done bool
 		var size resource.Quantity
-		if done, size, err = x.nodeExpandVolume(ctx, v, claim, options); done && err == nil {
+		if size, err = x.nodeExpandVolume(ctx, v, claim, options); err == nil {
 			x.sizes.actual[v.volume] = size
 		}
 	}
@@ -141,25 +140,24 @@ func (x *expandOperations) expandVolumeDuringMount(ctx context.Context, v *volum
 		x.sizes.initialize(v.volume, options.OldSize)
 		return nil
 	}
-	done, size, err := x.nodeExpandVolume(ctx, v, claim, options)
-	if !done || err != nil {
+	size, err := x.nodeExpandVolume(ctx, v, claim, options)
+	if err != nil {
 		size = options.OldSize
 	}
 	x.sizes.initialize(v.volume, size)
 	return err
 }
 
-// nodeExpandVolume expands a volume by its plugin, unless it is read-only. It reports whether
-// that is done, and the volume's size then.
+// nodeExpandVolume expands a volume by its plugin, unless it is read-only. It returns the volume's size then.
 //
 // Upstream: operation_generator.go nodeExpandVolume, v1.37.
 func (x *expandOperations) nodeExpandVolume(ctx context.Context, v *volumeToMount, claim *v1.PersistentVolumeClaim,
-	options volume.NodeResizeOptions) (bool, resource.Quantity, error) {
+	options volume.NodeResizeOptions) (resource.Quantity, error) {
 	if v.spec.ReadOnly {
 		message := fmt.Sprintf("MountVolume.NodeExpandVolume failed for volume %q requested read-only file system", v.spec.Name())
 		x.recorder.Event(v.about, v1.EventTypeWarning, fileSystemResizeFailed, message)
 		x.recorder.Event(claim, v1.EventTypeWarning, fileSystemResizeFailed, message)
-		return true, claim.Status.Capacity[v1.ResourceStorage], nil
+		return claim.Status.Capacity[v1.ResourceStorage], nil
 	}
 	options.VolumeSpec = v.spec
 	e := nodeExpander{shared: x.shared, volume: v, claim: claim, options: options, status: claim.Status.AllocatedResourceStatuses[v1.ResourceStorage]}

@@ -2,6 +2,7 @@ package volumemanager
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -33,17 +35,26 @@ func sizeStatus(capacity v1.ResourceList, status v1.ClaimResourceStatus) func(*v
 	}
 }
 
-// grow makes the volume larger and the kubelet look. It returns the claim's version before that.
-func (r *rig) grow(change func(*v1.PersistentVolumeClaim)) string {
+// grow makes the volume larger and the kubelet look.
+func (r *rig) grow(change func(*v1.PersistentVolumeClaim)) {
 	r.Helper()
-	version := r.enlarge(change)
+	r.enlarge(change)
 	r.vm.populator.reprocessSizes("pod-1")
 	r.run(100 * time.Millisecond)
-	return version
 }
 
-// enlarge makes the volume 2Gi large at the storage and changes the status of the claim, whose version it returns.
-func (r *rig) enlarge(change func(*v1.PersistentVolumeClaim)) string {
+// patched returns how many patches of the claim the kubelet has made.
+func (r *rig) patched() (n int) {
+	for _, entry := range r.Engine.Trace().Entries() {
+		if w, ok := entry.Record.(trace.Write); ok && w.Actor == actor && w.Verb == "patch" && w.Name == "data" {
+			n++
+		}
+	}
+	return n
+}
+
+// enlarge makes the volume 2Gi large at the storage and changes the status of the claim.
+func (r *rig) enlarge(change func(*v1.PersistentVolumeClaim)) {
 	r.Helper()
 	ctx := context.Background()
 	pv, err := r.User.CoreV1().PersistentVolumes().Get(ctx, "pv-data", metav1.GetOptions{})
@@ -53,9 +64,8 @@ func (r *rig) enlarge(change func(*v1.PersistentVolumeClaim)) string {
 	require.NoError(r, err)
 	claim := r.claim()
 	change(claim)
-	claim, err = r.User.CoreV1().PersistentVolumeClaims("default").UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	_, err = r.User.CoreV1().PersistentVolumeClaims("default").UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	require.NoError(r, err)
-	return claim.ResourceVersion
 }
 
 func (r *rig) claim() *v1.PersistentVolumeClaim {
@@ -78,6 +88,14 @@ func TestAVolumeGrowsOnItsNodeAsItsClaimSays(t *testing.T) {
 	twice := func(event string) []string { return []string{event, event} } // of the pod and of the claim
 	many := func(claim *v1.PersistentVolumeClaim) {
 		claim.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteMany}
+	}
+	told := func(claim *v1.PersistentVolumeClaim) {
+		sizeStatus(oneGi(), pending)(claim)
+		claim.Status.Conditions = []v1.PersistentVolumeClaimCondition{{Type: v1.PersistentVolumeClaimFileSystemResizePending, Status: v1.ConditionTrue}}
+	}
+	more := func(claim *v1.PersistentVolumeClaim) {
+		sizeStatus(oneGi(), pending)(claim)
+		claim.Status.AllocatedResources = v1.ResourceList{v1.ResourceStorage: resource.MustParse("3Gi")}
 	}
 	of := func(claims, skip int) engine.Fault {
 		return engine.Fault{Actor: actor, Verb: "patch", Resource: "persistentvolumeclaims/status", Times: claims, Skip: skip, Err: errOther}
@@ -106,12 +124,17 @@ func TestAVolumeGrowsOnItsNodeAsItsClaimSays(t *testing.T) {
 		"an older resizer, broken":                {claim: older(oneGi()), fails: errFake, calls: 1, size: "1Gi", known: "1Gi", events: []string{broken}, untouched: true},
 		"an older resizer, and the claim cannot be written": {claim: older(oneGi()), fault: of(1, 0), calls: 1, size: "1Gi", known: "1Gi", untouched: true,
 			events: append(twice(done), noAnswer+"mountVolume.NodeExpandVolume update PVC status failed : not now")},
-		"pending":                 {claim: sizeStatus(oneGi(), pending), calls: 1, size: "2Gi", known: "2Gi", events: twice(done)},
-		"begun":                   {claim: sizeStatus(oneGi(), inProgress), calls: 1, size: "2Gi", known: "2Gi", events: twice(done)},
-		"told and not cleared":    {claim: sizeStatus(twoGi(), pending), calls: 1, size: "2Gi", known: "2Gi", events: twice(done)},
-		"the controller's turn":   {claim: sizeStatus(oneGi(), v1.PersistentVolumeClaimControllerResizeInProgress), size: "1Gi", status: v1.PersistentVolumeClaimControllerResizeInProgress, known: "1Gi", untouched: true},
-		"nothing of it said yet":  {claim: sizeStatus(oneGi(), ""), size: "1Gi", known: "1Gi", untouched: true},
-		"all done by another one": {claim: sizeStatus(twoGi(), ""), size: "2Gi", known: "2Gi", untouched: true},
+		"pending":              {claim: sizeStatus(oneGi(), pending), calls: 1, size: "2Gi", known: "2Gi", events: twice(done)},
+		"begun":                {claim: sizeStatus(oneGi(), inProgress), calls: 1, size: "2Gi", known: "2Gi", events: twice(done)},
+		"told and not cleared": {claim: sizeStatus(twoGi(), pending), calls: 1, size: "2Gi", known: "2Gi", events: twice(done)},
+		"pending, and said so": {claim: told, calls: 1, size: "2Gi", known: "2Gi", events: twice(done)},
+		"even larger":          {claim: more, calls: 1, size: "3Gi", known: "3Gi", events: twice(done)},
+		"nothing of it said yet, and many nodes write": {claim: sizeStatus(oneGi(), ""), spec: many, size: "1Gi", known: "1Gi", untouched: true},
+		"all done elsewhere, broken": {claim: sizeStatus(twoGi(), ""), spec: many, fails: errFake, calls: 1, size: "2Gi", known: "1Gi",
+			events: []string{broken}, cond: 1, failed: true},
+		"the controller's turn":                    {claim: sizeStatus(oneGi(), v1.PersistentVolumeClaimControllerResizeInProgress), size: "1Gi", status: v1.PersistentVolumeClaimControllerResizeInProgress, known: "1Gi", untouched: true},
+		"nothing of it said yet":                   {claim: sizeStatus(oneGi(), ""), size: "1Gi", known: "1Gi", untouched: true},
+		"all done by another one":                  {claim: sizeStatus(twoGi(), ""), size: "2Gi", known: "2Gi", untouched: true},
 		"all done elsewhere, and many nodes write": {claim: sizeStatus(twoGi(), ""), spec: many, calls: 1, size: "2Gi", known: "2Gi", events: twice(done), untouched: true},
 		"all done elsewhere, not supported":        {claim: sizeStatus(twoGi(), ""), spec: many, fails: &volume.NotSupportedError{Err: errFake}, calls: 1, size: "2Gi", known: "2Gi", untouched: true},
 		"all done elsewhere, many nodes, no need": {claim: sizeStatus(twoGi(), ""), size: "2Gi", known: "2Gi", untouched: true, spec: func(claim *v1.PersistentVolumeClaim) {
@@ -150,7 +173,9 @@ func TestAVolumeGrowsOnItsNodeAsItsClaimSays(t *testing.T) {
 			require.NoError(t, r.Engine.Inject(c.fault))
 		}
 		p.calls, p.fails["NodeExpand"] = nil, c.fails
-		before, claim := r.grow(c.claim), r.claim()
+		r.pods.woken = nil
+		r.grow(c.claim)
+		claim := r.claim()
 		size, known := claim.Status.Capacity[v1.ResourceStorage], r.vm.sizes.actual[fakeKey.volume]
 		assert.Len(t, p.calls, c.calls, name)
 		assert.Equal(t, c.size, size.String(), name)
@@ -158,11 +183,18 @@ func TestAVolumeGrowsOnItsNodeAsItsClaimSays(t *testing.T) {
 		assert.Equal(t, c.status, claim.Status.AllocatedResourceStatuses[v1.ResourceStorage], name)
 		assert.Equal(t, c.events, r.said(), name)
 		assert.Len(t, claim.Status.Conditions, c.cond, name)
-		assert.Equal(t, c.untouched, before == claim.ResourceVersion, name)
+		assert.Equal(t, c.untouched, r.patched() == 0, name)
+		assert.Len(t, r.pods.woken, map[bool]int{false: 1, true: 2}[c.inUse || c.known != "1Gi"], "%s: it is seen, and wakes at the end", name)
+		assert.Equal(t, name == "the failure cannot be written",
+			slices.Contains(r.noted(), "MountVolume.NodeExpandVolume failed to mark node expansion as failed: not now"), name)
 		assert.Equal(t, c.inUse, r.vm.sizes.inUse[fakeKey.volume], name)
 		assert.Equal(t, c.failed, r.vm.sizes.failed[fakeKey.volume], name)
 		if c.calls > 0 {
-			assert.Equal(t, []string{"1Gi", "2Gi", "2Gi"}, []string{p.resize.OldSize.String(), p.resize.NewSize.String(),
+			size := "2Gi"
+			if name == "even larger" {
+				size = "3Gi"
+			}
+			assert.Equal(t, []string{"1Gi", size, "2Gi"}, []string{p.resize.OldSize.String(), p.resize.NewSize.String(),
 				p.resize.VolumeSpec.PersistentVolume.Spec.Capacity.Storage().String()}, name)
 		}
 	}
@@ -215,10 +247,25 @@ func TestAVolumeThatHasGrownMeanwhileGrowsBeforeItIsUsed(t *testing.T) {
 		assert.Equal(t, !c.fixed, r.vm.populator.syncing, name)
 		assert.Equal(t, c.expands, p.calls[len(p.calls)-1] == "NodeExpand", name)
 		if c.expands {
+			assert.Equal(t, "2Gi", p.resize.VolumeSpec.PersistentVolume.Spec.Capacity.Storage().String(), name)
 			assert.Equal(t, []string{"1Gi", "2Gi", fakeVolume{p, "pv-data", "pod-1"}.GetPath(), "/stage/pv-data"},
 				[]string{p.resize.OldSize.String(), p.resize.NewSize.String(), p.resize.DeviceMountPath, p.resize.DeviceStagePath}, name)
 		}
 	}
+}
+
+// A claim that is said to wait for its node and says no size is not one of an older resizer.
+func TestAnExpansionWithoutASizeIsNoneOfAnOlderResizer(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	p.grows = true
+	r.Settle()
+	claim := r.claim()
+	volume.SetResizeStatus(claim, pending)
+	v := &volumeToMount{podVolume: fakeKey, spec: fakeSpec("pv-data"), plugin: p, about: podOf("pod-1", false)}
+	r.do(func(ctx context.Context) {
+		_, _ = r.vm.operations.expansion.nodeExpandVolume(ctx, v, claim, volume.NodeResizeOptions{NewSize: twoGi()[v1.ResourceStorage]})
+	})
+	assert.Equal(t, "0", p.resize.NewSize.String())
 }
 
 // The plugin is told where the volume is that is to grow on the node.

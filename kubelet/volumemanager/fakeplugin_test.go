@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +29,9 @@ type fakePlugin struct {
 	remounts, exhausted     bool
 	readOnly                bool
 	at                      string // the volumes' path, if it is not in the pod's directory
+	linked                  bool   // its devices are links and nothing more
+	options                 bool   // it takes mount options
+	takes                   time.Duration
 	args                    volume.MounterArgs
 	resize                  volume.NodeResizeOptions
 	metrics                 *volume.Metrics
@@ -58,7 +62,7 @@ func (p *fakePlugin) GetVolumeName(s *volume.Spec) (string, error) {
 	return s.Name(), p.fails["GetVolumeName"]
 }
 func (p *fakePlugin) RequiresRemount(*volume.Spec) bool { return p.remounts }
-func (p *fakePlugin) SupportsMountOption() bool         { return false }
+func (p *fakePlugin) SupportsMountOption() bool         { return p.options }
 func (p *fakePlugin) ReportsUncertainty()               {}
 func (p *fakePlugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) {
 	return false, nil
@@ -121,10 +125,26 @@ func (p *fakePlugin) NewUnmounter(name string, uid types.UID) (volume.Unmounter,
 	return fakeVolume{p, name, uid}, p.fails["NewUnmounter"]
 }
 func (p *fakePlugin) NewBlockVolumeMapper(spec *volume.Spec, pod *v1.Pod) (volume.BlockVolumeMapper, error) {
-	return fakeVolume{p, spec.Name(), pod.UID}, p.fails["NewBlockVolumeMapper"]
+	v := fakeVolume{p, spec.Name(), pod.UID}
+	if p.linked {
+		return struct{ volume.BlockVolumeMapper }{v}, nil
+	}
+	return v, p.fails["NewBlockVolumeMapper"]
 }
 func (p *fakePlugin) NewBlockVolumeUnmapper(name string, uid types.UID) (volume.BlockVolumeUnmapper, error) {
-	return fakeVolume{p, name, uid}, p.fails["NewBlockVolumeUnmapper"]
+	v := fakeVolume{p, name, uid}
+	if p.linked {
+		return struct{ volume.BlockVolumeUnmapper }{v}, nil
+	}
+	return v, p.fails["NewBlockVolumeUnmapper"]
+}
+
+// plainPlugin hides all that a plugin can do besides mounting for pods.
+type plainPlugin struct{ volume.VolumePlugin }
+
+// devicePlugin hides all but that, and mounting for the node.
+type devicePlugin struct {
+	volume.DeviceMountableVolumePlugin
 }
 
 // fakeVolume is a volume of a pod, as a directory and as a device.
@@ -145,8 +165,10 @@ func (v fakeVolume) GetSource() string                { return "server:/" + v.na
 func (v fakeVolume) GetMetrics(context.Context) (*volume.Metrics, error) {
 	return v.metrics, v.fails["GetMetrics"]
 }
-func (v fakeVolume) SetUp(_ context.Context, args volume.MounterArgs) error {
-	v.args = args
+func (v fakeVolume) SetUp(ctx context.Context, args volume.MounterArgs) error {
+	if v.args = args; v.takes > 0 {
+		_ = v.host.Sleep(ctx, v.takes)
+	}
 	return v.called("SetUp")
 }
 func (v fakeVolume) SetUpAt(context.Context, string, volume.MounterArgs) error { return nil }

@@ -83,6 +83,7 @@ func TestWhichNewsOfAPodMakesItsVolumesBeProcessed(t *testing.T) {
 		r.vm.desired.pods["pod-1"] = &processedPod{populated: c.populated}
 		r.vm.UpdatePod(pod, c.added, c.changed)
 		r.run(time.Second)
+		assert.Equal(t, c.want, len(r.pods.woken) > 0, name)
 		assert.Equal(t, c.want, r.vm.desired.get(fakeKey) != nil, name)
 	}
 	r, _ := newFakeRig(t, nil, nil)

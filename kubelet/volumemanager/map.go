@@ -108,7 +108,7 @@ func (m *mapOperations) link(target, name string) error {
 }
 
 func (m *mapOperations) unlink(name string) error {
-	if err := m.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := m.fs.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -50,19 +50,19 @@ func (e *nodeExpander) runPreCheck() bool {
 // expandOnPlugin expands the volume and writes the progress to the claim.
 //
 // Upstream: node_expander.go expandOnPlugin, v1.37.
-func (e *nodeExpander) expandOnPlugin(ctx context.Context) (bool, resource.Quantity, error) {
+func (e *nodeExpander) expandOnPlugin(ctx context.Context) (resource.Quantity, error) {
 	switch {
 	case e.runPreCheck():
 	case e.updated:
-		return true, e.options.NewSize, nil // the controller did all of it
+		return e.options.NewSize, nil // the controller did all of it
 	default:
-		return false, e.options.OldSize, nil
+		return e.options.OldSize, nil
 	}
 	if !e.updated {
 		if err := e.patch(ctx, true, func(claim *v1.PersistentVolumeClaim) {
 			volume.SetResizeStatus(claim, v1.PersistentVolumeClaimNodeResizeInProgress)
 		}); err != nil {
-			return false, e.options.OldSize, err
+			return e.options.OldSize, err
 		}
 	}
 	if _, err := expander(e.volume).NodeExpand(ctx, e.options); err != nil {
@@ -70,19 +70,19 @@ func (e *nodeExpander) expandOnPlugin(ctx context.Context) (bool, resource.Quant
 	}
 	e.succeeded()
 	if e.updated {
-		return true, e.options.NewSize, nil
+		return e.options.NewSize, nil
 	}
 	if err := e.finish(ctx); err != nil {
-		return true, e.options.NewSize, fmt.Errorf("mountVolume.NodeExpandVolume update pvc status failed: %w", err)
+		return e.options.NewSize, fmt.Errorf("mountVolume.NodeExpandVolume update pvc status failed: %w", err)
 	}
-	return true, e.options.NewSize, nil
+	return e.options.NewSize, nil
 }
 
 // failed writes a final failure to the claim.
-func (e *nodeExpander) failed(ctx context.Context, failure error) (bool, resource.Quantity, error) {
+func (e *nodeExpander) failed(ctx context.Context, failure error) (resource.Quantity, error) {
 	name := e.volume.volume
 	if _, ok := errors.AsType[*volume.NotSupportedError](failure); ok && e.updated {
-		return true, e.options.NewSize, nil
+		return e.options.NewSize, nil
 	}
 	if volume.IsFinal(failure) {
 		e.sizes.failed[name] = true
@@ -90,9 +90,9 @@ func (e *nodeExpander) failed(ctx context.Context, failure error) (bool, resourc
 	}
 	if _, ok := errors.AsType[*volume.InUseError](failure); ok {
 		e.sizes.inUse[name] = true
-		return false, e.options.OldSize, nil
+		return e.options.OldSize, nil
 	}
-	return false, e.options.OldSize, failure
+	return e.options.OldSize, failure
 }
 
 // markFailed writes a condition about the failure. If that write fails, the trace says so.
@@ -145,21 +145,21 @@ func (e *nodeExpander) patch(ctx context.Context, sameVersion bool, change func(
 // expandForOlderResizer expands a volume whose resizer does not write the progress to the claim.
 //
 // Upstream: operation_generator.go legacyCallNodeExpandOnPlugin, v1.37.
-func (e *nodeExpander) expandForOlderResizer(ctx context.Context) (bool, resource.Quantity, error) {
+func (e *nodeExpander) expandForOlderResizer(ctx context.Context) (resource.Quantity, error) {
 	if _, err := expander(e.volume).NodeExpand(ctx, e.options); err != nil {
 		_, inUse := errors.AsType[*volume.InUseError](err)
 		if _, not := errors.AsType[*volume.NotSupportedError](err); !inUse && !not {
-			return false, e.options.NewSize, err
+			return e.options.NewSize, err
 		}
 		e.sizes.inUse[e.volume.volume] = inUse
-		return true, e.options.NewSize, nil
+		return e.options.NewSize, nil
 	}
 	e.succeeded()
 	if capacity := e.claim.Status.Capacity[v1.ResourceStorage]; capacity.Cmp(e.options.NewSize) >= 0 {
-		return true, e.options.NewSize, nil
+		return e.options.NewSize, nil
 	}
 	if err := e.finish(ctx); err != nil {
-		return false, e.options.NewSize, fmt.Errorf("mountVolume.NodeExpandVolume update PVC status failed : %w", err)
+		return e.options.NewSize, fmt.Errorf("mountVolume.NodeExpandVolume update PVC status failed : %w", err)
 	}
-	return true, e.options.NewSize, nil
+	return e.options.NewSize, nil
 }

@@ -3,6 +3,7 @@ package volumemanager
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/kubelet/internal/layout"
 	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -54,6 +57,13 @@ func TestAnOperationThatHasNothingToDoDoesNothing(t *testing.T) {
 	}
 	x := &operationExecutor{}
 	assert.EqualError(t, x.execute(context.Background(), operation{verb: "paint"}), `there is no operation "paint"`)
+}
+
+// fakeOf returns the plugin of a fake rig.
+func fakeOf(r *rig) *fakePlugin {
+	plugin, err := r.vm.plugins.FindPluginByName(fakeName)
+	require.NoError(r, err)
+	return plugin.(*fakePlugin)
 }
 
 // tooSmall makes the volume smaller on the node than it should be.
@@ -134,6 +144,7 @@ func TestAnOperationThatFailsIsTriedAfterItsBackoff(t *testing.T) {
 	require.Empty(t, r.pods.woken, "it wants the volume, and waits")
 	r.run(500 * time.Millisecond)
 	require.Equal(t, 2, tried())
+	require.Empty(t, r.pods.woken, "it still does")
 	r.vm.touchPod("pod-1")
 	r.run(500 * time.Millisecond)
 	require.Equal(t, 2, tried())
@@ -211,26 +222,287 @@ func TestAMountThatHangsIsTriedUntilItIsAnswered(t *testing.T) {
 	require.Len(t, r.noted(), 1)
 	name, why, ok := Hang(r.noted()[0])
 	assert.Equal(t, []any{"pv-data", p.fails["SetUp"].Error(), true}, []any{name, why, ok})
-	_, _, ok = Hang("something else")
-	assert.False(t, ok)
+	name, why, ok = Hang("something else hangs: yes")
+	assert.Equal(t, []any{"", "", false}, []any{name, why, ok})
 	p.fails = nil
 	r.run(time.Minute)
 	assert.True(t, r.vm.AreMounted("pod-1"))
 }
 
-// A mount that ends after its pod is taken away again.
+// A mount that ends after its pod, or may have, is taken away at once.
 func TestAVolumeThatIsMountedAfterItsPodHasEndedIsUnmounted(t *testing.T) {
+	for _, failure := range []error{nil, volume.Uncertainf("no answer")} {
+		r, p := newFakeRig(t, nil, nil)
+		r.Settle()
+		p.fails["SetUp"] = failure
+		p.meanwhile["SetUp"] = func() {
+			r.pods.released["pod-1"] = true
+			r.vm.ReleasePod("pod-1", true)
+			assert.False(t, r.vm.WaitForUnmount("pod-1"), "it is being mounted")
+		}
+		r.add("pod-1")
+		r.run(100 * time.Millisecond)
+		assert.Equal(t, []string{"MountDevice", "SetUp", "TearDown", "UnmountDevice /stage/pv-data"}, p.calls)
+		assert.True(t, r.vm.WaitForUnmount("pod-1"))
+	}
 	r, p := newFakeRig(t, nil, nil)
 	r.Settle()
+	p.takes, p.fails["SetUp"] = time.Second, volume.Uncertainf("no answer")
+	r.add("pod-1")
+	r.run(500 * time.Millisecond)
+	r.pods.released["pod-1"] = true
+	r.vm.ReleasePod("pod-1", true)
+	r.run(600 * time.Millisecond)
+	assert.Equal(t, []string{"MountDevice", "SetUp", "TearDown", "UnmountDevice /stage/pv-data"}, p.calls, "before the mount would be tried again")
+}
+
+// An operation that was started again while it failed is carried out at once. After its success it is not held up by the backoff.
+func TestAnOperationThatIsStartedWhileItFailsIsCarriedOutAtOnce(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	r.Settle()
+	p.takes, p.fails["SetUp"] = time.Second, errFake
+	r.add("pod-1")
+	r.run(500 * time.Millisecond)
+	r.vm.touchPod("pod-1")
+	r.run(100 * time.Millisecond)
 	p.meanwhile["SetUp"] = func() {
-		r.pods.released["pod-1"] = true
-		r.vm.ReleasePod("pod-1", true)
-		assert.False(t, r.vm.WaitForUnmount("pod-1"), "it is being mounted")
+		if p.takes == 0 {
+			p.fails = nil
+		}
+		p.takes = 0
 	}
+	r.run(410 * time.Millisecond)
+	require.Equal(t, []string{"MountDevice", "SetUp", "SetUp"}, p.calls)
+	require.True(t, r.vm.AreMounted("pod-1"))
+	r.vm.actual.markUncertain(fakeKey)
+	r.vm.touchPod("pod-1")
+	r.run(100 * time.Millisecond)
+	require.Equal(t, []string{"MountDevice", "SetUp", "SetUp", "SetUp"}, p.calls)
+	r.run(time.Minute)
+	require.Empty(t, r.vm.operations.pending)
+}
+
+// A volume that is mounted and too small is expanded after that.
+func TestAVolumeThatIsTooSmallForOnePodGrowsWhenAnotherHasIt(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	p.grows = true
+	r.Settle()
+	tooSmall(r)
 	r.add("pod-1")
 	r.run(time.Second)
-	assert.Equal(t, []string{"MountDevice", "SetUp", "TearDown", "UnmountDevice /stage/pv-data"}, p.calls)
-	assert.True(t, r.vm.WaitForUnmount("pod-1"))
+	assert.True(t, r.vm.AreMounted("pod-1"))
+	assert.Equal(t, "NodeExpand", p.calls[len(p.calls)-1])
+	assert.Len(t, r.pods.woken, 3, "its volumes are known, mounted, and have grown")
+}
+
+// A device is made ready for the node once.
+func TestADeviceIsMadeReadyForTheNodeOnce(t *testing.T) {
+	r, p := newFakeRig(t, nil, ofBlocks)
+	r.Settle()
+	r.addPod(podOf("pod-1", true))
+	r.addPod(podOf("pod-2", true))
+	r.run(time.Second)
+	assert.Equal(t, []string{"SetUpDevice", "MapPodDevice", "MapPodDevice"}, p.calls)
+}
+
+// A mount that waits for an answer ends with its kubelet.
+func TestAMountThatHangsEndsWithItsKubelet(t *testing.T) {
+	r, _ := newFakeRig(t, nil, nil)
+	r.Settle()
+	var err error
+	tried := 0
+	r.do(func(ctx context.Context) {
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		err = r.vm.operations.mounts.answered(ctx, trace.Ref{}, "v", func() error {
+			if tried++; tried > 1 {
+				return nil
+			}
+			return disk.ErrSilent
+		})
+	})
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, 1, tried)
+}
+
+// What is known after a mount that failed of a plugin that does not say itself whether something is mounted: what is left in the pod's directory counts.
+// One that is only brought up to date stays mounted.
+func TestADirectoryThatIsLeftCountsUnlessThePluginSaysMore(t *testing.T) {
+	old := func(state mountState, remount bool) *mountedVolume {
+		return &mountedVolume{podVolume: fakeKey, state: state, remount: remount}
+	}
+	for name, c := range map[string]struct {
+		says, exists bool
+		at           string
+		old          *mountedVolume
+		failure      error
+		want         mountState
+		deviates     bool
+	}{
+		"nothing is left":            {failure: errFake},
+		"a directory":                {exists: true, failure: errFake, want: stateUncertain, deviates: true},
+		"one of the node's own":      {exists: true, at: "/srv", failure: errFake},
+		"it says that nothing is":    {says: true, exists: true, failure: errFake},
+		"it says that it may be":     {says: true, exists: true, failure: volume.Uncertainf("x"), want: stateUncertain},
+		"it may be in any case":      {exists: true, failure: volume.Uncertainf("x"), want: stateUncertain},
+		"it was uncertain, and ends": {old: old(stateUncertain, false), failure: errFake},
+		"it was mounted before":      {exists: true, old: old(stateMounted, true), failure: errFake, want: stateMounted},
+	} {
+		r, p := newFakeRig(t, nil, nil)
+		r.Settle()
+		p.at, p.remounts = c.at, true
+		v := &volumeToMount{podVolume: fakeKey, spec: fakeSpec("pv-data"), plugin: plainPlugin{p}, about: podOf("pod-1", false)}
+		if c.says {
+			v.plugin = p
+		}
+		if c.old != nil {
+			r.vm.actual.volumes.put(fakeKey, c.old)
+		}
+		mounter := fakeVolume{p, "pv-data", "pod-1"}
+		if c.exists {
+			require.NoError(t, r.node.MkdirAll(mounter.GetPath(), 0o750))
+		}
+		r.vm.operations.mounts.markSetUp(v, mounter, c.failure)
+		pod, _ := r.states()
+		assert.Equal(t, c.want, pod, name)
+		assert.Equal(t, c.deviates, len(r.Engine.Trace().Deviations()) > 0, name)
+		assert.Equal(t, c.want == stateUncertain, r.vm.populator.syncing, "%s: only what may be mounted is brought up to date", name)
+	}
+}
+
+// A part of a volume that stays mounted keeps the volume mounted. The pod that is told of is the one that is known, also of what was found on the disk.
+func TestAVolumeStaysMountedWhileAPartOfItIs(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	r.Settle()
+	pod := podOf("pod-1", false)
+	pod.Spec.Containers[0].VolumeMounts[0].SubPath = "part"
+	r.addPod(pod)
+	r.run(time.Second)
+	r.vm.actual.volumes.get(fakeKey).about = trace.Ref{Kind: "Pod", Name: "pod-1"}
+	require.NoError(t, r.node.MkdirAll(layout.PodSubPathsDir("pod-1")+"/pv-data/c", 0o750))
+	require.NoError(t, r.node.WriteFile(layout.PodSubPathsDir("pod-1")+"/pv-data/c/0", []byte("x"), 0o640))
+	p.calls = nil
+	r.release("pod-1")
+	r.run(100 * time.Millisecond)
+	if assert.NotEmpty(t, r.failed()) {
+		assert.Contains(t, r.failed()[0], `error cleaning subPath mounts for volume "pv-data" : `)
+	}
+	assert.Empty(t, p.calls)
+	require.NoError(t, r.node.Remove(layout.PodSubPathsDir("pod-1")+"/pv-data/c/0"))
+	r.run(time.Minute)
+	assert.Equal(t, []string{"TearDown", "UnmountDevice /stage/pv-data"}, p.calls)
+	assert.Contains(t, r.mounts()[len(r.mounts())-1], " for pod default/web")
+}
+
+// Plugins that can do less are asked for less, and what they cannot do is refused.
+func TestPluginsThatCanDoLess(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	r.Settle()
+	plain, ctx := plainPlugin{p}, context.Background()
+	m := r.vm.operations.mounts
+	v := &volumeToMount{podVolume: fakeKey, spec: fakeSpec("pv-data"), plugin: plain, attachable: true, about: podOf("pod-1", true)}
+	assert.NoError(t, waitForAttach(ctx, v))
+	assert.NoError(t, m.checkNodeAffinity(ctx, &volumeToMount{spec: &volume.Spec{}}), "a volume of the pod's own is on any node")
+	assert.EqualError(t, m.maps.mapVolume(ctx, v), `MapVolume.FindMapperPluginBySpec failed for volume "pv-data" : volume plugin "example.com/fake" does not support volumeMode Block`)
+	_, err := m.expansion.deviceResizeOptions(v, volume.NodeResizeOptions{})
+	assert.EqualError(t, err, `MapVolume.FindMapperPluginBySpec failed to find BlockVolumeMapper plugin for volume "pv-data"`)
+	err = m.maps.unmapDevice(ctx, &mountedDevice{plugin: devicePlugin{p}, spec: fakeSpec("pv-data")})
+	assert.EqualError(t, err, `UnmapDevice.NewUnmapper failed for volume "pv-data" : volume plugin "example.com/fake" makes no devices`)
+	found := &mountedVolume{podVolume: fakeKey, plugin: plain, spec: fakeSpec("pv-data"), block: true}
+	assert.Nil(t, constructDevice(found))
+	assert.Empty(t, globalMapPath(found))
+	found.plugin, p.fails["CanDeviceMount"] = p, errFake
+	assert.Nil(t, constructDevice(found))
+	for name, c := range map[string]struct {
+		v    volumeToMount
+		want bool
+	}{
+		"one that can grow":     {volumeToMount{plugin: p, spec: fakeSpec("v")}, true},
+		"one of another plugin": {volumeToMount{plugin: plain, spec: fakeSpec("v")}, false},
+		"one of the pod's own":  {volumeToMount{plugin: p, spec: &volume.Spec{}}, false},
+		"one of the pod's, too": {volumeToMount{plugin: p, spec: &volume.Spec{PersistentVolume: &v1.PersistentVolume{}, Inline: true}}, false},
+	} {
+		p.grows = true
+		assert.Equal(t, c.want, expander(&c.v) != nil, name)
+		p.grows = false
+		assert.Nil(t, expander(&c.v), name)
+	}
+	manager, err := volume.InitPlugins([]volume.VolumePlugin{plain}, p.host)
+	require.NoError(t, err)
+	r.vm.plugins, r.vm.decisions.FindStaged = manager, true
+	require.NoError(t, r.node.MkdirAll(fakeLink, 0o750))
+	r.vm.Reconstruct()
+	assert.Empty(t, r.vm.actual.volumes.byPod, "a plugin without devices has none")
+	assert.Empty(t, r.vm.actual.devices)
+}
+
+// A device that is a link and nothing more has one link for each pod, and the directory of the links goes with the last one.
+func TestADeviceOfLinksAloneLeavesNoDirectory(t *testing.T) {
+	r, p := newFakeRig(t, nil, ofBlocks)
+	p.linked, p.stages = true, false
+	r.Settle()
+	r.addPod(podOf("pod-1", true))
+	r.run(time.Second)
+	require.True(t, r.vm.AreMounted("pod-1"))
+	assert.Equal(t, []string{"MapPodDevice"}, p.calls)
+	assert.Empty(t, r.vm.actual.devices)
+	r.release("pod-1")
+	r.Settle()
+	require.True(t, r.vm.WaitForUnmount("pod-1"))
+	_, err := r.node.Lstat(fakeGlobal)
+	assert.Error(t, err)
+	p.stages = true
+	r.vm.actual.devices[fakeKey.volume] = &mountedDevice{plugin: p, spec: fakeSpec("pv-data"), path: fakeGlobal, block: true}
+	r.vm.touch(fakeKey)
+	r.run(time.Second)
+	assert.Empty(t, r.vm.actual.devices, "what was found needs no more to go")
+	assert.Equal(t, []string{"MapPodDevice"}, p.calls)
+}
+
+// Before all pods are known nothing is unmounted, neither from a pod nor from the node. Then the devices go in order of their names.
+func TestNothingIsTakenAwayBeforeAllPodsAreKnown(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	r.Settle()
+	r.add("pod-1")
+	r.run(time.Second)
+	p.calls = nil
+	for _, name := range []string{"b", "a"} {
+		r.vm.actual.devices[v1.UniqueVolumeName(name)] = &mountedDevice{plugin: p, spec: fakeSpec(name), path: "/stage/" + name}
+	}
+	r.vm.ExpectPod("pod-2")
+	r.release("pod-1")
+	r.vm.touch(podVolume{"b", "a-pod"}, podVolume{"a", "b-pod"}, podVolume{"b", "c-pod"})
+	r.run(time.Minute)
+	assert.Empty(t, p.calls)
+	r.vm.populator.seen("pod-2")
+	r.run(100 * time.Millisecond)
+	assert.ElementsMatch(t, []string{"TearDown", "UnmountDevice /stage/a", "UnmountDevice /stage/b", "UnmountDevice /stage/pv-data"}, p.calls)
+	assert.Less(t, slices.Index(p.calls, "UnmountDevice /stage/a"), slices.Index(p.calls, "UnmountDevice /stage/b"))
+	r.vm.touched = map[podVolume]bool{}
+	r.vm.actual.volumes.put(podVolume{"v", "pod-9"}, &mountedVolume{})
+	r.vm.touchPod("pod-9")
+	assert.True(t, r.vm.touched[podVolume{"v", "pod-9"}])
+	orphan := layout.PodVolumeDir("pod-8", "x", "y")
+	require.NoError(t, r.node.MkdirAll(orphan, 0o750))
+	r.vm.actual.volumes.remove(podVolume{"v", "pod-9"})
+	r.run(time.Second)
+	r.vm.reconstruction.orphans = []string{orphan}
+	r.vm.Reconcile()
+	r.run(time.Second)
+	_, err := r.node.Lstat(orphan)
+	assert.Error(t, err)
+}
+
+// An operation on a volume that is not attached is refused.
+func TestAMountIsRefusedWithoutItsAttachment(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	r.Settle()
+	r.vm.desired.add(&volumeToMount{podVolume: fakeKey, attachable: true, plugin: p, spec: fakeSpec("pv-data"), about: podOf("pod-1", false)})
+	r.do(func(ctx context.Context) {
+		assert.ErrorContains(t, r.vm.operations.execute(ctx, operation{mountVolume, fakeKey}), "VerifyControllerAttachedVolume failed")
+	})
+	assert.Empty(t, p.calls)
+	assert.Empty(t, r.said(), "it is no event")
 }
 
 // A volume is refused on a node that it cannot be reached from, and one for one pod to a second one, before anything is done. Mount options need a plugin that
@@ -255,6 +527,8 @@ func TestAVolumeIsRefusedBeforeAnythingIsDone(t *testing.T) {
 		"it is elsewhere":  {away, func(*rig) {}, [2]string{`FailedMount: MountVolume.NodeAffinity check failed for volume "pv-data" : no matching NodeSelectorTerms`, `FailedMount: MapVolume.NodeAffinity check failed for volume "pv-data" : no matching NodeSelectorTerms`}},
 		"no node":          {func(*v1.PersistentVolume) {}, unread, [2]string{`FailedMount: MountVolume.NodeAffinity check failed for volume "pv-data" : error retrieving node: not now`, `FailedMount: MapVolume.NodeAffinity check failed for volume "pv-data" : error retrieving node: not now`}},
 		"another pod's":    {only, taken, [2]string{`FailedMount: MountVolume.SetUp failed for volume "pv-data" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`, `FailedMapVolume: MapVolume.SetUpDevice failed for volume "pv-data" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`}},
+		"an option that it takes": {func(pv *v1.PersistentVolume) { pv.Spec.MountOptions = []string{"ro"} },
+			func(r *rig) { fakeOf(r).options = true }, [2]string{}},
 		"one mount option": {func(pv *v1.PersistentVolume) { pv.Spec.MountOptions = []string{"ro"} }, func(*rig) {}, [2]string{`FailedMount: MountVolume.MountOptionSupport check failed for volume "pv-data" : mount options are not supported for this volume type`}},
 	} {
 		for i, want := range c.want {

@@ -90,7 +90,6 @@ func (p *populator) processAgain(uid types.UID) {
 	}
 	state.retrying = true
 	p.env.Go("volumes of "+p.podRef(uid).String(), func(ctx context.Context) {
-		defer func() { state.retrying = false }()
 		if err := p.env.Sleep(ctx, podAttachAndMountRetryInterval); err != nil || !p.cannotProcess(uid) {
 			return
 		}
@@ -159,13 +158,12 @@ func (p *populator) awaitSources(ctx context.Context) {
 // seen notes that a pod was looked at, wakes it, and touches its volumes. After the last pod
 // unmounting may begin, and the pods wake that waited for that.
 func (p *populator) seen(uid types.UID) {
-	waited := !p.desired.hasAddedPods()
 	delete(p.desired.unseen, uid)
 	p.touchPod(uid)
 	if uid != "" {
 		p.kubelet.WakePod(uid)
 	}
-	if !waited || !p.desired.hasAddedPods() {
+	if !p.desired.hasAddedPods() {
 		return
 	}
 	for _, other := range slices.Sorted(maps.Keys(p.waiting)) {
@@ -220,7 +218,7 @@ func (p *populator) createVolumeSpec(ctx context.Context, pod *v1.Pod, v *v1.Vol
 	name := binding.ClaimOfVolume(pod, v)
 	if name == "" {
 		pv, err := migration.Inline(v, pod.Namespace)
-		if err != nil || pv == nil {
+		if pv == nil {
 			return volume.NewSpecFromVolume(v.DeepCopy()), err
 		}
 		return &volume.Spec{PersistentVolume: pv, Inline: true}, nil

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/volume"
 )
 
 // editStatus changes the claim's status.
@@ -54,7 +55,18 @@ func TestWhyAVolumeCannotBeProcessedIsSaidUntilItIs(t *testing.T) {
 		}, want: claim + "PVC is not bound"},
 		"a claim without a volume": {claim: func(claim *v1.PersistentVolumeClaim) { claim.Spec.VolumeName = "" }, want: claim + "PVC has empty pvc.Spec.VolumeName"},
 		"a claim for each pod":     {claim: func(claim *v1.PersistentVolumeClaim) { claim.Name = "web-data" }, pod: ephemeral, want: "PVC default/web-data was not created for pod default/web (pod is not owner)"},
-		"no volume":                {pv: func(pv *v1.PersistentVolume) { pv.Name = "other" }, want: claim + `failed to fetch PV pv-data from API server: persistentvolumes "pv-data" not found`},
+		"a claim for this pod": {claim: func(claim *v1.PersistentVolumeClaim) {
+			claim.Name = "web-data"
+			claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "web", UID: "pod-1", Controller: new(true)}}
+		}, pod: ephemeral},
+		"no claim for this pod": {pod: ephemeral, want: `error processing PVC default/web-data: failed to fetch PVC from API server: persistentvolumeclaims "web-data" not found`},
+		"a claim without protection": {before: func(r *rig) {
+			claim := r.claim()
+			claim.Finalizers = nil
+			_, err := r.User.CoreV1().PersistentVolumeClaims("default").Update(context.Background(), claim, metav1.UpdateOptions{})
+			require.NoError(t, err)
+		}},
+		"no volume": {pv: func(pv *v1.PersistentVolume) { pv.Name = "other" }, want: claim + `failed to fetch PV pv-data from API server: persistentvolumes "pv-data" not found`},
 		"a volume of nobody": {pv: func(pv *v1.PersistentVolume) { pv.Spec.ClaimRef = nil },
 			want: claim + "found PV object pv-data but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim"},
 		"a volume of an earlier claim": {pv: func(pv *v1.PersistentVolume) { pv.Spec.ClaimRef.UID = "earlier" },
@@ -100,6 +112,7 @@ func TestWhyAVolumeCannotBeProcessedIsSaidUntilItIs(t *testing.T) {
 		said(1)
 		assert.False(t, r.vm.ArePopulated("pod-1"), name)
 		assert.Empty(t, r.vm.actual.volumes.byPod, name)
+		r.vm.UpdatePod(c.pod, false, true) // it is processed again, and told no more often
 		r.run(20 * time.Second)
 		said(3)
 		p.fails = nil
@@ -113,9 +126,112 @@ func TestWhyAVolumeCannotBeProcessedIsSaidUntilItIs(t *testing.T) {
 	}
 }
 
+// A pod's own volume is that volume, or one of the driver that has replaced its plugin. A volume's mode is Filesystem if it says nothing.
+func TestAPodsOwnVolumeNeedsNoClaim(t *testing.T) {
+	r, _ := newFakeRig(t, nil, nil)
+	r.Settle()
+	own := &v1.Volume{Name: "own", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}
+	spec, err := r.vm.populator.createVolumeSpec(context.Background(), podOf("pod-1", false), own)
+	require.NoError(t, err)
+	assert.Equal(t, volume.NewSpecFromVolume(own), spec)
+	assert.NotSame(t, own, spec.Volume)
+	spec, err = r.vm.populator.createVolumeSpec(context.Background(), podOf("pod-1", false), &v1.Volume{Name: "disk", VolumeSource: v1.VolumeSource{
+		AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-1"},
+	}})
+	require.NoError(t, err)
+	assert.True(t, spec.Inline)
+	assert.Equal(t, "ebs.csi.aws.com", spec.PersistentVolume.Spec.CSI.Driver)
+	for _, spec := range []*volume.Spec{{}, {PersistentVolume: &v1.PersistentVolume{}}} {
+		assert.NoError(t, checkVolumeMode(spec, "v", true, false))
+		assert.EqualError(t, checkVolumeMode(spec, "v", false, true), "volume v has volumeMode Filesystem, but is specified in volumeDevices")
+	}
+}
+
+// A volume that must be attached has one name for all pods, although it is not mounted for the node.
+func TestAVolumeThatIsAttachedHasOneNameForAllPods(t *testing.T) {
+	for name, c := range map[string]struct {
+		attaches, stages bool
+		want             v1.UniqueVolumeName
+	}{
+		"attached": {true, false, "example.com/fake/pv-data"},
+		"mounted":  {false, true, "example.com/fake/pv-data"},
+		"neither":  {false, false, "example.com/fake/pod-1-pv-data"},
+	} {
+		r, p := newFakeRig(t, nil, nil)
+		p.attaches, p.stages = c.attaches, c.stages
+		r.Settle()
+		r.add("pod-1")
+		r.run(time.Second)
+		assert.Equal(t, []podVolume{{c.want, "pod-1"}}, r.vm.desired.volumes.ofPod("pod-1"), name)
+		got, err := r.vm.reconstruction.uniqueName(p, fakeSpec("pv-data"), "pod-1")
+		assert.NoError(t, err, name)
+		assert.Equal(t, c.want, got, name)
+	}
+}
+
+// A claim that is bound before the pod's other volumes had time to be mounted is no event.
+func TestAClaimThatIsBoundSoonIsNoEvent(t *testing.T) {
+	r, _ := newFakeRig(t, nil, nil)
+	r.Settle()
+	r.editStatus(func(claim *v1.PersistentVolumeClaim) { claim.Status.Phase = v1.ClaimPending })
+	r.add("pod-1")
+	r.run(200 * time.Millisecond)
+	r.editStatus(func(claim *v1.PersistentVolumeClaim) { claim.Status.Phase = v1.ClaimBound })
+	r.vm.UpdatePod(r.pods.pods["pod-1"], false, true)
+	r.run(time.Minute)
+	assert.True(t, r.vm.AreMounted("pod-1"))
+	assert.Empty(t, r.said())
+}
+
+// The size that a volume should have is read if it can grow and its claim and volume can be read; its size on the node, if it is not known.
+func TestWhichSizesAreRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		fixed, readOnly bool
+		fails           string
+		pv              func(*v1.PersistentVolume)
+		want            bool
+	}{
+		"of one that can grow": {want: true},
+		"of one that cannot":   {fixed: true},
+		"of one that is read":  {readOnly: true},
+		"no claim":             {fails: "persistentvolumeclaims"},
+		"no volume":            {fails: "persistentvolumes"},
+		"a volume of no driver": {pv: func(pv *v1.PersistentVolume) {
+			pv.Labels = map[string]string{v1.LabelTopologyZone: "a__b"}
+			pv.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{PDName: "disk"}}
+		}},
+	} {
+		r, p := newFakeRig(t, nil, func(pv *v1.PersistentVolume) {
+			if larger(pv); c.pv != nil {
+				c.pv(pv)
+			}
+		})
+		p.grows = !c.fixed
+		r.Settle()
+		spec := fakeSpec("pv-data")
+		spec.ReadOnly, spec.PersistentVolume.Spec.ClaimRef = c.readOnly, &v1.ObjectReference{Namespace: "default", Name: "data"}
+		r.vm.desired.add(&volumeToMount{podVolume: fakeKey, plugin: p, spec: spec, about: podOf("pod-1", false)})
+		if c.fails != "" {
+			require.NoError(t, r.Engine.Inject(engine.Fault{Actor: actor, Verb: "get", Resource: c.fails, Err: errOther}))
+		}
+		r.do(func(ctx context.Context) {
+			clear(r.vm.touched)
+			r.vm.populator.checkVolumeFSResize(ctx, "pod-1")
+			assert.Equal(t, c.want, r.vm.touched[fakeKey], name)
+			desired, actual := r.vm.sizes.desired[fakeKey.volume], r.vm.sizes.actual[fakeKey.volume]
+			want := []string{"0", "0"}
+			if c.want {
+				want = []string{"2Gi", "1Gi"}
+			}
+			assert.Equal(t, want, []string{desired.String(), actual.String()}, name)
+		})
+	}
+}
+
 // Each reason is told once, in order, whatever the order of the volumes.
 func TestTheReasonsOfSeveralVolumesAreToldInOrder(t *testing.T) {
-	r, _ := newFakeRig(t, nil, nil)
+	r, p := newFakeRig(t, nil, nil)
+	p.grows = true
 	r.Settle()
 	pod := podOf("pod-1", false)
 	for _, name := range []string{"z", "a", "z-again"} {
@@ -131,6 +247,10 @@ func TestTheReasonsOfSeveralVolumesAreToldInOrder(t *testing.T) {
 		`error processing PVC default/a: failed to fetch PVC from API server: persistentvolumeclaims "a" not found; ` +
 		`error processing PVC default/z: failed to fetch PVC from API server: persistentvolumeclaims "z" not found`}, r.said())
 	assert.True(t, r.vm.actual.isMounted(fakeKey), "the other one is mounted")
+	r.pods.woken = nil
+	r.vm.populator.reprocessSizes("pod-1")
+	r.run(100 * time.Millisecond)
+	assert.Empty(t, r.pods.woken, "its sizes wait until all are known")
 	assert.False(t, r.vm.AreMounted("pod-1"))
 }
 
@@ -173,6 +293,13 @@ func TestVolumesAreLookedAtEveryMinute(t *testing.T) {
 		r.run(58 * time.Second)
 		assert.Empty(t, p.calls, name)
 		r.run(2 * time.Second)
+		setUps := 0
+		for _, call := range p.calls {
+			if call == "SetUp" {
+				setUps++
+			}
+		}
+		assert.Equal(t, c.remounts, setUps == 1, "%s: %v", name, p.calls)
 		assert.Subset(t, p.calls, c.calls, name)
 		assert.Equal(t, c.calls == nil, p.calls == nil, name)
 		assert.Equal(t, c.remounts, p.args.Remount, name)
@@ -182,11 +309,26 @@ func TestVolumesAreLookedAtEveryMinute(t *testing.T) {
 		r.vm.UpdatePod(r.pods.pods["pod-1"], false, false)
 		r.run(time.Second)
 		assert.Empty(t, p.calls, name)
+		r.pods.woken = nil
 		r.vm.UpdatePod(r.pods.pods["pod-1"], false, true)
 		r.run(time.Second)
 		assert.Equal(t, c.remounts, len(p.calls) > 0, name)
+		assert.Equal(t, c.remounts || c.grows, len(r.pods.woken) > 0, "%s: it is looked at", name)
 		p.calls = nil
 		r.run(2 * time.Minute)
 		assert.Equal(t, c.remounts, len(p.calls) > 0, name)
 	}
+}
+
+// A volume that is not mounted yet is not brought up to date.
+func TestAVolumeThatIsNotMountedIsNotBroughtUpToDate(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	p.remounts, p.fails["SetUp"] = true, errFake
+	r.Settle()
+	r.add("pod-1")
+	r.run(100 * time.Millisecond)
+	r.vm.UpdatePod(r.pods.pods["pod-1"], false, true)
+	r.run(100 * time.Millisecond)
+	assert.Equal(t, []string{"MountDevice", "SetUp"}, p.calls)
+	assert.False(t, r.vm.populator.syncing)
 }

@@ -114,9 +114,9 @@ func (r *reconstruction) constructVolume(uid types.UID, pluginDir, name, where s
 // Upstream: reconstruct_common.go getVolumesFromPodDir and reconstructVolume, v1.37.
 func (r *reconstruction) reconstructMap(uid types.UID, pluginDir, name string) {
 	where := path.Join(layout.PodVolumeDeviceDir(uid, pluginDir), name)
-	found, err := r.plugins.FindPluginByName(volume.UnescapeQualifiedName(pluginDir))
+	found, _ := r.plugins.FindPluginByName(volume.UnescapeQualifiedName(pluginDir))
 	plugin, ok := found.(volume.BlockVolumePlugin)
-	if err != nil || !ok {
+	if !ok {
 		return
 	}
 	spec, err := plugin.ConstructBlockVolumeSpec(uid, name, where)
@@ -212,9 +212,9 @@ func globalMapPath(v *mountedVolume) string {
 // nothing like it: see Decisions.FindStaged.
 func (r *reconstruction) reconstructDevices() {
 	for _, name := range r.plugins.Names() {
-		found, err := r.plugins.FindPluginByName(name)
+		found, _ := r.plugins.FindPluginByName(name)
 		plugin, ok := found.(volume.StagingPlugin)
-		if err != nil || !ok {
+		if !ok {
 			continue
 		}
 		for _, staged := range plugin.Staged() {

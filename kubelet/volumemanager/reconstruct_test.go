@@ -70,7 +70,7 @@ func TestWhatIsFoundOnTheDiskIsAnUncertainMountOrLeft(t *testing.T) {
 			}
 		}
 		if d := r.vm.actual.devices[c.volume]; c.node == "-" {
-			assert.Nil(t, d, name)
+			assert.NotContains(t, r.vm.actual.devices, c.volume, name)
 		} else if assert.NotNil(t, d, name) {
 			assert.Equal(t, []any{stateUncertain, true, c.node, c.block}, []any{d.state, d.reconstructed, d.path, d.block}, name)
 		}
@@ -97,11 +97,13 @@ func TestWhatIsFoundOnTheDiskIsAnUncertainMountOrLeft(t *testing.T) {
 // semantics 5 must 3: what the kubelet cannot read it looks at again when the pod ends, and says so once.
 func TestAPodsDirectoryThatCannotBeReadIsReadWhenThePodEnds(t *testing.T) {
 	for _, broken := range []string{layout.PodVolumesDir("pod-1"), layout.PodVolumeDevicesDir("pod-1"), layout.PodVolumesDir("pod-1") + "/example.com~fake"} {
-		r, _ := newFakeRig(t, nil, nil)
+		r, p := newFakeRig(t, nil, nil)
 		r.Settle()
 		require.NoError(t, r.node.MkdirAll(path.Dir(broken), 0o750))
 		require.NoError(t, r.node.WriteFile(broken, nil, 0o640))
+		p.attaches, r.vm.attachments.listed = true, map[v1.UniqueVolumeName]bool{fakeKey.volume: true}
 		r.vm.Reconstruct()
+		require.Len(t, r.noted(), 1, broken)
 		r.vm.Reconstruct()
 		require.True(t, r.vm.reconstruction.unread["pod-1"], broken)
 		require.Len(t, r.noted(), 1, broken)
@@ -110,9 +112,24 @@ func TestAPodsDirectoryThatCannotBeReadIsReadWhenThePodEnds(t *testing.T) {
 		require.NoError(t, r.node.MkdirAll(layout.PodVolumeDir("pod-1", "example.com~fake", "pv-data"), 0o750))
 		assert.False(t, r.vm.WaitForUnmount("pod-1"), broken)
 		assert.Empty(t, r.vm.reconstruction.unread, broken)
+		assert.Equal(t, []v1.UniqueVolumeName{fakeKey.volume}, r.vm.attachments.volumesInUse(), broken)
 		r.run(time.Second)
 		assert.True(t, r.vm.WaitForUnmount("pod-1"), broken)
 	}
+}
+
+// A volume of two pods stands on one mount for the node.
+func TestAVolumeThatTwoPodsHaveIsFoundOnceForTheNode(t *testing.T) {
+	r, _ := newFakeRig(t, nil, nil)
+	r.Settle()
+	require.NoError(t, r.node.MkdirAll(layout.PodVolumeDir("pod-1", "example.com~fake", "pv-data"), 0o750))
+	r.vm.Reconstruct()
+	device := r.vm.actual.devices[fakeKey.volume]
+	require.NotNil(t, device)
+	require.NoError(t, r.node.MkdirAll(layout.PodVolumeDir("pod-2", "example.com~fake", "pv-data"), 0o750))
+	r.vm.Reconstruct()
+	assert.Same(t, device, r.vm.actual.devices[fakeKey.volume])
+	assert.True(t, r.vm.actual.volumes.has(podVolume{fakeKey.volume, "pod-2"}))
 }
 
 // What is mounted for the node alone is found only where the kubelet is to look for it, and where it is not known from a pod's directory.

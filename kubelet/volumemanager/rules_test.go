@@ -317,6 +317,9 @@ func TestWhatIsNotAMountIsNotRemoved(t *testing.T) {
 		}
 		err := p.clean(uid, volume)
 		assert.Equal(t, c.fine, err == nil, "%s: %v", name, err)
+		if name == "a file instead of them" {
+			assert.ErrorContains(t, err, "directory not empty", "it is none of a container")
+		}
 		if !c.fine {
 			require.Error(t, r.vm.RemovePodDir(uid), name)
 		}
@@ -346,6 +349,9 @@ func TestAPodsDirectoryWithAFileStays(t *testing.T) {
 		}
 		err := r.vm.RemovePodDir("pod")
 		assert.Equal(t, gone, err == nil, file)
+		if !gone {
+			assert.ErrorContains(t, err, " is still there", file)
+		}
 		_, err = r.node.Lstat(path.Join(volumes, file))
 		assert.Equal(t, gone, err != nil, file)
 		require.NoError(t, r.vm.RemovePodDir("never there"))
@@ -382,7 +388,7 @@ func TestAPodThatWaitsIsToldWhatItLacks(t *testing.T) {
 	pod.Spec.Containers = []v1.Container{container}
 	s := &shared{desired: newDesiredStateOfWorld(), actual: world()}
 	for name, v := range map[string]*volumeToMount{
-		"a": {attachable: true}, "b": {attachable: true}, "c": {}, "mounted": {}, "device": {},
+		"a": {attachable: true}, "b": {attachable: true}, "c": {attachable: true}, "mounted": {}, "device": {},
 	} {
 		v.podVolume, v.outerNames = podVolume{v1.UniqueVolumeName(name), "pod"}, []string{name}
 		s.desired.add(v)
@@ -390,5 +396,5 @@ func TestAPodThatWaitsIsToldWhatItLacks(t *testing.T) {
 	s.actual.attached["b"] = true
 	s.actual.volumes.put(podVolume{"mounted", "pod"}, &mountedVolume{state: stateMounted})
 	s.actual.volumes.put(podVolume{"c", "pod"}, &mountedVolume{state: stateUncertain})
-	assert.Equal(t, "unmounted volumes=[a b c d device], unattached volumes=[a], failed to process volumes=[d]", s.missing(pod).String())
+	assert.Equal(t, "unmounted volumes=[a b c d device], unattached volumes=[a c], failed to process volumes=[d]", s.missing(pod).String())
 }

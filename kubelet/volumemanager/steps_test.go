@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/kubelet/internal/layout"
 	"github.com/storagesim/storagesim/volume"
@@ -59,6 +60,8 @@ func TestAStepThatFailsOnTheWayToAPodIsNamedAndTheLastOne(t *testing.T) {
 		{false, "GetDeviceMountPath", `MountVolume.GetDeviceMountPath failed for volume "pv-data" : broken`, []string{"WaitForAttach"}, "", ""},
 		{false, "MountDevice", `MountVolume.MountDevice failed for volume "pv-data" : broken`, []string{"WaitForAttach", "MountDevice"}, "", ""},
 		{false, "SetUp", `MountVolume.SetUp failed for volume "pv-data" : broken`, []string{"WaitForAttach", "MountDevice", "SetUp"}, "", mounted},
+		{false, "?MountDevice", `MountVolume.MountDevice failed for volume "pv-data" : no answer`, []string{"WaitForAttach", "MountDevice"}, "", uncertain},
+		{false, "?SetUp", `MountVolume.SetUp failed for volume "pv-data" : no answer`, []string{"WaitForAttach", "MountDevice", "SetUp"}, uncertain, mounted},
 		{false, "NodeExpand", `MountVolume.Setup failed while expanding volume for volume "pv-data" : broken`,
 			[]string{"WaitForAttach", "MountDevice", "SetUp", "NodeExpand"}, uncertain, mounted},
 		{true, "NewBlockVolumeMapper", `MapVolume.NewBlockVolumeMapper initialization failed for volume "pv-data" : broken`, nil, "", ""},
@@ -66,10 +69,13 @@ func TestAStepThatFailsOnTheWayToAPodIsNamedAndTheLastOne(t *testing.T) {
 		{true, "WaitForAttach", `MapVolume.WaitForAttach failed for volume "pv-data" : broken`, []string{"WaitForAttach"}, "", ""},
 		{true, "SetUpDevice", `MapVolume.SetUpDevice failed for volume "pv-data" : broken`, []string{"WaitForAttach", "SetUpDevice"}, "", ""},
 		{true, "MapPodDevice", `MapVolume.MapPodDevice failed for volume "pv-data" : broken`, []string{"WaitForAttach", "SetUpDevice", "MapPodDevice"}, "", mounted},
-		{true, "file " + fakeGlobal, `MapVolume.MapBlockVolume failed for volume "pv-data" : `, []string{"WaitForAttach", "SetUpDevice", "MapPodDevice"}, uncertain, mounted},
-		{true, "file " + path.Dir(fakeLink), `MapVolume.MapBlockVolume failed for volume "pv-data" : `,
+		{true, "?SetUpDevice", `MapVolume.SetUpDevice failed for volume "pv-data" : no answer`, []string{"WaitForAttach", "SetUpDevice"}, "", uncertain},
+		{true, "?MapPodDevice", `MapVolume.MapPodDevice failed for volume "pv-data" : no answer`, []string{"WaitForAttach", "SetUpDevice", "MapPodDevice"},
+			uncertain, mounted},
+		{true, "file " + fakeGlobal, `MapVolume.MapBlockVolume failed for volume "pv-data" : mkdir `, []string{"WaitForAttach", "SetUpDevice", "MapPodDevice"}, uncertain, mounted},
+		{true, "file " + path.Dir(fakeLink), `MapVolume.MapBlockVolume failed for volume "pv-data" : mkdir `,
 			[]string{"WaitForAttach", "SetUpDevice", "MapPodDevice"}, uncertain, mounted},
-		{true, "file " + fakeLink + "/in/the/way", `MapVolume.MapBlockVolume failed for volume "pv-data" : `,
+		{true, "file " + fakeLink + "/in/the/way", `MapVolume.MapBlockVolume failed for volume "pv-data" : remove `,
 			[]string{"WaitForAttach", "SetUpDevice", "MapPodDevice"}, uncertain, mounted},
 		{true, "NodeExpand", `MapVolume.MarkVolumeAsMounted failed while expanding volume for volume "pv-data" : broken`,
 			[]string{"WaitForAttach", "SetUpDevice", "MapPodDevice", "NodeExpand"}, uncertain, mounted},
@@ -81,7 +87,11 @@ func TestAStepThatFailsOnTheWayToAPodIsNamedAndTheLastOne(t *testing.T) {
 		name := reason + c.fails
 		r, p := newFakeRig(t, nil, mode)
 		p.attaches, p.grows = true, true
-		p.fails[c.fails] = errFake
+		if doubt, ok := strings.CutPrefix(c.fails, "?"); ok {
+			p.fails[doubt] = volume.Uncertainf("no answer")
+		} else {
+			p.fails[c.fails] = errFake
+		}
 		p.meanwhile["SetUp"] = func() { // a directory that is left says nothing: this plugin says whether something is mounted
 			require.NoError(t, r.node.MkdirAll(fakeVolume{p, "pv-data", "pod-1"}.GetPath(), 0o750))
 		}
@@ -156,6 +166,7 @@ func TestAStepThatFailsOnTheWayFromAPodIsTakenAgain(t *testing.T) {
 		{true, "file " + fakeGlobal + "/pod-1/in", `UnmapVolume.UnmapBlockVolume failed for volume "pv-data" : `, uncertain, mounted},
 		{true, "UnmapPodDevice", `UnmapVolume.UnmapPodDevice failed for volume "pv-data" : broken`, uncertain, mounted},
 		{true, "file " + fakeGlobal + "/pod-2", `UnmapDevice failed for volume "pv-data" : the device "/var/lib/kubelet/plugins/fake/pv-data" is still referenced from other Pods [pod-2]`, "", mounted},
+		{true, "readdir " + fakeGlobal, "operation not permitted", "", mounted},
 		{true, "TearDownDevice", `UnmapDevice.TearDownDevice failed for volume "pv-data" : broken`, "", uncertain},
 	} {
 		name := c.fails
@@ -177,6 +188,7 @@ func TestAStepThatFailsOnTheWayFromAPodIsTakenAgain(t *testing.T) {
 			require.NoError(t, r.node.MkdirAll(path.Dir(obstacle), 0o750))
 			require.NoError(t, r.node.WriteFile(obstacle, nil, 0o640))
 		}
+		r.failAt(c.fails)
 		r.release("pod-1")
 		r.run(100 * time.Millisecond)
 		if assert.NotEmpty(t, r.failed(), name) {
@@ -186,8 +198,10 @@ func TestAStepThatFailsOnTheWayFromAPodIsTakenAgain(t *testing.T) {
 		assert.Equal(t, []mountState{c.volume, c.node}, []mountState{pod, node}, name)
 		assert.Equal(t, c.volume == "", r.vm.WaitForUnmount("pod-1"), name)
 		assert.NotEmpty(t, r.pods.woken, "%s: its pod waits for the end", name)
+		assert.NotContains(t, r.pods.woken, types.UID(""), name)
 
 		p.fails = nil
+		r.failAt("")
 		if isFile {
 			require.NoError(t, r.node.RemoveAll(obstacle))
 		}

@@ -194,9 +194,6 @@ func (p *subPaths) clean(uid types.UID, volumeName string) error {
 // gone: a restarted kubelet does not find host path volumes, which are not in the pod's
 // directory.
 func (p *subPaths) cleanAll(uid types.UID) error {
-	if !p.uses(uid) {
-		return nil
-	}
 	names, err := layout.Names(p.fs, layout.PodSubPathsDir(uid))
 	if err != nil {
 		p.noteUnread(err)

@@ -1,6 +1,7 @@
 package volumemanager
 
 import (
+	"fmt"
 	"path"
 	"testing"
 
@@ -109,8 +110,30 @@ func TestAPartThatCannotBeMountedLeavesNothing(t *testing.T) {
 	require.NoError(t, r.node.MkdirAll("/disk/data/a", 0o755))
 	_, err := r.node.Symlink("/nowhere", "/disk/data/a/part")
 	require.NoError(t, err)
-	assert.Error(t, r.vm.PrepareSubPath(pod, part), "a link out of the volume")
+	assert.EqualError(t, r.vm.PrepareSubPath(pod, part), create, "a link to nothing")
+	require.NoError(t, r.node.MkdirAll("/disk/other", 0o755))
+	require.NoError(t, r.node.Remove("/disk/data/a/part"))
+	_, err = r.node.Symlink("/disk/other", "/disk/data/a/part")
+	require.NoError(t, err)
+	assert.EqualError(t, r.vm.PrepareSubPath(pod, part), prepare, "a link out of the volume")
 	assert.Empty(t, r.mounts())
+	assert.Contains(t, r.noted()[1], "evalsymlinks /a/part: leads out of the node's directory")
+}
+
+// What is mounted is unmounted whatever it looks like, and what is not known to be no mount is not taken for a file.
+func TestAMountedFileWithDataIsUnmounted(t *testing.T) {
+	r, _, _ := partRig(t)
+	require.NoError(t, r.node.MkdirAll(path.Dir(partTarget), 0o750))
+	require.NoError(t, r.node.WriteFile(partTarget, []byte("x"), 0o640))
+	const noMount = " is not mounted and not empty"
+	assert.ErrorContains(t, r.vm.subPaths.clean("pod-1", "data"), noMount)
+	mounter := r.vm.mounter
+	r.vm.mounter = bindMounted{mounter, partTarget}
+	assert.NotContains(t, fmt.Sprint(r.vm.subPaths.clean("pod-1", "data")), noMount)
+	assert.Len(t, r.mounts(), 1, "it was tried")
+	r.vm.mounter = mounter
+	r.failAt("look " + partTarget)
+	assert.ErrorContains(t, r.vm.subPaths.clean("pod-1", "data"), "operation not permitted")
 }
 
 // What cannot be unmounted or removed stays with all that it is in, and the volume with it.
@@ -152,6 +175,30 @@ func TestAPartThatCannotBeUnmountedKeepsItsVolume(t *testing.T) {
 			assert.NoError(t, clean(r), "%s: %s", name, at)
 		}
 	}
+}
+
+// The first part that cannot be unmounted stops the others. A pod that has no parts is not asked for them.
+func TestThePartsOfContainersAreUnmountedInOrder(t *testing.T) {
+	r, pod, part := partRig(t)
+	require.NoError(t, r.vm.PrepareSubPath(pod, part))
+	part.Container = "d"
+	require.NoError(t, r.vm.PrepareSubPath(pod, part))
+	r.failAt("unmount " + partTarget)
+	assert.ErrorContains(t, r.vm.subPaths.clean("pod-1", "data"), "operation not permitted")
+	assert.Len(t, r.mounts(), 3, "two mounts and what failed")
+	r.failAt("readdir " + partsDir)
+	assert.NoError(t, r.vm.subPaths.cleanAll("pod-1"))
+	if assert.Len(t, r.noted(), 1) {
+		assert.Contains(t, r.noted()[0], "cannot look for volumes of an earlier life: ")
+	}
+	r.failAt("")
+	pod.Spec.Containers[0].VolumeMounts = nil
+	assert.NoError(t, r.vm.subPaths.cleanAll("pod-1"))
+	assert.Len(t, r.mounts(), 3)
+	r.pods.pods = nil
+	assert.NoError(t, r.vm.subPaths.cleanAll("pod-1"))
+	assert.Len(t, r.mounts(), 5)
+	assert.Len(t, r.noted(), 1)
 }
 
 // A pod of which only the directory is known may have had parts; of one that is known its containers say so, also those that run first.

@@ -120,8 +120,8 @@ func (vm *VolumeManager) Start() {
 // RegistrationPlugins returns the plugins with which drivers register.
 func (vm *VolumeManager) RegistrationPlugins() (list []volume.RegistrationPlugin) {
 	for _, name := range vm.plugins.Names() {
-		plugin, err := vm.plugins.FindPluginByName(name)
-		if watching, ok := plugin.(volume.RegistrationPlugin); ok && err == nil {
+		plugin, _ := vm.plugins.FindPluginByName(name)
+		if watching, ok := plugin.(volume.RegistrationPlugin); ok {
 			list = append(list, watching)
 		}
 	}
@@ -196,7 +196,7 @@ func (vm *VolumeManager) PodVolumesExist(uid types.UID) bool {
 		names, _ := layout.Names(vm.fs, dir)
 		for _, name := range names {
 			for _, at := range []string{path.Join(dir, name), path.Join(dir, name, "mount")} { // CSI volumes have the second
-				if mounted, err := vm.mounter.IsMountPoint(at); err == nil && mounted {
+				if mounted, _ := vm.mounter.IsMountPoint(at); mounted { // what is not known does not count
 					return true
 				}
 			}

@@ -80,8 +80,8 @@ func (vm *VolumeManager) attachLimitExceeded(ctx context.Context, uid types.UID)
 		if !v.attachable || vm.actual.attached[v.volume] {
 			continue
 		}
-		plugin, err := vm.plugins.FindPluginBySpec(v.spec)
-		if limited, ok := plugin.(volume.AttachLimitPlugin); ok && err == nil && limited.VerifyExhaustedResource(ctx, v.spec) {
+		plugin, _ := vm.plugins.FindPluginBySpec(v.spec)
+		if limited, ok := plugin.(volume.AttachLimitPlugin); ok && limited.VerifyExhaustedResource(ctx, v.spec) {
 			return true
 		}
 	}
