@@ -6,11 +6,11 @@ import (
 	"path"
 )
 
-// maxFile is the size of the largest file that is read, since all of it is held in memory.
+// maxFile is the largest size of a file that is read or appended to, since all of it is held in memory.
 const maxFile = 64 << 20
 
-// ErrTooLarge is returned for a file of more than 64 MiB.
-var ErrTooLarge = errors.New("is larger than the 64 MiB that are read")
+// ErrTooLarge is returned if a file to be read, or to be appended to, would have more than 64 MiB.
+var ErrTooLarge = errors.New("file too large; the limit is 64 MiB")
 
 // ReadFile reads a regular file of at most 64 MiB.
 func (d *Disk) ReadFile(name string) (data []byte, err error) {

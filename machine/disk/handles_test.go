@@ -108,5 +108,5 @@ func TestAFileThatClaimsToBeHugeIsNotRead(t *testing.T) {
 	require.NoError(t, f.Close())
 	_, err = m.node.ReadFile("/var/sparse")
 	require.ErrorIs(t, err, disk.ErrTooLarge)
-	require.EqualError(t, err, "read /var/sparse: is larger than the 64 MiB that are read")
+	require.EqualError(t, err, "read /var/sparse: file too large; the limit is 64 MiB")
 }

@@ -107,7 +107,7 @@ func TestAFileDoesNotGrowBeyondWhatIsRead(t *testing.T) {
 	b := newBox(t)
 	require.NoError(t, b.node.WriteFile("/disk/large", make([]byte, 64<<20-3), 0o644))
 	p := b.run("sh", "-c", "echo a >> large || echo full: $?; echo b >> large || echo full: $?")
-	require.Contains(t, p.Log(), "larger than the 64 MiB")
+	require.Contains(t, p.Log(), "file too large; the limit is 64 MiB")
 	require.Equal(t, 1, strings.Count(p.Log(), "full: 1"), p.Log())
 }
 

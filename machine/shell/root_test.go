@@ -81,7 +81,7 @@ func TestAReadOnlyRootFileSystemRefusesWritesButBelowDev(t *testing.T) {
 func TestARootFileSystemIsFullAfter64MiB(t *testing.T) {
 	b := newBox(t)
 	p := b.run("sh", "-c", "head -c 40000000 /dev/zero > /tmp/a; head -c 40000000 /dev/zero > /tmp/b || echo full; df /tmp | tail -n 1; head -c 999999999 /dev/zero > /tmp/c; rm /tmp/a; df | tail -n 3")
-	require.Equal(t, "head: write error: no space left on device\nfull\noverlay 65536 65536 0 100% /\nhead: /dev/zero: is larger than the 64 MiB that are read\n"+
+	require.Equal(t, "head: write error: no space left on device\nfull\noverlay 65536 65536 0 100% /\nhead: /dev/zero: file too large; the limit is 64 MiB\n"+
 		"tmpfs 65536 26472 39064 41% /dev\n/dev/disk 104857600 4 104857596 1% /data\n/dev/disk 104857600 4 104857596 1% /script\n", p.Log())
 }
 
