@@ -288,9 +288,9 @@ func (cfg Config) check() error {
 	}
 	switch { // in order, so that the same Config gets the same error
 	case cfg.ResyncPhase < 0:
-		return fmt.Errorf("Config.ResyncPhase: %s is negative", cfg.ResyncPhase)
+		return fmt.Errorf("Config.ResyncPhase: %s is negative; it must be 0 or more", cfg.ResyncPhase)
 	case cfg.Patience < 0:
-		return fmt.Errorf("Config.Patience: %s is negative", cfg.Patience)
+		return fmt.Errorf("Config.Patience: %s is negative; it must be positive, or 0 for the default of a minute", cfg.Patience)
 	}
 	if err := cfg.checkDisks(); err != nil {
 		return err
@@ -305,9 +305,9 @@ func (cfg Config) check() error {
 	}
 	switch {
 	case cfg.StepLimit < 0:
-		return fmt.Errorf("Config.StepLimit: %d is negative", cfg.StepLimit)
+		return fmt.Errorf("Config.StepLimit: %d is negative; it must be positive, or 0 for the default", cfg.StepLimit)
 	case cfg.TraceLimit < 0:
-		return fmt.Errorf("Config.TraceLimit: %d is negative", cfg.TraceLimit)
+		return fmt.Errorf("Config.TraceLimit: %d is negative; it must be positive, or 0 for the default", cfg.TraceLimit)
 	}
 	return nil
 }

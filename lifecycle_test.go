@@ -355,6 +355,6 @@ func TestAFailedTestPrintsSeedAndStory(t *testing.T) {
 	require.Empty(t, f.play(func(t testing.TB) { storagesimtest.New(t, storagesim.Config{Seed: 42}).Settle() }))
 	require.False(t, f.failed, "a test that passes says nothing")
 	require.Contains(t, (&fakeTest{}).play(func(t testing.TB) { storagesimtest.New(t, storagesim.Config{StepLimit: -1}) }),
-		"storagesim.New: Config.StepLimit: -1 is negative")
+		"storagesim.New: Config.StepLimit: -1 is negative; it must be positive, or 0 for the default")
 	requireNoGoroutines(t, before)
 }

@@ -140,7 +140,7 @@ func (e *Engine) CrashFor(name string, downtime time.Duration) error {
 	case e.closed:
 		return ErrClosed
 	case downtime < 0:
-		return fmt.Errorf("a downtime of %s is negative", downtime)
+		return fmt.Errorf("a downtime of %s is negative; it must be 0 or more", downtime)
 	}
 	if !a.down {
 		a.downtime, a.unawaited = downtime, downtime > 0

@@ -82,15 +82,15 @@ type Config struct {
 func (cfg Config) check() error {
 	switch {
 	case cfg.Runs < 0:
-		return fmt.Errorf("explore: Config.Runs: %d is negative", cfg.Runs)
+		return fmt.Errorf("explore: Config.Runs: %d is negative; it must be positive, or 0 for the default %d", cfg.Runs, DefaultRuns)
 	case cfg.Budget < 0:
-		return fmt.Errorf("explore: Config.Budget: %s is negative", cfg.Budget)
+		return fmt.Errorf("explore: Config.Budget: %s is negative; it must be positive, or 0 for no limit", cfg.Budget)
 	case cfg.First < 0:
-		return fmt.Errorf("explore: Config.First: %d is negative", cfg.First)
+		return fmt.Errorf("explore: Config.First: %d is negative; it must be the number of a run, or 0 for the first", cfg.First)
 	case cfg.Shards < 0 || cfg.Shard < 0 || cfg.Shard > cfg.Shards || cfg.Shard == 0 && cfg.Shards > 0:
-		return fmt.Errorf("explore: Config.Shard, Shards: there is no part %d of %d", cfg.Shard, cfg.Shards)
+		return fmt.Errorf("explore: Config.Shard, Shards: there is no part %d of %d; Shard must be from 1 to Shards, or both 0", cfg.Shard, cfg.Shards)
 	case cfg.Workers < 0:
-		return fmt.Errorf("explore: Config.Workers: %d is negative", cfg.Workers)
+		return fmt.Errorf("explore: Config.Workers: %d is negative; it must be positive, or 0 for one for each processor", cfg.Workers)
 	case cfg.Cluster.Seed != 0 || cfg.Cluster.Policy != nil:
 		return errors.New("explore: Config.Cluster: Seed and Policy are chosen by the exploration; leave them out")
 	case cfg.Cluster.Dir != "" || cfg.Cluster.RealMounts:

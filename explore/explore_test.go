@@ -172,14 +172,14 @@ func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
 		`Config.Except[0]: "leaks" is not one of ["one owner" `:      {Except: []string{"leaks"}},
 		"Config.Rules[0]: it needs a Name and a Begin":               {Rules: []explore.Rule{{Name: "mine"}}},
 		`Config.Expect[0]: Expect("pvc/a", "Bound"): it needs an object such as pvc/data, and one of the states Pending, Lost, Failed, Terminating, Unready`: {Expect: []explore.Expectation{explore.Expect("pvc/a", "Bound")}},
-		"Config.Budget: -1s is negative": {Budget: -time.Second},
+		"Config.Budget: -1s is negative; it must be positive, or 0 for no limit": {Budget: -time.Second},
 	} {
 		_, err := explore.Run(t.Context(), cfg, firstComeFirstServed)
 		require.ErrorContains(t, err, says)
 	}
 	o := &outer{TB: t}
 	explore.Test(o, explore.Config{Runs: -1}, func(*explore.Cluster) {})
-	require.Equal(t, "explore: Config.Runs: -1 is negative", o.fatal)
+	require.Equal(t, "explore: Config.Runs: -1 is negative; it must be positive, or 0 for the default 1000", o.fatal)
 	require.ErrorContains(t, explore.Replay(explore.Config{Runs: -1}, "x1", firstComeFirstServed), "negative")
 }
 

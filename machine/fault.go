@@ -123,7 +123,7 @@ func (s *Set) check(f Fault) error {
 	}
 	switch {
 	case f.Skip < 0:
-		return fmt.Errorf("machine.Fault.Skip: %d is negative", f.Skip)
+		return fmt.Errorf("machine.Fault.Skip: %d is negative; it must be 0 or more", f.Skip)
 	case f.Err == nil:
 		return errors.New("machine.Fault.Err is nil; it must be an error, such as syscall.ENOSPC")
 	}

@@ -123,9 +123,9 @@ func New(cfg Config) (csi.Driver, error) {
 	}
 	switch {
 	case cfg.Capacity < 0:
-		return csi.Driver{}, fmt.Errorf("driver.Config.Capacity: %d is negative", cfg.Capacity)
+		return csi.Driver{}, fmt.Errorf("driver.Config.Capacity: %d is negative; it must be positive, or 0 for the default of 1 TiB", cfg.Capacity)
 	case cfg.MaxVolumes < 0:
-		return csi.Driver{}, fmt.Errorf("driver.Config.MaxVolumes: %d is negative", cfg.MaxVolumes)
+		return csi.Driver{}, fmt.Errorf("driver.Config.MaxVolumes: %d is negative; it must be positive, or 0 for no limit", cfg.MaxVolumes)
 	case cfg.Handle != "" && strings.Count(cfg.Handle, "{id}") != 1:
 		return csi.Driver{}, fmt.Errorf("driver.Config.Handle: %q must have {id} once", cfg.Handle)
 	case cfg.AnyVolume && (cfg.NoStage || cfg.OnNodes):

@@ -156,7 +156,7 @@ func (cfg Config) listen() string {
 // listen opens the port, after all that can be said without it.
 func listen(cfg Config) (net.Listener, error) {
 	if cfg.Speed < 0 {
-		return nil, fmt.Errorf("serve.Config.Speed: %g is negative", cfg.Speed)
+		return nil, fmt.Errorf("serve.Config.Speed: %g is negative; it must be positive, or 0 for time that passes only on command", cfg.Speed)
 	}
 	host, _, err := net.SplitHostPort(cfg.listen())
 	if err != nil {
