@@ -80,7 +80,7 @@ func (c *Cluster) AddNFSServer(name string, exports ...string) (*nfs.Server, err
 		return nil, fmt.Errorf("there is an NFS server called %q already", name)
 	}
 	if c.cfg.RealMounts {
-		return nil, fmt.Errorf("NFS server %s: with Config.RealMounts nodes make bind mounts only", name)
+		return nil, fmt.Errorf("NFS server %s: with Config.RealMounts there can be none, since real mounts are bind mounts on one node", name)
 	}
 	m, err := c.addMachine(machine.NFSServer, name, c.cfg.DiskSize)
 	if err != nil {

@@ -162,7 +162,7 @@ func TestRealMountsAreRefusedInWordsWhereTheyCannotBe(t *testing.T) {
 	require.ErrorContains(t, err, "Config.NFSServers: with RealMounts there can be none")
 	c := storagesimtest.New(t, storagesim.Config{RealMounts: true, NoNodes: true})
 	_, err = c.Cluster.AddNFSServer(nfsServer, "/srv")
-	require.ErrorContains(t, err, "NFS server "+nfsServer+": with Config.RealMounts nodes make bind mounts only")
+	require.ErrorContains(t, err, "NFS server "+nfsServer+": with Config.RealMounts there can be none, since real mounts are bind mounts on one node")
 	if own, err := os.Readlink("/proc/self/ns/mnt"); err == nil {
 		if first, err := os.Readlink("/proc/1/ns/mnt"); err != nil || first != own {
 			return // these tests have a namespace of their own

@@ -4,7 +4,7 @@ package nfs
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -60,7 +60,7 @@ var (
 // same claim, so it names the export after the volume and finds it again.
 func (p *Provisioner) Provision(_ context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
 	if options.PVC.Spec.Selector != nil {
-		return nil, provisioner.ProvisioningFinished, fmt.Errorf("claim selectors are not supported")
+		return nil, provisioner.ProvisioningFinished, errors.New("spec.selector of the claim is not supported")
 	}
 	size := options.PVC.Spec.Resources.Requests[v1.ResourceStorage]
 	p.Server.Export(options.PVName, size.Value())

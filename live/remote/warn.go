@@ -48,7 +48,7 @@ func (s sink) WithName(string) logr.LogSink   { return s }
 // Error implements logr.LogSink. The values would name parts of client-go.
 func (s sink) Error(err error, msg string, _ ...any) {
 	if err == nil {
-		s.run.warn(fmt.Errorf("%s", msg))
+		s.run.warn(errors.New(msg))
 		return
 	}
 	s.run.warn(fmt.Errorf("%s: %w", msg, err))
