@@ -142,7 +142,7 @@ func (r *replay) shell(node, script string) error {
 	if err != nil {
 		return err
 	}
-	p := shell.Start(shell.Config{
+	p := shell.New(shell.Config{
 		Argv: []string{"sh", "-e", "-c", script}, Node: root, Mounts: []shell.Mount{{ContainerPath: "/", VolumePath: "/"}},
 	})
 	defer p.Stop()

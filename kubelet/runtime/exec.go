@@ -38,7 +38,7 @@ func (s *Containers) Exec(id string, config ExecConfig) (Process, error) {
 			return nil, fmt.Errorf("exec: %q: executable file not found in $PATH", config.Command[0])
 		}
 	}
-	p := &process{runtime: s, container: c, program: shell.Start(program), probe: config.Probe}
+	p := &process{runtime: s, container: c, program: shell.New(program), probe: config.Probe}
 	c.execs = append(c.execs, p)
 	return p, nil
 }

@@ -40,7 +40,7 @@ func (s *Containers) StartContainer(id string) error {
 		}
 		return nil
 	}
-	c.program = shell.Start(program)
+	c.program = shell.New(program)
 	p := c.program
 	s.resume(c)
 	s.traceCommand(c, p.Main())

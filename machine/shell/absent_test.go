@@ -60,7 +60,7 @@ func TestAnAbsentProgramIsTakenWhereItWouldEndTheScript(t *testing.T) {
 					}
 					return does
 				}
-				p := shell.Start(config)
+				p := shell.New(config)
 				t.Cleanup(p.Stop)
 				wait, ended := p.Run(c.host)
 				for _, r := range p.Reports() {
@@ -93,7 +93,7 @@ func TestAProgramThatIsNotThereExcusesTheWholeCommand(t *testing.T) {
 		c := newBox(t)
 		config := c.config("sh", "-c", script)
 		config.Absent = func(string) shell.Absent { return shell.Excuses }
-		p := shell.Start(config)
+		p := shell.New(config)
 		t.Cleanup(p.Stop)
 		_, ended := p.Run(c.host)
 		require.True(t, p.Excused(), script)
@@ -103,7 +103,7 @@ func TestAProgramThatIsNotThereExcusesTheWholeCommand(t *testing.T) {
 	c := newBox(t)
 	config := c.config("sh", "-c", "true; /data/none; exit 4")
 	config.Absent = func(string) shell.Absent { return shell.Excuses }
-	p := shell.Start(config)
+	p := shell.New(config)
 	t.Cleanup(p.Stop)
 	_, ended := p.Run(c.host)
 	require.True(t, ended)

@@ -25,7 +25,7 @@ func TestAProgramReportsTheDirectoriesThatItMadeAndRemoved(t *testing.T) {
 	} {
 		t.Run(script, func(t *testing.T) {
 			b := newBox(t)
-			p := shell.Start(b.config("sh", "-c", script))
+			p := shell.New(b.config("sh", "-c", script))
 			b.goOn(p, 0)
 			var got []shell.Asset
 			for _, report := range append(p.Reports(), p.Main()) {

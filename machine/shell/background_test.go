@@ -52,7 +52,7 @@ func TestBackgroundCommandsAreBounded(t *testing.T) {
 
 func TestAProgramThatIsStoppedEndsItsBackgroundCommands(t *testing.T) {
 	b := newBox(t)
-	p := shell.Start(b.config("sh", "-c", "while true; do echo x >> f; sleep 1; done & sleep 1000"))
+	p := shell.New(b.config("sh", "-c", "while true; do echo x >> f; sleep 1; done & sleep 1000"))
 	require.False(t, b.goOn(p, 5*time.Second))
 	p.Stop()
 	before, err := b.node.ReadFile("/disk/f")

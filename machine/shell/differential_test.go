@@ -79,7 +79,7 @@ func inOurs(t *testing.T, script string) (outcome, *shell.Program) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, node.Close()) }()
 	out := &bytes.Buffer{}
-	p := shell.Start(shell.Config{
+	p := shell.New(shell.Config{
 		Argv: []string{"sh", "-c", script + "\n", "script", "one", "two words", "three"}, Dir: "/data", Node: node, Stdout: out,
 		Env: map[string]string{"HOME": "/home", "GREETING": "hello"}, Mounts: []shell.Mount{{ContainerPath: "/data", VolumePath: "/"}},
 	})

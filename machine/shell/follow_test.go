@@ -42,7 +42,7 @@ func TestALinkOfTheRootFileSystemLeadsIntoAVolume(t *testing.T) {
 func TestTheTraceNamesTheVolumesFileAndNotTheLink(t *testing.T) {
 	b := newBox(t)
 	root := b.newRoot()
-	p := shell.Start(b.rootConfig(root, "sh", "-c", "ln -s /data /etc/d; mkdir /etc/d/new"))
+	p := shell.New(b.rootConfig(root, "sh", "-c", "ln -s /data /etc/d; mkdir /etc/d/new"))
 	_, ended := p.Run(b.host)
 	require.True(t, ended)
 	paths := []string{}

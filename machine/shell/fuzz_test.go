@@ -30,7 +30,7 @@ func FuzzAScriptStaysInItsVolumesAndComesBack(f *testing.F) {
 		_, err := b.node.Symlink("/canary", "/disk/out")
 		require.NoError(t, err)
 		name := map[bool]string{true: "bash", false: "sh"}[bash]
-		p := shell.Start(b.config(name, "-c", script, "name", "one", "/canary"))
+		p := shell.New(b.config(name, "-c", script, "name", "one", "/canary"))
 		defer p.Stop()
 		began := time.Now()
 		for range 3 {

@@ -19,7 +19,7 @@ import (
 // Every Run must return soon, and the heap must stay small.
 func runHostile(t *testing.T, b *box, want string, argv ...string) *shell.Program {
 	t.Helper()
-	p := shell.Start(b.config(argv...))
+	p := shell.New(b.config(argv...))
 	t.Cleanup(p.Stop)
 	for run := range 60 {
 		began := time.Now()

@@ -131,8 +131,8 @@ func IsExecutable(cfg Config) bool {
 	return p.main().executable(cfg.Argv[0])
 }
 
-// Start makes a program. Run runs it.
-func Start(cfg Config) *Program {
+// New returns a program that has not begun; Run runs it.
+func New(cfg Config) *Program {
 	p := newProgram(cfg)
 	p.next, p.end = iter.Pull(func(yield func(time.Duration) bool) {
 		p.yield = yield

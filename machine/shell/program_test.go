@@ -15,7 +15,7 @@ import (
 
 func TestAProgramSleepsOnTheVirtualClock(t *testing.T) {
 	b := newBox(t)
-	p := shell.Start(b.config("sh", "-c", "echo before > f; sleep 90; echo after >> f; sleep 1.5m 30s; exit 4"))
+	p := shell.New(b.config("sh", "-c", "echo before > f; sleep 90; echo after >> f; sleep 1.5m 30s; exit 4"))
 	wait, ended := p.Run(b.host)
 	require.Equal(t, 90*time.Second, wait)
 	require.False(t, ended)
@@ -34,7 +34,7 @@ func TestAProgramSleepsOnTheVirtualClock(t *testing.T) {
 
 func TestALoopOfGreetingsWritesItsGreetings(t *testing.T) {
 	b := newBox(t)
-	p := shell.Start(b.config("sh", "-c", "while true; do echo \"`date` [`hostname`] Hello from OpenEBS Local PV.\" >> greet.txt; sleep $(($RANDOM % 5 + 300)); done"))
+	p := shell.New(b.config("sh", "-c", "while true; do echo \"`date` [`hostname`] Hello from OpenEBS Local PV.\" >> greet.txt; sleep $(($RANDOM % 5 + 300)); done"))
 	defer p.Stop()
 	require.False(t, b.goOn(p, 20*time.Minute))
 	data, err := b.node.ReadFile("/disk/greet.txt")
@@ -56,7 +56,7 @@ func TestALoopWithoutASleepNeitherHangsNorEatsMemory(t *testing.T) {
 		if strings.HasPrefix(script, "for") {
 			name = "bash"
 		}
-		p := shell.Start(b.config(name, "-c", script))
+		p := shell.New(b.config(name, "-c", script))
 		slept := time.Duration(0)
 		for range 10 {
 			wait, ended := p.Run(b.host)
@@ -223,7 +223,7 @@ func TestTheNumbersOfRandomAreThoseOfTheSeed(t *testing.T) {
 	log := func(seed uint64) string {
 		cfg := b.config("sh", "-c", "for i in 1 2 3 4 5 6; do echo $RANDOM; done")
 		cfg.Seed = seed
-		p := shell.Start(cfg)
+		p := shell.New(cfg)
 		require.True(t, b.goOn(p, time.Minute))
 		return p.Log()
 	}
@@ -260,7 +260,7 @@ func TestAProgramSaysWhatItDidOnTheNode(t *testing.T) {
 
 func TestTheWholeOfAPipeIsReadByWhatComesNext(t *testing.T) {
 	b := newBox(t)
-	p := shell.Start(b.config("sh", "-c", "{ echo a; sleep 10; echo b; } | wc -l"))
+	p := shell.New(b.config("sh", "-c", "{ echo a; sleep 10; echo b; } | wc -l"))
 	wait, _ := p.Run(b.host)
 	require.Equal(t, 10*time.Second, wait)
 	_, ended := p.Run(b.host)
@@ -271,7 +271,7 @@ func TestTheWholeOfAPipeIsReadByWhatComesNext(t *testing.T) {
 func TestWaitingForNothingWaitsForEver(t *testing.T) {
 	for _, argv := range [][]string{{"sleep", "infinity"}, {"tail", "-f", "/dev/null"}, {"tail", "-F", "/not/there"}, {"sh", "-c", "sleep inf; echo no"}, {"sleep", "99999999999d"}} {
 		b := newBox(t)
-		p := shell.Start(b.config(argv...))
+		p := shell.New(b.config(argv...))
 		for range 3 {
 			wait, ended := p.Run(b.host)
 			require.False(t, ended, argv)

@@ -51,7 +51,7 @@ func (b *box) config(argv ...string) shell.Config {
 // run carries a command out, at most for an hour of its sleeps.
 func (b *box) run(argv ...string) *shell.Program {
 	b.t.Helper()
-	p := shell.Start(b.config(argv...))
+	p := shell.New(b.config(argv...))
 	b.t.Cleanup(p.Stop)
 	b.goOn(p, time.Hour)
 	return p

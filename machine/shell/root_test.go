@@ -52,7 +52,7 @@ func TestCommandsOfOneContainerShareItsRootFileSystem(t *testing.T) {
 	b := newBox(t)
 	root := b.newRoot()
 	run := func(root *shell.Root, script string) string {
-		p := shell.Start(b.rootConfig(root, "sh", "-c", script))
+		p := shell.New(b.rootConfig(root, "sh", "-c", script))
 		defer p.Stop()
 		_, ended := p.Run(b.host)
 		require.True(t, ended)
@@ -69,7 +69,7 @@ func TestAReadOnlyRootFileSystemRefusesWritesButBelowDev(t *testing.T) {
 	root := b.newRoot()
 	root.ReadOnly = true
 	root.TerminationLog = "/var/log/end"
-	p := shell.Start(b.rootConfig(root, "sh", "-c", "touch /tmp/a; mkdir -p /tmp && echo there; mkdir /x; echo y > /data/y; rm -rf /etc/hosts; "+
+	p := shell.New(b.rootConfig(root, "sh", "-c", "touch /tmp/a; mkdir -p /tmp && echo there; mkdir /x; echo y > /data/y; rm -rf /etc/hosts; "+
 		"echo 1.2.3.4 me >> /etc/hosts && tail -n 1 /etc/hosts; echo why > /var/log/end; touch /dev/shm/s && ls /dev/shm; test -w /tmp || echo ro; mount | head -n 1"))
 	_, ended := p.Run(b.host)
 	require.True(t, ended)
@@ -95,7 +95,7 @@ func TestRemovingADirectoryAboveAVolumeEmptiesTheVolumeAndFails(t *testing.T) {
 	require.NoError(t, err)
 	config := b.config("sh", "-c", "touch /mnt/own; rm -rf /mnt; ls -a /mnt /mnt/ro /mnt/data")
 	config.Mounts = []shell.Mount{{ContainerPath: "/mnt/data", VolumePath: "/disk"}, {ContainerPath: "/mnt/ro", VolumePath: "/scripts", ReadOnly: true}}
-	p := shell.Start(config)
+	p := shell.New(config)
 	_, ended := p.Run(b.host)
 	require.True(t, ended)
 	require.Contains(t, p.Log(), "rm: cannot remove '/mnt': read-only file system\n/mnt:\n.\n..\ndata\nro\n\n/mnt/data:\n.\n..\n\n/mnt/ro:\n.\n..\ns\n")
@@ -119,7 +119,7 @@ func TestTheWorkingDirectoryOfAContainerIsMade(t *testing.T) {
 
 	config := b.config("sh", "-c", "pwd; echo x > f; ls")
 	config.Dir = "/opt/app"
-	p := shell.Start(config)
+	p := shell.New(config)
 	_, ended := p.Run(b.host)
 	require.True(t, ended)
 	require.Equal(t, "/opt/app\nf\n", p.Log())

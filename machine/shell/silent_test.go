@@ -21,7 +21,7 @@ func TestAProgramHangsOnAShareThatDoesNotAnswer(t *testing.T) {
 		}
 		return nil
 	})
-	p := shell.Start(b.config("sh", "-c", "echo begin; cat /script/s; (sleep 5; echo beside) & echo x > /data/f || echo failed; cat /data/f"))
+	p := shell.New(b.config("sh", "-c", "echo begin; cat /script/s; (sleep 5; echo beside) & echo x > /data/f || echo failed; cat /data/f"))
 	require.NoError(t, b.node.WriteFile("/scripts/s", []byte("elsewhere\n"), 0o644))
 	require.False(t, b.goOn(p, time.Hour))
 	require.Equal(t, "begin\nelsewhere\nbeside\n", p.Log())

@@ -36,7 +36,7 @@ func TestNothingInAnArchiveLeavesItsDirectory(t *testing.T) {
 	} {
 		config := b.config("tar", "-xf", "-", "-C", "/data")
 		config.Stdin = archive
-		p := shell.Start(config)
+		p := shell.New(config)
 		b.goOn(p, time.Second)
 		assert.Equal(t, int32(2), p.ExitCode(), name)
 		assert.Contains(t, p.Log(), name)
