@@ -67,7 +67,7 @@ func (a *csiAttacher) csiAttach(ctx context.Context, va *storage.VolumeAttachmen
 		NodeId:           nodeID,
 		VolumeCapability: capability,
 		// CSI requires false for a driver without the capability.
-		Readonly:      spec.CSI.ReadOnly && a.says.Controller[csi.ControllerServiceCapability_RPC_PUBLISH_READONLY],
+		Readonly:      spec.CSI.ReadOnly && a.reported.Controller[csi.ControllerServiceCapability_RPC_PUBLISH_READONLY],
 		VolumeContext: spec.CSI.VolumeAttributes,
 		Secrets:       secrets,
 	})
@@ -161,7 +161,7 @@ func (a *csiAttacher) patchVolume(ctx context.Context, name string, ops []operat
 //
 // Upstream: util.go GetVolumeCapabilities, v4.13.
 func (a *csiAttacher) volumeCapability(spec *v1.PersistentVolumeSpec) (*csi.VolumeCapability, error) {
-	mode, err := sidecar.AccessMode(spec.AccessModes, a.says.Controller[csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER])
+	mode, err := sidecar.AccessMode(spec.AccessModes, a.reported.Controller[csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER])
 	if err != nil {
 		return nil, err
 	}

@@ -36,8 +36,8 @@ type csiAttacher struct {
 	vaQueue, pvQueue, detachQueue control.Queue
 	attaching                     map[string]bool
 
-	// says holds the driver's name and capabilities at the start of the attacher.
-	says sidecar.Driver
+	// reported holds the driver's name and capabilities at the start of the attacher.
+	reported sidecar.Driver
 	// forceSync holds VolumeAttachments whose status is known to be wrong.
 	forceSync map[string]bool
 }
@@ -89,18 +89,18 @@ func volumeOf(va *storage.VolumeAttachment) []string {
 
 // start meets the driver. Before that nothing is worked on.
 func (a *csiAttacher) start(ctx context.Context) {
-	a.says = sidecar.Meet(ctx, a.env, a.conn, a.cfg.Driver, a.cfg.Timeout)
+	a.reported = sidecar.Meet(ctx, a.env, a.conn, a.cfg.Driver, a.cfg.Timeout)
 	a.watch()
 	a.enqueueAll()
 	a.env.Every("resync", a.cfg.Resync, func(context.Context) { a.enqueueAll() })
-	if a.supportsAttach() && a.says.Controller[csi.ControllerServiceCapability_RPC_LIST_VOLUMES] &&
-		a.says.Controller[csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES] {
+	if a.supportsAttach() && a.reported.Controller[csi.ControllerServiceCapability_RPC_LIST_VOLUMES] &&
+		a.reported.Controller[csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES] {
 		a.env.Every("reconcile", a.cfg.ReconcileSync, a.reconcileVA)
 	}
 }
 
 func (a *csiAttacher) supportsAttach() bool {
-	return a.says.Controller[csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME]
+	return a.reported.Controller[csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME]
 }
 
 // watch connects caches and queues.

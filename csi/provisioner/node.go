@@ -89,7 +89,7 @@ func newNodeProvisioner(p *csiProvisioner, inner startable) *nodeProvisioner {
 //
 // Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3.
 func (n *nodeProvisioner) Start(ctx context.Context) {
-	n.says = n.meet(ctx)
+	n.reported = n.meet(ctx)
 	info := n.nodeInfo(ctx)
 	labels := maps.Clone(info.GetAccessibleTopology().GetSegments())
 	if labels == nil {

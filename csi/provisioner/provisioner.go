@@ -29,8 +29,8 @@ type csiProvisioner struct {
 
 	conn   grpc.ClientConnInterface
 	driver csi.ControllerClient
-	// says holds the driver's name and capabilities at the start of the provisioner.
-	says sidecar.Driver
+	// reported holds the driver's name and capabilities at the start of the provisioner.
+	reported sidecar.Driver
 	// identity distinguishes this life of the provisioner from others. It is written to volumes.
 	identity string
 
@@ -90,7 +90,7 @@ func identityOf(driver string, env control.Env) string {
 // Start implements provisioner.Starter.
 func (p *csiProvisioner) Start(ctx context.Context) {
 	if p.cfg.NodeDeployment == nil {
-		p.says = p.meet(ctx)
+		p.reported = p.meet(ctx)
 	}
 	p.protect(ctx)
 }
@@ -104,10 +104,10 @@ func (p *csiProvisioner) meet(ctx context.Context) sidecar.Driver {
 // refuses CreateVolume.
 func (p *csiProvisioner) SupportsBlock(context.Context) bool { return true }
 
-func (p *csiProvisioner) supportsTopology() bool { return p.says.SupportsTopology() }
+func (p *csiProvisioner) supportsTopology() bool { return p.reported.SupportsTopology() }
 
 func (p *csiProvisioner) can(what csi.ControllerServiceCapability_RPC_Type) bool {
-	return p.says.Controller[what]
+	return p.reported.Controller[what]
 }
 
 // requiredCapabilities holds the capabilities that a claim needs beside creating and deleting volumes.
@@ -118,7 +118,7 @@ type requiredCapabilities struct{ snapshot, clone, modifyVolume bool }
 // Upstream: controller.go checkDriverCapabilities, v6.3.
 func (p *csiProvisioner) checkDriverCapabilities(rc requiredCapabilities) error {
 	switch {
-	case !p.says.HasController():
+	case !p.reported.HasController():
 		return errors.New("CSI driver does not support dynamic provisioning: plugin CONTROLLER_SERVICE capability is not reported")
 	case !p.can(csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME):
 		return errors.New("CSI driver does not support dynamic provisioning: controller CREATE_DELETE_VOLUME capability is not reported")

@@ -37,8 +37,8 @@ type resizeController struct {
 	ownClaims  written[*v1.PersistentVolumeClaim]
 	ownVolumes written[*v1.PersistentVolume]
 
-	// says holds the driver's name and capabilities at the start of the resizer.
-	says sidecar.Driver
+	// reported holds the driver's name and capabilities at the start of the resizer.
+	reported sidecar.Driver
 	// inUse holds claims whose volume cannot grow while it is in use.
 	inUse map[types.UID]bool
 	// final holds claims, by key, after whose last failure nothing can still be running.
@@ -78,9 +78,9 @@ const syncedPollPeriod = 100 * time.Millisecond
 //
 // Upstream: cmd/csi-resizer/main.go main, v2.3.
 func (c *resizeController) start(ctx context.Context) {
-	c.says = sidecar.Meet(ctx, c.env, c.conn, c.cfg.Driver, c.cfg.Timeout)
+	c.reported = sidecar.Meet(ctx, c.env, c.conn, c.cfg.Driver, c.cfg.Timeout)
 	why := "CSI driver does not support controller service"
-	if c.says.HasController() {
+	if c.reported.HasController() {
 		why = ""
 		if !c.expandsInController() {
 			why = c.cannotExpandOnNodes(ctx)
@@ -123,7 +123,7 @@ func (c *resizeController) followForSize() {
 }
 
 func (c *resizeController) expandsInController() bool {
-	return c.says.Controller[csi.ControllerServiceCapability_RPC_EXPAND_VOLUME]
+	return c.reported.Controller[csi.ControllerServiceCapability_RPC_EXPAND_VOLUME]
 }
 
 // cannotExpandOnNodes asks the node service at the controller's socket, and returns why it cannot make volumes larger;

@@ -12,7 +12,7 @@ import (
 )
 
 func (c *resizeController) modifies() bool {
-	return c.says.Controller[csi.ControllerServiceCapability_RPC_MODIFY_VOLUME]
+	return c.reported.Controller[csi.ControllerServiceCapability_RPC_MODIFY_VOLUME]
 }
 
 // newModifyController returns the controller, whose queue starts at once.

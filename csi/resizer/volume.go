@@ -48,7 +48,7 @@ func (c *resizeController) resize(ctx context.Context, pv *v1.PersistentVolume, 
 //
 // Upstream: csi_resizer.go GetVolumeCapabilities, v2.3.
 func (c *resizeController) volumeCapability(pv *v1.PersistentVolume) (*csi.VolumeCapability, error) {
-	mode, err := sidecar.AccessMode(pv.Spec.AccessModes, c.says.Controller[csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER])
+	mode, err := sidecar.AccessMode(pv.Spec.AccessModes, c.reported.Controller[csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER])
 	if err != nil {
 		return nil, err
 	}

@@ -30,8 +30,8 @@ type controller struct {
 	client   kubernetes.Interface
 	recorder control.Recorder
 	conn     grpc.ClientConnInterface
-	// says holds the driver's capabilities at the start of the sidecar.
-	says sidecar.Driver
+	// reported holds the driver's capabilities at the start of the sidecar.
+	reported sidecar.Driver
 }
 
 // New returns the factory of a snapshotter, which refuses an invalid cfg. The definitions of the kinds of snapshots must
@@ -54,8 +54,8 @@ func New(cfg Config) control.Factory {
 //
 // Upstream: cmd/csi-snapshotter/main.go main, v8.7.
 func (s *singles) start(ctx context.Context) {
-	s.says = sidecar.Meet(ctx, s.env, s.conn, s.cfg.Driver, s.cfg.Timeout)
-	if !s.says.Controller[csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT] {
+	s.reported = sidecar.Meet(ctx, s.env, s.conn, s.cfg.Driver, s.cfg.Timeout)
+	if !s.reported.Controller[csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT] {
 		control.End(s.env, control.Ending{Why: "CSI driver " + s.cfg.Driver + " does not support ControllerCreateSnapshot", Background: true})
 		return
 	}

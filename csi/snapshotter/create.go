@@ -28,7 +28,7 @@ func (w *worker[S, C]) createSnapshot(ctx context.Context, found C) (C, error) {
 	if parameters, err = w.passed(parameters, found); err != nil {
 		return found, fmt.Errorf("failed to remove CSI Parameters of prefixed keys: %w", err)
 	}
-	says, err := w.steps.create(ctx, found, parameters, secrets)
+	reply, err := w.steps.create(ctx, found, parameters, secrets)
 	if err != nil {
 		if isFinalError(err) {
 			var failed error
@@ -38,7 +38,7 @@ func (w *worker[S, C]) createSnapshot(ctx context.Context, found C) (C, error) {
 		}
 		return found, fmt.Errorf("failed to take %s of the %s: %q", w.Noun, w.steps.sources(found), err.Error())
 	}
-	updated, err := w.updateStatus(ctx, found, says)
+	updated, err := w.updateStatus(ctx, found, reply)
 	if err != nil {
 		return found, fmt.Errorf("error updating status for volume %s content %s: %w", w.Noun, found.GetName(), err)
 	}

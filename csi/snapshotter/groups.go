@@ -39,11 +39,11 @@ func (g *groups) create(ctx context.Context, found *groupContent, parameters, se
 	if err == nil && is == nil {
 		err = errors.New("the CSI driver answered CreateVolumeGroupSnapshot with neither a group snapshot nor an error")
 	}
-	says := answer{handle: is.GetGroupSnapshotId(), ready: is.GetReadyToUse(), created: is.GetCreationTime()}
+	reply := answer{handle: is.GetGroupSnapshotId(), ready: is.GetReadyToUse(), created: is.GetCreationTime()}
 	for _, member := range is.GetSnapshots() {
-		says.members = append(says.members, infoOf(member))
+		reply.members = append(reply.members, infoOf(member))
 	}
-	return says, err
+	return reply, err
 }
 
 func (g *groups) sources(found *groupContent) string {

@@ -70,7 +70,7 @@ func (s *singles) checkStatus(ctx context.Context, found *content) (*content, er
 		handle = *found.Status.SnapshotHandle
 	}
 	is := &csi.Snapshot{ReadyToUse: true}
-	if s.says.Controller[csi.ControllerServiceCapability_RPC_LIST_SNAPSHOTS] {
+	if s.reported.Controller[csi.ControllerServiceCapability_RPC_LIST_SNAPSHOTS] {
 		list, err := s.driver.ListSnapshots(control.WithTimeout(ctx, s.env, s.cfg.Timeout), &csi.ListSnapshotsRequest{SnapshotId: handle, Secrets: secrets})
 		if err == nil && len(list.GetEntries()) == 0 {
 			err = fmt.Errorf("can not find snapshot for snapshotID %s", handle)

@@ -47,7 +47,7 @@ type steps[C any] interface {
 	clear(is *snapshots.Content)
 }
 
-// answer holds what the driver says of a snapshot or a group snapshot.
+// answer holds the fields of the driver's answer about a snapshot or a group snapshot.
 type answer struct {
 	handle  string
 	ready   bool
@@ -215,57 +215,57 @@ func (w *worker[S, C]) updateErrorStatus(ctx context.Context, found C, reason, m
 	}
 }
 
-// updateStatus writes to a content what the driver says.
+// updateStatus writes the driver's answer into the status of a content, if that changes something.
 //
 // Upstream: snapshot_controller.go updateSnapshotContentStatus and groupsnapshot_helper.go
 // updateGroupSnapshotContentStatus, v8.7.
-func (w *worker[S, C]) updateStatus(ctx context.Context, found C, says answer) (C, error) {
+func (w *worker[S, C]) updateStatus(ctx context.Context, found C, reply answer) (C, error) {
 	var none C
 	latest, err := w.contents.API.Get(ctx, "", found.GetName())
 	if err != nil {
 		return none, fmt.Errorf("error get %s content %s from api server: %w", w.Noun, found.GetName(), err)
 	}
-	is, news := follow(w.Content(latest), says, w.env.Now())
-	if !news {
+	is, changed := follow(w.Content(latest), reply, w.env.Now())
+	if !changed {
 		return latest, nil
 	}
-	changed := latest.DeepCopyObject().(C)
-	w.SetContentStatus(changed, is)
-	updated, err := w.steps.writeStatus(ctx, latest, changed)
+	written := latest.DeepCopyObject().(C)
+	w.SetContentStatus(written, is)
+	updated, err := w.steps.writeStatus(ctx, latest, written)
 	if err != nil {
 		return latest, snapshots.UpdateError(found.GetName(), err)
 	}
 	return updated, nil
 }
 
-// follow returns the fields of a content after the driver's answer, and whether that is a change. Handle, time, size
+// follow returns the fields of a content after the driver's answer, and whether one of them changed. Handle, time, size
 // and members stay as they were first.
-func follow(is snapshots.Content, says answer, now time.Time) (_ snapshots.Content, changed bool) {
+func follow(is snapshots.Content, reply answer, now time.Time) (_ snapshots.Content, changed bool) {
 	if is.Handle == nil {
-		is.Handle, changed = &says.handle, true
+		is.Handle, changed = &reply.handle, true
 	}
-	if is.ReadyToUse == nil || *is.ReadyToUse != says.ready {
-		is.ReadyToUse, changed = &says.ready, true
-		if says.ready {
+	if is.ReadyToUse == nil || *is.ReadyToUse != reply.ready {
+		is.ReadyToUse, changed = &reply.ready, true
+		if reply.ready {
 			is.Error = nil
 		}
 	}
 	if is.CreationTime == nil {
 		// Upstream takes no time for 1970, and replaces only the year 1.
-		created := says.created.AsTime()
+		created := reply.created.AsTime()
 		if created.IsZero() {
 			created = now
 		}
 		is.CreationTime, changed = &metav1.Time{Time: created}, true
 	}
-	if is.RestoreSize == nil && says.size > 0 {
-		is.RestoreSize, changed = &says.size, true
+	if is.RestoreSize == nil && reply.size > 0 {
+		is.RestoreSize, changed = &reply.size, true
 	}
-	if is.GroupHandle == nil && says.group != "" {
-		is.GroupHandle, changed = &says.group, true
+	if is.GroupHandle == nil && reply.group != "" {
+		is.GroupHandle, changed = &reply.group, true
 	}
-	if len(is.Members) == 0 && len(says.members) != 0 {
-		is.Members, changed = says.members, true
+	if len(is.Members) == 0 && len(reply.members) != 0 {
+		is.Members, changed = reply.members, true
 	}
 	return is, changed
 }
