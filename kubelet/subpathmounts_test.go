@@ -303,8 +303,8 @@ func TestAPartIsMountedAnewForAContainerThatStartsAgain(t *testing.T) {
 	w.requireNothingLeft()
 }
 
-// With real mounts: the mount shows the content of the volume, and goes with it.
-func TestBindMountsPartsOfVolumes(t *testing.T) {
+// The mounts show the content of the volumes, and go with the pod, also after a crash of the kubelet.
+func TestRealMountsShowPartsOfVolumesAndLeaveNothingAfterACrash(t *testing.T) {
 	unshared.Test(t, func(t *testing.T) {
 		node, err := disk.Open(t.TempDir())
 		require.NoError(t, err)

@@ -99,7 +99,7 @@ func TestTheNodePathMapChoosesTheDirectory(t *testing.T) {
 	assert.EqualError(t, err, "config doesn't contain node small, and no DEFAULT_PATH_FOR_NON_LISTED_NODES available")
 }
 
-func TestAClassThatIsNotConfiguredIsNamed(t *testing.T) {
+func TestTheConfigOfAClassIsPickedByItsNameAndAMissingOneIsNamed(t *testing.T) {
 	config, err := parseConfig(`{"storageClassConfigs": {"fast": {"sharedFileSystemPath": "/fast"}, "slow": {"nodePathMap": [{"node": "n", "paths": ["/slow"]}]}}}`)
 	require.NoError(t, err)
 	fast, err := config.pickConfig("fast")

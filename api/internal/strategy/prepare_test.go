@@ -46,7 +46,7 @@ func TestAPodsQualityOfServiceFollowsItsResources(t *testing.T) {
 	require.Equal(t, v1.PodQOSGuaranteed, pod.Status.QOSClass, "the pod as a whole asks for nothing, so its containers count")
 }
 
-func TestTheResourcesOfAPodAsAWholeAreCompletedWhenItIsMade(t *testing.T) {
+func TestPodLevelResourcesAreDefaultedWhenThePodIsMadeAndKeptByClientsThatDoNotKnowThem(t *testing.T) {
 	const asked, box = "resources: {requests: {cpu: 2}}, ", "image: i, resources: {limits: {cpu: 1, memory: 1Gi}}}"
 	for spec, want := range map[string]string{
 		asked + "containers: [{name: a, " + box + "]":                                               "cpu 2 of 2, memory 1Gi of 1Gi",
