@@ -52,7 +52,7 @@ func (x *explainer) leftIn(name string) {
 		ref := trace.RefOf(kindOf(obj), obj)
 		v := Verdict{Class: UnderWay, Code: Finalizer, Object: ref.Path(), Field: "metadata.finalizers", Value: strings.Join(m.GetFinalizers(), ", "),
 			Cause: fmt.Sprintf("%s is still in it", ref)}
-		if why, ok := x.aside(func(y *explainer) error { return y.left(ref, m) }); ok {
+		if why, ok := x.aside(func(y *explainer) error { return y.remaining(ref, m) }); ok {
 			v.Class, v.Do = why.Class, why.Do
 			v.Cause += ": " + why.Cause
 		}
@@ -60,8 +60,8 @@ func (x *explainer) leftIn(name string) {
 	}
 }
 
-// left explains an object that is being deleted. Of a kind that has no explanation, it blames the finalizers.
-func (x *explainer) left(ref trace.Ref, m metav1.Object) error {
+// remaining explains an object that is being deleted. If there is no explanation of its kind, it blames the finalizers.
+func (x *explainer) remaining(ref trace.Ref, m metav1.Object) error {
 	if err := x.object(ref.Kind, ref.Namespace, ref.Name); !errors.Is(err, ErrKind) {
 		return err
 	}

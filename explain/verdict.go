@@ -226,7 +226,8 @@ func worst(findings []Verdict) (Verdict, bool) {
 
 func severity(c Class) int { return slices.Index([]Class{Well, UnderWay, Waits, Ill}, c) }
 
-// blame notes a cause, and says it in the chain.
+// blame adds a cause to the findings, and a line about it to the text. Unless v says otherwise, its Object is the subject of
+// the current lines.
 func (x *explainer) blame(v Verdict) {
 	if x.subject != x.about {
 		v.Subject = x.subject

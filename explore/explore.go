@@ -671,11 +671,11 @@ func (cfg Config) of(seed uint64, policy engine.Policy) storagesim.Config {
 	return cluster
 }
 
-// playOn plays the scenario on a cluster, with the trouble that is planned, and sees that
-// the rules hold.
+// playOn plays the scenario on a cluster, with the planned trouble, and returns the first
+// rule that is broken, or the scenario's error.
 func (x *exploration) playOn(c *storagesim.Cluster, plan Plan, r *recorded, seen *objects) error {
 	g := newGuard(c, append(x.cfg.builtIn(x.plain, seen), x.cfg.Rules...))
-	trouble, err := x.begun(c, plan, r)
+	trouble, err := x.beginTrouble(c, plan, r)
 	if err != nil {
 		return err
 	}
@@ -698,7 +698,7 @@ func (x *exploration) playOn(c *storagesim.Cluster, plan Plan, r *recorded, seen
 
 // judge plays a run to a rest, ends all trouble there, and returns an error if something is behind 20 minutes later.
 func (x *exploration) judge(c *storagesim.Cluster, plan Plan, seen *objects, until restOf) error {
-	trouble, err := x.begun(c, plan, nil)
+	trouble, err := x.beginTrouble(c, plan, nil)
 	if err != nil {
 		return err
 	}
@@ -739,8 +739,8 @@ func (x *exploration) wrongAt(c *storagesim.Cluster, seen *objects, until restOf
 	}
 }
 
-// begun has the trouble of a plan strike from now on.
-func (x *exploration) begun(c *storagesim.Cluster, plan Plan, r *recorded) (*trouble, error) {
+// beginTrouble makes the trouble of a plan strike from now on. It records the run in r, unless that is nil.
+func (x *exploration) beginTrouble(c *storagesim.Cluster, plan Plan, r *recorded) (*trouble, error) {
 	t, err := newTrouble(c, plan)
 	if r != nil {
 		r.trouble = t

@@ -172,7 +172,7 @@ func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
 		`Config.Except[0]: "leaks" is not one of ["one owner" `:      {Except: []string{"leaks"}},
 		"Config.Rules[0]: it needs a Name and a Begin":               {Rules: []explore.Rule{{Name: "mine"}}},
 		`Config.Expect[0]: Expect("pvc/a", "Bound"): it needs an object such as pvc/data, and one of the states Pending, Lost, Failed, Terminating, Unready`: {Expect: []explore.Expectation{explore.Expect("pvc/a", "Bound")}},
-		"Config.Budget: -1s is negative; it must be positive, or 0 for no limit": {Budget: -time.Second},
+		"Config.Budget: -1s is negative; it must be positive, or 0 for no limit":                                                                             {Budget: -time.Second},
 	} {
 		_, err := explore.Run(t.Context(), cfg, firstComeFirstServed)
 		require.ErrorContains(t, err, says)

@@ -111,17 +111,17 @@ func oldestFirst(pods []*v1.Pod) []*v1.Pod {
 	return pods
 }
 
-// gcOrphaned deletes the pods of nodes that have been missing for some time and that the API server does not have
-// either.
+// gcOrphaned deletes pods whose node is missing. It first waits for quarantineTime, and then asks the API server, since the
+// cache may be behind.
 // Upstream: gc_controller.go gcOrphaned and discoverDeletedNodes, v1.37.
 func (c *controller) gcOrphaned(ctx context.Context, pods []*v1.Pod) {
 	now := c.env.Now()
-	still := map[string]bool{}
+	names := map[string]bool{}
 	for _, pod := range pods {
-		still[pod.Spec.NodeName] = true
+		names[pod.Spec.NodeName] = true
 	}
 	gone := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(still)) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		at, waits := c.missing[name]
 		if waits && now.Before(at) {
 			continue
@@ -129,7 +129,7 @@ func (c *controller) gcOrphaned(ctx context.Context, pods []*v1.Pod) {
 		c.missing[name] = now.Add(quarantineTime)
 		gone[name] = waits && !c.nodeExists(ctx, name)
 	}
-	maps.DeleteFunc(c.missing, func(name string, _ time.Time) bool { return !still[name] })
+	maps.DeleteFunc(c.missing, func(name string, _ time.Time) bool { return !names[name] })
 	for _, pod := range pods {
 		if gone[pod.Spec.NodeName] {
 			c.deleteAll(ctx, []*v1.Pod{pod}, &v1.PodCondition{

@@ -32,8 +32,8 @@ func tryOne(t testing.TB, seed uint64, try func(t testing.TB, seed uint64)) *run
 	return r
 }
 
-// do runs f, which may end its goroutine as FailNow does, and then what it left to be
-// cleaned up.
+// do runs f, and then its cleanups, the last one first. Each runs in a goroutine of its own, which FailNow may end, and a panic
+// is reported as an error.
 func (r *run) do(f func()) {
 	for next := f; next != nil; next = r.cleanup() {
 		done := make(chan struct{})

@@ -37,12 +37,12 @@ func OfObject(resource schema.GroupResource, obj call.Object, err error) error {
 	return Forbidden(resource, name, err.Error())
 }
 
-// maxRefusal is the number of bytes of a refusal that are told.
+// maxRefusal is the largest size of the errors in a refusal, in bytes.
 const maxRefusal = 64 << 10
 
-// foremost returns the errors that fit into a refusal, and at the end how many more there are. A
-// text that is too long is cut.
-func foremost(errs field.ErrorList) field.ErrorList {
+// shorten returns the first errors, as many as fit into a refusal, and one more that counts the others and quotes the
+// last. If the first error alone is too long, its text is cut.
+func shorten(errs field.ErrorList) field.ErrorList {
 	left := maxRefusal
 	for i, err := range errs {
 		text := err.ErrorBody()
@@ -82,7 +82,7 @@ func AsStatus(err error) error {
 
 // Invalid returns the error for an object that is not valid, with as many of its errors as are told.
 func Invalid(kind schema.GroupKind, name string, errs field.ErrorList) error {
-	return apierrors.NewInvalid(kind, name, foremost(errs))
+	return apierrors.NewInvalid(kind, name, shorten(errs))
 }
 
 // Quantity returns the error for a quantity that a real server would accept, and compute with for minutes.

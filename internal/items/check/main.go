@@ -45,11 +45,11 @@ func run(folder string) error {
 			continue
 		}
 		problems := list.Check(d.Name, lines)
-		shown, err := list.CheckCommands(os.DirFS("."), d.Name, lines)
+		inCommands, err := list.CheckCommands(os.DirFS("."), d.Name, lines)
 		if err != nil {
 			return err
 		}
-		problems = append(problems, shown...)
+		problems = append(problems, inCommands...)
 		for _, problem := range problems {
 			fmt.Println(problem)
 		}
