@@ -25,7 +25,7 @@ type writer struct {
 	clock    clock
 }
 
-// create stores obj, which must not be modified afterwards. The order of the phases is
+// create stores in, which must not be modified afterwards. The order of the phases is
 // upstream's: defaults, admission that changes the object, what the kind does to
 // new objects, validation, and only then whether the name is free.
 func create(w *writer, r request, in runtime.Object) (runtime.Object, error) {
@@ -42,7 +42,7 @@ func create(w *writer, r request, in runtime.Object) (runtime.Object, error) {
 	})
 }
 
-// update replaces the object, or its status if that is the subresource. obj
+// update replaces the object by in, or its status alone if that is the subresource. in
 // must not be modified afterwards.
 // Upstream: registry/generic/registry Store.Update, v1.37.
 func update(w *writer, r request, in runtime.Object) (runtime.Object, error) {

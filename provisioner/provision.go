@@ -137,7 +137,7 @@ func getProvisionedVolumeNameForClaim(claim *v1.PersistentVolumeClaim) string {
 	return "pvc-" + string(claim.UID)
 }
 
-// canProvision returns the error that trying again will not cure.
+// canProvision refuses a claim for a block volume if the provisioner makes none. Trying again does not help.
 //
 // Upstream: controller.go canProvision, v13.
 func (ctrl *provisionController) canProvision(ctx context.Context, claim *v1.PersistentVolumeClaim) error {

@@ -84,8 +84,8 @@ func (b *volumeBinder) checkBindings(pod *v1.Pod, nodeName string, podVolumes *P
 	return true, nil
 }
 
-// checkStaticBinding: the volume still names its claim, and the PV controller
-// has finished the claim.
+// checkStaticBinding reports whether the PV controller has bound the claim to the volume. It fails if
+// the volume no longer names a claim, or if the node cannot reach it.
 func (b *volumeBinder) checkStaticBinding(bound *BindingInfo, node *v1.Node) (bool, error) {
 	pv, err := b.pvs.GetAPIObj(bound.pv.Name)
 	if err != nil {
@@ -107,9 +107,9 @@ func (b *volumeBinder) checkStaticBinding(bound *BindingInfo, node *v1.Node) (bo
 	return isPVCFullyBound(pvc), nil
 }
 
-// checkProvisioning: the claim still waits for this node, and once it has a
-// volume the node can reach it. A provisioner that cannot serve the node takes
-// selected-node off to tell us so.
+// checkProvisioning reports whether the claim is bound. It fails if the claim no longer waits for
+// this node (a provisioner that cannot serve the node removes selected-node), or if the node
+// cannot reach its volume.
 func (b *volumeBinder) checkProvisioning(claim *v1.PersistentVolumeClaim, node *v1.Node) (bool, error) {
 	pvc, err := b.pvcs.GetAPIObj(control.Key(claim))
 	if err != nil {

@@ -297,8 +297,8 @@ func (s *scheduler) earliestStart(victims []*placement) time.Time {
 	return first
 }
 
-// prepareCandidate makes room: it takes from pods of lower priority the place that is kept for them on the node, and deletes the victims. Until the
-// deletion of the last one has begun the pod is not tried again.
+// prepareCandidate makes room: it removes the nomination of pods of lower priority to the node, and deletes the victims. The pod is
+// not tried again until the deletion of the last victim has begun.
 // Upstream: preemption/executor.go prepareCandidateAsync, v1.37.
 func (s *scheduler) prepareCandidate(c *cycle) {
 	chosen := c.preemption.chosen

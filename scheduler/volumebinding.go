@@ -173,9 +173,9 @@ func (p volumeBinding) found(c *cycle, node string) (*PodVolumes, error) {
 	return volumes, err
 }
 
-// chooseVolumes has the policy choose among equal volumes. If that takes from one claim
-// the only volume that another can have, the first ones are taken, with which Filter
-// found that the node fits. Upstream's choice, at random in Filter, would be a refusal.
+// chooseVolumes lets the policy choose among equal volumes. If the choice for one claim takes
+// the only volume that fits another, it takes the first ones instead, with which Filter
+// found that the node fits. Upstream chooses at random in Filter, and then refuses the node.
 func (p volumeBinding) chooseVolumes(claims *podVolumeClaims, node *v1.Node) (*PodVolumes, error) {
 	claims.choose = p.binder.env.Choose
 	volumes, conflicts, err := p.binder.FindPodVolumes(claims, node)

@@ -84,8 +84,8 @@ func Create(r Reader, obj call.Object) error {
 	return nil
 }
 
-// Update runs the admission plugins that refuse valid updates, of the object itself. It runs
-// after validation; quotas are charged when the object is stored.
+// Update runs the admission plugins that refuse valid updates of an object (not of a subresource).
+// It runs after validation; quotas are charged when the object is stored.
 func Update(r Reader, obj, old call.Object) error {
 	if claim, ok := obj.(*v1.PersistentVolumeClaim); ok {
 		return admitClaimUpdate(r, claim, old.(*v1.PersistentVolumeClaim))

@@ -21,10 +21,10 @@ import (
 
 // Scale is the subresource scale of a kind whose objects are unstructured.
 type Scale struct {
-	// Counts are the numbers of replicas and the selector of an object. found says whether the
-	// object says how many replicas are wanted.
+	// Counts returns the wanted and the actual number of replicas and the selector of an object; found is false if the object
+	// lacks the field at Path.
 	Counts func(obj runtime.Object) (spec autoscalingv1.ScaleSpec, status autoscalingv1.ScaleStatus, found bool, err error)
-	// Set changes how many replicas are wanted, of an object that may be changed.
+	// Set writes the wanted number of replicas into obj, a copy that may be changed.
 	Set func(obj runtime.Object, replicas int32) error
 	// Path is the path of the field in the object, for messages: ".spec.replicas".
 	Path string

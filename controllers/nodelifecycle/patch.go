@@ -59,7 +59,8 @@ func (c *controller) patchNodeTaints(ctx context.Context, name string, change fu
 	}
 }
 
-// tryPatchNodeTaints fails if another client has changed the node since it was read.
+// tryPatchNodeTaints reads a node and patches its taints, unless change leaves them as they are. The patch has the resource
+// version that was read: if another client writes the node in between, it fails with a conflict.
 // Upstream: pkg/controller/controller_utils.go PatchNodeTaints, v1.37.
 func (c *controller) tryPatchNodeTaints(ctx context.Context, name string, change func([]v1.Taint) []v1.Taint) error {
 	node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})

@@ -96,8 +96,8 @@ func matches(pattern, text string) bool {
 	return regexp.MustCompile("(?s)^" + strings.Join(parts, ".*") + "$").MatchString(text)
 }
 
-// ofKind makes the check of a line "NAME STATE [OTHER] [xN]". state returns the words that an object has instead of STATE
-// and OTHER.
+// ofKind returns the check of a line "NAME STATE [OTHER] [xN]". state returns the words of an object with which STATE and OTHER
+// are compared.
 func ofKind(kind string, state func(u *unstructured.Unstructured) []string) func(o *Outcome, text string) string {
 	return func(o *Outcome, text string) string {
 		words := strings.Fields(text)

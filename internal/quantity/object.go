@@ -107,8 +107,7 @@ func checkResources(list v1.ResourceList) (first *Error) {
 	return first.in("[" + string(found) + "]")
 }
 
-// values checks the values of a mapping in order of key. They cannot be addressed, so
-// that copies are checked.
+// values checks the values of a map in the order of its keys. Values of maps are not addressable, so it checks copies.
 func (p *plan) values(v reflect.Value) *Error {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })

@@ -7,12 +7,12 @@ import (
 	"path"
 )
 
-// volDataFileName is the file that says what volume a directory is of.
+// volDataFileName is the name of the file that says which volume a directory belongs to.
 //
 // Upstream: csi_plugin.go volDataFileName, v1.37.
 const volDataFileName = "vol_data.json"
 
-// volumeData is its content: the data that a restarted kubelet cannot get elsewhere.
+// volumeData is the content of that file: the data that a restarted kubelet cannot get elsewhere.
 //
 // Upstream: csi_mounter.go volDataKey, v1.37, a map that may have empty entries.
 type volumeData struct {

@@ -111,8 +111,8 @@ func (plugin *csiPlugin) GetAccessModes() []v1.PersistentVolumeAccessMode {
 	return []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce, v1.ReadOnlyMany, v1.ReadWriteMany, v1.ReadWriteOncePod}
 }
 
-// CanAttach reports whether the attach/detach controller has to attach the volume: not one
-// that lives with its pod, and not one whose driver says that it needs none of that.
+// CanAttach reports whether the attach/detach controller has to attach the volume. It need not attach an inline volume of a
+// pod, nor a volume whose CSIDriver has attachRequired: false.
 //
 // Upstream: csi_plugin.go CanAttach and skipAttach, v1.37.
 func (plugin *csiPlugin) CanAttach(spec *volume.Spec) (bool, error) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// At is one directory of a node, lent by Disk.At. Names in it are single elements.
+// At is one directory of a node; it is valid until the function that Disk.At calls returns. Names in it are single elements.
 type At struct {
 	dir  *Disk
 	name string // its real path on the node
@@ -24,16 +24,16 @@ type names interface {
 	close() error
 }
 
-// At calls f with the directory at name, which is looked up once for all that f does: this
-// is fast, and f works in the same directory even if it is renamed meanwhile. Links on the
-// way to it are followed. f must not keep it.
+// At looks up the directory at name once and calls f with it. This is faster than a look-up for
+// each operation of f, and f works in the same directory even if it is renamed meanwhile. Links
+// in name are followed. f must not keep its argument.
 func (d *Disk) At(name string, f func(at *At) error) error {
 	rel, err := local("evalsymlinks", name)
 	if err != nil {
 		return err
 	}
 	at := &At{dir: d}
-	if a, _ := d.attached.of(rel); a == nil && !d.attached.anyBelow(rel) {
+	if a, _ := d.attached.of(rel); a == nil && !d.attached.anyBelow(rel) { // else each name may be in another disk
 		at.in = d.store.enter(rel)
 	}
 	if at.in == nil {

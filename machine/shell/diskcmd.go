@@ -87,8 +87,8 @@ func du(p *Process) error {
 	return errors.Join(errs...)
 }
 
-// diskUsage returns how many KiB a tree takes, in blocks of 4 KiB. It calls tell, if there
-// is one, for every file after those below it.
+// diskUsage returns the size of a tree in KiB, each file rounded up to blocks of 4 KiB. It calls
+// tell, unless it is nil, for each file and directory, a directory after its content.
 func (p *Process) diskUsage(name string, tell func(name string, isDir bool, used int64) error) (int64, error) {
 	p.program.step(1)
 	info, err := p.program.files.lstat(name)

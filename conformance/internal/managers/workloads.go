@@ -26,11 +26,11 @@ func Scenarios() []Scenario {
 	return all
 }
 
-// container is that of a pod which runs until it is deleted.
+// container is a container that runs until its pod is deleted.
 const container = `{name: c, image: "busybox:1", command: [sleep, infinity]}`
 
-// workload returns the manifest of a Deployment, ReplicaSet, StatefulSet or DaemonSet with the label app, with more of its spec,
-// one field a line, and more of its pods'.
+// workload returns the manifest of a Deployment, ReplicaSet, StatefulSet or DaemonSet with the label app. more holds
+// further fields of its spec, and pod of its pods' spec, one field a line; without containers in pod they get container.
 func workload(kind, name, more, pod string) string {
 	if !strings.Contains(pod, "containers:") {
 		pod = strings.TrimPrefix(pod+"\ncontainers: ["+container+"]", "\n")

@@ -135,7 +135,7 @@ func checkFileRef(p *podRules, ref *v1.FileKeySelector, at *field.Path) {
 	}
 }
 
-// checkFileVolumes requires that the files of variables are in volumes of the type emptyDir.
+// checkFileVolumes requires that each fileKeyRef names a volume of the pod that is an emptyDir.
 // Upstream: core/validation validateFileKeyRefVolumes, v1.37.2.
 func checkFileVolumes(p *podRules, at *field.Path) {
 	check := func(env []v1.EnvVar, at *field.Path) {

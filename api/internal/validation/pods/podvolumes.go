@@ -70,7 +70,8 @@ func checkEphemeralClaims(p *validation.Problems, volumes []v1.Volume, meta *met
 
 // checkPodVolumeSource validates the source of one volume, of which there must be
 // exactly one. As with PersistentVolumes the order is upstream's, in
-// validateVolumeSource, v1.37, and so are its misspelt paths.
+// validateVolumeSource, v1.37, and so are its misspelt paths. check*Sources are four
+// parts of that order; their names say what most of the sources in a part are.
 func checkPodVolumeSource(p *validation.Problems, v *v1.Volume, meta *metav1.ObjectMeta, at *field.Path) {
 	s := storage.Sources{Problems: p, At: at}
 	checkNodeSources(&s, v)
