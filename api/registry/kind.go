@@ -164,9 +164,9 @@ func (k Kind) ready(scheme *runtime.Scheme) ([]*Entry, error) {
 		}
 		one.GVK = schema.GroupVersionKind{Group: k.Group, Version: version, Kind: k.Kind}
 		one.GVR = one.GVK.GroupVersion().WithResource(k.Resource)
-		one.Home = one.GVR
+		one.Home, one.Older = one.GVR, one.Older || k.NotPreferred
 		if k.StoredAs != "" {
-			one.Older, one.Home.Version = one.Older || k.NotPreferred, "" // one store for all versions
+			one.Home.Version = "" // one store for all versions
 		}
 		if err := one.findTypes(); err != nil {
 			return nil, err

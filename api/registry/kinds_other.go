@@ -32,14 +32,14 @@ import (
 func networkKinds() []Kind {
 	return append(
 		in(networkingv1.SchemeGroupVersion,
-			Kind{Kind: "IPAddress", ShortNames: names("ip"), ClusterScoped: true},
+			Kind{Kind: "IPAddress", ShortNames: names("ip"), ClusterScoped: true, Validation: cluster.IPAddresses()},
 			Kind{Kind: "IngressClass", ClusterScoped: true, Generations: true, Strategy: strategy.IngressClasses(), Validation: cluster.IngressClasses()},
 			Kind{Kind: "Ingress", ShortNames: names("ing"), Generations: true, Validation: cluster.Ingresses(), Warnings: warnings.Ingresses()},
 			Kind{
 				Kind: "NetworkPolicy", ShortNames: names("netpol"), Generations: true,
 				Strategy: strategy.NetworkPolicies(), Validation: cluster.NetworkPolicies(), Warnings: warnings.NetworkPolicies(),
 			},
-			Kind{Kind: "ServiceCIDR", ClusterScoped: true},
+			Kind{Kind: "ServiceCIDR", ClusterScoped: true, Validation: cluster.ServiceCIDRs()},
 		),
 		in(discoveryv1.SchemeGroupVersion, Kind{
 			Kind: "EndpointSlice", Generations: true, AllCounts: true, LabelsCount: true,
@@ -80,8 +80,8 @@ func otherKinds() []Kind {
 			Kind{Kind: "RuntimeClass", ClusterScoped: true, Conditional: true, CreatesOnUpdate: true, Validation: cluster.RuntimeClasses(), Warnings: warnings.RuntimeClasses()},
 		),
 		in(flowcontrolv1.SchemeGroupVersion,
-			Kind{Kind: "FlowSchema", ClusterScoped: true, Generations: true},
-			Kind{Kind: "PriorityLevelConfiguration", ClusterScoped: true, Generations: true},
+			Kind{Kind: "FlowSchema", ClusterScoped: true, Generations: true, Strategy: strategy.FlowSchemas()},
+			Kind{Kind: "PriorityLevelConfiguration", ClusterScoped: true, Generations: true, Strategy: strategy.PriorityLevels()},
 		),
 		in(apiserverinternalv1alpha1.SchemeGroupVersion, Kind{Kind: "StorageVersion", OnRequest: true, ClusterScoped: true, Conditional: true}),
 		in(storagemigrationv1.SchemeGroupVersion, Kind{Kind: "StorageVersionMigration", ClusterScoped: true, Conditional: true}),

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -44,7 +45,16 @@ func appsKinds() []Kind {
 func workloadKinds() []Kind {
 	return slices.Concat(
 		in(autoscalingv2.SchemeGroupVersion,
-			Kind{Kind: "HorizontalPodAutoscaler", ShortNames: names("hpa"), Categories: inAll(), OtherVersions: names("v1"), Generations: true, Strategy: strategy.Autoscalers(), Validation: workloads.Autoscalers()},
+			Kind{
+				Kind: "HorizontalPodAutoscaler", ShortNames: names("hpa"), Categories: inAll(), Generations: true,
+				Strategy: strategy.Autoscalers(), Validation: workloads.Autoscalers(),
+			},
+		),
+		in(autoscalingv1.SchemeGroupVersion, // a store of its own: nothing is converted
+			Kind{
+				Kind: "HorizontalPodAutoscaler", ShortNames: names("hpa"), Categories: inAll(), Generations: true, NotPreferred: true,
+				Strategy: strategy.AutoscalersV1(), Validation: workloads.AutoscalersV1(),
+			},
 		),
 		in(batchv1.SchemeGroupVersion,
 			Kind{Kind: "CronJob", ShortNames: names("cj"), Categories: inAll(), Generations: true, Strategy: strategy.CronJobs(), Validation: workloads.CronJobs(), Warnings: warnings.CronJobs()},

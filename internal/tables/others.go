@@ -59,12 +59,27 @@ func otherTables() map[schema.GroupKind]table {
 		network("NetworkPolicy"): listing(columns("Name", "Pod-Selector", "Age"), func(p *networkingv1.NetworkPolicy, now time.Time) []string {
 			return []string{p.Name, metav1.FormatLabelSelector(&p.Spec.PodSelector), age(p, now)}
 		}),
+		network("IPAddress"): listing(columns("Name", "ParentRef", "Age"), func(a *networkingv1.IPAddress, now time.Time) []string {
+			return []string{a.Name, parentOf(a.Spec.ParentRef), age(a, now)}
+		}),
 		network("ServiceCIDR"): listing(columns("Name", "CIDRs", "Age"), func(c *networkingv1.ServiceCIDR, now time.Time) []string {
 			return []string{c.Name, strings.Join(c.Spec.CIDRs, ","), age(c, now)}
 		}),
 		hooks("ValidatingWebhookConfiguration"): listing(columns("Name", "##Webhooks", "Age"),
 			func(c *admissionregistrationv1.ValidatingWebhookConfiguration, now time.Time) []string {
 				return []string{c.Name, fmt.Sprint(len(c.Webhooks)), age(c, now)}
+			}),
+		hooks("ValidatingAdmissionPolicy"): listing(columns("Name", "##Validations", "ParamKind", "Age"),
+			func(policy *admissionregistrationv1.ValidatingAdmissionPolicy, now time.Time) []string {
+				kind := "<unset>"
+				if of := policy.Spec.ParamKind; of != nil {
+					kind = of.APIVersion + "/" + of.Kind
+				}
+				return []string{policy.Name, fmt.Sprint(len(policy.Spec.Validations)), kind, age(policy, now)}
+			}),
+		hooks("ValidatingAdmissionPolicyBinding"): listing(columns("Name", "PolicyName", "ParamRef", "Age"),
+			func(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, now time.Time) []string {
+				return []string{b.Name, b.Spec.PolicyName, paramsOf(b.Spec.ParamRef), age(b, now)}
 			}),
 		hooks("MutatingWebhookConfiguration"): listing(columns("Name", "##Webhooks", "Age"),
 			func(c *admissionregistrationv1.MutatingWebhookConfiguration, now time.Time) []string {
@@ -85,6 +100,29 @@ func otherTables() map[schema.GroupKind]table {
 		})
 	}
 	return all
+}
+
+// parentOf. Upstream: printIPAddress.
+func parentOf(r *networkingv1.ParentReference) string {
+	if r == nil {
+		return "<none>"
+	}
+	name := strings.ToLower(schema.GroupResource{Group: r.Group, Resource: r.Resource}.String())
+	if r.Namespace != "" {
+		name += "/" + r.Namespace
+	}
+	return name + "/" + r.Name
+}
+
+// paramsOf. Upstream: printValidatingAdmissionPolicyBinding.
+func paramsOf(r *admissionregistrationv1.ParamRef) string {
+	switch {
+	case r == nil || r.Name == "" && r.Selector == nil:
+		return "<unset>"
+	case r.Name == "":
+		return r.Selector.String()
+	}
+	return cmp.Or(r.Namespace, "*") + "/" + r.Name
 }
 
 // replicationController. Upstream: printReplicationController.

@@ -197,6 +197,6 @@ func TestASchemaThatIsNotStructuralIsRefusedAlsoWithSelectableFields(t *testing.
 	text := strings.Replace(definition, "    schema:\n", "    selectableFields: [{jsonPath: .spec.note}]\n    schema:\n", 1)
 	_, _, err := serve(t, text)
 	require.NoError(t, err)
-	_, _, err = serve(t, strings.Replace(text, "note: {type: string,", "note: {type: string, items: {}, allOf: [{description: x}],", 1))
-	require.ErrorContains(t, err, "description: Forbidden: must be empty to be structural")
+	_, _, err = serve(t, strings.Replace(text, "note: {type: string,", "note: {type: string, id: a,", 1))
+	require.ErrorContains(t, err, "properties[spec].properties[note].id: Forbidden: id is not supported")
 }

@@ -3,6 +3,7 @@ package strategy
 import (
 	"maps"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -184,11 +185,10 @@ func CronJobs() Kind {
 // Autoscalers returns the defaults of horizontalpodautoscalers.
 // Upstream: autoscaling/v2 SetDefaults_HorizontalPodAutoscaler and GenerateHPAScaleUpRules, v1.37.
 func Autoscalers() Kind {
-	const utilization = 80
 	return Of[*autoscalingv2.HorizontalPodAutoscaler]{Default: func(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 		setDefaultPtr(&hpa.Spec.MinReplicas, 1)
 		if len(hpa.Spec.Metrics) == 0 {
-			average := int32(utilization)
+			average := int32(averageUtilization)
 			hpa.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 				Name: v1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &average},
 			}}}
@@ -201,6 +201,18 @@ func Autoscalers() Kind {
 		}
 	}}.Kind()
 }
+
+// AutoscalersV1 returns the defaults of horizontalpodautoscalers in their first version.
+// Upstream: autoscaling/v1 SetDefaults_HorizontalPodAutoscaler, v1.37.2.
+func AutoscalersV1() Kind {
+	return Of[*autoscalingv1.HorizontalPodAutoscaler]{Default: func(hpa *autoscalingv1.HorizontalPodAutoscaler) {
+		setDefaultPtr(&hpa.Spec.MinReplicas, 1)
+		setDefaultPtr(&hpa.Spec.TargetCPUUtilizationPercentage, averageUtilization)
+	}}.Kind()
+}
+
+// averageUtilization is the percentage of their request of CPU that pods are to use by default.
+const averageUtilization = 80
 
 func defaultScaling(rules **autoscalingv2.HPAScalingRules, policies ...autoscalingv2.HPAScalingPolicy) {
 	setDefaultPtr(rules, autoscalingv2.HPAScalingRules{})

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // InternalForm is a value in the form in which messages show it where a real server prints its own types: they have the fields of the API's
@@ -86,6 +88,9 @@ func holdsInternal(t reflect.Type) bool {
 func writeFields(out *bytes.Buffer, v reflect.Value, first bool) error {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
+		if f.Type == reflect.TypeFor[metav1.TypeMeta]() {
+			continue // it is empty inside a server
+		}
 		if f.Anonymous && !isInternal(f.Type) { // metadata, which keep their tags
 			text, err := json.Marshal(v.Field(i).Interface())
 			if err != nil {

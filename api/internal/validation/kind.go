@@ -34,6 +34,7 @@ const (
 	DNSSubdomain Names = iota // lower case, with dots
 	DNSLabel                  // lower case, without dots
 	PathSegment               // whatever can be part of a URL's path
+	IPAddress                 // an address in its canonical form
 )
 
 func (n Names) rule() nameRule {
@@ -42,6 +43,8 @@ func (n Names) rule() nameRule {
 		return dnsLabel
 	case PathSegment:
 		return pathSegment
+	case IPAddress:
+		return ipAddress
 	}
 	return dnsSubdomain
 }

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 )
 
 // A nameRule says what names a kind may have: quick accepts the good ones
@@ -18,7 +19,17 @@ var (
 	dnsSubdomain = nameRule{IsSubdomain, apivalidation.NameIsDNSSubdomain}
 	dnsLabel     = nameRule{IsLabel, apivalidation.NameIsDNSLabel}
 	pathSegment  = nameRule{IsSubdomain, validatePathSegmentName}
+	ipAddress    = nameRule{func(name string) bool { return len(ipAddressName(name, false)) == 0 }, ipAddressName}
 )
+
+// ipAddressName says why a name is no address.
+// Upstream: networking/validation ValidateIPAddressName, v1.37.2.
+func ipAddressName(name string, _ bool) (msgs []string) {
+	for _, err := range utilvalidation.IsValidIP(MetadataPath, name) {
+		msgs = append(msgs, err.Detail)
+	}
+	return msgs
+}
 
 // validatePathSegmentName says why a name cannot be part of a path.
 func validatePathSegmentName(name string, _ bool) []string { return content.IsPathSegmentName(name) }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -19,10 +21,51 @@ func Autoscalers() validation.Kind {
 		Create: func(p *validation.Problems, hpa *autoscalingv2.HorizontalPodAutoscaler) { checkAutoscaler(p, hpa, nil) },
 		Update: checkAutoscaler,
 		Status: func(p *validation.Problems, hpa, _ *autoscalingv2.HorizontalPodAutoscaler) {
-			p.NotNegative(int64(hpa.Status.CurrentReplicas), validation.StatusPath, "currentReplicas")
-			p.NotNegative(int64(hpa.Status.DesiredReplicas), validation.StatusPath, "desiredReplicas")
+			checkScaledStatus(p, hpa.Status.CurrentReplicas, hpa.Status.DesiredReplicas)
+			for i, c := range hpa.Status.Conditions {
+				if c.ObservedGeneration != nil && *c.ObservedGeneration < 0 {
+					p.Invalid(validation.StatusPath.Child("conditions").Index(i).Child("observedGeneration"), *c.ObservedGeneration,
+						"must be greater than or equal to 0")
+				}
+			}
 		},
 	}.Kind()
+}
+
+// AutoscalersV1 returns the validation of horizontalpodautoscalers in their first version: they are validated in the form of the second.
+func AutoscalersV1() validation.Kind {
+	return validation.Typed[*autoscalingv1.HorizontalPodAutoscaler]{
+		Create: func(p *validation.Problems, hpa *autoscalingv1.HorizontalPodAutoscaler) {
+			checkAutoscaler(p, asV2(hpa), nil)
+		},
+		Update: func(p *validation.Problems, hpa, old *autoscalingv1.HorizontalPodAutoscaler) {
+			checkAutoscaler(p, asV2(hpa), asV2(old))
+		},
+		Status: func(p *validation.Problems, hpa, _ *autoscalingv1.HorizontalPodAutoscaler) {
+			checkScaledStatus(p, hpa.Status.CurrentReplicas, hpa.Status.DesiredReplicas)
+		},
+	}.Kind()
+}
+
+// asV2 returns the spec of an autoscaler in the form of the second version, without the metrics that only annotations name.
+// Upstream: autoscaling/v1 Convert_v1_HorizontalPodAutoscalerSpec_To_autoscaling_HorizontalPodAutoscalerSpec, v1.37.2.
+func asV2(hpa *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscaler {
+	out := &autoscalingv2.HorizontalPodAutoscaler{Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+		MinReplicas: hpa.Spec.MinReplicas, MaxReplicas: hpa.Spec.MaxReplicas,
+		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference(hpa.Spec.ScaleTargetRef),
+	}}
+	if percentage := hpa.Spec.TargetCPUUtilizationPercentage; percentage != nil {
+		out.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+			Name: v1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: percentage},
+		}}}
+	}
+	return out
+}
+
+// checkScaledStatus. Upstream: autoscaling/validation ValidateHorizontalPodAutoscalerStatusUpdate, v1.37.2.
+func checkScaledStatus(p *validation.Problems, current, desired int32) {
+	p.NotNegative(int64(current), validation.StatusPath, "currentReplicas")
+	p.NotNegative(int64(desired), validation.StatusPath, "desiredReplicas")
 }
 
 // checkAutoscaler validates an autoscaler. The replicas come last, since v1.37 validates them by tags of their fields.
