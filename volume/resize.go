@@ -77,6 +77,17 @@ func isResizeCondition(t v1.PersistentVolumeClaimConditionType) bool {
 	return false
 }
 
+// SetClaimSize sets the size of its volume in a claim's status. A status without a size, which only a user can write, gets one:
+// upstream writes into the map that is not there, and recovers from the panic each time.
+//
+// Upstream: pkg/volume/util/resize_util.go MarkFSResizeFinished, v1.37.
+func SetClaimSize(claim *v1.PersistentVolumeClaim, size resource.Quantity) {
+	if claim.Status.Capacity == nil {
+		claim.Status.Capacity = v1.ResourceList{}
+	}
+	claim.Status.Capacity[v1.ResourceStorage] = size
+}
+
 // SetResizeStatus sets in a claim's status how far the resize of its volume is; "" means no
 // resize.
 //

@@ -57,7 +57,7 @@ func (c *resizeController) markForPendingNodeExpansion(ctx context.Context, clai
 // Upstream: resize_status.go markOverallExpansionAsFinished, v2.3.
 func (c *resizeController) markOverallExpansionAsFinished(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error {
 	claim, err := c.patchClaim(ctx, claim, true, func(claim *v1.PersistentVolumeClaim) {
-		claim.Status.Capacity[v1.ResourceStorage] = size
+		volume.SetClaimSize(claim, size)
 		claim.Status.Conditions = volume.MergeResizeConditions(claim.Status.Conditions, nil, false)
 		volume.SetResizeStatus(claim, "")
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, volume.NodeExpansionNotRequired, "true")

@@ -200,6 +200,24 @@ func TestAVolumeGrowsOnItsNodeAsItsClaimSays(t *testing.T) {
 	}
 }
 
+// A claim's size that a user has taken out of its status comes back with the next expansion; to write it panicked.
+func TestAClaimWithoutASizeGetsItWhenItsVolumeGrows(t *testing.T) {
+	for _, status := range []v1.ClaimResourceStatus{"", pending} {
+		r, p := newFakeRig(t, nil, nil)
+		p.grows = true
+		r.Settle()
+		r.add("pod-1")
+		r.run(100 * time.Millisecond)
+		r.grow(func(claim *v1.PersistentVolumeClaim) {
+			sizeStatus(nil, status)(claim)
+			if status == "" { // of an older resizer
+				claim.Status.AllocatedResources = nil
+			}
+		})
+		assert.Equal(t, "2Gi", r.claim().Status.Capacity.Storage().String(), "status %q", status)
+	}
+}
+
 // A volume that has grown while no pod had it grows before it is used.
 func TestAVolumeThatHasGrownMeanwhileGrowsBeforeItIsUsed(t *testing.T) {
 	const (

@@ -127,7 +127,7 @@ func (e *nodeExpander) succeeded() {
 // Upstream: resize_util.go MarkNodeExpansionFinishedWithRecovery, v1.37.
 func (e *nodeExpander) finish(ctx context.Context) error {
 	return e.patch(ctx, true, func(claim *v1.PersistentVolumeClaim) {
-		claim.Status.Capacity[v1.ResourceStorage] = e.options.NewSize
+		volume.SetClaimSize(claim, e.options.NewSize)
 		volume.SetResizeStatus(claim, "")
 		claim.Status.Conditions = volume.MergeResizeConditions(claim.Status.Conditions, nil, false)
 	})
