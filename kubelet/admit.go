@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
@@ -125,8 +126,18 @@ func (k *kubelet) activePods(but *podWorker) []*v1.Pod {
 	return pods
 }
 
+// A kubelet reads its pods a second after it has begun, and every two seconds it cleans up: it ends what no worker of a pod knows. These
+// decide what becomes of a pod that it refuses when it begins.
+//
+// Upstream: pkg/kubelet/config/apiserver.go WaitForAPIServerSyncPeriod, and kubelet.go housekeepingPeriod, v1.37.
+const (
+	waitForAPIServerSyncPeriod = time.Second
+	housekeepingPeriod         = 2 * time.Second
+)
+
 // admitPod decides once, when this life of the kubelet sees a pod for the first time, whether the pod may run here, also
-// for one that runs already or is to end. It reports whether it may. What the kubelet last read of its node says no only if the node, read again, says so, too.
+// for one that runs already or is to end. It reports whether it may; leftAlone says whether a pod that may not is looked at later. What the
+// kubelet last read of its node says no only if the node, read again, says so, too.
 //
 // Upstream: kubelet.go HandlePodAdditions and predicate.go Admit, v1.37.
 func (k *kubelet) admitPod(ctx context.Context, w *podWorker) (bool, error) {
@@ -135,6 +146,9 @@ func (k *kubelet) admitPod(ctx context.Context, w *podWorker) (bool, error) {
 	}
 	others := k.activePods(w)
 	if generalFilter(w.pod, k.node.Latest(), others) != nil {
+		if k.leftAlone(w) > 0 {
+			return false, nil
+		}
 		node, err := k.node.Read(ctx)
 		if err != nil {
 			return false, err
@@ -144,7 +158,30 @@ func (k *kubelet) admitPod(ctx context.Context, w *podWorker) (bool, error) {
 		}
 	}
 	w.considered = true
+	k.lookAtVolumes(w)
 	return true, nil
+}
+
+// leftAlone returns how long nothing is done with a pod that is not admitted: until the kubelet reads its pods, and then, once it is refused, until
+// it cleans up for the first time. Until then no worker knows the pod, and its volumes are mounted as those of one that runs.
+//
+// Upstream: pod_workers.go ShouldPodContainersBeTerminating, before SyncKnownPods, v1.37.
+func (k *kubelet) leftAlone(w *podWorker) time.Duration {
+	until := waitForAPIServerSyncPeriod
+	if w.rejected {
+		until = housekeepingPeriod
+	}
+	if w.gone || w.released {
+		return 0
+	}
+	return k.started.Add(until).Sub(k.env.Now())
+}
+
+// lookAtVolumes lets the volumes of a pod that is to end be looked at, now that it is decided whether the pod may run here.
+func (k *kubelet) lookAtVolumes(w *podWorker) {
+	if w.pod.DeletionTimestamp != nil {
+		k.volumes.UpdatePod(w.pod, true, false)
+	}
 }
 
 // refusePod emits an event, and writes that the pod has failed. Of what it knew of the pod, the status keeps nothing.
@@ -169,6 +206,7 @@ func (k *kubelet) refusePod(ctx context.Context, w *podWorker, why refusal) erro
 		return err
 	}
 	w.considered = true
+	k.lookAtVolumes(w)
 	return nil
 }
 

@@ -96,7 +96,7 @@ func (k *kubelet) GetPodByUID(uid types.UID) *v1.Pod {
 // WantsVolumes implements volumemanager.Pods.
 func (k *kubelet) WantsVolumes(uid types.UID) bool {
 	w := k.workers[uid]
-	return w != nil && w.wantsVolumes()
+	return w != nil && (w.wantsVolumes() || w.rejected && k.leftAlone(w) > 0)
 }
 
 // HasReleasedVolumes implements volumemanager.Pods.
@@ -124,7 +124,8 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 	}
 	changed := old != nil && factsChanged(old, pod)
 	w.pod, w.gone = pod, false
-	k.volumes.UpdatePod(pod, old == nil, changed)
+	undecided := old == nil && pod.DeletionTimestamp != nil // lookAtVolumes comes
+	k.volumes.UpdatePod(pod, old == nil && !undecided, changed)
 	if changed || old == nil || statusMatters(old, pod) {
 		k.podQueue.Add(string(pod.UID))
 	}
@@ -182,7 +183,11 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	switch {
 	case err != nil:
 		return err
-	case !admitted && !w.terminating():
+	case admitted:
+	case k.leftAlone(w) > 0:
+		k.podQueue.AddAfter(key, k.leftAlone(w))
+		return nil
+	case !w.terminating():
 		return k.endRefusedPod(w)
 	}
 	status, err := k.podStatus(w)

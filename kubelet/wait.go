@@ -83,7 +83,7 @@ const plegRelistPeriod = time.Second
 func (k *kubelet) endsLater(w *podWorker, r *podStatus) bool {
 	now := k.env.Now()
 	if w.ends.IsZero() {
-		if w.gone || r != nil || !k.volumes.ArePopulated(w.uid) || k.volumes.AreMounted(w.uid) {
+		if w.gone || w.rejected || r != nil || !k.volumes.ArePopulated(w.uid) || k.volumes.AreMounted(w.uid) {
 			return false
 		}
 		since := now.Sub(k.started)

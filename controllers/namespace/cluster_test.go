@@ -62,9 +62,9 @@ func TestObjectsThatWereWrittenInAnOlderVersionGoWithTheirNamespace(t *testing.T
 	c.Apply(`
 {apiVersion: v1, kind: Namespace, metadata: {name: team}}
 ---
-{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: a, namespace: team}, spec: {maxReplicas: 2, scaleTargetRef: {kind: Deployment, name: d}}}
+{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: a, namespace: team}, spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}}
 ---
-{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: b}, spec: {maxReplicas: 2, scaleTargetRef: {kind: Deployment, name: d}}}
+{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: b}, spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}}
 `)
 	c.Delete("ns/team")
 	c.RunFor(time.Minute)

@@ -67,10 +67,13 @@ func (r *reconciler) unmountVolumes(touched []podVolume) {
 }
 
 // mountVolumes mounts the volumes that pods should have and that are not mounted, not for
-// certain, or not up to date.
+// certain, or not up to date. What an earlier life has mounted waits until all pods are known, as upstream, where no pod is known before.
 func (r *reconciler) mountVolumes(touched []podVolume) {
 	var list []*volumeToMount
 	for _, key := range touched {
+		if r.actual.volumes.has(key) && !r.desired.hasAddedPods() {
+			continue
+		}
 		if v := r.desired.get(key); v != nil && !r.actual.isUpToDate(key) && !r.attachments.waitsForAttach(v) {
 			list = append(list, v)
 		}

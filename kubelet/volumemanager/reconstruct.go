@@ -233,14 +233,15 @@ func (r *reconstruction) reconstructDevices() {
 }
 
 // updateFromNodeStatus makes volumesInUse list those of the found volumes that are attachable and,
-// unless Decisions.KeepInUse is set, that the Node lists as attached.
+// unless Decisions.KeepInUse is set, that the Node lists as attached. These are attached as far as the kubelet knows: a pod that wants one need not
+// wait until the Node's status is written again.
 //
 // Upstream: reconstruct.go updateReconstructedFromNodeStatus, v1.37.
 func (r *reconstruction) updateFromNodeStatus() {
 	for _, v := range r.found {
 		attachable, err := isAttachable(v.plugin, v.spec)
 		if err == nil && attachable && (r.decisions.KeepInUse || r.attachments.listed[v.volume]) {
-			r.attachments.attachable[v.volume] = true
+			r.attachments.attachable[v.volume], r.actual.attached[v.volume] = true, true
 		}
 	}
 	r.found = nil
