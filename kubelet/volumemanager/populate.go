@@ -90,6 +90,7 @@ func (p *populator) processAgain(uid types.UID) {
 	}
 	state.retrying = true
 	p.env.Go("volumes of "+p.podRef(uid).String(), func(ctx context.Context) {
+		defer func() { state.retrying = false }() // the pod may go out of sight, and come back
 		if err := p.env.Sleep(ctx, podAttachAndMountRetryInterval); err != nil || !p.cannotProcess(uid) {
 			return
 		}

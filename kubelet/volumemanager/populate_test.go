@@ -183,6 +183,23 @@ func TestAClaimThatIsBoundSoonIsNoEvent(t *testing.T) {
 	assert.Empty(t, r.said())
 }
 
+// A pod that went out of sight while its claim waited, and that a list of pods brings back, gets its volume when the claim is bound.
+func TestAPodThatComesBackHasItsVolumesProcessedAgainUntilTheyAreThere(t *testing.T) {
+	r, _ := newFakeRig(t, nil, nil)
+	r.Settle()
+	r.editStatus(func(claim *v1.PersistentVolumeClaim) { claim.Status.Phase = v1.ClaimPending })
+	r.add("pod-1")
+	r.run(time.Second)
+	pod := r.pods.pods["pod-1"]
+	delete(r.pods.pods, "pod-1")
+	r.run(time.Minute)
+	r.add(pod.UID)
+	r.run(time.Second)
+	r.editStatus(func(claim *v1.PersistentVolumeClaim) { claim.Status.Phase = v1.ClaimBound })
+	r.run(time.Minute)
+	assert.True(t, r.vm.AreMounted("pod-1"))
+}
+
 // The size that a volume should have is read if it can grow and its claim and volume can be read; its size on the node, if it is not known.
 func TestWhichSizesAreRead(t *testing.T) {
 	for name, c := range map[string]struct {
