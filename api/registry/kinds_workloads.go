@@ -10,6 +10,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation/storage"
@@ -41,6 +42,11 @@ func appsKinds() []Kind {
 	)
 }
 
+// warnApart returns the warning for autoscalers of the first version, which kubectl, that asks for the second, does not show.
+func warnApart(_, _ runtime.Object) []string {
+	return []string{"the simulation stores autoscalers of autoscaling/v1 apart from those of autoscaling/v2: read them as horizontalpodautoscalers.v1.autoscaling"}
+}
+
 // workloadKinds returns those of autoscaling, batch and certificates.k8s.io.
 func workloadKinds() []Kind {
 	return slices.Concat(
@@ -53,7 +59,7 @@ func workloadKinds() []Kind {
 		in(autoscalingv1.SchemeGroupVersion, // a store of its own: nothing is converted
 			Kind{
 				Kind: "HorizontalPodAutoscaler", ShortNames: names("hpa"), Categories: inAll(), Generations: true, NotPreferred: true,
-				Strategy: strategy.AutoscalersV1(), Validation: workloads.AutoscalersV1(),
+				Strategy: strategy.AutoscalersV1(), Validation: workloads.AutoscalersV1(), Warnings: warnings.Kind{Write: warnApart},
 			},
 		),
 		in(batchv1.SchemeGroupVersion,

@@ -235,6 +235,13 @@ func TestWhatIsStoredAndNotActedOnIsAWarning(t *testing.T) {
 	code, header, body = ask(t, "PATCH", path+"/a?fieldManager=me", "application/apply-patch+yaml", "", webhook)
 	assert.Equal(t, 201, code, body)
 	assert.Equal(t, want, header.Values("Warning"))
+
+	const scaler = "kind: HorizontalPodAutoscaler\napiVersion: autoscaling/v1\nmetadata: {name: a}\n" +
+		"spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}\n"
+	code, header, body = ask(t, "POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers", "application/yaml", "", scaler)
+	assert.Equal(t, 201, code, body)
+	assert.Equal(t, []string{`299 - "the simulation stores autoscalers of autoscaling/v1 apart from those of autoscaling/v2: read them as horizontalpodautoscalers.v1.autoscaling"`},
+		header.Values("Warning"))
 }
 
 func TestDeleteOptionsMayBeOfAnyGroup(t *testing.T) {
