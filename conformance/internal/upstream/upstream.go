@@ -44,7 +44,7 @@ type Server struct {
 	folders  []string
 	dir      string
 	commands []*exec.Cmd
-	said     []*output
+	said     []*Output
 }
 
 // token is the bearer token of the only user.
@@ -152,7 +152,7 @@ func (s *Server) Run(name string, flags ...string) error {
 	if err != nil {
 		return err
 	}
-	cmd, said := exec.Command(program, flags...), &output{name: name}
+	cmd, said := exec.Command(program, flags...), &Output{Name: name}
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (s *Server) ready(ctx context.Context) error {
 	}
 	var text strings.Builder
 	for _, said := range s.said {
-		fmt.Fprintf(&text, "%s said:\n%s\n", said.name, said.last())
+		fmt.Fprintf(&text, "%s said:\n%s\n", said.Name, said.Last())
 	}
 	return fmt.Errorf("kube-apiserver is not ready after %s\n%s", patience, &text)
 }
@@ -236,22 +236,23 @@ func (s *Server) Close() error {
 	return mount.RemoveAll(s.dir)
 }
 
-// output holds what a program says.
-type output struct {
-	name string
+// Output holds what a program says. It may be both of the program's outputs.
+type Output struct {
+	// Name is the program's.
+	Name string
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
 // Write implements io.Writer.
-func (o *output) Write(text []byte) (int, error) {
+func (o *Output) Write(text []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.Write(text)
 }
 
-// last returns the end of it.
-func (o *output) last() string {
+// Last returns the end of it, at most 4,000 bytes.
+func (o *Output) Last() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	text := o.text.String()

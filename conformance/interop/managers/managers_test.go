@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/conformance/internal/managers"
+	"github.com/storagesim/storagesim/conformance/internal/upstream"
 	"github.com/storagesim/storagesim/live/serve"
 )
 
@@ -29,7 +30,7 @@ type world struct {
 	cluster  *storagesim.Cluster
 	server   *serve.Server
 	observer *managers.Observer
-	said     map[string]*output
+	said     map[string]*upstream.Output
 }
 
 // start makes the world of a scenario. It ends with the test.
@@ -154,7 +155,7 @@ func (w *world) until(what string, is func() bool) {
 			continue
 		}
 		for name, said := range w.said {
-			w.Logf("%s said:\n%s", name, said.last())
+			w.Logf("%s said:\n%s", name, said.Last())
 		}
 		w.do(func() { w.Logf("the story:\n%s", w.cluster.Story()) })
 		w.Fatalf("in four minutes this has not come about: %s", what)

@@ -1,7 +1,6 @@
 package managers
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/conformance/internal/upstream"
 )
 
 // built builds upstream's two programs once, into the user's cache; later it takes a moment to see that they are there.
@@ -39,18 +40,18 @@ var controllers = []string{
 }
 
 // launch starts upstream's programs for a served cluster. They end with the test.
-func launch(t testing.TB, kubeconfig string) map[string]*output {
+func launch(t testing.TB, kubeconfig string) map[string]*upstream.Output {
 	t.Helper()
 	dir, err := built()
 	require.NoError(t, err)
 	common := []string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--kube-api-qps=500", "--kube-api-burst=500"}
-	said := map[string]*output{}
+	said := map[string]*upstream.Output{}
 	for name, flags := range map[string][]string{
 		"kube-controller-manager": {"--controllers=" + strings.Join(controllers, ","), "--flex-volume-plugin-dir=" + t.TempDir()},
 		"kube-scheduler":          nil,
 	} {
 		cmd := exec.Command(filepath.Join(dir, name), append(flags, common...)...)
-		said[name] = &output{}
+		said[name] = &upstream.Output{Name: name}
 		cmd.Stdout, cmd.Stderr = said[name], said[name]
 		require.NoError(t, cmd.Start())
 		t.Cleanup(func() {
@@ -59,24 +60,4 @@ func launch(t testing.TB, kubeconfig string) map[string]*output {
 		})
 	}
 	return said
-}
-
-// output holds what a program says.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(text []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(text)
-}
-
-// last returns the end of it.
-func (o *output) last() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	text := o.text.String()
-	return text[max(0, len(text)-4000):]
 }
