@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/machine"
 )
 
-// Fault is trouble on purpose, one of four: an engine.Fault strikes calls to the API server, a machine.Fault mounts and files of a
+// Fault is a failure on purpose, one of four: an engine.Fault strikes calls to the API server, a machine.Fault mounts and files of a
 // machine, a call.Fault (package csi/call) calls to CSI drivers, and an engine.PointFault points of an author's code (package
 // mayfail).
 type Fault interface {

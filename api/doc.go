@@ -121,21 +121,21 @@
 //   - Admission has the plugins that the storage plane needs: NamespaceLifecycle,
 //     StorageObjectInUseProtection, DefaultStorageClass, PersistentVolumeClaimResize,
 //     DefaultTolerationSeconds, Priority, RuntimeClass, LimitRanger and ResourceQuota, the last two
-//     but for the subresource resize. Webhooks and admission policies are stored and do nothing; package rest warns
+//     not for the subresource resize. Webhooks and admission policies are stored and do nothing; package rest warns
 //     of that. There is no ServiceAccount admission, as on the control plane of the
 //     recordings: a pod gets no service account and no volume with a token, and a projected
 //     serviceAccountToken needs no serviceAccountName, which that plugin would have filled in.
 //   - Privileged containers are allowed, as on clusters that kubeadm or kind made. A real
 //     server that was started without --allow-privileged=true refuses them with 422:
 //     see [Server.DenyPrivileged].
-//   - Of a Job the policies for failures and successes are not validated, nor the Jobs of a CronJob
-//     but for their pods. Services get addresses of 10.96.0.0/12 whatever clients choose, and IPv4 only. The statuses of Jobs, Services,
+//   - Of a Job the policies for failures and successes are not validated, and of the Jobs of a CronJob
+//     only their pods are. Services get addresses of 10.96.0.0/12 whatever clients choose, and IPv4 only. The statuses of Jobs, Services,
 //     Deployments, ReplicaSets and
 //     DaemonSets, and kinds that neither the storage plane nor workloads use, are taken as
-//     they are, but for their metadata.
+//     they are; only their metadata is validated.
 //   - Of a pod's annotations the deprecated ones for seccomp and AppArmor profiles are not
 //     validated, nor copied into fields.
-//   - A refusal that quotes a whole field does so with the names of the API, but for pods and
+//   - A refusal that quotes a whole field does so with the names of the API, except for pods and
 //     templates of pods that change; upstream quotes its internal types. A patch whose outcome is no
 //     object of the kind is quoted itself, where upstream quotes the outcome.
 //   - Events that say the same are counted, but those that merely resemble each

@@ -138,7 +138,7 @@ func (f PointFault) String() string {
 }
 
 // OnPoint has f called before each point that the code of an actor reaches, with its number: 1 is the first after this.
-// Those of programs are not counted. f must not call the engine, but for InjectPoint.
+// Those of programs are not counted. f may call InjectPoint, and nothing else of the engine.
 func (e *Engine) OnPoint(f func(number int, actor, point string)) {
 	e.points.mu.Lock()
 	defer e.points.mu.Unlock()

@@ -237,7 +237,7 @@ func (x *explainer) say(format string, args ...any) {
 	x.lines = append(x.lines, x.indent+fmt.Sprintf(format, args...))
 }
 
-// events takes up what was said of an object, but for the message that is known already.
+// events adds the events of an object, except those with the message that is known already.
 func (x *explainer) events(object, kind string, uid types.UID, known string) {
 	for _, e := range x.eventsOf(kind, uid) {
 		if e.Message == known {

@@ -33,7 +33,7 @@ func (x *exploration) tell(f *Failure) {
 
 // commands returns those of a story (package story) that do what a plan does, in two parts: what
 // stands behind its command "cluster", and what comes after that before the user acts first.
-func (x *exploration) commands(plan Plan) (cluster string, trouble []string, err error) {
+func (x *exploration) commands(plan Plan) (cluster string, faults []string, err error) {
 	switch {
 	case plan.Order != "" || plan.Seed != 0:
 		return "", nil, errors.New("its order is by chance")
@@ -47,13 +47,13 @@ func (x *exploration) commands(plan Plan) (cluster string, trouble []string, err
 		if err != nil {
 			return "", nil, err
 		}
-		trouble = append(trouble, command)
+		faults = append(faults, command)
 	}
 	cluster = "settle=round"
 	if len(plan.Choices) > 0 {
 		cluster = "choices=" + strings.Join(texts(plan.Choices, Choice.text), ",")
 	}
-	return cluster, trouble, nil
+	return cluster, faults, nil
 }
 
 // command returns that of a fault in a run, which has others, too.

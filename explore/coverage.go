@@ -31,14 +31,14 @@ type Coverage struct {
 	NewOrder int `json:"newOrder"`
 	// Places is the number of single faults that the plain run has: each of its calls (an actor, a verb, a resource or a
 	// method, and its number) with each kind of fault that it can meet. Tried is the number of those that were played, each in a
-	// run of its own, and Recovered that of these runs in which all rules held, but for those that fail by faults of Kubernetes.
+	// run of its own, and Recovered that of these runs in which all rules held, without those that fail by faults of Kubernetes.
 	Places    int `json:"places"`
 	Tried     int `json:"tried"`
 	Recovered int `json:"recovered"`
 	// Points lists the names of the points of the author's code (package mayfail) that the plain run reaches, sorted. One
 	// that is missing is in code that the scenario does not come to.
 	Points []string `json:"points,omitempty"`
-	// Missed is the number of runs with trouble that struck nothing, since the run did not do what the plain run does;
+	// Missed is the number of runs with faults or holds that struck nothing, since the run did not do what the plain run does;
 	// Unreached lists the first of such faults and holds.
 	Missed    int      `json:"missed"`
 	Unreached []string `json:"unreached,omitempty"`

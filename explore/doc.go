@@ -1,4 +1,4 @@
-// Package explore plays a scenario many times, each time with other trouble or in another
+// Package explore plays a scenario many times, each time with other faults or in another
 // order, and finds what breaks it: the first run that fails, made as small as can be, its
 // story, and a line that repeats it.
 //
@@ -18,7 +18,8 @@
 //
 // What differs between two runs is a Plan: choices away from the plain order, faults at calls
 // that an actor, a verb, a resource and a number address, caches that get no changes for a while, acts of the user that are left
-// out. Strategies make plans, and by default they take turns. What the plain run does, in order and without trouble, tells them
+// out. Faults and late caches together are called trouble: all of it ends before the rules are checked at the end.
+// Strategies make plans, and by default they take turns. What the plain run does, in order and without trouble, tells them
 // which calls there are. Points that the author's code marks with package mayfail are places of faults like calls. Plans do not
 // depend on how many runs happen at once, nor do results.
 //

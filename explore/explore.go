@@ -35,7 +35,7 @@ type Config struct {
 	// Runs is the number of runs there are; default DefaultRuns. The first is the plain one: in
 	// order, and without faults.
 	Runs int
-	// Budget is a time in the real world after which no run is begun, also to make a failure smaller, but for the first 50 of those.
+	// Budget is a time in the real world after which no run is begun, also to make a failure smaller, except the first 50 of those.
 	// 0 is no limit.
 	Budget time.Duration
 	// Cluster is the configuration of each run's cluster. The run sets its Seed and Policy, and its
@@ -210,8 +210,8 @@ func (f *Failure) Error() string { return f.reasons() + "the story:\n" + f.Story
 // hang is the indentation of what does not fit into a line.
 const hang = 2
 
-// Text returns what Error does, in lines of a width, but for the line that repeats the failure, which is there to be copied. 0 wraps
-// nothing.
+// Text returns what Error does, in lines of a width. The line that repeats the failure is not wrapped, since it is there to be copied.
+// 0 wraps nothing.
 func (f *Failure) Text(width int) string { return f.TextOf(width, nil) }
 
 // TextOf returns what Text does, with the story told only of what keep chooses; nil chooses all.
@@ -581,7 +581,7 @@ type recorded struct {
 	steps        uint64
 	unlisted     []string
 	deviations   []trace.Deviates
-	// trouble is that of the run, and missed what of it struck nothing.
+	// trouble holds the run's faults and holds, and missed those that struck nothing.
 	trouble *trouble
 	missed  []string
 	opening

@@ -89,7 +89,8 @@ func (f Fault) target() target {
 	return apiCalls
 }
 
-// trouble holds the faults and the caches that fall behind of one run.
+// trouble holds what a plan does to one run: its faults, and its holds, which let caches fall behind. Where only one of the two is meant,
+// it is called fault or hold.
 type trouble struct {
 	c      *storagesim.Cluster
 	faults []struckFault
@@ -112,7 +113,7 @@ type startedHold struct {
 	calls int
 }
 
-// newTrouble has the faults of a plan strike the cluster from now on, if each call at the API server is told.
+// newTrouble lets the faults and holds of a plan strike the cluster from now on, if call is told of each call to the API server.
 func newTrouble(c *storagesim.Cluster, plan Plan) (*trouble, error) {
 	t := &trouble{c: c}
 	passed := map[Fault]int{} // faults of drivers' calls so far, by what they address and whether they are after

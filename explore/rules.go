@@ -19,7 +19,7 @@ import (
 //
 //   - OneOwner: no two claims are bound to one volume, and no two volumes to one claim; no
 //     controller gives a volume that has an owner to another one;
-//   - OneNode: a volume whose access modes allow one node is attached to one, but for
+//   - OneNode: a volume whose access modes allow one node is attached to one, except for
 //     attachments that are being deleted, of which the driver may have detached it;
 //   - NotInUse: no claim is removed while a pod on a node uses it, no volume while it is attached;
 //   - CallOrder: a driver's volume is attached before it is staged, staged before it is
@@ -29,12 +29,12 @@ import (
 //     breach of this rule or of CallOrder is laid to Kubernetes or to this library, and never fails a driver's author;
 //   - NothingLost: at each rest the backend has the volume of each bound claim, and the driver has staged and published what it answered
 //     to have for pods that run, as far as it has an Inventory;
-//   - NothingLeaks: Cluster.RequireNoLeaks holds at the end, but for leaks that are known
+//   - NothingLeaks: Cluster.RequireNoLeaks holds at the end, except for leaks that are known
 //     to be upstream's (storagesim.Leak.Known);
 //   - Liveness: at each rest (before the scenario acts, and at the end) as many pods run, as many claims are bound, and
 //     as many other objects are finished as in the plain run at the same rest, and no more are being deleted. What is
 //     behind has 20 minutes without trouble.
-//   - PlainRun: in the plain run each claim is bound, and each pod runs, at each rest and at the end, but for what waits
+//   - PlainRun: in the plain run each claim is bound, and each pod runs, at each rest and at the end, except what waits
 //     by design and what Config.Expect names;
 //   - Returns: the code of provisioners and drivers does not panic, and returns, also in the goroutines that it starts (one that
 //     several runs leave behind does not); and the scenario ends.

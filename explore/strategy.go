@@ -34,7 +34,7 @@ const (
 	// states of Sun and others, "Automatic Reliability Testing for Cluster Management
 	// Controllers" (Sieve), OSDI 2022.
 	Stale = "stale"
-	// Delays is in order, but for one to three choices by chance, after Emmi, Qadeer and
+	// Delays is in order, except one to three choices by chance, after Emmi, Qadeer and
 	// Rakamarić, "Delay-Bounded Scheduling", POPL 2011.
 	Delays = "delays"
 	// Random takes any step that is possible, without faults (engine.Seeded).

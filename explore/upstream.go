@@ -151,7 +151,7 @@ func together(faults []*UpstreamFault) *UpstreamFault {
 	}}
 }
 
-// allBut returns the faults but for one.
+// allBut returns the faults without one.
 func allBut(faults []*UpstreamFault, one *UpstreamFault) (rest []*UpstreamFault) {
 	for _, fault := range faults {
 		if fault.Text != one.Text {

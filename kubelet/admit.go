@@ -113,7 +113,7 @@ func clash(ours, theirs []v1.ContainerPort) bool {
 	})
 }
 
-// activePods returns the pods that this kubelet has admitted and that have not ended, but for one.
+// activePods returns the pods that this kubelet has admitted and that have not ended, without one.
 //
 // Upstream: kubelet_pods.go GetActivePods, v1.37.
 func (k *kubelet) activePods(but *podWorker) []*v1.Pod {

@@ -176,7 +176,7 @@ func (k *kubelet) run() {
 	if err != nil {
 		k.note(trace.Ref{Kind: "Node", Name: k.nodeName()}, fmt.Sprintf("cannot ask the container runtime for the pods of an earlier life: %v", err))
 	}
-	k.onDisk = append(k.onDisk, sandboxes...) // a pod may have ended but for its sandbox
+	k.onDisk = append(k.onDisk, sandboxes...) // of a pod that has ended, the sandbox may be left
 	k.start()
 }
 

@@ -193,7 +193,7 @@ func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
 	changes["$setElementOrder/conditions"] = order
 }
 
-// sameCondition reports whether two conditions are equal but for the way their times are written.
+// sameCondition reports whether two conditions are equal; their times may be written in different ways.
 func sameCondition(a, b v1.PodCondition) bool {
 	sameTimes := a.LastProbeTime.Equal(&b.LastProbeTime) && a.LastTransitionTime.Equal(&b.LastTransitionTime)
 	a.LastProbeTime, a.LastTransitionTime = b.LastProbeTime, b.LastTransitionTime

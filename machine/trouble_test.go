@@ -64,7 +64,7 @@ func withLocalVolume(t testing.TB, cfg storagesim.Config) *storagesimtest.Cluste
 	return c
 }
 
-// With each kind of trouble the pod waits, with the event that says why, and runs when
+// With each kind of fault the pod waits, with the event that says why, and runs when
 // the cause is gone.
 func TestAPodWaitsForAMachineInTroubleAndThenRuns(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -96,7 +96,7 @@
 //     that it is always 5 minutes.
 //   - A panic in a queue's worker ends upstream's process, too; what it has recorded
 //     just before may be lost with it there.
-//   - Events are upstream's, word by word, but for the two of blocked calls and
+//   - Events are upstream's, word by word, except the two of blocked calls and
 //     those of impossible answers, which upstream lacks.
 //   - There is no leader election: a name has one instance. Its identity in
 //     events is a host name and a UUID, as upstream's, but neither is new after a

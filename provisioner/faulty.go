@@ -14,7 +14,7 @@ import (
 	"github.com/storagesim/storagesim/internal/fault"
 )
 
-// Faulty puts trouble in front of a Provisioner: a script of answers, each given
+// Faulty puts faults in front of a Provisioner: a script of answers, each given
 // once or several times, and then the Provisioner's own. Faults of the API are
 // the engine's (engine.Fault); these are the backend's.
 //
@@ -86,7 +86,7 @@ func (f *Faulty) OnProvision(answers ...Answer) { add(&f.onProvision, answers) }
 // OnDelete adds answers to calls of Delete, in order. Their State means nothing.
 func (f *Faulty) OnDelete(answers ...Answer) { add(&f.onDelete, answers) }
 
-// Clear ends all trouble.
+// Clear ends all faults.
 func (f *Faulty) Clear() {
 	f.onProvision.Clear()
 	f.onDelete.Clear()
@@ -240,7 +240,7 @@ func (f *Faulty) Volumes(ctx context.Context) ([]string, error) {
 	return inventory.Volumes(ctx)
 }
 
-// Unwrap returns the Provisioner behind the trouble.
+// Unwrap returns the Provisioner behind the faults.
 func (f *Faulty) Unwrap() Provisioner { return f.Provisioner }
 
 // InventoryOf returns the provisioner's inventory, if it has one: of a wrapper with a

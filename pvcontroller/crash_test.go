@@ -16,8 +16,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// troubles are the ways in which a call can go wrong.
-var troubles = map[string]engine.Fault{
+// faults are the ways in which a call can go wrong.
+var faults = map[string]engine.Fault{
 	"crash before":   {Crash: true},
 	"crash after":    {Crash: true, After: true},
 	"answer lost":    {After: true},
@@ -26,10 +26,10 @@ var troubles = map[string]engine.Fault{
 }
 
 // atEveryCall runs a scenario again and again. In run number n the PV controller's
-// n-th call after prepare has trouble, until a run has fewer calls than that. check
+// n-th call after prepare meets a fault, until a run has fewer calls than that. check
 // must hold in the end, whatever went wrong.
 func atEveryCall(t *testing.T, prepare, act, check func(c *cluster)) {
-	for name, fault := range troubles {
+	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			struck := 0
 			for n := 0; ; n++ {

@@ -69,7 +69,7 @@
 // form as well. Only YAML, JSON, names (-o) and files (read) are printed as they are.
 //
 // Lines that are wider than Options.Width continue on the next line, indented.
-// Tables are not wrapped, but for the messages of events.
+// Tables are not wrapped, except the messages of events.
 //
 // # Where the commands differ from kubectl's
 //

@@ -183,7 +183,7 @@ func diff(path []string, old, new map[string]any, out []FieldChange) []FieldChan
 	return out
 }
 
-// Below NarrowWidth an actor has a line of its own, and no line is wider than asked for but for words that are.
+// Below NarrowWidth an actor has a line of its own, and no line is wider than asked for, except one of a single word.
 func TestANarrowStoryGivesTheActorALineOfItsOwn(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	entries := []Entry{

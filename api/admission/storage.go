@@ -23,7 +23,8 @@ const (
 	betaDefaultClassAnnotation = "storageclass.beta.kubernetes.io/is-default-class"
 )
 
-// addFinalizer. Upstream: plugin/pkg/admission/storage/storageobjectinuseprotection, v1.37.
+// addFinalizer adds a finalizer, unless the object has it.
+// Upstream: plugin/pkg/admission/storage/storageobjectinuseprotection, v1.37.
 func addFinalizer(m *metav1.ObjectMeta, finalizer string) {
 	if !slices.Contains(m.Finalizers, finalizer) {
 		m.Finalizers = append(m.Finalizers, finalizer)

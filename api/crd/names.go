@@ -54,15 +54,15 @@ func accept(def *apiextensions.CustomResourceDefinition, u used) (apiextensions.
 	want, is := def.Spec.Names, def.Status.AcceptedNames
 	got := is
 	result := condition(apiextensions.NamesAccepted, true, "NoConflicts", "no conflicts found")
-	one := func(want, is string, taken []string, reason string, into *string) {
+	acceptOrKeep := func(want, is string, taken []string, reason string, into *string) {
 		if want != is && slices.Contains(taken, want) {
 			result = condition(apiextensions.NamesAccepted, false, reason, inUse(want).Error())
 			return
 		}
 		*into = want
 	}
-	one(want.Plural, is.Plural, u.resources, "PluralConflict", &got.Plural)
-	one(want.Singular, is.Singular, u.resources, "SingularConflict", &got.Singular)
+	acceptOrKeep(want.Plural, is.Plural, u.resources, "PluralConflict", &got.Plural)
+	acceptOrKeep(want.Singular, is.Singular, u.resources, "SingularConflict", &got.Singular)
 	var conflicts []error
 	for _, short := range want.ShortNames {
 		if !slices.Contains(is.ShortNames, short) && slices.Contains(u.resources, short) {
@@ -74,8 +74,8 @@ func accept(def *apiextensions.CustomResourceDefinition, u used) (apiextensions.
 	} else {
 		got.ShortNames = want.ShortNames
 	}
-	one(want.Kind, is.Kind, u.kinds, "KindConflict", &got.Kind)
-	one(want.ListKind, is.ListKind, u.kinds, "ListKindConflict", &got.ListKind)
+	acceptOrKeep(want.Kind, is.Kind, u.kinds, "KindConflict", &got.Kind)
+	acceptOrKeep(want.ListKind, is.ListKind, u.kinds, "ListKindConflict", &got.ListKind)
 	got.Categories = want.Categories
 	return got, result
 }

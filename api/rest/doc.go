@@ -10,8 +10,8 @@
 // The path says which resource is meant, the method what is wanted, the headers in
 // which form. Together they become one [api.Request], which goes through the [Door]; the
 // answer is turned into what the client asked for: the object, a Table as kubectl
-// prints it, or its metadata alone; JSON, YAML or protobuf. There is no other state
-// than the server's, but for the last encodings: an object never changes once it is stored,
+// prints it, or its metadata alone; JSON, YAML or protobuf. Beside the server's state
+// there are only the last encodings: an object never changes once it is stored,
 // so that the same answer need not be encoded again.
 //
 // The files follow a request: path, call (what the body and the parameters say), write,

@@ -10,7 +10,7 @@ import (
 )
 
 // Config returns a client's configuration whose transport is the handler itself: no port, no
-// TLS, no goroutine but for watches, and so usable inside a bubble of testing/synctest.
+// TLS, and goroutines only for watches, and so usable inside a bubble of testing/synctest.
 // Requests are made in the name of actor.
 func (h *Handler) Config(actor string) *restclient.Config {
 	return &restclient.Config{
@@ -76,7 +76,7 @@ func (b *body) Close() error {
 	return b.PipeReader.Close()
 }
 
-// head is an answer but for its body.
+// head is an answer without its body.
 type head struct {
 	header http.Header
 	code   int

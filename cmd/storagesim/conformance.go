@@ -26,7 +26,7 @@ recorded. The schedule is printed unless it is the one in order.
 
 With --api, DIR has recordings of requests to an API server and of its answers, and
 no controllers run. Code, headers, reason, message and fields of each answer are
-compared, but for what a server chooses (UIDs, versions), times, ages and managed
+compared, except what a server chooses (UIDs, versions), times, ages and managed
 fields. Requests that are known to differ are printed with -v, each with the reason.
 
 Exit codes: 0 all agree; 1 one differs or cannot be read; 2 the command line is

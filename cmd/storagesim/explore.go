@@ -59,7 +59,7 @@ has other faults, or another order of events. The strategies take turns:
   pairs    two of these
   outages  one call of one object fails up to five times in a row
   stale    a process sees an old state for a while, and may crash meanwhile
-  delays   in order, but for one to three choices by chance
+  delays   in order, except one to three choices by chance
   random   any order that is possible
   pct      workers and caches have priorities by chance
   storm    a random order with up to three faults
@@ -69,7 +69,7 @@ volume for one node is attached to one; what is in use does not go; volumes are
 attached, staged and published in that order; nothing is left behind; and what runs
 in the plain run runs, too: before the objects are deleted and in the end. What is late
 has 20 minutes without faults. The plain run itself must work: what is not bound or
-does not run there, and does not wait by design, is a failure but for what --expect names.
+does not run there, and does not wait by design, is a failure unless --expect names it.
 
 The first run that breaks a rule is made as small as it can be: with fewer faults, and
 with fewer objects applied and deleted. Its story is printed, with a line that repeats it. Without one, explore says how many runs there were and

@@ -58,7 +58,7 @@ func Run(dir string, w io.Writer, verbose bool) (failed int, err error) {
 	return failed, nil
 }
 
-// Report counts results and says what differs, but for what is known to, if it is not to be verbose.
+// Report counts results and says what differs; without verbose it leaves out what is known to differ.
 func Report(results []Result, reasons []Reason, verbose bool) (c Counts, text string) {
 	var out bytes.Buffer
 	used := make([]bool, len(reasons))       // reasons that excuse a request

@@ -29,7 +29,7 @@ func (r *rollout) findNewReplicaSet() (newSet *appsv1.ReplicaSet, old []*appsv1.
 	return newSet, old
 }
 
-// equalIgnoreHash reports whether two templates are equal but for the label pod-template-hash.
+// equalIgnoreHash reports whether two templates are equal without the label pod-template-hash.
 // Upstream: deployment_util.go EqualIgnoreHash, v1.37.
 func equalIgnoreHash(a, b *v1.PodTemplateSpec) bool {
 	a, b = a.DeepCopy(), b.DeepCopy()

@@ -34,7 +34,7 @@ func lostDirectory(t *testing.T) (c *storagesimtest.Cluster, lost string) {
 	return c, "directory /var/openebs/local/" + pv + " on node-1, which no volume uses (made by openebs.io/local)"
 }
 
-// Trouble hides no leak, and looking for leaks uses up no trouble.
+// A fault hides no leak, and looking for leaks uses up no fault.
 func TestTheSearchForLeaksMeetsNoTroubleOfMachines(t *testing.T) {
 	c, lost := lostDirectory(t)
 	requireLeaks(t, c, lost)

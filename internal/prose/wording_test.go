@@ -37,6 +37,8 @@ var unclearComment = []struct {
 	{regexp.MustCompile(`(?i)\b(is|are|was|were) (what|those|how|where|who|whose)\b`), "a noun: the number of, the path of, the requests"},
 	{regexp.MustCompile(`(?i)\b(nobody|somebody|anybody|everybody|whoever)('s)?\b`), "the component, the user or the process by its name"},
 	{regexp.MustCompile(`(?i)\b(dearest|hears? of|lets? go of|made good)\b`), "the most expensive, receives, releases, repeated"},
+	{regexp.MustCompile(`\b(is|are|equal|all|nothing|nobody|no \w+)\b[^.;:]* but for\b`), "except, without"},
+	{regexp.MustCompile(`^[a-z]\w+\. Upstream: `), "what the function does, or only the citation"},
 	{regexp.MustCompile(`(?i)\bthe number of ([a-z]+s (are|were|have been|happen|may|then)|of)\b`), "the number of ... that are"},
 	{regexp.MustCompile(`^\w+ has [^.,:]{1,60} (be|do|run|make|come|start|end|go|take|begin|wait|told|asked|attached|detached)\b`), "makes, lets, asks"},
 }
@@ -223,6 +225,10 @@ func TestTheRulesOfWordingFindWhatTheyAreFor(t *testing.T) {
 		"// F returns when all have ended.":      0,
 		"// F takes the number of keys are held": 1,
 		"// F takes the number of keys that are": 0,
+		"// F returns all but for one.":          1,
+		"// F waits, but for a minute at most.":  0,
+		"// check. Upstream: a.go G, v1.37.":     1,
+		"// Upstream: a.go G, v1.37.":            0,
 	} {
 		require.Len(t, unclearIn(comments(t, "x.go", "package x\n\n"+comment+"\nfunc F() {}\n")), want, comment)
 	}

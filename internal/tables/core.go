@@ -44,7 +44,7 @@ func coreTables() map[schema.GroupKind]table {
 	}
 }
 
-// disruptionBudget. Upstream: pkg/printers/internalversion printPodDisruptionBudget, v1.37.
+// Upstream: pkg/printers/internalversion printPodDisruptionBudget, v1.37.
 func disruptionBudget(b *policyv1.PodDisruptionBudget, now time.Time) []string {
 	share := func(v *intstr.IntOrString) string {
 		if v == nil {
@@ -55,7 +55,7 @@ func disruptionBudget(b *policyv1.PodDisruptionBudget, now time.Time) []string {
 	return []string{b.Name, share(b.Spec.MinAvailable), share(b.Spec.MaxUnavailable), fmt.Sprint(b.Status.DisruptionsAllowed), age(b, now)}
 }
 
-// priorityClass. Upstream: pkg/printers/internalversion printPriorityClass, v1.37.
+// Upstream: pkg/printers/internalversion printPriorityClass, v1.37.
 func priorityClass(c *schedulingv1.PriorityClass, now time.Time) []string {
 	policy := "<unset>"
 	if c.PreemptionPolicy != nil {
@@ -64,7 +64,7 @@ func priorityClass(c *schedulingv1.PriorityClass, now time.Time) []string {
 	return []string{c.Name, fmt.Sprint(c.Value), fmt.Sprint(c.GlobalDefault), age(c, now), policy}
 }
 
-// resourceQuota. Upstream: pkg/printers/internalversion printResourceQuota, v1.37.
+// Upstream: pkg/printers/internalversion printResourceQuota, v1.37.
 func resourceQuota(q *v1.ResourceQuota, now time.Time) []string {
 	var requests, limits []string
 	for _, name := range sortedKeys(q.Status.Hard) {

@@ -12,7 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// describeNode. Upstream: kubectl describe.go describeNode, v1.37.
+// Upstream: kubectl describe.go describeNode, v1.37.
 func (v View) describeNode(d describer, n *v1.Node) {
 	d.field(0, "Name", n.Name)
 	d.field(0, "Roles", orNone(strings.Join(roles(n), ",")))

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// describePod. Upstream: kubectl describe.go describePod, v1.37.
+// Upstream: kubectl describe.go describePod, v1.37.
 func (v View) describePod(d describer, p *v1.Pod) {
 	d.field(0, "Name", p.Name)
 	d.field(0, "Namespace", p.Namespace)

@@ -17,7 +17,7 @@ var scopeHelp = map[v1.ResourceQuotaScope]string{
 	v1.ResourceQuotaScopeNotBestEffort:  "Matches all pods that have at least one resource requirement set. These pods have a burstable or guaranteed quality of service.",
 }
 
-// describeQuota. Upstream: kubectl describe.go describeQuota, v1.37, which shows no events.
+// Upstream: kubectl describe.go describeQuota, v1.37, which shows no events.
 func describeQuota(d describer, q *v1.ResourceQuota) {
 	d.field(0, "Name", q.Name)
 	d.field(0, "Namespace", q.Namespace)
@@ -45,7 +45,7 @@ func describeQuota(d describer, q *v1.ResourceQuota) {
 	}
 }
 
-// describeLimits. Upstream: kubectl describe.go describeLimitRange, v1.37, which shows no events. There the order of the
+// Upstream: kubectl describe.go describeLimitRange, v1.37, which shows no events. There the order of the
 // resources is that of a Go map.
 func describeLimits(d describer, limits *v1.LimitRange) {
 	d.field(0, "Name", limits.Name)

@@ -102,7 +102,7 @@ func otherTables() map[schema.GroupKind]table {
 	return all
 }
 
-// parentOf. Upstream: printIPAddress.
+// Upstream: printIPAddress.
 func parentOf(r *networkingv1.ParentReference) string {
 	if r == nil {
 		return "<none>"
@@ -114,7 +114,7 @@ func parentOf(r *networkingv1.ParentReference) string {
 	return name + "/" + r.Name
 }
 
-// paramsOf. Upstream: printValidatingAdmissionPolicyBinding.
+// Upstream: printValidatingAdmissionPolicyBinding.
 func paramsOf(r *admissionregistrationv1.ParamRef) string {
 	switch {
 	case r == nil || r.Name == "" && r.Selector == nil:
@@ -125,7 +125,7 @@ func paramsOf(r *admissionregistrationv1.ParamRef) string {
 	return cmp.Or(r.Namespace, "*") + "/" + r.Name
 }
 
-// replicationController. Upstream: printReplicationController.
+// Upstream: printReplicationController.
 func replicationController(rc *v1.ReplicationController, now time.Time) []string {
 	var names, images string
 	if rc.Spec.Template != nil {
@@ -137,7 +137,7 @@ func replicationController(rc *v1.ReplicationController, now time.Time) []string
 	}
 }
 
-// service. Upstream: printService.
+// Upstream: printService.
 func service(s *v1.Service, now time.Time) []string {
 	ip := "<none>"
 	if len(s.Spec.ClusterIPs) > 0 {
@@ -153,7 +153,7 @@ func service(s *v1.Service, now time.Time) []string {
 	return []string{s.Name, string(s.Spec.Type), ip, externalIP(s), orNone(strings.Join(ports, ",")), age(s, now), labels.FormatLabels(s.Spec.Selector)}
 }
 
-// externalIP. Upstream: getServiceExternalIP.
+// Upstream: getServiceExternalIP.
 func externalIP(s *v1.Service) string {
 	switch s.Spec.Type {
 	case v1.ServiceTypeClusterIP, v1.ServiceTypeNodePort:
@@ -192,7 +192,7 @@ func listed(list []string) string {
 	return strings.Join(list, ",")
 }
 
-// endpointsOf. Upstream: formatEndpoints.
+// Upstream: formatEndpoints.
 func endpointsOf(e *v1.Endpoints) string { //nolint:staticcheck // deprecated, and served
 	if len(e.Subsets) == 0 {
 		return "<none>"
@@ -216,7 +216,7 @@ func endpointsOf(e *v1.Endpoints) string { //nolint:staticcheck // deprecated, a
 	return listed(list)
 }
 
-// endpointSlice. Upstream: printEndpointSlice, formatDiscoveryPorts and formatDiscoveryEndpoints.
+// Upstream: printEndpointSlice, formatDiscoveryPorts and formatDiscoveryEndpoints.
 func endpointSlice(s *discoveryv1.EndpointSlice, now time.Time) []string {
 	var ports, addresses []string
 	for _, p := range s.Ports {
@@ -232,7 +232,7 @@ func endpointSlice(s *discoveryv1.EndpointSlice, now time.Time) []string {
 	return []string{s.Name, string(s.AddressType), listed(ports), listed(addresses), age(s, now)}
 }
 
-// cronJob. Upstream: printCronJob.
+// Upstream: printCronJob.
 func cronJob(c *batchv1.CronJob, now time.Time) []string {
 	last := "<none>"
 	if at := c.Status.LastScheduleTime; at != nil {
@@ -249,7 +249,7 @@ func cronJob(c *batchv1.CronJob, now time.Time) []string {
 	}
 }
 
-// controllerRevision. Upstream: printControllerRevision.
+// Upstream: printControllerRevision.
 func controllerRevision(r *appsv1.ControllerRevision, now time.Time) []string {
 	owner := "<none>"
 	if ref := metav1.GetControllerOf(r); ref != nil {
@@ -262,7 +262,7 @@ func controllerRevision(r *appsv1.ControllerRevision, now time.Time) []string {
 	return []string{r.Name, owner, fmt.Sprint(r.Revision), age(r, now)}
 }
 
-// ingress. Upstream: printIngress.
+// Upstream: printIngress.
 func ingress(i *networkingv1.Ingress, now time.Time) []string {
 	var hosts, given []string
 	more := false
@@ -286,7 +286,7 @@ func ingress(i *networkingv1.Ingress, now time.Time) []string {
 	return []string{i.Name, text(i.Spec.IngressClassName, "<none>"), list, strings.Join(balancers(given), ","), ports, age(i, now)}
 }
 
-// ingressClass. Upstream: printIngressClass.
+// Upstream: printIngressClass.
 func ingressClass(c *networkingv1.IngressClass, now time.Time) []string {
 	name, parameters := c.Name, "<none>"
 	if c.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true" {

@@ -44,7 +44,7 @@ func (o objects) of(resource schema.GroupVersionResource, namespace string) meta
 	return o.client.Resource(resource).Namespace(namespace)
 }
 
-// wholly returns the client of a resource, as of does, but for whole objects.
+// wholly returns the client of a resource that answers with whole objects; the one that of returns answers with their metadata.
 func (o objects) wholly(resource schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	if namespace == "" {
 		return o.whole.Resource(resource)

@@ -30,7 +30,7 @@ type Config struct {
 	// Speed is the speed of virtual time: 60 means a minute in each second. With 0, the default,
 	// time passes only on command.
 	Speed float64
-	// RequestTimeout ends a request that takes longer, but for watches and others that last; default one minute, as kube-apiserver's
+	// RequestTimeout ends a request that takes longer, except watches and others that last; default one minute, as kube-apiserver's
 	// --request-timeout.
 	RequestTimeout time.Duration
 	// AfterWrite, if set, is called between two steps after each request that is not a GET, before its client makes another one. Replace sets another.

@@ -4,7 +4,7 @@
 // purpose.
 //
 // All paths are paths on the node (package disk), never on the machine that
-// runs the simulation, but for RemoveAll, Detach and the functions beside them.
+// runs the simulation, except RemoveAll, Detach and the functions beside them.
 //
 // # What is mounted is not removed
 //

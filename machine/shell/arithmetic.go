@@ -27,7 +27,7 @@ func (s *shell) arithmetic(x syntax.ArithmExpr) (int64, error) {
 	case *syntax.BinaryArithm:
 		return s.binaryArithmetic(x)
 	}
-	return 0, errors.New("arithmetic expression: this kind of expression is not supported")
+	return 0, fmt.Errorf("arithmetic expression: %s is not supported; numbers, names, operators and parentheses are", textOf(&syntax.ArithmCmd{X: x}))
 }
 
 // operand returns the value of a number, or of a variable that holds a number or an

@@ -40,7 +40,7 @@ func (s *shell) command(cmd syntax.Command) {
 			s.stmt(cmd.Stmt)
 		}
 	default:
-		s.fail(2, "line %d: this kind of command is not supported", cmd.Pos().Line())
+		s.fail(2, "%v", unsupportedError{cmd.Pos().Line(), textOf(cmd)})
 		s.flow = exits
 	}
 }

@@ -201,7 +201,7 @@ func (e *expander) part(part syntax.WordPart, in quoting) error {
 		}
 		e.value(fmt.Sprint(n), in)
 	default:
-		return fmt.Errorf("line %d: this kind of word is not supported", part.Pos().Line())
+		return unsupportedError{part.Pos().Line(), textOf(part)}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"fmt"
+	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -14,6 +15,22 @@ type unsupportedError struct {
 
 func (e unsupportedError) Error() string {
 	return fmt.Sprintf("line %d: %s is not supported", e.line, e.what)
+}
+
+// maxShown is the number of bytes that a refusal shows of what it refuses.
+const maxShown = 60
+
+// textOf returns the source of a node, on one line.
+func textOf(node syntax.Node) string {
+	var b strings.Builder
+	if syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, node) != nil {
+		return fmt.Sprintf("%T", node)
+	}
+	text := strings.Join(strings.Fields(b.String()), " ")
+	if len(text) > maxShown {
+		text = strings.ToValidUTF8(text[:maxShown], "") + " ..."
+	}
+	return text
 }
 
 // refuse returns an error if a script has syntax that is not supported, before anything of
@@ -99,7 +116,7 @@ func unsupportedParameter(n *syntax.ParamExp) string {
 	case n.Index != nil:
 		return "an array"
 	case n.Param == nil || n.Width || n.IsSet || n.Flags != nil || n.NestedParam != nil || len(n.Modifiers) > 0:
-		return "this kind of ${ }"
+		return textOf(n) + ", which has more than a name and one operation,"
 	case n.Exp != nil:
 		switch n.Exp.Op {
 		case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll, syntax.OtherParamOps,

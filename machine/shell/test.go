@@ -260,7 +260,7 @@ func (s *shell) testExpr(x syntax.TestExpr) (bool, error) {
 	case *syntax.BinaryTest:
 		return s.binaryTest(x)
 	}
-	return false, fmt.Errorf("[[: this kind of expression is not supported")
+	return false, fmt.Errorf("%s is not supported; words, tests of one or two words, !, &&, || and parentheses are", textOf(&syntax.TestClause{X: x}))
 }
 
 func (s *shell) binaryTest(x *syntax.BinaryTest) (bool, error) {

@@ -54,7 +54,8 @@ func AdmissionPolicyBindings() Kind {
 	}}.Kind()
 }
 
-// defaultResources. Upstream: admissionregistration/v1 SetDefaults_MatchResources, v1.37.2.
+// defaultResources sets the defaults of the resources that a policy matches.
+// Upstream: admissionregistration/v1 SetDefaults_MatchResources, v1.37.2.
 func defaultResources(m *admissionregistrationv1.MatchResources) {
 	if m == nil {
 		return
@@ -74,7 +75,8 @@ func defaultMatch(policy **admissionregistrationv1.MatchPolicyType, namespaces, 
 	setDefaultPtr(objects, metav1.LabelSelector{})
 }
 
-// defaultCalls. Upstream: admissionregistration/v1 SetDefaults_Rule and SetDefaults_ServiceReference, v1.37.2.
+// defaultCalls sets the defaults of a webhook: its timeout, the scope of its rules, and its service's port.
+// Upstream: admissionregistration/v1 SetDefaults_Rule and SetDefaults_ServiceReference, v1.37.2.
 func defaultCalls(seconds **int32, rules []admissionregistrationv1.RuleWithOperations, service *admissionregistrationv1.ServiceReference) {
 	setDefaultPtr(seconds, int32(webhookSeconds))
 	for i := range rules {

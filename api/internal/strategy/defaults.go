@@ -76,7 +76,7 @@ func defaultClaimSpec(spec *v1.PersistentVolumeClaimSpec) {
 	roundUp(spec.Resources.Limits)
 }
 
-// defaultCSIDriver. Upstream: storage/v1 SetDefaults_CSIDriver, v1.37.
+// Upstream: storage/v1 SetDefaults_CSIDriver, v1.37.
 func defaultCSIDriver(spec *storagev1.CSIDriverSpec) {
 	setDefaultPtr(&spec.AttachRequired, true)
 	setDefaultPtr(&spec.PodInfoOnMount, false)
@@ -89,7 +89,7 @@ func defaultCSIDriver(spec *storagev1.CSIDriverSpec) {
 	}
 }
 
-// defaultNode. Upstream: core/v1 SetDefaults_NodeStatus, v1.37.
+// Upstream: core/v1 SetDefaults_NodeStatus, v1.37.
 func defaultNode(node *v1.Node) {
 	if len(node.Status.Allocatable) == 0 && len(node.Status.Capacity) > 0 {
 		node.Status.Allocatable = node.Status.Capacity.DeepCopy()
@@ -125,7 +125,7 @@ func defaultSecret(s *v1.Secret) {
 	s.StringData = nil
 }
 
-// defaultService. Upstream: core/v1 SetDefaults_Service, v1.37.
+// Upstream: core/v1 SetDefaults_Service, v1.37.
 func defaultService(spec *v1.ServiceSpec) {
 	setDefault(&spec.Type, v1.ServiceTypeClusterIP)
 	setDefault(&spec.SessionAffinity, v1.ServiceAffinityNone)

@@ -151,7 +151,7 @@ func defaultPodSpec(spec *v1.PodSpec) {
 	}
 }
 
-// defaultContainer. Upstream: core/v1 SetDefaults_Container, v1.37.
+// Upstream: core/v1 SetDefaults_Container, v1.37.
 func defaultContainer(c *v1.Container) {
 	setDefault(&c.ImagePullPolicy, pullPolicyOf(c.Image))
 	setDefault(&c.TerminationMessagePath, v1.TerminationMessagePathDefault)

@@ -72,7 +72,8 @@ func ClusterRoleBindings() Kind {
 	return Of[*rbacv1.ClusterRoleBinding]{Default: func(b *rbacv1.ClusterRoleBinding) { defaultBinding(&b.RoleRef, b.Subjects) }}.Kind()
 }
 
-// defaultBinding. Upstream: rbac/v1 SetDefaults_Subject, v1.37.2.
+// defaultBinding sets the API groups of the role and of the users and groups that a binding names.
+// Upstream: rbac/v1 SetDefaults_Subject, v1.37.2.
 func defaultBinding(role *rbacv1.RoleRef, subjects []rbacv1.Subject) {
 	setDefault(&role.APIGroup, rbacv1.GroupName)
 	for i := range subjects {

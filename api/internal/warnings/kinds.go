@@ -468,7 +468,7 @@ func Jobs() Kind {
 	return templated(true, func(job *batchv1.Job) []string { return jobSpec(&job.Spec, field.NewPath("spec")) })
 }
 
-// jobSpec. Upstream: pkg/api/job/warnings.go WarningsForJobSpec, v1.37.
+// Upstream: pkg/api/job/warnings.go WarningsForJobSpec, v1.37.
 func jobSpec(spec *batchv1.JobSpec, at *field.Path) (list []string) {
 	const manyCompletions, manyAtOnce = 100_000, 10_000
 	indexed := spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion

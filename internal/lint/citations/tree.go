@@ -19,7 +19,7 @@ import (
 // else in the file has the second; of a field the type counts.
 type tree map[string]map[string]string
 
-// add adds the files of a module, but for what is generated.
+// add adds the files of a module that are not generated.
 func (t tree) add(module, dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		name := entry.Name()

@@ -24,7 +24,8 @@ func IPAddresses() validation.Kind {
 	}.Kind()
 }
 
-// checkParent. Upstream: networking/validation validateIPAddressParentReference, v1.37.2.
+// checkParent validates the reference of an IPAddress to the object that has the address.
+// Upstream: networking/validation validateIPAddressParentReference, v1.37.2.
 func checkParent(p *validation.Problems, r *networkingv1.ParentReference, at *field.Path) {
 	if r == nil {
 		p.Required(at, "")
@@ -50,7 +51,8 @@ func ServiceCIDRs() validation.Kind {
 	}.Kind()
 }
 
-// checkServiceCIDRs. Upstream: networking/validation validateServiceCIDRSpec, v1.37.2.
+// checkServiceCIDRs validates the ranges of a ServiceCIDR: one, or one of each IP family.
+// Upstream: networking/validation validateServiceCIDRSpec, v1.37.2.
 func checkServiceCIDRs(p *validation.Problems, ranges []string) {
 	at := validation.SpecPath.Child("cidrs")
 	switch {
@@ -72,7 +74,8 @@ func checkServiceCIDRs(p *validation.Problems, ranges []string) {
 	}
 }
 
-// checkServiceCIDRsUpdate. Upstream: networking/validation ValidateServiceCIDRUpdate, v1.37.2.
+// checkServiceCIDRsUpdate lets a ServiceCIDR get a second range, and no other change.
+// Upstream: networking/validation ValidateServiceCIDRUpdate, v1.37.2.
 func checkServiceCIDRsUpdate(p *validation.Problems, c, old *networkingv1.ServiceCIDR) {
 	at, is, was := validation.SpecPath.Child("cidrs"), c.Spec.CIDRs, old.Spec.CIDRs
 	second := len(was) == 1 && len(is) == 2

@@ -95,7 +95,7 @@ var (
 // maxTimeout is the number of seconds that a webhook may take.
 const maxTimeout = 30
 
-// checkWebhook. Upstream: admissionregistration/validation validateValidatingWebhook, validateMutatingWebhook and their configurations, v1.37.2.
+// Upstream: admissionregistration/validation validateValidatingWebhook, validateMutatingWebhook and their configurations, v1.37.2.
 func checkWebhook(p *validation.Problems, h *webhook, names map[string]bool, at *field.Path) {
 	p.Add(utilvalidation.IsFullyQualifiedName(at.Child("name"), h.name)...)
 	for i := range h.rules {
@@ -129,7 +129,7 @@ func checkWebhook(p *validation.Problems, h *webhook, names map[string]bool, at 
 	names[h.name] = true
 }
 
-// checkWebhookURL. Upstream: apiserver util/webhook ValidateWebhookURL, v1.37.2.
+// Upstream: apiserver util/webhook ValidateWebhookURL, v1.37.2.
 func checkWebhookURL(p *validation.Problems, text string, at *field.Path) {
 	const form = "; desired format: https://host[/path]"
 	u, err := url.Parse(text)
@@ -157,7 +157,7 @@ func checkWebhookURL(p *validation.Problems, text string, at *field.Path) {
 	}
 }
 
-// checkWebhookService. Upstream: apiserver util/webhook ValidateWebhookService, v1.37.2, which is called with the name in place of the
+// Upstream: apiserver util/webhook ValidateWebhookService, v1.37.2, which is called with the name in place of the
 // namespace.
 func checkWebhookService(p *validation.Problems, s *admissionregistrationv1.ServiceReference, at *field.Path) {
 	p.Need(at, "name", s.Namespace)
@@ -195,7 +195,7 @@ func checkWebhookPath(p *validation.Problems, path string, at *field.Path) {
 	}
 }
 
-// checkReviewVersions. Upstream: admissionregistration/validation validateAdmissionReviewVersions, v1.37.2.
+// Upstream: admissionregistration/validation validateAdmissionReviewVersions, v1.37.2.
 func checkReviewVersions(p *validation.Problems, versions []string, at *field.Path) {
 	if len(versions) == 0 {
 		p.Required(at, "must specify one of v1, v1beta1")
@@ -216,7 +216,8 @@ func checkReviewVersions(p *validation.Problems, versions []string, at *field.Pa
 // maxConditions is the number of conditions that a webhook or a policy may have.
 const maxConditions = 64
 
-// checkMatchConditions. Upstream: admissionregistration/validation validateMatchConditions, v1.37.2.
+// checkMatchConditions validates the conditions under which a webhook or policy is asked.
+// Upstream: admissionregistration/validation validateMatchConditions, v1.37.2.
 func checkMatchConditions(p *validation.Problems, conditions []admissionregistrationv1.MatchCondition, at *field.Path) {
 	if len(conditions) > maxConditions {
 		p.Add(field.TooMany(at, len(conditions), maxConditions))
@@ -237,7 +238,7 @@ func checkMatchConditions(p *validation.Problems, conditions []admissionregistra
 	}
 }
 
-// checkRuleWithOperations. Upstream: admissionregistration/validation validateRuleWithOperations and validateRule, v1.37.2.
+// Upstream: admissionregistration/validation validateRuleWithOperations and validateRule, v1.37.2.
 func checkRuleWithOperations(p *validation.Problems, r *admissionregistrationv1.RuleWithOperations, at *field.Path) {
 	checkWildcard(p, r.Operations, at.Child("operations"), "operations")
 	for i, operation := range r.Operations {
@@ -266,7 +267,7 @@ func checkWildcard[T ~string](p *validation.Problems, list []T, at *field.Path, 
 	}
 }
 
-// checkRuleResources. Upstream: admissionregistration/validation validateResources, v1.37.2.
+// Upstream: admissionregistration/validation validateResources, v1.37.2.
 func checkRuleResources(p *validation.Problems, resources []string, at *field.Path) {
 	if len(resources) == 0 {
 		p.Required(at, "")
@@ -315,7 +316,7 @@ func AdmissionPolicies() validation.Kind {
 	}.Kind()
 }
 
-// checkPolicy. Upstream: admissionregistration/validation validateValidatingAdmissionPolicySpec, v1.37.2.
+// Upstream: admissionregistration/validation validateValidatingAdmissionPolicySpec, v1.37.2.
 func checkPolicy(p *validation.Problems, spec *admissionregistrationv1.ValidatingAdmissionPolicySpec) {
 	at := validation.SpecPath
 	validation.IfSetOneOf(p, spec.FailurePolicy, failurePolicies, at, "failurePolicy")
@@ -338,7 +339,7 @@ func checkPolicy(p *validation.Problems, spec *admissionregistrationv1.Validatin
 	}
 }
 
-// checkParamKind. Upstream: admissionregistration/validation validateParamKind, v1.37.2.
+// Upstream: admissionregistration/validation validateParamKind, v1.37.2.
 func checkParamKind(p *validation.Problems, kind *admissionregistrationv1.ParamKind, at *field.Path) {
 	version := at.Child("apiVersion")
 	gv, err := schema.ParseGroupVersion(kind.APIVersion)
@@ -377,7 +378,7 @@ func AdmissionPolicyBindings() validation.Kind {
 	}.Kind()
 }
 
-// checkPolicyBinding. Upstream: admissionregistration/validation validateValidatingAdmissionPolicyBindingSpec, v1.37.2.
+// Upstream: admissionregistration/validation validateValidatingAdmissionPolicyBindingSpec, v1.37.2.
 func checkPolicyBinding(p *validation.Problems, spec *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 	at := validation.SpecPath
 	if spec.PolicyName != "" {
@@ -396,7 +397,8 @@ func checkPolicyBinding(p *validation.Problems, spec *admissionregistrationv1.Va
 	}
 }
 
-// checkActions. Upstream: admissionregistration/validation validateValidationActions, v1.37.2.
+// checkActions requires known actions, each once, and not both Deny and Warn.
+// Upstream: admissionregistration/validation validateValidationActions, v1.37.2.
 func checkActions(p *validation.Problems, actions []admissionregistrationv1.ValidationAction, at *field.Path) {
 	const audit, deny, warn = admissionregistrationv1.Audit, admissionregistrationv1.Deny, admissionregistrationv1.Warn
 	all := []admissionregistrationv1.ValidationAction{audit, deny, warn}
@@ -414,7 +416,8 @@ func checkActions(p *validation.Problems, actions []admissionregistrationv1.Vali
 	}
 }
 
-// checkParamRef. Upstream: admissionregistration/validation validateParamRef, v1.37.2.
+// checkParamRef requires one of the parameters' name and selector.
+// Upstream: admissionregistration/validation validateParamRef, v1.37.2.
 func checkParamRef(p *validation.Problems, r *admissionregistrationv1.ParamRef, at *field.Path) {
 	const both = "name and selector are mutually exclusive"
 	if r.Name != "" {
@@ -440,7 +443,7 @@ func checkParamRef(p *validation.Problems, r *admissionregistrationv1.ParamRef, 
 	}
 }
 
-// checkMatchResources. Upstream: admissionregistration/validation validateMatchResources, v1.37.2.
+// Upstream: admissionregistration/validation validateMatchResources, v1.37.2.
 func checkMatchResources(p *validation.Problems, m *admissionregistrationv1.MatchResources, at *field.Path) {
 	validation.IfSetOneOf(p, m.MatchPolicy, matchPolicies, at, "matchPolicy")
 	p.LabelSelector(m.NamespaceSelector, at.Child("namespaceSelector"))
@@ -453,7 +456,7 @@ func checkMatchResources(p *validation.Problems, m *admissionregistrationv1.Matc
 	}
 }
 
-// checkNamedRule. Upstream: admissionregistration/validation validateNamedRuleWithOperations, v1.37.2.
+// Upstream: admissionregistration/validation validateNamedRuleWithOperations, v1.37.2.
 func checkNamedRule(p *validation.Problems, r *admissionregistrationv1.NamedRuleWithOperations, at *field.Path) {
 	names := at.Child("resourceNames")
 	for i, name := range r.ResourceNames {

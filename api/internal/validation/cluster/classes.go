@@ -20,7 +20,7 @@ func RuntimeClasses() validation.Kind {
 	}.Kind()
 }
 
-// checkRuntimeClass. Upstream: node/validation ValidateRuntimeClass and ValidateRuntimeClassUpdate, v1.37.2.
+// Upstream: node/validation ValidateRuntimeClass and ValidateRuntimeClassUpdate, v1.37.2.
 func checkRuntimeClass(p *validation.Problems, class, old *nodev1.RuntimeClass) {
 	handler := field.NewPath("handler")
 	if class.Handler != "" {
@@ -41,7 +41,8 @@ func checkRuntimeClass(p *validation.Problems, class, old *nodev1.RuntimeClass) 
 	}
 }
 
-// checkDistinctTolerations. Upstream: node/validation validateTolerations, v1.37.2.
+// checkDistinctTolerations validates tolerations; two that differ at most in their seconds are duplicates.
+// Upstream: node/validation validateTolerations, v1.37.2.
 func checkDistinctTolerations(p *validation.Problems, tolerations []v1.Toleration, at *field.Path) {
 	pods.CheckTolerations(p, tolerations, at)
 	seen := map[v1.Toleration]bool{}
@@ -69,7 +70,7 @@ func IngressClasses() validation.Kind {
 // maxControllerName is the number of bytes that the name of an ingress controller may have.
 const maxControllerName = 250
 
-// checkIngressClass. Upstream: networking/validation ValidateIngressClass, v1.37.2.
+// Upstream: networking/validation ValidateIngressClass, v1.37.2.
 func checkIngressClass(p *validation.Problems, class *networkingv1.IngressClass) {
 	at := validation.SpecPath.Child("controller")
 	if len(class.Spec.Controller) > maxControllerName {
@@ -81,7 +82,8 @@ func checkIngressClass(p *validation.Problems, class *networkingv1.IngressClass)
 	}
 }
 
-// checkParameters. Upstream: networking/validation validateIngressClassParametersReference, v1.37.2.
+// checkParameters validates the reference of an IngressClass to its parameters.
+// Upstream: networking/validation validateIngressClassParametersReference, v1.37.2.
 func checkParameters(p *validation.Problems, r *networkingv1.IngressClassParametersReference, at *field.Path) {
 	if r.APIGroup != nil {
 		p.Subdomain(*r.APIGroup, at.Child("apiGroup"))

@@ -56,7 +56,7 @@ func EventsV1() validation.Kind {
 	return validation.Typed[*v1.Event]{Create: checkNewEventV1, Update: checkEventV1}.Kind()
 }
 
-// checkNewEventV1. Upstream: core/validation ValidateEventCreate, v1.37.
+// Upstream: core/validation ValidateEventCreate, v1.37.
 func checkNewEventV1(p *validation.Problems, e *v1.Event) {
 	checkAnyEvent(p, e, "reportingController")
 	checkEventSeries(p, e)

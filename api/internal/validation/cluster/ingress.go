@@ -30,7 +30,7 @@ func Ingresses() validation.Kind {
 	}.Kind()
 }
 
-// checkIngressStatus. Upstream: networking/validation ValidateIngressLoadBalancerStatus, v1.37.2.
+// Upstream: networking/validation ValidateIngressLoadBalancerStatus, v1.37.2.
 func checkIngressStatus(p *validation.Problems, i, old *networkingv1.Ingress) {
 	var known []string
 	for _, point := range old.Status.LoadBalancer.Ingress {
@@ -45,7 +45,7 @@ func checkIngressStatus(p *validation.Problems, i, old *networkingv1.Ingress) {
 	}
 }
 
-// checkIngress. Upstream: networking/validation ValidateIngressSpec, v1.37.2.
+// Upstream: networking/validation ValidateIngressSpec, v1.37.2.
 func checkIngress(p *validation.Problems, spec *networkingv1.IngressSpec) {
 	at := validation.SpecPath
 	if len(spec.Rules) == 0 && spec.DefaultBackend == nil {
@@ -80,7 +80,7 @@ func checkHost(p *validation.Problems, host string, at *field.Path) {
 	p.Subdomain(host, at)
 }
 
-// checkIngressRule. Upstream: networking/validation validateIngressRules, v1.37.2.
+// Upstream: networking/validation validateIngressRules, v1.37.2.
 func checkIngressRule(p *validation.Problems, rule *networkingv1.IngressRule, at *field.Path) {
 	if host := at.Child("host"); rule.Host != "" {
 		if netutils.ParseIPSloppy(rule.Host) != nil {
@@ -100,7 +100,7 @@ func checkIngressRule(p *validation.Problems, rule *networkingv1.IngressRule, at
 	}
 }
 
-// checkIngressPath. Upstream: networking/validation validateHTTPIngressPath, v1.37.2.
+// Upstream: networking/validation validateHTTPIngressPath, v1.37.2.
 func checkIngressPath(p *validation.Problems, path *networkingv1.HTTPIngressPath, at *field.Path) {
 	if path.PathType == nil {
 		p.Required(at.Child("pathType"), "pathType must be specified")
@@ -137,7 +137,8 @@ func checkURLPath(p *validation.Problems, path string, at *field.Path) {
 	}
 }
 
-// checkBackend. Upstream: networking/validation validateIngressBackend, v1.37.2.
+// checkBackend requires one of a service and a resource of a backend.
+// Upstream: networking/validation validateIngressBackend, v1.37.2.
 func checkBackend(p *validation.Problems, b *networkingv1.IngressBackend, at *field.Path) {
 	switch {
 	case b.Resource != nil && b.Service != nil:
@@ -151,7 +152,7 @@ func checkBackend(p *validation.Problems, b *networkingv1.IngressBackend, at *fi
 	}
 }
 
-// checkBackendResource. Upstream: networking/validation validateIngressTypedLocalObjectReference, v1.37.2.
+// Upstream: networking/validation validateIngressTypedLocalObjectReference, v1.37.2.
 func checkBackendResource(p *validation.Problems, r *v1.TypedLocalObjectReference, at *field.Path) {
 	if r.APIGroup != nil {
 		p.Subdomain(*r.APIGroup, at.Child("apiGroup"))

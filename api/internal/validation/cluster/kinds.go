@@ -80,7 +80,8 @@ func checkSubsets(p *validation.Problems, subsets []v1.EndpointSubset) { //nolin
 	}
 }
 
-// checkSubsetAddress. Upstream: core/validation validateEndpointAddress, v1.37.2.
+// checkSubsetAddress validates an address of an Endpoints object.
+// Upstream: core/validation validateEndpointAddress, v1.37.2.
 func checkSubsetAddress(p *validation.Problems, address *v1.EndpointAddress, at *field.Path) {
 	p.Add(utilvalidation.IsValidIPForLegacyField(at.Child("ip"), address.IP, true, nil)...)
 	if address.Hostname != "" {
@@ -92,7 +93,8 @@ func checkSubsetAddress(p *validation.Problems, address *v1.EndpointAddress, at 
 	checkEndpointIP(p, address.IP, at.Child("ip"))
 }
 
-// checkSubsetPort. Upstream: core/validation validateEndpointPort, v1.37.2.
+// checkSubsetPort validates a port of an Endpoints object. named requires a name: there are several.
+// Upstream: core/validation validateEndpointPort, v1.37.2.
 func checkSubsetPort(p *validation.Problems, port *v1.EndpointPort, named bool, at *field.Path) {
 	switch {
 	case port.Name != "":

@@ -41,7 +41,8 @@ func rangesOf(spec *networkingv1.NetworkPolicySpec) (ranges []string) {
 	return ranges
 }
 
-// checkNetworkPolicy. Upstream: networking/validation ValidateNetworkPolicySpec, v1.37.2. known are ranges that are not looked at.
+// checkNetworkPolicy validates a policy. known are ranges that are not looked at.
+// Upstream: networking/validation ValidateNetworkPolicySpec, v1.37.2.
 func checkNetworkPolicy(p *validation.Problems, spec *networkingv1.NetworkPolicySpec, known []string) {
 	p.LabelSelector(&spec.PodSelector, validation.SpecPath.Child("podSelector"))
 	var late validation.Problems // of declarative rules, which come last
@@ -76,7 +77,7 @@ func checkPolicyTypes(p *validation.Problems, types []networkingv1.PolicyType, a
 	}
 }
 
-// checkPolicyPort. Upstream: networking/validation ValidateNetworkPolicyPort, v1.37.2.
+// Upstream: networking/validation ValidateNetworkPolicyPort, v1.37.2.
 func checkPolicyPort(p *validation.Problems, port *networkingv1.NetworkPolicyPort, at *field.Path) {
 	validation.IfSetOneOf(p, port.Protocol, []v1.Protocol{v1.ProtocolTCP, v1.ProtocolUDP, v1.ProtocolSCTP}, at, "protocol")
 	end := at.Child("endPort")
@@ -108,7 +109,8 @@ func checkPortNumber(p *validation.Problems, port int32, at *field.Path) {
 	}
 }
 
-// checkPeer. Upstream: networking/validation ValidateNetworkPolicyPeer, v1.37.2.
+// checkPeer validates a source or target of traffic: a block of addresses, or selectors of pods and namespaces.
+// Upstream: networking/validation ValidateNetworkPolicyPeer, v1.37.2.
 func checkPeer(p, late *validation.Problems, peer *networkingv1.NetworkPolicyPeer, known []string, at *field.Path) {
 	p.LabelSelector(peer.PodSelector, at.Child("podSelector"))
 	p.LabelSelector(peer.NamespaceSelector, at.Child("namespaceSelector"))
@@ -124,7 +126,7 @@ func checkPeer(p, late *validation.Problems, peer *networkingv1.NetworkPolicyPee
 	}
 }
 
-// checkIPBlock. Upstream: networking/validation ValidateIPBlock, v1.37.2.
+// Upstream: networking/validation ValidateIPBlock, v1.37.2.
 func checkIPBlock(p, late *validation.Problems, block *networkingv1.IPBlock, known []string, at *field.Path) {
 	if block.CIDR == "" {
 		late.Required(at.Child("cidr"), "")

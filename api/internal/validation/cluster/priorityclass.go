@@ -60,7 +60,7 @@ func systemPriority(class *schedulingv1.PriorityClass) string {
 	return ""
 }
 
-// checkPreemptionPolicy. Upstream: core/validation ValidatePreemptionPolicy, v1.37.
+// Upstream: core/validation ValidatePreemptionPolicy, v1.37.
 func checkPreemptionPolicy(p *validation.Problems, policy *v1.PreemptionPolicy, at *field.Path) {
 	switch {
 	case policy == nil || *policy == v1.PreemptLowerPriority || *policy == v1.PreemptNever:

@@ -33,7 +33,7 @@ func LimitRanges() validation.Kind {
 	}.Kind()
 }
 
-// checkQuotaSpec. Upstream: core/validation ValidateResourceQuotaSpec, v1.37.
+// Upstream: core/validation ValidateResourceQuotaSpec, v1.37.
 func checkQuotaSpec(p *validation.Problems, spec *v1.ResourceQuotaSpec) {
 	checkQuotaList(p, spec.Hard, validation.SpecPath.Child("hard"))
 	checkQuotaScopes(p, spec)
@@ -42,7 +42,8 @@ func checkQuotaSpec(p *validation.Problems, spec *v1.ResourceQuotaSpec) {
 	}
 }
 
-// checkQuotaUpdate. Upstream: core/validation ValidateResourceQuotaUpdate, v1.37.
+// checkQuotaUpdate validates a changed quota, whose scopes may change their order only.
+// Upstream: core/validation ValidateResourceQuotaUpdate, v1.37.
 func checkQuotaUpdate(p *validation.Problems, q, old *v1.ResourceQuota) {
 	checkQuotaSpec(p, &q.Spec)
 	set := func(scopes []v1.ResourceQuotaScope) []v1.ResourceQuotaScope {
@@ -116,7 +117,7 @@ func conflicting(scopes []v1.ResourceQuotaScope) (n int) {
 	return n
 }
 
-// checkQuotaScopes. Upstream: core/validation validateResourceQuotaScopes, v1.37.
+// Upstream: core/validation validateResourceQuotaScopes, v1.37.
 func checkQuotaScopes(p *validation.Problems, spec *v1.ResourceQuotaSpec) {
 	at := validation.SpecPath.Child("scopes")
 	for _, scope := range spec.Scopes {
@@ -132,7 +133,8 @@ func checkQuotaScopes(p *validation.Problems, spec *v1.ResourceQuotaSpec) {
 	}
 }
 
-// checkScopeSelector. Upstream: core/validation validateScopedResourceSelectorRequirement, v1.37.
+// checkScopeSelector validates the scopes that a quota selects.
+// Upstream: core/validation validateScopedResourceSelectorRequirement, v1.37.
 func checkScopeSelector(p *validation.Problems, spec *v1.ResourceQuotaSpec) {
 	at := validation.SpecPath.Child("scopeSelector", "matchExpressions")
 	var scopes []v1.ResourceQuotaScope
@@ -175,7 +177,8 @@ func checkScopeOperator(p *validation.Problems, req v1.ScopedResourceSelectorReq
 // limitTypes are the types of limits without a prefix.
 var limitTypes = []v1.LimitType{v1.LimitTypePod, v1.LimitTypeContainer, v1.LimitTypePersistentVolumeClaim}
 
-// checkLimitRange. Upstream: core/validation ValidateLimitRange, v1.37.
+// checkLimitRange validates the limits, of which there is at most one a type.
+// Upstream: core/validation ValidateLimitRange, v1.37.
 func checkLimitRange(p *validation.Problems, limits *v1.LimitRange) {
 	seen := map[v1.LimitType]bool{}
 	for i := range limits.Spec.Limits {
@@ -192,7 +195,8 @@ func checkLimitRange(p *validation.Problems, limits *v1.LimitRange) {
 	}
 }
 
-// checkLimitType. Upstream: core/validation validateLimitRangeTypeName, v1.37.
+// checkLimitType requires a standard type, or one with a domain.
+// Upstream: core/validation validateLimitRangeTypeName, v1.37.
 func checkLimitType(p *validation.Problems, kind v1.LimitType, at *field.Path) {
 	before := len(p.List)
 	p.QualifiedName(string(kind), at)

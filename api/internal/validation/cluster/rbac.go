@@ -52,7 +52,7 @@ func ClusterRoleBindings() validation.Kind {
 	}.Kind()
 }
 
-// checkRole. Upstream: rbac/validation ValidateRole, v1.37.2.
+// Upstream: rbac/validation ValidateRole, v1.37.2.
 func checkRole(p *validation.Problems, role *rbacv1.Role) {
 	for i := range role.Rules {
 		checkRule(p, &role.Rules[i], true, field.NewPath("rules").Index(i))
@@ -60,7 +60,7 @@ func checkRole(p *validation.Problems, role *rbacv1.Role) {
 	checkVerbs(p, role.Rules)
 }
 
-// checkClusterRole. Upstream: rbac/validation ValidateClusterRole, v1.37.2.
+// Upstream: rbac/validation ValidateClusterRole, v1.37.2.
 func checkClusterRole(p *validation.Problems, role *rbacv1.ClusterRole) {
 	for i := range role.Rules {
 		checkRule(p, &role.Rules[i], false, field.NewPath("rules").Index(i))
@@ -81,7 +81,7 @@ func checkClusterRole(p *validation.Problems, role *rbacv1.ClusterRole) {
 	checkVerbs(p, role.Rules)
 }
 
-// checkRule validates a rule but for its verbs.
+// checkRule validates a rule without its verbs, which checkVerbs requires.
 // Upstream: rbac/validation ValidatePolicyRule, v1.37.2.
 func checkRule(p *validation.Problems, rule *rbacv1.PolicyRule, namespaced bool, at *field.Path) {
 	if urls := at.Child("nonResourceURLs"); len(rule.NonResourceURLs) > 0 {
@@ -118,7 +118,8 @@ type binding struct {
 	kinds    []string
 }
 
-// checkBinding. Upstream: rbac/validation ValidateRoleBinding, ValidateClusterRoleBinding and their updates, v1.37.2.
+// checkBinding validates a binding; old is the role that it had, which may not change, nil if it is new.
+// Upstream: rbac/validation ValidateRoleBinding, ValidateClusterRoleBinding and their updates, v1.37.2.
 func checkBinding(p *validation.Problems, b *binding, old *rbacv1.RoleRef) {
 	ref, subjects := field.NewPath("roleRef"), field.NewPath("subjects")
 	if b.role.APIGroup != rbacv1.GroupName {
@@ -143,7 +144,7 @@ func checkBinding(p *validation.Problems, b *binding, old *rbacv1.RoleRef) {
 	}
 }
 
-// checkSubject validates a subject but for its name being there.
+// checkSubject validates a subject; that it has a name is required by checkBinding.
 // Upstream: rbac/validation ValidateRoleBindingSubject, v1.37.2.
 func checkSubject(p *validation.Problems, s *rbacv1.Subject, namespaced bool, at *field.Path) {
 	group := rbacv1.GroupName

@@ -41,7 +41,8 @@ func ClusterIPs(spec *v1.ServiceSpec, old *v1.Service) field.ErrorList {
 	return p.List
 }
 
-// checkBalancerStatus. Upstream: core/validation ValidateLoadBalancerStatus, v1.37.2.
+// checkBalancerStatus validates the addresses of a Service's load balancer.
+// Upstream: core/validation ValidateLoadBalancerStatus, v1.37.2.
 func checkBalancerStatus(p *validation.Problems, service *v1.Service, old *v1.LoadBalancerStatus) {
 	points, at := service.Status.LoadBalancer.Ingress, validation.StatusPath.Child("loadBalancer", "ingress")
 	if service.Spec.Type != v1.ServiceTypeLoadBalancer && len(points) > 0 {
@@ -86,7 +87,7 @@ func isHeadless(spec *v1.ServiceSpec) bool {
 	return len(spec.ClusterIPs) == 1 && spec.ClusterIPs[0] == v1.ClusterIPNone
 }
 
-// checkService. Upstream: core/validation validateService, v1.37.
+// Upstream: core/validation validateService, v1.37.
 func checkService(p *validation.Problems, service, old *v1.Service) {
 	const hints, mode = "service.kubernetes.io/topology-aware-hints", v1.AnnotationTopologyMode
 	spec := &service.Spec
@@ -153,7 +154,7 @@ func checkServiceType(p *validation.Problems, spec *v1.ServiceSpec) {
 	}
 }
 
-// checkServicePort. Upstream: core/validation validateServicePort, v1.37.
+// Upstream: core/validation validateServicePort, v1.37.
 func checkServicePort(p *validation.Problems, port *v1.ServicePort, named bool, names map[string]bool, at *field.Path) {
 	if port.Name != "" {
 		p.DNSLabel(port.Name, at.Child("name"))
@@ -186,7 +187,8 @@ func checkServicePort(p *validation.Problems, port *v1.ServicePort, named bool, 
 	}
 }
 
-// checkAffinityOfSessions. Upstream: core/validation validateService and validateClientIPAffinityConfig, v1.37.
+// checkAffinityOfSessions requires a timeout of sessions that stay with a client IP address, and none of others.
+// Upstream: core/validation validateService and validateClientIPAffinityConfig, v1.37.
 func checkAffinityOfSessions(p *validation.Problems, spec *v1.ServiceSpec) {
 	at := validation.SpecPath.Child("sessionAffinityConfig")
 	switch spec.SessionAffinity {
@@ -215,7 +217,8 @@ func checkAffinityOfSessions(p *validation.Problems, spec *v1.ServiceSpec) {
 	}
 }
 
-// checkClusterIPs. Upstream: core/validation ValidateServiceClusterIPsRelatedFields, v1.37.
+// checkClusterIPs validates a Service's addresses and IP families against each other and its type.
+// Upstream: core/validation ValidateServiceClusterIPsRelatedFields, v1.37.
 func checkClusterIPs(p *validation.Problems, spec, old *v1.ServiceSpec) {
 	if spec.Type == v1.ServiceTypeExternalName {
 		return
@@ -315,7 +318,8 @@ type internalPort struct {
 	NodePort    int32
 }
 
-// checkSourceRanges. Upstream: core/validation validateService, v1.37, also for the name of the field.
+// checkSourceRanges validates the ranges of clients of a load balancer, which a field or an annotation has.
+// Upstream: core/validation validateService, v1.37, also for the name of the field.
 func checkSourceRanges(p *validation.Problems, service *v1.Service, old *v1.ServiceSpec) {
 	const annotation = "service.beta.kubernetes.io/load-balancer-source-ranges"
 	spec, at := &service.Spec, validation.SpecPath.Child("LoadBalancerSourceRanges")

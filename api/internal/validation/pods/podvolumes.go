@@ -77,7 +77,7 @@ func checkPodVolumeSource(p *validation.Problems, v *v1.Volume, meta *metav1.Obj
 	checkNodeSources(&s, v)
 	checkRemoteSources(&s, v)
 	checkFileSources(&s, v)
-	checkAttachedSources(&s, v)
+	checkVendorSources(&s, v)
 	if v.Projected != nil && s.First("projected") {
 		checkProjected(p, v.Projected, at.Child("projected"))
 	}
@@ -186,7 +186,7 @@ func checkFileSources(s *storage.Sources, v *v1.Volume) {
 	}
 }
 
-func checkAttachedSources(s *storage.Sources, v *v1.Volume) {
+func checkVendorSources(s *storage.Sources, v *v1.Volume) {
 	if o := v.AzureFile; o != nil && s.First("azureFile") {
 		storage.CheckAzureFile(s.Problems, o.SecretName, o.ShareName, s.At.Child("azureFile"))
 	}

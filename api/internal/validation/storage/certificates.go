@@ -17,7 +17,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/validation"
 )
 
-// checkSignerName. Upstream: core/validation ValidateSignerName, v1.37.
+// Upstream: core/validation ValidateSignerName, v1.37.
 func checkSignerName(p *validation.Problems, name string, at *field.Path) {
 	if name == "" {
 		p.Required(at, "")
@@ -115,7 +115,8 @@ const (
 	mostOfKubernetes = 24 * 3600
 )
 
-// checkUserAnnotations. Upstream: core/validation ValidateUserAnnotations, v1.37.2.
+// checkUserAnnotations validates the annotations that a pod adds to its certificate's request.
+// Upstream: core/validation ValidateUserAnnotations, v1.37.2.
 func checkUserAnnotations(p *validation.Problems, annotations map[string]string, at *field.Path) {
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		p.Add(utilvalidation.IsDomainPrefixedKey(at, strings.ToLower(key))...)
@@ -186,7 +187,8 @@ func checkTrustBundleSpec(p *validation.Problems, bundle *certificatesv1.Cluster
 	}
 }
 
-// checkTrustBundle. Upstream: pkg/apis/certificates/validation validateTrustBundle, v1.37.
+// checkTrustBundle requires certificates in PEM, each once.
+// Upstream: pkg/apis/certificates/validation validateTrustBundle, v1.37.
 func checkTrustBundle(p *validation.Problems, text string, at *field.Path) {
 	const most, omitted = 1 << 20, "<value omitted>"
 	if len(text) > most {

@@ -155,7 +155,7 @@ func comparedSpecs(claim, old *v1.PersistentVolumeClaim, classMaySet bool) (befo
 	return before, after
 }
 
-// sameClaimSpec compares the specs but for what may change.
+// sameClaimSpec reports whether the specs are equal in what may not change.
 func sameClaimSpec(claim, old *v1.PersistentVolumeClaim, classMaySet bool) bool {
 	a, b := &claim.Spec, &old.Spec
 	bound := claim.Status.Phase == v1.ClaimBound

@@ -128,8 +128,8 @@ func checkCSINode(p *validation.Problems, n *storagev1.CSINode) {
 	}
 }
 
-// checkCSINodeUpdate keeps each driver's entry as registered, but for how many
-// volumes the node can hold; entries come and go.
+// checkCSINodeUpdate keeps each driver's entry as registered, except how many
+// volumes the node can hold; entries may be added and removed.
 // Upstream: storage/validation ValidateCSINodeUpdate, v1.37.
 func checkCSINodeUpdate(p *validation.Problems, n, old *storagev1.CSINode) {
 	checkCSINode(p, n)

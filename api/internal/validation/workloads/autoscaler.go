@@ -62,7 +62,8 @@ func asV2(hpa *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalP
 	return out
 }
 
-// checkScaledStatus. Upstream: autoscaling/validation ValidateHorizontalPodAutoscalerStatusUpdate, v1.37.2.
+// checkScaledStatus validates the numbers of replicas in an autoscaler's status.
+// Upstream: autoscaling/validation ValidateHorizontalPodAutoscalerStatusUpdate, v1.37.2.
 func checkScaledStatus(p *validation.Problems, current, desired int32) {
 	p.NotNegative(int64(current), validation.StatusPath, "currentReplicas")
 	p.NotNegative(int64(desired), validation.StatusPath, "desiredReplicas")
@@ -255,7 +256,7 @@ func checkMetricName(p *validation.Problems, name string, at *field.Path) {
 	p.Messages(at, name, content.IsPathSegmentName(name))
 }
 
-// checkMetricTarget. Upstream: validateMetricTarget.
+// Upstream: validateMetricTarget.
 func checkMetricTarget(p *validation.Problems, t *autoscalingv2.MetricTarget, at *field.Path) {
 	if t.Type == "" {
 		p.Required(at.Child("type"), "must specify a metric target type")
@@ -281,7 +282,8 @@ const (
 	maxScalingWindow = 3600
 )
 
-// checkScaling. Upstream: validateScalingRules and validateScalingPolicy.
+// checkScaling validates the rules by which an autoscaler scales in one direction.
+// Upstream: validateScalingRules and validateScalingPolicy.
 func checkScaling(p *validation.Problems, rules *autoscalingv2.HPAScalingRules, at *field.Path) {
 	if rules == nil {
 		return

@@ -9,7 +9,7 @@ import (
 // interval is a part of a list of indexes such as "1,3-5".
 type interval struct{ first, last int32 }
 
-// parseInterval. Upstream: batch/validation parseIndexInterval, v1.37.2.
+// Upstream: batch/validation parseIndexInterval, v1.37.2.
 func parseInterval(text string, completions int32) (i interval, err error) {
 	limits := strings.Split(text, "-")
 	if len(limits) > 2 {

@@ -97,7 +97,7 @@ func goroutines() map[string]int {
 	return counts
 }
 
-// left returns the stacks of which there are more than before, but for the test's own. Goroutines that are ending have time to do so.
+// left returns the stacks of which there are more than before, without the test's own. Goroutines that are ending have time to do so.
 func left(before map[string]int) (more []string) {
 	for range 10_000 {
 		more = nil

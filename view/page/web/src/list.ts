@@ -105,7 +105,7 @@ export class List {
     }));
   }
 
-  /** Draws the rows anew, but for those to be kept. */
+  /** Draws the rows anew, except those to be kept. */
   private redraw(keep: (index: number, picture: string) => boolean = () => false): void {
     for (const [index, { element, picture }] of this.drawn) {
       if (keep(index, picture)) continue;

@@ -27,8 +27,8 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// troubleYAML returns a claim and the pod that uses it, on a node of its own.
-func troubleYAML(name, node string) string {
+// claimAndPodYAML returns a claim and the pod that uses it, on a node of its own.
+func claimAndPodYAML(name, node string) string {
 	return strings.NewReplacer("NAME", name, "NODE", node).Replace(`
 apiVersion: v1
 kind: PersistentVolumeClaim
@@ -48,9 +48,9 @@ spec:
 `)
 }
 
-// trouble is one run of the OpenEBS story, with two pods on two nodes, in which
+// faultyRun is one run of the OpenEBS story, with two pods on two nodes, in which
 // everything may go wrong for a while.
-type trouble struct {
+type faultyRun struct {
 	*storagesim.Cluster
 	rng    *rand.Rand
 	held   [][2]string // actor and resource
@@ -63,13 +63,13 @@ type trouble struct {
 	nodeOf   map[string]string // name of pod and claim -> node
 }
 
-// troubleConfig returns the configuration of its cluster.
-func troubleConfig() storagesim.Config {
+// faultyRunConfig returns the configuration of its cluster.
+func faultyRunConfig() storagesim.Config {
 	return storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")}
 }
 
-func newTrouble(c *storagesim.Cluster, seed uint64) (*trouble, error) {
-	x := &trouble{
+func newFaultyRun(c *storagesim.Cluster, seed uint64) (*faultyRun, error) {
+	x := &faultyRun{
 		Cluster: c, rng: rand.New(rand.NewPCG(seed, 1)),
 		volumeOf: map[string]string{}, hadOne: map[string]bool{}, claims: map[string]string{}, written: map[string]file{},
 		nodeOf: map[string]string{"a": "node-1", "b": "node-2"},
@@ -81,12 +81,12 @@ func newTrouble(c *storagesim.Cluster, seed uint64) (*trouble, error) {
 	return x, nil
 }
 
-func (x *trouble) violated(format string, args ...any) {
+func (x *faultyRun) violated(format string, args ...any) {
 	x.unsafe = append(x.unsafe, fmt.Sprintf(format, args...))
 }
 
 // watch checks what must hold after every write.
-func (x *trouble) watch(w trace.Write) {
+func (x *faultyRun) watch(w trace.Write) {
 	if w.Err != nil {
 		return
 	}
@@ -114,7 +114,7 @@ func (x *trouble) watch(w trace.Write) {
 type file struct{ node, path string }
 
 // onDisk reports the file as missing if it is not there.
-func (x *trouble) onDisk(f file) error {
+func (x *faultyRun) onDisk(f file) error {
 	disk, err := x.Machine("node/" + f.node).Disk()
 	if err == nil {
 		_, err = disk.Lstat(f.path)
@@ -122,7 +122,7 @@ func (x *trouble) onDisk(f file) error {
 	return err
 }
 
-func (x *trouble) watchVolume(w trace.Write) {
+func (x *faultyRun) watchVolume(w trace.Write) {
 	volume, _ := w.New.(*v1.PersistentVolume)
 	old, _ := w.Old.(*v1.PersistentVolume)
 	switch {
@@ -141,7 +141,7 @@ func (x *trouble) watchVolume(w trace.Write) {
 	}
 }
 
-func (x *trouble) watchClaim(w trace.Write) {
+func (x *faultyRun) watchClaim(w trace.Write) {
 	claim, _ := w.New.(*v1.PersistentVolumeClaim)
 	if claim == nil {
 		uid := string(w.Old.(*v1.PersistentVolumeClaim).UID)
@@ -153,7 +153,7 @@ func (x *trouble) watchClaim(w trace.Write) {
 }
 
 // actor returns an actor for a fault to strike; the provisioner has most to lose.
-func (x *trouble) actor() string {
+func (x *faultyRun) actor() string {
 	if x.rng.IntN(3) == 0 {
 		return openebs.ProvisionerName
 	}
@@ -162,7 +162,7 @@ func (x *trouble) actor() string {
 }
 
 // inject adds faults and holds caches.
-func (x *trouble) inject() error {
+func (x *faultyRun) inject() error {
 	answers := []error{
 		apierrors.NewConflict(control.Pods().GroupResource(), "x", errors.New("somebody was faster")),
 		apierrors.NewInternalError(errors.New("etcd is down")), apierrors.NewTooManyRequests("later", 1), engine.ErrAnswerLost,
@@ -193,11 +193,11 @@ func (x *trouble) inject() error {
 }
 
 // act does something a user may do at any time.
-func (x *trouble) act() error {
+func (x *faultyRun) act() error {
 	name := []string{"a", "b"}[x.rng.IntN(2)]
 	switch x.rng.IntN(8) {
 	case 0, 1:
-		return x.Apply(troubleYAML(name, x.nodeOf[name]))
+		return x.Apply(claimAndPodYAML(name, x.nodeOf[name]))
 	case 2:
 		return clustertest.IgnoreMissing(x.Delete("pod/" + name))
 	case 3:
@@ -219,7 +219,7 @@ func (x *trouble) act() error {
 }
 
 // write has a pod that runs write into its volume; from now on that must stay.
-func (x *trouble) write(name string) error {
+func (x *faultyRun) write(name string) error {
 	pod, err1 := x.Pod(name)
 	claim, err2 := x.Claim(name)
 	if err := errors.Join(err1, err2); err != nil {
@@ -235,8 +235,8 @@ func (x *trouble) write(name string) error {
 	return nil
 }
 
-// calm ends all trouble and lets time pass.
-func (x *trouble) calm() error {
+// calm ends all faults and holds and lets time pass.
+func (x *faultyRun) calm() error {
 	x.Engine().ClearFaults()
 	for _, h := range x.held {
 		if err := x.Release(h[0], h[1]); err != nil {
@@ -248,11 +248,11 @@ func (x *trouble) calm() error {
 }
 
 // play plays the whole run. Its error says what went wrong.
-func (x *trouble) play() error {
+func (x *faultyRun) play() error {
 	if err := x.inject(); err != nil {
 		return err
 	}
-	if err := x.Apply(troubleYAML("a", "node-1"), troubleYAML("b", "node-2")); err != nil {
+	if err := x.Apply(claimAndPodYAML("a", "node-1"), claimAndPodYAML("b", "node-2")); err != nil {
 		return err
 	}
 	for range 1 + x.rng.IntN(5) {
@@ -278,9 +278,9 @@ func (x *trouble) play() error {
 }
 
 // everythingRuns: what the user wants and did not delete works in the end.
-func (x *trouble) everythingRuns() error {
+func (x *faultyRun) everythingRuns() error {
 	for _, name := range []string{"a", "b"} {
-		if err := x.Apply(troubleYAML(name, x.nodeOf[name])); err != nil {
+		if err := x.Apply(claimAndPodYAML(name, x.nodeOf[name])); err != nil {
 			return err
 		}
 	}
@@ -304,8 +304,8 @@ func (x *trouble) everythingRuns() error {
 }
 
 // everythingGoes: what is deleted leaves nothing behind.
-// Half of the runs have trouble once more on the way.
-func (x *trouble) everythingGoes() error {
+// Half of the runs have faults once more on the way.
+func (x *faultyRun) everythingGoes() error {
 	if x.rng.IntN(2) == 0 {
 		if err := x.inject(); err != nil {
 			return err
@@ -326,7 +326,7 @@ var leftByInit = regexp.MustCompile(`^(?:helper pod openebs/init-|directory /var
 
 // unlessForgotten takes from the leaks those that OpenEBS is known to lose
 // (provisioner/openebs/doc.go, "Crashes"), and nothing else.
-func (x *trouble) unlessForgotten(err error) error {
+func (x *faultyRun) unlessForgotten(err error) error {
 	var found *storagesim.LeakError
 	if !errors.As(err, &found) {
 		return err
@@ -344,7 +344,7 @@ func (x *trouble) unlessForgotten(err error) error {
 // forgotten says whether a claim went without ever having had a volume, and the
 // last attempt to make it one, which had begun, was cut short: the provisioner
 // crashed, or put the claim back to try again and found it gone.
-func (x *trouble) forgotten(uid string) bool {
+func (x *faultyRun) forgotten(uid string) bool {
 	begun, cut, gone := false, false, false
 	for _, entry := range x.Engine().Trace().Entries() {
 		switch r := entry.Record.(type) {
@@ -364,7 +364,7 @@ func (x *trouble) forgotten(uid string) bool {
 	return begun && cut && gone && !x.hadOne[uid]
 }
 
-func (x *trouble) safe() error {
+func (x *faultyRun) safe() error {
 	if len(x.unsafe) == 0 {
 		return nil
 	}
@@ -373,9 +373,9 @@ func (x *trouble) safe() error {
 
 func TestTroubleNeverHarmsDataAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	explore.Test(t, explore.Config{Runs: 60, Cluster: troubleConfig(), Strategies: []string{explore.Random},
+	explore.Test(t, explore.Config{Runs: 60, Cluster: faultyRunConfig(), Strategies: []string{explore.Random},
 		Except: []string{explore.Liveness, explore.NothingLeaks, explore.PlainRun}}, func(c *explore.Cluster) {
-		x, err := newTrouble(c.Cluster, c.Lab().Seed())
+		x, err := newFaultyRun(c.Cluster, c.Lab().Seed())
 		require.NoError(c.T, err)
 		require.NoError(c.T, x.play())
 	})
@@ -383,10 +383,10 @@ func TestTroubleNeverHarmsDataAndLeavesNothingBehind(t *testing.T) {
 
 // What upstream loses is lost here too, and no more is excused than that.
 func TestADirectoryIsForgottenIfItsClaimGoesWhileTheProvisionerIsDown(t *testing.T) {
-	x, err := newTrouble(storagesimtest.New(t, troubleConfig()).Cluster, 0)
+	x, err := newFaultyRun(storagesimtest.New(t, faultyRunConfig()).Cluster, 0)
 	require.NoError(t, err)
 	require.NoError(t, x.Inject(engine.Fault{Actor: openebs.ProvisionerName, Verb: "create", Resource: "persistentvolumes", Crash: true, Restart: time.Minute}))
-	require.NoError(t, x.Apply(troubleYAML("a", "node-1")))
+	require.NoError(t, x.Apply(claimAndPodYAML("a", "node-1")))
 	require.NoError(t, x.RunFor(10*time.Second))
 	claim, err := x.Claim("a")
 	require.NoError(t, err)
@@ -413,7 +413,7 @@ func TestADirectoryIsForgottenIfItsClaimGoesWhileTheProvisionerIsDown(t *testing
 
 // provisioner/doc.go: StoreVolume cannot know that its first try succeeded.
 func TestAVolumeWhoseCreationIsNeverConfirmedLosesItsDirectory(t *testing.T) {
-	x, err := newTrouble(storagesimtest.New(t, troubleConfig()).Cluster, 0)
+	x, err := newFaultyRun(storagesimtest.New(t, faultyRunConfig()).Cluster, 0)
 	require.NoError(t, err)
 	create := engine.Fault{Actor: openebs.ProvisionerName, Verb: "create", Resource: "persistentvolumes"}
 	lost, refused := create, create
@@ -421,7 +421,7 @@ func TestAVolumeWhoseCreationIsNeverConfirmedLosesItsDirectory(t *testing.T) {
 	refused.Skip, refused.Times, refused.Err = 1, 4, apierrors.NewInternalError(errors.New("etcd is down"))
 	require.NoError(t, x.Inject(lost))
 	require.NoError(t, x.Inject(refused))
-	require.NoError(t, x.Apply(troubleYAML("a", "node-1")))
+	require.NoError(t, x.Apply(claimAndPodYAML("a", "node-1")))
 	require.NoError(t, x.RunFor(time.Minute))
 	claim, err := x.Claim("a")
 	require.NoError(t, err)
