@@ -205,6 +205,24 @@ spec:
 	require.Contains(t, c.Explain("pv/tiny"), "pv tiny is Available")
 }
 
+func TestAWaitInVainNamesFiveObjectsAndCountsTheOthers(t *testing.T) {
+	for n, more := range map[int]string{5: "", 6: "", 7: "and 2 more objects are not finished"} {
+		c := storagesimtest.New(t, storagesim.Config{})
+		for i := range n {
+			c.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, finalizers: [example.com/x]}}", i))
+			c.Delete(fmt.Sprintf("configmap/c%d", i))
+		}
+		lines := strings.Split(c.Cluster.RunUntil(func() bool { return false }).Error(), "\n")
+		if more == "" {
+			require.Len(t, lines, 1+n)
+			require.Equal(t, fmt.Sprintf("configmap/default/c%d is not finished", n-1), lines[n])
+		} else {
+			require.Len(t, lines, 1+5+1)
+			require.Equal(t, more, lines[6])
+		}
+	}
+}
+
 func TestLeaksAreFoundAndTheirMakersNamed(t *testing.T) {
 	backend := &myProvisioner{}
 	c := storagesimtest.New(t, storagesim.Config{})

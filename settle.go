@@ -60,7 +60,7 @@ func (c *Cluster) settle() error {
 	return nil
 }
 
-// unfinishedShown is the number of objects that an error names.
+// unfinishedShown is the number of objects that an error names, or one more if that is all.
 const unfinishedShown = 5
 
 // withUnfinished adds to an error, in lines of their own, the objects that are not finished, and why.
@@ -74,7 +74,7 @@ func (c *Cluster) withUnfinished(err error) error {
 	}
 	slices.Sort(refs)
 	for i, ref := range refs {
-		if i == unfinishedShown {
+		if i == unfinishedShown && len(refs) > i+1 { // one more is named, too
 			return fmt.Errorf("%w\nand %d more objects are not finished", err, len(refs)-i)
 		}
 		why, failed := c.Explain(ref)
