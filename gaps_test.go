@@ -22,7 +22,7 @@ spec:
   - {name: a, image: nginx, livenessProbe: {tcpSocket: {port: 80}}}
   - {name: b, image: nginx}
   - {name: c, image: nginx, livenessProbe: {tcpSocket: {port: 81}}}
-  volumes: [{name: tmp, emptyDir: {sizeLimit: 1Gi}}]
+  volumes: [{name: tmp, emptyDir: {medium: Memory}}]
 `
 
 // A line follows the write that asks for what is not there, once for each object and entry.
@@ -39,8 +39,9 @@ func TestTheStorySaysWhatOfAnObjectIsNotModelled(t *testing.T) {
 	liveness := "does not model spec.containers[a].livenessProbe.tcpSocket, spec.containers[c].livenessProbe.tcpSocket of pod default/web: " +
 		"a cluster connects to the container, and the probe fails if it does not answer; " +
 		"here there is no network: the probe succeeds while the container runs, after its delay and as often as its threshold says"
-	require.Equal(t, []string{liveness, "does not model spec.volumes[tmp].emptyDir.sizeLimit of pod default/web: " +
-		"a cluster evicts the pod when the volume holds more than this; here the limit is not enforced: only the size of the node's disk is"}, said)
+	require.Equal(t, []string{liveness, "does not model spec.volumes[tmp].emptyDir.medium of pod default/web: " +
+		"a cluster keeps the volume in memory (tmpfs), counts it as memory of the containers, and lets it grow to its sizeLimit; " +
+		"here the volume is a directory on the node's disk, with the mode of a tmpfs, and may hold more than its sizeLimit"}, said)
 	require.Equal(t, liveness, c.Trace().Records()[1].Record.String(), "it follows the pod's creation")
 	require.Contains(t, c.Explain("pod/web"), "\n  not modelled: spec.containers[a].livenessProbe.tcpSocket, spec.containers[c].livenessProbe.tcpSocket: a cluster connects to the container, and the probe fails if it does not answer; here")
 
@@ -78,7 +79,7 @@ func TestALineOfTheLogSaysWhatIsNotModelled(t *testing.T) {
 		require.Len(t, l.lines, want)
 		if want > 0 {
 			require.Contains(t, l.lines[0], "storagesim does not model spec.containers[a].livenessProbe.tcpSocket, spec.containers[c].livenessProbe.tcpSocket of pod default/web: a cluster connects")
-			require.Contains(t, l.lines[0], "; and does not model spec.volumes[tmp].emptyDir.sizeLimit of pod default/web: ")
+			require.Contains(t, l.lines[0], "; and does not model spec.volumes[tmp].emptyDir.medium of pod default/web: ")
 		}
 	}
 }

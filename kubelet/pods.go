@@ -37,6 +37,8 @@ type podWorker struct {
 	awaited bool
 	// deadline is when the pod's activeDeadlineSeconds are over, once that is awaited. It only becomes earlier.
 	deadline time.Time
+	// localStorageWatched says that the limits of its emptyDir volumes are looked at in this life.
+	localStorageWatched bool
 	// considered says that this life has decided whether the pod may run here, and rejected that it may not.
 	considered, rejected bool
 	// failure is why the kubelet ends the pod, nil if it does not. The first reason stays.

@@ -41,6 +41,7 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 	if err := k.status.writeStatus(ctx, w, r, false); err != nil {
 		return err
 	}
+	k.watchLocalStorage(w, r)
 	switch {
 	case r.startsMore(w.pod):
 		k.restartLater(w, r)

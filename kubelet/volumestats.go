@@ -33,6 +33,6 @@ func (s *Server) VolumeStats(uid types.UID, answer func([]VolumeStats)) error {
 		return fmt.Errorf("kubelet of node %s: it has no pod with uid %s", k.nodeName(), uid)
 	}
 	pod := w.pod
-	k.env.Go("volume stats of pod "+pod.Name, func(ctx context.Context) { answer(k.volumes.VolumeStats(ctx, pod)) })
+	k.env.Go("volume stats of pod "+pod.Name, func(ctx context.Context) { answer(k.volumes.VolumeStats(ctx, pod, nil)) })
 	return nil
 }

@@ -181,15 +181,9 @@ var security = []*Gap{
 var volumeTypes = []*Gap{
 	{
 		Kinds:   pods,
-		Fields:  []string{"spec.volumes.emptyDir.sizeLimit"},
-		Cluster: "evicts the pod when the volume holds more than this",
-		Here:    "the limit is not enforced: only the size of the node's disk is",
-	},
-	{
-		Kinds:   pods,
 		Fields:  []string{"spec.volumes.emptyDir.medium"},
-		Cluster: "keeps the volume in memory (tmpfs) and counts it as memory of the containers",
-		Here:    "the volume is a directory on the node's disk, with the mode of a tmpfs",
+		Cluster: "keeps the volume in memory (tmpfs), counts it as memory of the containers, and lets it grow to its sizeLimit",
+		Here:    "the volume is a directory on the node's disk, with the mode of a tmpfs, and may hold more than its sizeLimit",
 	},
 	{
 		Kinds:   volumes,

@@ -3,6 +3,7 @@ package volumemanager
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -19,10 +20,10 @@ type VolumeStats struct {
 }
 
 // VolumeStats asks the plugin of each mounted volume how full the volume is. Volumes whose
-// plugin cannot tell are left out.
+// plugin cannot tell are left out, and those whose name in the pod is not wanted; nil wants all.
 //
 // Upstream: volume_stat_calculator.go calcAndStoreStats, v1.37.
-func (vm *VolumeManager) VolumeStats(ctx context.Context, pod *v1.Pod) (list []VolumeStats) {
+func (vm *VolumeManager) VolumeStats(ctx context.Context, pod *v1.Pod, wanted func(name string) bool) (list []VolumeStats) {
 	claims := map[string]string{}
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
@@ -37,6 +38,10 @@ func (vm *VolumeManager) VolumeStats(ctx context.Context, pod *v1.Pod) (list []V
 		if m == nil || m.block || m.state != stateMounted {
 			continue
 		}
+		names := slices.DeleteFunc(slices.Clone(v.outerNames), func(name string) bool { return wanted != nil && !wanted(name) })
+		if len(names) == 0 {
+			continue
+		}
 		mounter, err := m.plugin.NewMounter(m.spec, pod)
 		provider, tells := mounter.(volume.MetricsProvider)
 		if err != nil || !tells {
@@ -44,10 +49,10 @@ func (vm *VolumeManager) VolumeStats(ctx context.Context, pod *v1.Pod) (list []V
 		}
 		metrics, err := provider.GetMetrics(ctx)
 		if err != nil {
-			vm.note(m.about, fmt.Sprintf("how full volume %s is cannot be told: %v", v.outerNames[0], err))
+			vm.note(m.about, fmt.Sprintf("how full volume %s is cannot be told: %v", names[0], err))
 			continue
 		}
-		for _, name := range v.outerNames {
+		for _, name := range names {
 			list = append(list, VolumeStats{Name: name, Claim: claims[name], Metrics: *metrics})
 		}
 	}

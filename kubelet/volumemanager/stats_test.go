@@ -44,13 +44,22 @@ func TestHowFullIsToldOfEachNameOfAMountedDirectory(t *testing.T) {
 			r.vm.actual.volumes.put(fakeKey, c.actual)
 		}
 		before := len(r.noted())
-		assert.Equal(t, c.want, r.vm.VolumeStats(context.Background(), pod), name)
+		assert.Equal(t, c.want, r.vm.VolumeStats(context.Background(), pod, nil), name)
 		assert.Equal(t, c.noted, append([]string(nil), r.noted()[before:]...), name)
 	}
+
+	p.fails = nil
+	r.vm.actual = newActualStateOfWorld()
+	r.vm.actual.volumes.put(fakeKey, &mountedVolume{state: stateMounted, plugin: p, spec: fakeSpec("pv-data")})
+	only := func(wanted string) []VolumeStats {
+		return r.vm.VolumeStats(context.Background(), pod, func(name string) bool { return name == wanted })
+	}
+	assert.Equal(t, told(*p.metrics)[1:2], only("scratch"))
+	assert.Empty(t, only("other"))
 
 	local := newRig(t, engine.Config{})
 	local.add("pod-1")
 	local.Settle()
 	assert.True(t, local.vm.AreMounted("pod-1"))
-	assert.Empty(t, local.vm.VolumeStats(context.Background(), pod), "a directory of the node's own disk has no size")
+	assert.Empty(t, local.vm.VolumeStats(context.Background(), pod, nil), "a directory of the node's own disk has no size")
 }

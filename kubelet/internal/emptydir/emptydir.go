@@ -7,8 +7,10 @@
 // <volume>/ready: it is not set up again after a restart of the kubelet, since what is
 // in it, and its mode, is the pod's by then.
 //
+// A pod whose volume holds more than its sizeLimit is evicted by the kubelet, which asks GetMetrics.
+//
 // Deviations: medium Memory is an ordinary directory too, with a tmpfs's mode, since a
-// tmpfs needs privilege, and sizeLimit is not enforced; internal/gaps says so. The HugePages media
+// tmpfs needs privilege, and its sizeLimit is not enforced; internal/gaps says so. The HugePages media
 // are refused, and so is a directory that was replaced by a link.
 package emptydir
 
@@ -20,6 +22,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/trace"
@@ -180,6 +183,36 @@ func checkMedium(medium v1.StorageMedium) error {
 func (ed *emptyDir) note(text string) {
 	ed.plugin.host.Trace(trace.RefOf("Pod", ed.pod), text)
 }
+
+// blockSize is the size of the blocks in which a file takes space.
+const blockSize = 4096
+
+// GetMetrics adds up what is in the directory, in whole blocks. What a disk may hold is told if it has a size.
+//
+// Upstream: pkg/volume/metrics_du.go GetMetrics, v1.37.
+func (ed *emptyDir) GetMetrics(context.Context) (*volume.Metrics, error) {
+	var used, files int64
+	node := ed.plugin.host.GetFS()
+	err := node.WalkUp(ed.GetPath(), func(_ string, info fs.FileInfo) error {
+		files++
+		if info.IsDir() {
+			used += blockSize
+		} else {
+			used += (info.Size() + blockSize - 1) / blockSize * blockSize
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	metrics := &volume.Metrics{Used: bytes(used), InodesUsed: bytes(files)}
+	if space, err := node.Space(ed.GetPath()); err == nil && space.Bytes > 0 {
+		metrics.Capacity, metrics.Available = bytes(space.Bytes), bytes(max(0, space.Bytes-space.UsedBytes))
+	}
+	return metrics, nil
+}
+
+func bytes(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.BinarySI) }
 
 // TearDown calls TearDownAt with the pod's directory.
 func (ed *emptyDir) TearDown(ctx context.Context) error { return ed.TearDownAt(ctx, ed.GetPath()) }

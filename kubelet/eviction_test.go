@@ -1,0 +1,92 @@
+package kubelet_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/engine"
+)
+
+// fills makes a pod that writes so many KiB into an emptyDir volume that may hold 64Ki, after that many seconds, and then goes on.
+func fills(name, kib, seconds string) *v1.Pod {
+	volume := emptyDir("tmp")
+	limit := resource.MustParse("64Ki")
+	volume.EmptyDir.SizeLimit = &limit
+	p := pod(name, volume)
+	p.Spec.Containers[0].Command = []string{"sh", "-c", "sleep " + seconds + "; head -c $((1024*" + kib + ")) /dev/zero > /tmp/big; sleep 100000"}
+	return p
+}
+
+// Upstream: eviction_manager.go emptyDirLimitEviction, v1.37.
+func TestAPodWhoseEmptyDirHoldsMoreThanItMayIsEvicted(t *testing.T) {
+	const message = `Usage of EmptyDir volume "tmp" exceeds the limit "64Ki". `
+	for name, c := range map[string]struct {
+		kib, seconds string
+		change       func(*v1.Pod)
+		after        time.Duration // settling, and then this, until it is evicted
+		evicted      bool
+	}{
+		"at once":            {kib: "64", seconds: "0", evicted: true}, // and the directory itself
+		"full":               {kib: "60", seconds: "0", after: time.Hour},
+		"later":              {kib: "100", seconds: "90", after: 2*time.Minute + time.Second, evicted: true},
+		"in memory":          {kib: "100", seconds: "0", after: time.Hour, change: func(p *v1.Pod) { p.Spec.Volumes[0].EmptyDir.Medium = v1.StorageMediumMemory }},
+		"no limit":           {kib: "100", seconds: "0", after: time.Hour, change: func(p *v1.Pod) { p.Spec.Volumes[0].EmptyDir.SizeLimit = nil }},
+		"a limit of nothing": {kib: "100", seconds: "0", after: time.Hour, change: func(p *v1.Pod) { p.Spec.Volumes[0].EmptyDir.SizeLimit = &resource.Quantity{} }},
+		"of the system":      {kib: "100", seconds: "0", after: time.Hour, change: func(p *v1.Pod) { p.Spec.PriorityClassName = "system-node-critical" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := simple(t)
+			p := fills("web", c.kib, c.seconds)
+			if c.change != nil {
+				c.change(p)
+			}
+			w.create(p)
+			w.settle()
+			if c.after > 0 {
+				require.Less(t, w.e.Now().Sub(engine.Start()), 10*time.Second, "nobody waits")
+				require.NoError(t, w.e.RunFor(c.after))
+			}
+			status := w.get("web").Status
+			if !c.evicted {
+				require.Equal(t, v1.PodRunning, status.Phase)
+				return
+			}
+			require.Equal(t, v1.PodFailed, status.Phase)
+			require.Equal(t, "Evicted", status.Reason)
+			require.Equal(t, message, status.Message)
+			require.NotNil(t, status.ContainerStatuses[0].State.Terminated)
+			w.requireEvent("web", "Evicted", message)
+			w.requireEvent("web", "Killing", "Stopping container c")
+			w.delete("web")
+			w.settle()
+			w.requireNothingLeft()
+		})
+	}
+}
+
+func TestAKubeletThatComesBackEvictsWhatIsTooFull(t *testing.T) {
+	w := simple(t)
+	w.create(fills("web", "100", "20"))
+	w.settle()
+	require.NoError(t, w.e.RunFor(30*time.Second))
+	require.NoError(t, w.e.Crash(actor))
+	w.settle() // it finds the volume too full
+	require.Equal(t, "Evicted", w.get("web").Status.Reason)
+}
+
+// A controller would make another pod, which would be evicted, too: settling would never end.
+func TestNobodyWaitsForTheEvictionOfAPodThatComesAgain(t *testing.T) {
+	w := simple(t)
+	p := fills("web", "100", "0")
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "u", Controller: new(true)}}
+	w.create(p)
+	w.settle()
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+	require.NoError(t, w.e.RunFor(61*time.Second))
+	require.Equal(t, v1.PodFailed, w.get("web").Status.Phase)
+}
