@@ -34,31 +34,41 @@ func told(t *testing.T, page string, form *regexp.Regexp) map[int]string {
 	return says
 }
 
-// Each exhibit is found with its fix off, as the documents say, and by its plan; with the fix on nothing is.
+// Each exhibit is found with its fix off, as the documents say, and by its plan; with the fix on nothing is. An exhibit that the documents say is
+// found in a later run than 100 is looked for in the gate, where STORAGESIM_SEEDS is 400. A tenth of these runs is played with the fix.
 func TestEachExhibitIsFoundWithoutItsFixAndNothingWithIt(t *testing.T) {
 	quoted, runs := told(t, "40-how-the-shrinker-thinks.md", finds), told(t, "exhibits.md", rows)
+	settings, lookedFor := seedtest.Settings(t, 100), 0
+	most, least := max(1, settings.Runs/10), max(1, settings.Least/10)
 	for _, e := range Exhibits() {
 		t.Run(fmt.Sprint(e.Number), func(t *testing.T) {
-			_, err := e.Find(t.Context(), DefaultRuns, false)
+			var played *explore.Failure
+			require.ErrorAs(t, e.Play(false), &played)
+			require.Equal(t, e.Rule, played.Rule(), "%v", played)
+			require.NoError(t, e.Play(true))
+
+			cfg := e.config(true)
+			cfg.Runs, cfg.Budget = most, settings.Budget
+			report, err := explore.Run(t.Context(), cfg, e.play(true))
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, report.Runs, least)
+			t.Logf("with the fix %d of %d runs: %s", report.Runs, most, report.Coverage)
+
+			run, err := strconv.Atoi(runs[e.Number])
+			require.NoError(t, err, "docs/exhibits.md")
+			if run > settings.Runs {
+				return
+			}
+			lookedFor++
+			_, err = e.Find(t.Context(), DefaultRuns, false)
 			var found *explore.Failure
 			require.ErrorAs(t, err, &found)
 			require.Equal(t, e.Rule, found.Rule(), "%v", found)
 			t.Logf("found in run %d, plan %s", found.Run, found.Plan)
 			require.Contains(t, found.Error(), quoted[e.Number])
-			require.Equal(t, fmt.Sprint(found.Run), runs[e.Number], "docs/exhibits.md")
-
-			var played *explore.Failure
-			require.ErrorAs(t, e.Play(false), &played)
-			require.Equal(t, e.Rule, played.Rule(), "%v", played)
+			require.Equal(t, run, found.Run, "docs/exhibits.md")
 			require.LessOrEqual(t, 2*strings.Count(found.Story, "\n"), 3*strings.Count(played.Story, "\n"), "the shrinker's story, and the museum's")
-			require.NoError(t, e.Play(true))
-
-			settings, cfg := seedtest.Settings(t, 40), e.config(true)
-			cfg.Runs, cfg.Budget = settings.Runs, settings.Budget
-			report, err := explore.Run(t.Context(), cfg, e.play(true))
-			require.NoError(t, err)
-			require.GreaterOrEqual(t, report.Runs, settings.Least)
-			t.Logf("tried %d of %d runs with the fix: %s", report.Runs, settings.Runs, report.Coverage)
 		})
 	}
+	t.Logf("tried %d exhibits without their fix, and %d with it in %d runs each", lookedFor, len(Exhibits()), most)
 }
