@@ -26,8 +26,9 @@ type uids struct {
 func newUIDs() *uids { return &uids{byUID: map[string]string{}, latest: map[string]string{}} }
 
 var (
-	uidPattern   = regexp.MustCompile(`[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	placeholders = regexp.MustCompile(`<uid:[^<>]+>`)
+	hideDirs     = strings.NewReplacer(hostDir, "<host>", rootDir, "<root>")
+	showDirs     = strings.NewReplacer("<host>", hostDir, "<root>", rootDir)
 )
 
 // learn remembers an object's UID.
@@ -41,7 +42,7 @@ func (u *uids) learn(kind string, obj runtime.Object) {
 	}
 	name := u.hide(m.GetName())
 	if kind == "PersistentVolume" || kind == "VolumeSnapshotContent" {
-		name = uidPattern.ReplaceAllString(m.GetName(), "...") // as recordings have those of provisioned ones
+		name = replaceUIDs(m.GetName(), func(string) string { return "..." }) // as recordings have those of provisioned ones
 	}
 	placeholder := "<uid:" + objectKey(kind, m.GetNamespace(), name) + ">"
 	u.byUID[string(m.GetUID())] = placeholder
@@ -50,19 +51,73 @@ func (u *uids) learn(kind string, obj runtime.Object) {
 
 // hide puts placeholders in place of UIDs.
 func (u *uids) hide(s string) string {
-	s = uidPattern.ReplaceAllStringFunc(s, func(uid string) string {
+	s = replaceUIDs(s, func(uid string) string {
 		if placeholder, ok := u.byUID[uid]; ok {
 			return placeholder
 		}
 		return uid
 	})
-	return strings.NewReplacer(hostDir, "<host>", rootDir, "<root>").Replace(s)
+	return hideDirs.Replace(s)
+}
+
+// replaceUIDs puts replace's answer in place of each UID and each ID of a container: it is `[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`,
+// of which package regexp tries each letter of an object.
+func replaceUIDs(s string, replace func(string) string) string {
+	var b strings.Builder
+	done := 0
+	for i := 0; i < len(s); {
+		n := hexDigits(s[i:])
+		switch {
+		case n >= 64:
+			n = 64
+		case n >= 8 && isUID(s[i+n-8:]):
+			i, n = i+n-8, uidLength
+		default:
+			i += n + 1
+			continue
+		}
+		b.WriteString(s[done:i])
+		b.WriteString(replace(s[i : i+n]))
+		i += n
+		done = i
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+const uidLength = 36
+
+// isUID reports whether s begins with a UID.
+func isUID(s string) bool {
+	for i, n := range []int{8, 4, 4, 4, 12} {
+		if i > 0 {
+			if s == "" || s[0] != '-' {
+				return false
+			}
+			s = s[1:]
+		}
+		if hexDigits(s[:min(n, len(s))]) < n {
+			return false
+		}
+		s = s[n:]
+	}
+	return true
+}
+
+// hexDigits returns the number of lower-case hexadecimal digits with which s begins.
+func hexDigits(s string) int {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return i
+		}
+	}
+	return len(s)
 }
 
 // fill puts UIDs in place of placeholders, as the recorder did with its input.
 func (u *uids) fill(s string) (string, error) {
 	var err error
-	s = strings.NewReplacer("<host>", hostDir, "<root>", rootDir).Replace(s)
+	s = showDirs.Replace(s)
 	filled := placeholders.ReplaceAllStringFunc(s, func(placeholder string) string {
 		uid, ok := u.latest[placeholder]
 		if !ok {

@@ -2,12 +2,16 @@ package conformance
 
 import (
 	"encoding/json"
+	"math/rand/v2"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
 func TestDifferencesNameTheTopmostFieldThatCameOrWent(t *testing.T) {
@@ -74,4 +78,21 @@ func TestTheFieldsOfAnInvalidObjectAreReadFromTheMessage(t *testing.T) {
 	for message, want := range tests {
 		assert.Equal(t, want, invalidFields(message), message)
 	}
+}
+
+// A search by hand finds what the expression says, in texts made of the letters that matter.
+func TestUIDsAreFoundAsTheExpressionSays(t *testing.T) {
+	expression := regexp.MustCompile(`[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	const uid, id = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	mark := func(s string) string { return "<" + s + ">" }
+	seedtest.Each(t, 3000, func(t testing.TB, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		var text string
+		for range 1 + rng.IntN(4) {
+			part := []string{uid, id, "-", "a", "g", uid[:rng.IntN(len(uid))], id[:rng.IntN(len(id))], uid[rng.IntN(len(uid)):]}[rng.IntN(8)]
+			text += part
+		}
+		require.Equal(t, expression.ReplaceAllStringFunc(text, mark), replaceUIDs(text, mark), text)
+	})
+	require.Equal(t, "x<"+uid+">", replaceUIDs("x"+uid, mark))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -41,9 +42,7 @@ func newWorld(t testing.TB, cfg engine.Config, kcfg kubelet.Config) *world {
 	t.Helper()
 	node := kcfg.Root
 	if node == nil {
-		var err error
-		node, err = disk.Open(t.TempDir())
-		require.NoError(t, err)
+		node = disk.InMemory(time.Now)
 	}
 	t.Cleanup(func() { _ = node.Close() })
 	kcfg.Node.Name, kcfg.Root = "node-1", node
