@@ -31,7 +31,8 @@ func TestEventsThatAClientWritesAreInTheStory(t *testing.T) {
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.NoError(t, c.Client().CoreV1().Events("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
-	c.Apply(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: p}, spec: {accessModes: [ReadWriteOnce], storageClassName: none, resources: {requests: {storage: 1Gi}}}}`)
+	c.Apply(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: p}, spec: {accessModes: [ReadWriteOnce], storageClassName: none, resources: ` +
+		`{requests: {storage: 1Gi}}}}`)
 	c.Settle()
 
 	var said []trace.Event

@@ -35,7 +35,8 @@ func TestTheZeroConfigIsOneReadyNode(t *testing.T) {
 	require.Equal(t, []string{
 		"persistent-volume-binder", "pvc-protection-controller", "pv-protection-controller",
 		"ephemeral-volume-controller", "expand-controller", "statefulset-controller", "generic-garbage-collector", "attachdetach-controller",
-		"kube-scheduler", "node-controller", "taint-eviction-controller", "pod-garbage-collector", "kubelet/node-1", "namespace-controller", "volumeattributesclass-protection-controller",
+		"kube-scheduler", "node-controller", "taint-eviction-controller", "pod-garbage-collector", "kubelet/node-1", "namespace-controller",
+		"volumeattributesclass-protection-controller",
 		"resourcequota-controller", "disruption-controller", "deployment-controller", "replicaset-controller",
 		"daemonset-controller", "job-controller", "ttl-after-finished-controller", "cronjob-controller", "replication-controller",
 	}, c.Engine().Actors())
@@ -117,7 +118,8 @@ func TestNothingOfABadManifestIsApplied(t *testing.T) {
 
 func TestARefusedObjectIsNamedAndTheOthersAreApplied(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	err := c.Cluster.Apply("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: empty}\nspec:\n  capacity: {storage: 1Gi}\n  accessModes: [ReadWriteOnce]\n---" + claimYAML)
+	err := c.Cluster.Apply("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: empty}\nspec:\n  capacity: {storage: 1Gi}\n" +
+		"  accessModes: [ReadWriteOnce]\n---" + claimYAML)
 	require.ErrorContains(t, err, "manifest:1: PersistentVolume/empty: ")
 	require.ErrorContains(t, err, "must specify a volume type")
 	require.Equal(t, v1.ClaimPending, c.Claim("data").Status.Phase)
@@ -238,7 +240,8 @@ func TestLeaksAreFoundAndTheirMakersNamed(t *testing.T) {
 	delete(backend.holds, "extra")
 
 	delete(backend.holds, pv)
-	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "pv "+pv+" refers to a volume that the backend of example.com/nfs does not have (made by example.com/nfs)")
+	require.ErrorContains(t, c.Cluster.RequireNoLeaks(),
+		"pv "+pv+" refers to a volume that the backend of example.com/nfs does not have (made by example.com/nfs)")
 	backend.holds[pv] = true
 
 	// The provisioner cannot delete: its calls to the API fail.
@@ -297,7 +300,8 @@ func TestANodeHasTheCapacityRuntimeAndDriversThatItIsGiven(t *testing.T) {
 func TestATraceKeepsTheLatestRecordsUpToItsLimit(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{TraceLimit: 20})
 	for i := range 50 {
-		_, err := c.Client().CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)}}, metav1.CreateOptions{})
+		_, err := c.Client().CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)}},
+			metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	log := c.Engine().Trace()
@@ -308,10 +312,11 @@ func TestATraceKeepsTheLatestRecordsUpToItsLimit(t *testing.T) {
 
 func TestWrapIsGivenEachActor(t *testing.T) {
 	var names []string
-	cfg := storagesim.Config{Disks: storagesim.MemoryDisks, Schedulers: []scheduler.Config{{SchedulerName: "other"}}, Wrap: func(actor string, f control.Factory) control.Factory {
-		names = append(names, actor)
-		return f
-	}}
+	cfg := storagesim.Config{Disks: storagesim.MemoryDisks, Schedulers: []scheduler.Config{{SchedulerName: "other"}},
+		Wrap: func(actor string, f control.Factory) control.Factory {
+			names = append(names, actor)
+			return f
+		}}
 	c := storagesimtest.New(t, cfg)
 	c.Must(c.Lab().InstallSnapshots())
 	c.AddProvisionController(openebs.Controller(openebs.Config{}))
@@ -362,20 +367,29 @@ func TestAReferenceIsUnderstoodInEveryFormWhereverOneIsTaken(t *testing.T) {
 	remove := func(ref string) error { return c.Delete(ref) }
 	claims := []string{"data", "team/data", "pvc/data", "pvc/team/data", "persistentvolumeclaims/team/data", "PersistentVolumeClaim/data"}
 	pods := []string{"web", "team/web", "pod/web", "pod/team/web", "po/web", "pods/team/web"}
-	const aClaim, aPod = "does not name a PersistentVolumeClaim; expected pvc/name or pvc/namespace/name", "does not name a Pod; expected pod/name or pod/namespace/name"
+	const aClaim, aPod = "does not name a PersistentVolumeClaim; expected pvc/name or pvc/namespace/name",
+		"does not name a Pod; expected pod/name or pod/namespace/name"
 	for entrance, tt := range map[string]struct {
 		call    func(ref string) error
 		good    []string
 		refused map[string]string
 	}{
-		"Claim":          {claim, claims, map[string]string{"": aClaim, "pvc/": aClaim, "a/b/c": aClaim, "pvc/a/b/c": aClaim, "pod/team/data": `"pod/team/data" names a Pod, not a PersistentVolumeClaim; expected pvc/name`, "other": `"other" not found`}},
-		"Pod":            {pod, pods, map[string]string{"": aPod, "/web": aPod, "pod/": aPod, "pvc/team/web": "names a PersistentVolumeClaim, not a Pod; expected pod/name or pod/namespace/name"}},
-		"Volume":         {volume, []string{"disk-team", "pv/disk-team", "persistentvolume/disk-team"}, map[string]string{"": "does not name a PersistentVolume; expected pv/name", "pvc/data": `"pvc/data" names a PersistentVolumeClaim, not a PersistentVolume; expected pv/name`, "team/disk": `"team/disk" does not name a PersistentVolume, which has no namespace; expected pv/disk`}},
+		"Claim": {claim, claims, map[string]string{"": aClaim, "pvc/": aClaim, "a/b/c": aClaim, "pvc/a/b/c": aClaim,
+			"pod/team/data": `"pod/team/data" names a Pod, not a PersistentVolumeClaim; expected pvc/name`, "other": `"other" not found`}},
+		"Pod": {pod, pods, map[string]string{"": aPod, "/web": aPod, "pod/": aPod,
+			"pvc/team/web": "names a PersistentVolumeClaim, not a Pod; expected pod/name or pod/namespace/name"}},
+		"Volume": {volume, []string{"disk-team", "pv/disk-team", "persistentvolume/disk-team"},
+			map[string]string{"": "does not name a PersistentVolume; expected pv/name",
+				"pvc/data":  `"pvc/data" names a PersistentVolumeClaim, not a PersistentVolume; expected pv/name`,
+				"team/disk": `"team/disk" does not name a PersistentVolume, which has no namespace; expected pv/disk`}},
 		"RequireBound":   {bound, claims, map[string]string{"pvc/a/b/c": aClaim}},
 		"RequireRunning": {running, pods, map[string]string{"pod/": aPod}},
-		"Explain":        {explain, append([]string{"pv/disk-team"}, append(claims[2:], pods[2:]...)...), map[string]string{"data": `"data" does not name an object; expected kind/name or kind/namespace/name`, "pcv/data": `the server doesn't have a resource type "pcv"`, "pod/": aPod}},
-		"a place":        {file, pods[2:], map[string]string{"web": "is not a place for files", "pod/": aPod, "pvc/data": "is not a place for files"}},
-		"Delete":         {remove, []string{"pod/web", "pods/team/web", "pvc/data", "persistentvolumeclaim/team/data"}, map[string]string{"data": "does not name an object", "pod/": aPod, "pv/a/b": "which has no namespace; expected pv/b"}},
+		"Explain": {explain, append([]string{"pv/disk-team"}, append(claims[2:], pods[2:]...)...),
+			map[string]string{"data": `"data" does not name an object; expected kind/name or kind/namespace/name`,
+				"pcv/data": `the server doesn't have a resource type "pcv"`, "pod/": aPod}},
+		"a place": {file, pods[2:], map[string]string{"web": "is not a place for files", "pod/": aPod, "pvc/data": "is not a place for files"}},
+		"Delete": {remove, []string{"pod/web", "pods/team/web", "pvc/data", "persistentvolumeclaim/team/data"},
+			map[string]string{"data": "does not name an object", "pod/": aPod, "pv/a/b": "which has no namespace; expected pv/b"}},
 	} {
 		if entrance == "Delete" {
 			defer func() {
@@ -410,7 +424,8 @@ func TestAFaultStrikesTheObjectThatItNames(t *testing.T) {
 		require.Empty(t, c.Claim("team/data").Spec.VolumeName)
 	}
 	c := storagesimtest.New(t, config).Cluster
-	require.EqualError(t, c.Inject(engine.Fault{Name: "pvc/a/b/c", Err: down}), `fault: "pvc/a/b/c" does not name a PersistentVolumeClaim; expected pvc/name or pvc/namespace/name`)
+	require.EqualError(t, c.Inject(engine.Fault{Name: "pvc/a/b/c", Err: down}),
+		`fault: "pvc/a/b/c" does not name a PersistentVolumeClaim; expected pvc/name or pvc/namespace/name`)
 	require.ErrorContains(t, c.Inject(engine.Fault{Name: "pcv/a", Err: down}), `fault: the server doesn't have a resource type "pcv"`)
 	require.ErrorContains(t, c.Inject(engine.Fault{Resource: "pv", Name: "pvc/a", Err: down}), `names a PersistentVolumeClaim, not a PersistentVolume`)
 }

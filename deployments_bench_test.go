@@ -60,7 +60,8 @@ func rollOut(b *testing.B, nodes []string, n int) {
 		return err
 	})
 	each("ms/rollout", func(name string) error {
-		_, err := deployments.Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"template":{"metadata":{"annotations":{"again":"yes"}}}}}`), metav1.PatchOptions{})
+		_, err := deployments.Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"template":{"metadata":{"annotations":{"again":"yes"}}}}}`),
+			metav1.PatchOptions{})
 		return err
 	})
 }

@@ -25,7 +25,8 @@ func TestExplanationsLeaksAndTheTestsLogSayWhereTheRunIsNoProof(t *testing.T) {
 		c.Inject(engine.Fault{Actor: storagesim.NodeLifecycle, Verb: "patch", Resource: "nodes", Err: apierrors.NewInternalError(errors.New("injected"))})
 		c.Stop("kubelet/node-1")
 		c.RunFor(2 * time.Minute)
-		c.Apply("{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: left}, spec: {attacher: example.com, nodeName: ghost, source: {persistentVolumeName: pv-1}}}")
+		c.Apply("{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: left}, spec: {attacher: example.com, nodeName: ghost, source: " +
+			"{persistentVolumeName: pv-1}}}")
 
 		err := c.Cluster.RequireNoLeaks()
 		left, ok := errors.AsType[*leaks.Error](err)

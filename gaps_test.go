@@ -43,9 +43,11 @@ func TestTheStorySaysWhatOfAnObjectIsNotModelled(t *testing.T) {
 		"a cluster keeps the volume in memory (tmpfs), counts it as memory of the containers, and lets it grow to its sizeLimit; " +
 		"here the volume is a directory on the node's disk, with the mode of a tmpfs, and may hold more than its sizeLimit"}, said)
 	require.Equal(t, liveness, c.Trace().Records()[1].Record.String(), "it follows the pod's creation")
-	require.Contains(t, c.Explain("pod/web"), "\n  not modelled: spec.containers[a].livenessProbe.tcpSocket, spec.containers[c].livenessProbe.tcpSocket: a cluster connects to the container, and the probe fails if it does not answer; here")
+	require.Contains(t, c.Explain("pod/web"), "\n  not modelled: spec.containers[a].livenessProbe.tcpSocket, spec.containers[c].livenessProbe.tcpSocket: "+
+		"a cluster connects to the container, and the probe fails if it does not answer; here")
 
-	_, err := c.Client().CoreV1().Pods("default").Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	_, err := c.Client().CoreV1().Pods("default").Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`),
+		metav1.PatchOptions{})
 	require.NoError(t, err)
 	c.Apply(strings.ReplaceAll(probed, "name: web", "name: other"))
 	require.Len(t, c.Trace().Gaps(), 2, "each entry once")
@@ -78,7 +80,8 @@ func TestALineOfTheLogSaysWhatIsNotModelled(t *testing.T) {
 		}
 		require.Len(t, l.lines, want)
 		if want > 0 {
-			require.Contains(t, l.lines[0], "storagesim does not model spec.containers[a].livenessProbe.tcpSocket, spec.containers[c].livenessProbe.tcpSocket of pod default/web: a cluster connects")
+			require.Contains(t, l.lines[0], "storagesim does not model spec.containers[a].livenessProbe.tcpSocket, spec.containers[c].livenessProbe.tcpSocket of pod "+
+				"default/web: a cluster connects")
 			require.Contains(t, l.lines[0], "; and does not model spec.volumes[tmp].emptyDir.medium of pod default/web: ")
 		}
 	}

@@ -250,7 +250,8 @@ func TestResourcesInFaultsHaveAnyNameThatKubectlKnows(t *testing.T) {
 	}
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.Inject(engine.Fault{Verb: "create", Resource: "pods/binding", Times: -1, After: true})
-	require.EqualError(t, c.Cluster.Inject(engine.Fault{Resource: "pvs", Crash: true}), `fault: the server doesn't have a resource type "pvs" (did you mean "pv"?)`)
+	require.EqualError(t, c.Cluster.Inject(engine.Fault{Resource: "pvs", Crash: true}),
+		`fault: the server doesn't have a resource type "pvs" (did you mean "pv"?)`)
 	require.ErrorContains(t, c.Cluster.Hold(storagesim.Scheduler, "pvs"), `doesn't have a resource type "pvs"`)
 	require.ErrorContains(t, c.Cluster.Hold(storagesim.PVProtection, "nodes"), `has no cache of "nodes"; it has caches of [`)
 }

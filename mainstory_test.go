@@ -172,7 +172,8 @@ func TestTheMainStorySurvivesACrashOfAnyActorAtAnyCall(t *testing.T) {
 					require.NoError(t, err, "crash at call %d\n%s", skip, story)
 					crashed := clustertest.ContainsLine(story, actor, "starts again")
 					if !crashed {
-						require.True(t, skip > 0 || strings.HasPrefix(actor, "kubelet/") || actor == storagesim.PVCProtection || actor == storagesim.PVProtection, "%s makes no call", actor)
+						require.True(t, skip > 0 || strings.HasPrefix(actor, "kubelet/") || actor == storagesim.PVCProtection || actor == storagesim.PVProtection,
+							"%s makes no call", actor)
 						return
 					}
 				}
@@ -209,13 +210,15 @@ func BenchmarkMainStory(b *testing.B) {
 // The page of the main story, from its records to HTML.
 func BenchmarkPage(b *testing.B) {
 	var c *storagesim.Cluster
-	_, err := playMainStory(storagesim.Config{Seed: 1, Disks: storagesim.MemoryDisks, RecordValues: true}, func(made *storagesim.Cluster) error { c = made; return nil })
+	_, err := playMainStory(storagesim.Config{Seed: 1, Disks: storagesim.MemoryDisks, RecordValues: true},
+		func(made *storagesim.Cluster) error { c = made; return nil })
 	clustertest.Must(b, err)
 	var text bytes.Buffer
 	for b.Loop() {
 		text.Reset()
 		told := c.Engine().Trace().Len() - len(c.Trace().Records())
-		clustertest.Must(b, page.Write(&text, view.OfLog(c.Engine().Trace(), view.Options{Title: "The main story", Start: engine.Start(), Told: told, Shorten: c.Trace().ShortIDs})))
+		clustertest.Must(b, page.Write(&text,
+			view.OfLog(c.Engine().Trace(), view.Options{Title: "The main story", Start: engine.Start(), Told: told, Shorten: c.Trace().ShortIDs})))
 	}
 	b.ReportMetric(float64(text.Len())/1000, "kB")
 }

@@ -169,7 +169,8 @@ func (c *Cluster) removeDir() error {
 		return nil
 	}
 	if len(c.realPaths) > 0 && !mount.Known() {
-		return fmt.Errorf("%s stays: this system does not tell what is mounted there, and CSI driver %s may have mounted its volumes; unmount them, and remove it", c.dir, strings.Join(c.realPaths, ", "))
+		return fmt.Errorf("%s stays: this system does not tell what is mounted there, and CSI driver %s may have mounted its volumes; unmount them, and remove it",
+			c.dir, strings.Join(c.realPaths, ", "))
 	}
 	if err := c.own.Remove(); err != nil {
 		return err

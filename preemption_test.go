@@ -36,7 +36,8 @@ value: 1000
 
 // rankedPod returns a pod of a priority class that asks for CPUs, of which a node has 64, with more fields of its spec.
 func rankedPod(name, class string, cpus int, spec string) string {
-	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, labels: {app: %s}}\nspec:\n  priorityClassName: %s\n  %s\n  containers: [{name: c, image: nginx, resources: {requests: {cpu: %d}}}]\n", name, name, class, spec, cpus)
+	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, labels: {app: %s}}\nspec:\n  priorityClassName: %s\n  %s\n"+
+		"  containers: [{name: c, image: nginx, resources: {requests: {cpu: %d}}}]\n", name, name, class, spec, cpus)
 }
 
 // podNames returns the names of the pods that run, in order.
@@ -77,7 +78,8 @@ func TestAPodOfHigherPriorityTakesThePlaceOfAnother(t *testing.T) {
 	urgent := c.Pod("urgent")
 	require.Equal(t, []string{fmt.Sprintf("victim: Preempted by pod %s on node node-1", urgent.UID)}, preemptedOf(t, c))
 	said, _ := eventsOf(t, c, "urgent", "FailedScheduling")
-	require.Equal(t, []string{"0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential placement for pod on node node-1, preempting 1 victims"}, said)
+	require.Equal(t, []string{"0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential placement for pod on node node-1, preempting 1 victims"},
+		said)
 	nominated, condition := false, ""
 	for _, r := range c.Trace().Records() {
 		w, ok := r.Record.(trace.Write)
@@ -138,14 +140,24 @@ func TestTheFewestAndLeastImportantPodsGo(t *testing.T) {
 		urgent  string
 		victims string
 	}{
-		"one of three, the lowest":              {[]string{rankedPod("a", "low", 20, on("node-1")), rankedPod("b", "middle", 20, on("node-1")), rankedPod("c", "middle", 20, on("node-1"))}, rankedPod("urgent", "high", 20, on("node-1")), "a"},
-		"two of three":                          {[]string{rankedPod("a", "low", 20, on("node-1")), rankedPod("b", "middle", 20, on("node-1")), rankedPod("c", "low", 20, on("node-1"))}, rankedPod("urgent", "high", 40, on("node-1")), "a c"},
-		"the node with the lower ones":          {[]string{rankedPod("a", "middle", 60, on("node-1")), rankedPod("b", "low", 60, on("node-2"))}, rankedPod("urgent", "high", 60, ""), "b"},
-		"the node with fewer":                   {[]string{rankedPod("a", "low", 30, on("node-1")), rankedPod("b", "low", 30, on("node-1")), rankedPod("c", "low", 60, on("node-2"))}, rankedPod("urgent", "high", 60, ""), "c"},
-		"a large one rather than two small":     {[]string{rankedPod("a", "low", 10, on("node-1")), rankedPod("b", "low", 10, on("node-1")), rankedPod("c", "low", 40, on("node-1"))}, rankedPod("urgent", "high", 40, on("node-1")), "c"},
-		"none of its own priority":              {[]string{rankedPod("a", "high", 60, on("node-1")), rankedPod("b", "high", 60, on("node-2"))}, rankedPod("urgent", "high", 60, ""), ""},
-		"none if it is too large in any case":   {[]string{rankedPod("a", "low", 60, on("node-1"))}, rankedPod("urgent", "high", 70, ""), ""},
-		"one whose anti-affinity keeps it away": {[]string{rankedPod("a", "low", 1, on("node-1")+"\n  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: urgent}}}]}}"), rankedPod("b", "low", 1, on("node-1"))}, rankedPod("urgent", "high", 1, on("node-1")), "a"},
+		"one of three, the lowest": {[]string{rankedPod("a", "low", 20, on("node-1")), rankedPod("b", "middle", 20, on("node-1")),
+			rankedPod("c", "middle", 20, on("node-1"))},
+			rankedPod("urgent", "high", 20, on("node-1")), "a"},
+		"two of three": {[]string{rankedPod("a", "low", 20, on("node-1")), rankedPod("b", "middle", 20, on("node-1")),
+			rankedPod("c", "low", 20, on("node-1"))}, rankedPod("urgent", "high", 40, on("node-1")), "a c"},
+		"the node with the lower ones": {[]string{rankedPod("a", "middle", 60, on("node-1")), rankedPod("b", "low", 60, on("node-2"))},
+			rankedPod("urgent", "high", 60, ""), "b"},
+		"the node with fewer": {[]string{rankedPod("a", "low", 30, on("node-1")), rankedPod("b", "low", 30, on("node-1")), rankedPod("c", "low", 60, on("node-2"))},
+			rankedPod("urgent", "high", 60, ""), "c"},
+		"a large one rather than two small": {[]string{rankedPod("a", "low", 10, on("node-1")), rankedPod("b", "low", 10, on("node-1")),
+			rankedPod("c", "low", 40, on("node-1"))},
+			rankedPod("urgent", "high", 40, on("node-1")), "c"},
+		"none of its own priority": {[]string{rankedPod("a", "high", 60, on("node-1")), rankedPod("b", "high", 60, on("node-2"))},
+			rankedPod("urgent", "high", 60, ""), ""},
+		"none if it is too large in any case": {[]string{rankedPod("a", "low", 60, on("node-1"))}, rankedPod("urgent", "high", 70, ""), ""},
+		"one whose anti-affinity keeps it away": {[]string{rankedPod("a", "low", 1,
+			on("node-1")+"\n  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: "+
+				"{matchLabels: {app: urgent}}}]}}"), rankedPod("b", "low", 1, on("node-1"))}, rankedPod("urgent", "high", 1, on("node-1")), "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := storagesimtest.New(t, storagesim.Config{Nodes: two})
@@ -171,8 +183,10 @@ func TestTheFewestAndLeastImportantPodsGo(t *testing.T) {
 func TestPreemptionSparesPodsOfABudgetIfItCan(t *testing.T) {
 	budget := "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {minAvailable: 1, selector: {matchLabels: {app: a}}}\n"
 	for victims, pods := range map[string][]string{
-		"b": {rankedPod("a", "low", 60, "nodeSelector: {kubernetes.io/hostname: node-1}"), rankedPod("b", "middle", 60, "nodeSelector: {kubernetes.io/hostname: node-2}")},
-		"a": {rankedPod("a", "low", 60, "nodeSelector: {kubernetes.io/hostname: node-1}"), rankedPod("b", "high", 60, "nodeSelector: {kubernetes.io/hostname: node-2}")},
+		"b": {rankedPod("a", "low", 60, "nodeSelector: {kubernetes.io/hostname: node-1}"),
+			rankedPod("b", "middle", 60, "nodeSelector: {kubernetes.io/hostname: node-2}")},
+		"a": {rankedPod("a", "low", 60, "nodeSelector: {kubernetes.io/hostname: node-1}"),
+			rankedPod("b", "high", 60, "nodeSelector: {kubernetes.io/hostname: node-2}")},
 	} {
 		c := storagesimtest.New(t, storagesim.Config{Nodes: []storagesim.Node{{Name: "node-1"}, {Name: "node-2"}}})
 		c.Apply(append([]string{priorityClasses, budget}, pods...)...)
@@ -188,8 +202,10 @@ func TestPreemptionSparesPodsOfABudgetIfItCan(t *testing.T) {
 func TestTheHolderOfAReadWriteOncePodClaimIsPreempted(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.AddProvisionController(localpath.Controller(localpath.Config{}))
-	c.Apply(priorityClasses, "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\nprovisioner: rancher.io/local-path\nvolumeBindingMode: WaitForFirstConsumer\n",
-		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOncePod], storageClassName: made, resources: {requests: {storage: 1Gi}}}\n")
+	c.Apply(priorityClasses, "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\nprovisioner: rancher.io/local-path\n"+
+		"volumeBindingMode: WaitForFirstConsumer\n",
+		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOncePod], storageClassName: made, resources: "+
+			"{requests: {storage: 1Gi}}}\n")
 	volume := "volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]"
 	c.Apply(rankedPod("holder", "low", 1, volume))
 	c.Settle()
@@ -197,7 +213,8 @@ func TestTheHolderOfAReadWriteOncePodClaimIsPreempted(t *testing.T) {
 	c.Apply(rankedPod("equal", "low", 1, volume))
 	c.Settle()
 	said, _ := eventsOf(t, c, "equal", "FailedScheduling")
-	require.Contains(t, said[0], "ReadWriteOncePod access mode already in-use by another pod. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.")
+	require.Contains(t, said[0],
+		"ReadWriteOncePod access mode already in-use by another pod. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.")
 	c.Apply(rankedPod("urgent", "high", 1, volume))
 	c.Settle()
 	require.Equal(t, "urgent", podNames(t, c))

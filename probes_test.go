@@ -140,12 +140,14 @@ func TestAStartupProbeComesFirstAndMayFail(t *testing.T) {
 // A sidecar whose startup probe has not succeeded holds the containers after it.
 func TestASidecarsStartupProbeHoldsTheContainersAfterIt(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.Apply(probedPod("web", "sleep 100000", "env: [{name: A, value: b}]", `initContainers: [{name: proxy, image: envoy, restartPolicy: Always, startupProbe: {httpGet: {port: 15021}, initialDelaySeconds: 25}}]`))
+	c.Apply(probedPod("web", "sleep 100000", "env: [{name: A, value: b}]",
+		`initContainers: [{name: proxy, image: envoy, restartPolicy: Always, startupProbe: {httpGet: {port: 15021}, initialDelaySeconds: 25}}]`))
 	c.RunFor(24 * time.Second)
 	require.Nil(t, containerStatus(c, "web").State.Running)
 	c.Settle()
 	c.RequireRunning("web")
-	require.WithinDuration(t, c.Pod("web").Status.InitContainerStatuses[0].State.Running.StartedAt.Add(30*time.Second), containerStatus(c, "web").State.Running.StartedAt.Time, time.Second)
+	require.WithinDuration(t, c.Pod("web").Status.InitContainerStatuses[0].State.Running.StartedAt.Add(30*time.Second),
+		containerStatus(c, "web").State.Running.StartedAt.Time, time.Second)
 }
 
 // Settle waits for the delay, and the register says what is not real.
@@ -154,7 +156,8 @@ func TestProbesOverTheNetworkSucceedAfterTheirDelay(t *testing.T) {
 		t.Run(of, func(t *testing.T) {
 			c := storagesimtest.New(t, storagesim.Config{})
 			begin := c.Now()
-			c.Apply(probedPod("web", "sleep 100000", "ports: [{name: http, containerPort: 80}], readinessProbe: {"+of+": "+probe+", initialDelaySeconds: 90, successThreshold: 3, periodSeconds: 7}", ""))
+			c.Apply(probedPod("web", "sleep 100000", "ports: [{name: http, containerPort: 80}], readinessProbe: {"+of+": "+probe+
+				", initialDelaySeconds: 90, successThreshold: 3, periodSeconds: 7}", ""))
 			c.RunFor(90 * time.Second)
 			require.False(t, containerStatus(c, "web").Ready)
 			c.Settle()
@@ -175,7 +178,8 @@ func TestProbesOverTheNetworkSucceedAfterTheirDelay(t *testing.T) {
 // A program that is not there says nothing about the container.
 func TestAProbeOfAProgramThatIsNotThereSucceedsWhereProgramsAreTaken(t *testing.T) {
 	pods := []string{
-		probedPod("db", "sleep 100000", "readinessProbe: {exec: {command: [pg_isready]}}, livenessProbe: {exec: {command: [sh, -c, \"test $(pgrep -c postgres) = 1 || exit 1\"]}, failureThreshold: 1}", ""),
+		probedPod("db", "sleep 100000", "readinessProbe: {exec: {command: [pg_isready]}}, livenessProbe: {exec: {command: [sh, -c, \"test $(pgrep -c postgres) = 1 "+
+			"|| exit 1\"]}, failureThreshold: 1}", ""),
 		strings.ReplaceAll(probedPod("box", "sleep 100000", "readinessProbe: {exec: {command: [pg_isready]}}", ""), "example.com/app", "busybox"),
 	}
 	c := storagesimtest.New(t, storagesim.Config{TakePrograms: true})
@@ -204,7 +208,8 @@ func TestAProbeOfAProgramThatIsNotThereSucceedsWhereProgramsAreTaken(t *testing.
 // A command that takes too long has failed, and is stopped.
 func TestAProbeThatTakesTooLongHasFailed(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.Apply(probedPod("web", "sleep 100000", "readinessProbe: {exec: {command: [sh, -c, \"sleep $(LONG); touch /v/late\"]}, timeoutSeconds: 2}, env: [{name: LONG, value: \"5\"}]", ""))
+	c.Apply(probedPod("web", "sleep 100000",
+		"readinessProbe: {exec: {command: [sh, -c, \"sleep $(LONG); touch /v/late\"]}, timeoutSeconds: 2}, env: [{name: LONG, value: \"5\"}]", ""))
 	c.Settle()
 	said, _ := eventsOf(t, c, "web", "Unhealthy")
 	require.Equal(t, []string{`Readiness probe failed: command timed out: "sh -c sleep 5; touch /v/late" timed out after 2s`}, said)
@@ -217,7 +222,8 @@ func TestAProbeThatTakesTooLongHasFailed(t *testing.T) {
 // A kubelet that starts again keeps what it said of a container that it finds.
 func TestAKubeletThatStartsAgainKeepsAContainerReady(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.Apply(probedPod("web", "touch /v/up; sleep 100000", `startupProbe: {exec: {command: [test, -f, /v/up]}, periodSeconds: 2}, readinessProbe: {exec: {command: [test, -f, /v/up]}, initialDelaySeconds: 3},
+	c.Apply(probedPod("web", "touch /v/up; sleep 100000",
+		`startupProbe: {exec: {command: [test, -f, /v/up]}, periodSeconds: 2}, readinessProbe: {exec: {command: [test, -f, /v/up]}, initialDelaySeconds: 3},
     livenessProbe: {exec: {command: [test, -f, /v/up]}}`, ""))
 	c.Settle()
 	c.RequireRunning("web")

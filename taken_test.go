@@ -17,7 +17,8 @@ import (
 
 // imagePod returns a pod of an image, with a script for an init container and for the main one.
 func imagePod(name, image, first, script string) string {
-	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec:\n  initContainers: [{name: i, image: " + image + ", command: [sh, -ec, '" + first + "']}]\n" +
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec:\n  initContainers: [{name: i, image: " + image + ", command: [sh, -ec, '" +
+		first + "']}]\n" +
 		"  containers: [{name: c, image: " + image + ", command: [sh, -c, '" + script + "']}]\n"
 }
 
@@ -38,7 +39,8 @@ func TestProgramsOfImagesAreTakenToRun(t *testing.T) {
 		require.Equal(t, trace.ProgramTaken, d.Situation)
 		taken = append(taken, d.About.Name+": "+d.Of)
 	}
-	require.Equal(t, []string{"zk: program make-config of container i", "zk: program start-zookeeper of container c", "applet: program httpd of container c"}, taken)
+	require.Equal(t, []string{"zk: program make-config of container i", "zk: program start-zookeeper of container c", "applet: program httpd of container c"},
+		taken)
 	answer, err := c.Cluster.Machine("pod/zk").Exec("c", "zkCli")
 	require.NoError(t, err)
 	require.EqualValues(t, 127, answer.ExitCode, "a command of a user is looked for, as in the image")
@@ -60,9 +62,12 @@ func TestProgramsOfHelperPodsAreNeverTakenToRun(t *testing.T) {
 	config.Data["helperPod.yaml"] = strings.Replace(config.Data["helperPod.yaml"], "docker.io/library/busybox", "example.com/tools", 1)
 	_, err = c.Client().CoreV1().ConfigMaps("local-path-storage").Update(t.Context(), config, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\nprovisioner: rancher.io/local-path\nvolumeBindingMode: WaitForFirstConsumer\n",
-		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], storageClassName: made, resources: {requests: {storage: 1Gi}}}\n",
-		"apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: nginx}], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}\n")
+	c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\nprovisioner: rancher.io/local-path\n"+
+		"volumeBindingMode: WaitForFirstConsumer\n",
+		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], storageClassName: made, resources: {requests: "+
+			"{storage: 1Gi}}}\n",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: nginx}], volumes: [{name: v, persistentVolumeClaim: "+
+			"{claimName: data}}]}\n")
 	c.RunFor(5 * time.Minute)
 	require.Contains(t, c.Explain("pvc/data"), "mkdri: not found")
 	require.Empty(t, c.Trace().Deviations())

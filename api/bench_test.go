@@ -172,7 +172,8 @@ func BenchmarkPodStatusPatch(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		patch := fmt.Appendf(nil, `{"metadata":{"uid":null},"status":{"phase":"Running","hostIP":"10.0.0.1","podIP":"10.1.0.1",
-			"$setElementOrder/conditions":[{"type":"PodReadyToStartContainers"},{"type":"Initialized"},{"type":"Ready"},{"type":"ContainersReady"},{"type":"PodScheduled"}],
+			"$setElementOrder/conditions":[{"type":"PodReadyToStartContainers"},{"type":"Initialized"},{"type":"Ready"},{"type":"ContainersReady"},
+				{"type":"PodScheduled"}],
 			"conditions":[%s],"containerStatuses":[{"name":"c","image":"busybox","imageID":"busybox","containerID":"containerd://%d",
 			"ready":true,"started":true,"restartCount":0,"lastState":{},"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]}}`,
 			strings.Join(conditions, ","), i)

@@ -105,7 +105,8 @@ func TestADeletionIsAnsweredWithTheObjectIfItIsStillThereOrItsKindSaysSo(t *test
 	require.Equal(t, "Success", do("create", "pods", "default", "binding", binding).(*metav1.Status).Status)
 	require.Equal(t, "Success", do("create", "pods", "default", "eviction", &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).(*metav1.Status).Status)
 
-	_, err := s.Do(t.Context(), api.Request{Verb: "delete", Resource: v1.SchemeGroupVersion.WithResource("pods"), Namespace: "default", Name: "a", Subresource: "status"})
+	_, err := s.Do(t.Context(),
+		api.Request{Verb: "delete", Resource: v1.SchemeGroupVersion.WithResource("pods"), Namespace: "default", Name: "a", Subresource: "status"})
 	require.True(t, apierrors.IsMethodNotSupported(err), err)
 }
 

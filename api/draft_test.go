@@ -60,7 +60,8 @@ func slow(name, version string, content any) *unstructured.Unstructured {
 }
 
 func write(s *api.Server, verb, sub string, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	out, err := s.Do(ctx, api.Request{Actor: "slow", Verb: verb, Resource: slowThings, Subresource: sub, Namespace: "default", Name: obj.GetName(), Object: obj.DeepCopy()})
+	out, err := s.Do(ctx, api.Request{Actor: "slow", Verb: verb, Resource: slowThings, Subresource: sub, Namespace: "default", Name: obj.GetName(),
+		Object: obj.DeepCopy()})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,8 @@ func TestOthersWriteWhileAnObjectIsPrepared(t *testing.T) {
 	require.EqualValues(t, 2, changed.GetGeneration())
 	_, err = write(s, "update", "status", slow("one", "", "b"))
 	require.NoError(t, err)
-	_, err = s.Do(ctx, api.Request{Actor: "slow", Verb: "patch", Resource: slowThings, Namespace: "default", Name: "one", PatchType: types.MergePatchType, Patch: []byte(`{"spec":{"content":"c"}}`)})
+	_, err = s.Do(ctx, api.Request{Actor: "slow", Verb: "patch", Resource: slowThings, Namespace: "default", Name: "one", PatchType: types.MergePatchType,
+		Patch: []byte(`{"spec":{"content":"c"}}`)})
 	require.NoError(t, err)
 	_, err = s.Do(ctx, api.Request{Actor: "slow", Verb: "patch", Resource: slowThings, Namespace: "default", Name: "one", PatchType: types.ApplyPatchType,
 		Patch: []byte(`{"apiVersion":"example.com/v1","kind":"Slow","metadata":{"name":"one"},"spec":{"content":"d"}}`),
@@ -133,7 +135,8 @@ func TestAnObjectThatChangesMeanwhileIsPreparedAgain(t *testing.T) {
 	require.NoError(t, err)
 
 	merge := func() (runtime.Object, error) {
-		return s.Do(ctx, api.Request{Actor: "slow", Verb: "patch", Resource: slowThings, Namespace: "default", Name: "one", PatchType: types.MergePatchType, Patch: []byte(`{"spec":{"more":"x"}}`)})
+		return s.Do(ctx, api.Request{Actor: "slow", Verb: "patch", Resource: slowThings, Namespace: "default", Name: "one", PatchType: types.MergePatchType,
+			Patch: []byte(`{"spec":{"more":"x"}}`)})
 	}
 	for name, again := range map[string]func() (runtime.Object, error){
 		"patch":  merge,
@@ -147,7 +150,8 @@ func TestAnObjectThatChangesMeanwhileIsPreparedAgain(t *testing.T) {
 	writes = 1
 	out, err := merge()
 	require.NoError(t, err)
-	require.Equal(t, map[string]any{"content": "meanwhile 0", "more": "x"}, out.(*unstructured.Unstructured).Object["spec"], "the patch is applied to what is there now")
+	require.Equal(t, map[string]any{"content": "meanwhile 0", "more": "x"}, out.(*unstructured.Unstructured).Object["spec"],
+		"the patch is applied to what is there now")
 
 	writes = 1
 	_, err = write(s, "update", "", slow("one", out.(*unstructured.Unstructured).GetResourceVersion(), "b"))
@@ -231,7 +235,8 @@ func TestClientsBesideEachOtherShareNothingTwice(t *testing.T) {
 				}
 				_, err = own.BatchV1().Jobs("default").Create(ctx, &batchv1.Job{
 					ObjectMeta: metav1.ObjectMeta{GenerateName: "j-"},
-					Spec:       batchv1.JobSpec{Template: v1.PodTemplateSpec{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "c", Image: "i"}}}}},
+					Spec: batchv1.JobSpec{Template: v1.PodTemplateSpec{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever,
+						Containers: []v1.Container{{Name: "c", Image: "i"}}}}},
 				}, metav1.CreateOptions{})
 				assert.NoError(t, err)
 				_, err = own.CoreV1().ConfigMaps("default").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "m-"}}, metav1.CreateOptions{})

@@ -60,8 +60,9 @@ func TestAnEvictionAsksTheBudgetOfThePod(t *testing.T) {
 		wantAllowed int32
 	}{
 		"not yet looked at": {policyv1.PodDisruptionBudgetStatus{}, "The disruption budget budget is still being processed by the server.", 10, 0},
-		"nothing to spare":  {policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DesiredHealthy: 1, CurrentHealthy: 1}, "The disruption budget budget needs 1 healthy pods and has 1 currently", 0, 0},
-		"one to spare":      {policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: 2}, "", 0, 1},
+		"nothing to spare": {policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DesiredHealthy: 1, CurrentHealthy: 1},
+			"The disruption budget budget needs 1 healthy pods and has 1 currently", 0, 0},
+		"one to spare": {policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: 2}, "", 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, c := newServer()
@@ -111,7 +112,8 @@ func TestAnUpdateCreatesWhatIsNotThereWhereTheKindAllowsIt(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(err), err)
 	lease.Name, lease.ResourceVersion = "b", ""
 	_, err = c.CoordinationV1().Leases("default").Update(ctx, lease, metav1.UpdateOptions{})
-	assert.ErrorContains(t, err, "StorageError: invalid object, Code: 4, Key: /registry/leases/default/b, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ")
+	assert.ErrorContains(t, err, "StorageError: invalid object, Code: 4, Key: /registry/leases/default/b, ResourceVersion: 0, AdditionalErrorMsg: "+
+		"Precondition failed: UID in precondition: ")
 }
 
 func TestAPatchWarnsOfFieldsThatTheKindDoesNotHave(t *testing.T) {

@@ -171,7 +171,8 @@ func TestAContinuedPageShowsTheStateOfTheFirst(t *testing.T) {
 	assert.Empty(t, rest.Items[1].Labels, "d was labelled after the first page")
 	assert.Equal(t, first.ResourceVersion, rest.ResourceVersion)
 
-	exact, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{ResourceVersion: first.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	exact, err := c.CoreV1().Pods("default").List(ctx,
+		metav1.ListOptions{ResourceVersion: first.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
 	require.NoError(t, err)
 	assert.Len(t, exact.Items, 4)
 	exact, err = c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{ResourceVersion: "1", ResourceVersionMatch: metav1.ResourceVersionMatchExact})
@@ -194,8 +195,9 @@ func TestAMalformedContinueTokenIsABadRequest(t *testing.T) {
 	_, c := newServer()
 	for token, want := range map[string]string{
 		"bogus": "illegal base64 data at input byte 4",
-		base64.RawURLEncoding.EncodeToString([]byte(`{"v":"x","rv":5,"start":"c"}`)):                          "server does not recognize this encoded version x",
-		base64.RawURLEncoding.EncodeToString([]byte(`{"v":"meta.k8s.io/v1","rv":0,"start":"c"}`)):             "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+		base64.RawURLEncoding.EncodeToString([]byte(`{"v":"x","rv":5,"start":"c"}`)): "server does not recognize this encoded version x",
+		base64.RawURLEncoding.EncodeToString([]byte(`{"v":"meta.k8s.io/v1","rv":0,"start":"c"}`)): "incorrect encoded start resourceVersion " +
+			"(version meta.k8s.io/v1)",
 		base64.RawURLEncoding.EncodeToString([]byte(`{"v":"meta.k8s.io/v1","rv":5,"start":"../configmaps"}`)): "../configmaps",
 	} {
 		_, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{Limit: 1, Continue: token})
@@ -210,7 +212,8 @@ func TestASelectedPageGoesOnIfAnythingFollowsIt(t *testing.T) {
 	ctx := t.Context()
 	c := fake.New(api.NewServer(api.Config{}), "user")
 	for name, app := range map[string]string{"a": "x", "b": "y", "c": "y"} {
-		_, err := c.CoreV1().ConfigMaps("default").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}}}, metav1.CreateOptions{})
+		_, err := c.CoreV1().ConfigMaps("default").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}}},
+			metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	list := func(opts metav1.ListOptions) *v1.ConfigMapList {

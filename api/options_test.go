@@ -24,10 +24,14 @@ func TestOptionsOfAWriteThatMeanNothingAreRefusedAndNothingIsStored(t *testing.T
 		return err
 	}
 	for want, err := range map[string]error{
-		`CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"`:                                create(metav1.CreateOptions{DryRun: []string{"Some"}}),
-		`CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Odd": supported values: "", "Ignore", "Strict", "Warn"`: create(metav1.CreateOptions{FieldValidation: "Odd"}),
-		`CreateOptions.meta.k8s.io "" is invalid: fieldManager: Too long: may not be more than 128 `:                                           create(metav1.CreateOptions{FieldManager: strings.Repeat("x", 129)}),
-		`fieldManager: Invalid value: "a\x00": invalid character U+0000 (at position 1)`:                                                       create(metav1.CreateOptions{FieldManager: "a\x00"}),
+		`CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"`: create(
+			metav1.CreateOptions{DryRun: []string{"Some"}}),
+		`CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Odd": supported values: "", ` +
+			`"Ignore", "Strict", "Warn"`: create(metav1.CreateOptions{FieldValidation: "Odd"}),
+		`CreateOptions.meta.k8s.io "" is invalid: fieldManager: Too long: may not be more than 128 `: create(
+			metav1.CreateOptions{FieldManager: strings.Repeat("x", 129)}),
+		`fieldManager: Invalid value: "a\x00": invalid character U+0000 (at position 1)`: create(
+			metav1.CreateOptions{FieldManager: "a\x00"}),
 	} {
 		assert.True(t, apierrors.IsInvalid(err), "%v", err)
 		assert.ErrorContains(t, err, want)

@@ -20,7 +20,8 @@ func TestAJSONPatchThatMovesALongListManyTimesIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	patch := func(items, operations int) error {
 		begin := `[{"op":"add","path":"/metadata/finalizers","value":["a.b/c"` + strings.Repeat(`,"d"`, items) + `]}`
-		_, err := maps.Patch(context.Background(), "c", types.JSONPatchType, []byte(begin+strings.Repeat(`,{"op":"remove","path":"/metadata/finalizers/1"}`, operations)+"]"), metav1.PatchOptions{})
+		_, err := maps.Patch(context.Background(), "c", types.JSONPatchType,
+			[]byte(begin+strings.Repeat(`,{"op":"remove","path":"/metadata/finalizers/1"}`, operations)+"]"), metav1.PatchOptions{})
 		return err
 	}
 	require.ErrorContains(t, patch(600_000, 9_800), "are more than the allowed work of a JSON patch, 200000000 items moved")

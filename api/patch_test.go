@@ -87,7 +87,8 @@ func TestPatchesThatCannotBeApplied(t *testing.T) {
 	}
 	_, err := c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.MergePatchType, []byte(`{"dat":{}}`), metav1.PatchOptions{})
 	require.NoError(t, err, "unknown fields are ignored")
-	_, err = c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.MergePatchType, []byte(`{"dat":{}}`), metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict})
+	_, err = c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.MergePatchType, []byte(`{"dat":{}}`),
+		metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict})
 	assert.True(t, apierrors.IsInvalid(err), err)
 	assert.ErrorContains(t, err, `strict decoding error: unknown field "dat"`)
 }

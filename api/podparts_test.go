@@ -53,18 +53,21 @@ func TestEphemeralContainersAreAddedAndNeitherChangedNorRemoved(t *testing.T) {
 	assert.Empty(t, pod.Labels)
 	assert.Equal(t, before.Generation+1, pod.Generation)
 	for patch, want := range map[string]string{
-		`{"spec":{"ephemeralContainers":[{"name":"d","image":"other"}]}}`:                            `existing ephemeral containers "d" may not be changed`,
-		`{"spec":{"ephemeralContainers":[{"name":"d","$patch":"delete"}]}}`:                          `existing ephemeral containers "d" may not be removed`,
-		`{"spec":{"ephemeralContainers":[{"name":"c","image":"busybox"}]}}`:                          `spec.ephemeralContainers[0].name: Duplicate value: "c"`,
-		`{"spec":{"ephemeralContainers":[{"name":"e","image":"i","targetContainerName":"x"}]}}`:      `spec.ephemeralContainers[0].targetContainerName: Not found: "x"`,
-		`{"spec":{"ephemeralContainers":[{"name":"e","image":"i","ports":[{"containerPort":80}]}]}}`: `spec.ephemeralContainers[0].ports: Forbidden: cannot be set for an Ephemeral Container`,
+		`{"spec":{"ephemeralContainers":[{"name":"d","image":"other"}]}}`:   `existing ephemeral containers "d" may not be changed`,
+		`{"spec":{"ephemeralContainers":[{"name":"d","$patch":"delete"}]}}`: `existing ephemeral containers "d" may not be removed`,
+		`{"spec":{"ephemeralContainers":[{"name":"c","image":"busybox"}]}}`: `spec.ephemeralContainers[0].name: Duplicate value: "c"`,
+		`{"spec":{"ephemeralContainers":[{"name":"e","image":"i","targetContainerName":"x"}]}}`: `spec.ephemeralContainers[0].targetContainerName: ` +
+			`Not found: "x"`,
+		`{"spec":{"ephemeralContainers":[{"name":"e","image":"i","ports":[{"containerPort":80}]}]}}`: `spec.ephemeralContainers[0].ports: Forbidden: ` +
+			`cannot be set for an Ephemeral Container`,
 	} {
 		_, err := patchPart(t, c, "ephemeralcontainers", patch)
 		assert.True(t, apierrors.IsInvalid(err), "%s: %v", patch, err)
 		assert.ErrorContains(t, err, want)
 	}
 	update := pod.DeepCopy()
-	update.Spec.EphemeralContainers = append(update.Spec.EphemeralContainers, v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "e", Image: "busybox"}})
+	update.Spec.EphemeralContainers = append(update.Spec.EphemeralContainers,
+		v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "e", Image: "busybox"}})
 	_, err = c.CoreV1().Pods("default").Update(t.Context(), update.DeepCopy(), metav1.UpdateOptions{})
 	assert.True(t, apierrors.IsInvalid(err), "%v", err)
 	pod, err = c.CoreV1().Pods("default").UpdateEphemeralContainers(t.Context(), "p", update, metav1.UpdateOptions{})
@@ -83,20 +86,27 @@ func TestAPodIsResizedWhileItsClassOfServiceStays(t *testing.T) {
 	assert.Empty(t, pod.Spec.NodeName)
 	assert.Equal(t, before.Generation+1, pod.Generation)
 	for patch, want := range map[string]string{
-		`{"spec":{"containers":[{"name":"c","resizePolicy":[{"resourceName":"cpu","restartPolicy":"Perhaps"}]}]}}`:                       `resizePolicy`,
-		`{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":null}}}]}}`:                                                   "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
-		`{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}}]}}`: "Pod QOS Class may not change as a result of resizing",
-		`{"spec":{"containers":[{"name":"c","resources":{"requests":{"ephemeral-storage":"1Gi"}}}]}}`:                                    "spec: Forbidden: only cpu and memory resources are mutable",
-		`{"spec":{"containers":[{"name":"d","image":"i"}]}}`:                                                                             "spec.containers: Forbidden: containers may not be added or removed on resize",
-		`{"spec":{"containers":[{"name":"d","image":"i"},{"name":"c","$patch":"delete"}]}}`:                                              "spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize",
-		`{"spec":{"resources":{"requests":{"hugepages-2Mi":"2Mi"}}}}`:                                                                    "only cpu and memory resources are mutable at pod-level",
+		`{"spec":{"containers":[{"name":"c","resizePolicy":[{"resourceName":"cpu","restartPolicy":"Perhaps"}]}]}}`: `resizePolicy`,
+		`{"spec":{"containers":[{"name":"c",` +
+			`"resources":{"requests":{"cpu":null}}}]}}`: "spec.containers[0].resources.requests: Forbidden: " +
+			"resource requests cannot be removed",
+		`{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}}]}}`: "Pod QOS Class may not " +
+			"change as a result of resizing",
+		`{"spec":{"containers":[{"name":"c","resources":{"requests":{"ephemeral-storage":"1Gi"}}}]}}`: "spec: Forbidden: " +
+			"only cpu and memory resources are mutable",
+		`{"spec":{"containers":[{"name":"d","image":"i"}]}}`: "spec.containers: " +
+			"Forbidden: containers may not be added or removed on resize",
+		`{"spec":{"containers":[{"name":"d","image":"i"},{"name":"c","$patch":"delete"}]}}`: "spec.containers[0].name: Forbidden: containers may not be renamed or " +
+			"reordered on resize",
+		`{"spec":{"resources":{"requests":{"hugepages-2Mi":"2Mi"}}}}`: "only cpu and memory resources are mutable at pod-level",
 	} {
 		_, err := patchPart(t, c, "resize", patch)
 		assert.True(t, apierrors.IsInvalid(err), "%s: %v", patch, err)
 		assert.ErrorContains(t, err, want)
 	}
 	_, err = c.CoreV1().Pods("default").Patch(t.Context(), "p", types.MergePatchType,
-		[]byte(`{"status":{"containerStatuses":[{"name":"c","image":"busybox","imageID":"","ready":true,"restartCount":0,"state":{"running":{}}}]}}`), metav1.PatchOptions{}, "status")
+		[]byte(`{"status":{"containerStatuses":[{"name":"c","image":"busybox","imageID":"","ready":true,"restartCount":0,"state":{"running":{}}}]}}`),
+		metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 	_, err = patchPart(t, c, "resize", `{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"300m"}}}]}}`)
 	assert.ErrorContains(t, err, "Pod running on node without support for resize")
@@ -104,7 +114,8 @@ func TestAPodIsResizedWhileItsClassOfServiceStays(t *testing.T) {
 		found, ok := server.Registry().Subresource(v1.SchemeGroupVersion.WithResource("pods"), part)
 		assert.True(t, ok)
 		assert.Equal(t, metav1.APIResource{Version: "v1", Kind: "Pod", Name: "pods/" + part, Namespaced: true, Verbs: metav1.Verbs{"get", "patch", "update"}}, found)
-		obj, err := server.Do(t.Context(), api.Request{Verb: "get", Resource: v1.SchemeGroupVersion.WithResource("pods"), Subresource: part, Namespace: "default", Name: "p"})
+		obj, err := server.Do(t.Context(),
+			api.Request{Verb: "get", Resource: v1.SchemeGroupVersion.WithResource("pods"), Subresource: part, Namespace: "default", Name: "p"})
 		require.NoError(t, err)
 		assert.IsType(t, (runtime.Object)(&v1.Pod{}), obj)
 	}

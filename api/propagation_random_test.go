@@ -73,7 +73,8 @@ func (r *rig) stored() metav1.Object {
 
 // options returns options by chance; most preconditions hold.
 func (r *rig) options() (opts metav1.DeleteOptions) {
-	opts.PropagationPolicy = one(r.rng, nil, nil, new(metav1.DeletePropagationBackground), new(metav1.DeletePropagationForeground), new(metav1.DeletePropagationOrphan))
+	opts.PropagationPolicy = one(r.rng, nil, nil, new(metav1.DeletePropagationBackground), new(metav1.DeletePropagationForeground),
+		new(metav1.DeletePropagationOrphan))
 	if r.rng.IntN(20) == 0 {
 		opts.PropagationPolicy = new(metav1.DeletionPropagation("Sideways"))
 	}

@@ -91,11 +91,14 @@ func TestHowAnObjectIsDeletedBecomesAFinalizerOfIt(t *testing.T) {
 		{name: "its dependents orphaned", Entry: "config map", opts: policy("Orphan"), want: []string{orphan}},
 		{name: "orphanDependents", Entry: "config map", opts: orphanDependents(true), want: []string{orphan}},
 		{name: "orphanDependents=false is the background", Entry: "config map", opts: orphanDependents(false)},
-		{name: "other finalizers stay, in front", Entry: "config map", has: []string{"example.com/a"}, opts: policy("Orphan"), want: []string{"example.com/a", orphan}},
+		{name: "other finalizers stay, in front", Entry: "config map", has: []string{"example.com/a"}, opts: policy("Orphan"),
+			want: []string{"example.com/a", orphan}},
 		{name: "nothing said: the finalizer decides", Entry: "config map", has: []string{orphan}, want: []string{orphan}},
 		{name: "and the other one, too", Entry: "config map", has: []string{foreground, "example.com/a"}, want: []string{foreground, "example.com/a"}},
-		{name: "the options win over the finalizer", Entry: "config map", has: []string{orphan, "example.com/a"}, opts: policy("Foreground"), want: []string{"example.com/a", foreground}},
-		{name: "the background takes it away", Entry: "config map", has: []string{foreground, "example.com/a"}, opts: policy("Background"), want: []string{"example.com/a"}},
+		{name: "the options win over the finalizer", Entry: "config map", has: []string{orphan, "example.com/a"}, opts: policy("Foreground"),
+			want: []string{"example.com/a", foreground}},
+		{name: "the background takes it away", Entry: "config map", has: []string{foreground, "example.com/a"}, opts: policy("Background"),
+			want: []string{"example.com/a"}},
 		{name: "and if it was the only one, the object goes", Entry: "config map", has: []string{orphan}, opts: policy("Background")},
 		{name: "a job leaves its pods", Entry: "job", want: []string{orphan}},
 		{name: "unless told otherwise", Entry: "job", opts: policy("Background")},
@@ -235,7 +238,8 @@ func TestANamespaceIsRemovedByADeletionOnlyWhenItIsFinalized(t *testing.T) {
 	wrong := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("another")}
 	err = namespaces.Delete(ctx, "x", wrong)
 	assert.True(t, apierrors.IsConflict(err))
-	assert.ErrorContains(t, err, `Operation cannot be fulfilled on namespaces "x": Precondition failed: UID in precondition: another, UID in object meta: `+string(ns.UID))
+	assert.ErrorContains(t, err, `Operation cannot be fulfilled on namespaces "x": Precondition failed: UID in precondition: another, UID in object meta: `+
+		string(ns.UID))
 
 	ns.Spec.Finalizers = nil
 	_, err = namespaces.Finalize(ctx, ns, metav1.UpdateOptions{})

@@ -116,7 +116,8 @@ func TestAHugeQuantityOfAnObjectIsRefusedWhileOthersList(t *testing.T) {
 		bad := claim("data")
 		bad.Spec.Resources.Requests[v1.ResourceStorage] = huge
 		_, err := c.CoreV1().PersistentVolumeClaims("default").Create(ctx, bad, metav1.CreateOptions{})
-		require.EqualError(t, err, `PersistentVolumeClaim "data" is invalid: spec.resources.requests[storage]: Invalid value: "1e2147483646": the exponent of a quantity must be from -999 to 999`)
+		require.EqualError(t, err, `PersistentVolumeClaim "data" is invalid: spec.resources.requests[storage]: Invalid value: "1e2147483646": `+
+			`the exponent of a quantity must be from -999 to 999`)
 		_, err = c.StorageV1().CSIStorageCapacities("default").Create(ctx, &storagev1.CSIStorageCapacity{
 			ObjectMeta: metav1.ObjectMeta{Name: "c"}, StorageClassName: "fast", Capacity: &huge}, metav1.CreateOptions{})
 		require.True(t, apierrors.IsInvalid(err), "%v", err)

@@ -84,7 +84,8 @@ func TestAClaimBeyondItsQuotaIsRefusedInUpstreamsWords(t *testing.T) {
 		`requested: requests.storage=2Gi, used: requests.storage=9Gi, limited: requests.storage=10Gi`)
 	require.NoError(t, claimed(client, ofClass(newClaim("c"), "silver", "1Gi")))
 	require.EqualError(t, claimed(client, ofClass(newClaim("d"), "silver", "1Gi")), `persistentvolumeclaims "d" is forbidden: exceeded quota: storage, `+
-		`requested: persistentvolumeclaims=1,requests.storage=1Gi, used: persistentvolumeclaims=3,requests.storage=10Gi, limited: persistentvolumeclaims=3,requests.storage=10Gi`)
+		`requested: persistentvolumeclaims=1,requests.storage=1Gi, used: persistentvolumeclaims=3,requests.storage=10Gi, limited: persistentvolumeclaims=3,`+
+		`requests.storage=10Gi`)
 	require.Equal(t, "10Gi", used(t, client, "storage")["requests.storage"], "a refusal charges nothing")
 }
 
@@ -113,7 +114,8 @@ func TestAClaimThatGrowsIsChargedWhatItGrows(t *testing.T) {
 func TestAQuotaOfAnAttributesClassCountsTheClaimsThatHaveIt(t *testing.T) {
 	client := fake.New(api.NewServer(api.Config{}), "user")
 	counted(t, client, "fast", v1.ResourceQuotaSpec{Hard: amounts("persistentvolumeclaims", "1"), ScopeSelector: &v1.ScopeSelector{
-		MatchExpressions: []v1.ScopedResourceSelectorRequirement{{ScopeName: v1.ResourceQuotaScopeVolumeAttributesClass, Operator: v1.ScopeSelectorOpIn, Values: []string{"fast"}}},
+		MatchExpressions: []v1.ScopedResourceSelectorRequirement{{ScopeName: v1.ResourceQuotaScopeVolumeAttributesClass, Operator: v1.ScopeSelectorOpIn,
+			Values: []string{"fast"}}},
 	}})
 	of := func(name, class string) *v1.PersistentVolumeClaim {
 		claim := newClaim(name)
@@ -141,7 +143,8 @@ func TestAPodUnderAQuotaOfComputeMustSayWhatItNeeds(t *testing.T) {
 	container := func(name, cpu, memory string) v1.Container {
 		return v1.Container{Name: name, Image: "busybox", Resources: v1.ResourceRequirements{Requests: amounts("cpu", cpu), Limits: amounts("memory", memory)}}
 	}
-	err := create("web", v1.Container{Name: "b", Image: "busybox"}, v1.Container{Name: "a", Image: "busybox", Resources: v1.ResourceRequirements{Requests: amounts("cpu", "1")}})
+	err := create("web", v1.Container{Name: "b", Image: "busybox"},
+		v1.Container{Name: "a", Image: "busybox", Resources: v1.ResourceRequirements{Requests: amounts("cpu", "1")}})
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, ` is forbidden: failed quota: compute: must specify limits.memory for: a,b; requests.cpu for: b`)
 
@@ -155,7 +158,8 @@ func TestAPodUnderAQuotaOfComputeMustSayWhatItNeeds(t *testing.T) {
 func TestAQuotaIsAskedOnlyOnceItsStatusSaysWhatItLimits(t *testing.T) {
 	ctx, client := context.Background(), fake.New(api.NewServer(api.Config{}), "user")
 	quotas := client.CoreV1().ResourceQuotas("default")
-	q, err := quotas.Create(ctx, &v1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "few"}, Spec: v1.ResourceQuotaSpec{Hard: amounts("configmaps", "1")}}, metav1.CreateOptions{})
+	q, err := quotas.Create(ctx, &v1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "few"}, Spec: v1.ResourceQuotaSpec{Hard: amounts("configmaps", "1")}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	create := func(name string, options metav1.CreateOptions) error {
 		_, err := client.CoreV1().ConfigMaps("default").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, options)
@@ -213,7 +217,8 @@ func TestAClaimOutsideOfTheLimitsIsRefused(t *testing.T) {
 func TestContainersGetTheLimitsOfTheirNamespace(t *testing.T) {
 	client := fake.New(api.NewServer(api.Config{}), "user")
 	limited(t, client,
-		v1.LimitRangeItem{Type: v1.LimitTypeContainer, Max: amounts("cpu", "1"), DefaultRequest: amounts("memory", "64Mi"), MaxLimitRequestRatio: amounts("cpu", "4")},
+		v1.LimitRangeItem{Type: v1.LimitTypeContainer, Max: amounts("cpu", "1"), DefaultRequest: amounts("memory", "64Mi"),
+			MaxLimitRequestRatio: amounts("cpu", "4")},
 		v1.LimitRangeItem{Type: v1.LimitTypePod, Max: amounts("cpu", "1500m")})
 	create := func(resources ...v1.ResourceRequirements) (*v1.Pod, error) {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}

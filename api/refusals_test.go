@@ -66,10 +66,13 @@ func aPod(extra, container string) string {
 const (
 	qualifiedName = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
 		"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-	aClaim       = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}, storageClassName: nope}}"
-	aNode        = "{apiVersion: v1, kind: Node, metadata: {name: x}, status: {capacity: {cpu: 1}, allocatable: {cpu: 1}}}"
-	aCapacity    = "{apiVersion: storage.k8s.io/v1, kind: CSIStorageCapacity, metadata: {name: x}, storageClassName: w, nodeTopology: {}, capacity: 1Gi, maximumVolumeSize: -1}"
-	anAttachment = "{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: x}, spec: {attacher: d.x, nodeName: 'n', source: {persistentVolumeName: v}}}"
+	aClaim = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: " +
+		"5Gi}}, storageClassName: nope}}"
+	aNode     = "{apiVersion: v1, kind: Node, metadata: {name: x}, status: {capacity: {cpu: 1}, allocatable: {cpu: 1}}}"
+	aCapacity = "{apiVersion: storage.k8s.io/v1, kind: CSIStorageCapacity, metadata: {name: x}, storageClassName: w, nodeTopology: {}, capacity: 1Gi, " +
+		"maximumVolumeSize: -1}"
+	anAttachment = "{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: x}, spec: {attacher: d.x, nodeName: 'n', source: " +
+		"{persistentVolumeName: v}}}"
 )
 
 func TestARealServersRefusalsOfNewObjects(t *testing.T) {
@@ -79,7 +82,8 @@ func TestARealServersRefusalsOfNewObjects(t *testing.T) {
 		message        string
 	}{
 		{
-			"an empty term of allowedTopologies is refused", "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: x}, provisioner: a/b, allowedTopologies: [{}]}",
+			"an empty term of allowedTopologies is refused",
+			"{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: x}, provisioner: a/b, allowedTopologies: [{}]}",
 			422, `StorageClass.storage.k8s.io "x" is invalid: allowedTopologies[0].matchLabelExpressions: Duplicate value: ""`,
 		},
 		{
@@ -107,7 +111,8 @@ func TestARealServersRefusalsOfNewObjects(t *testing.T) {
 		},
 		{
 			"the claim template of an ephemeral volume has no name",
-			aPod("volumes: [{name: v, ephemeral: {volumeClaimTemplate: {metadata: {name: x}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}}],", ""),
+			aPod("volumes: [{name: v, ephemeral: {volumeClaimTemplate: {metadata: {name: x}, spec: {accessModes: [ReadWriteOnce], resources: {requests: "+
+				"{storage: 1Gi}}}}}}],", ""),
 			422, `Pod "x" is invalid: spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set`,
 		},
 		{
@@ -119,7 +124,8 @@ func TestARealServersRefusalsOfNewObjects(t *testing.T) {
 			403, `pods "x" is forbidden: pod rejected: RuntimeClass "other" not found`,
 		},
 		{
-			"a CSI driver's allocatable is updated every 10 s at most", "{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: x}, spec: {nodeAllocatableUpdatePeriodSeconds: 9}}",
+			"a CSI driver's allocatable is updated every 10 s at most",
+			"{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: x}, spec: {nodeAllocatableUpdatePeriodSeconds: 9}}",
 			422, `CSIDriver.storage.k8s.io "x" is invalid: spec.nodeAllocatableUpdatePeriodSeconds: Invalid value: 9: must be greater than or equal to 10 seconds`,
 		},
 		{
@@ -141,11 +147,13 @@ func TestARealServersRefusalsOfNewObjects(t *testing.T) {
 			"an object has one controller", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, ownerReferences: [" +
 				"{apiVersion: v1, kind: Pod, name: x, uid: u, controller: true}, {apiVersion: v1, kind: Pod, name: 'y', uid: w, controller: true}]}}",
 			422, `ConfigMap "x" is invalid: metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"Pod","name":"x","uid":"u","controller":true},` +
-				`{"apiVersion":"v1","kind":"Pod","name":"y","uid":"w","controller":true}]: Only one reference can have Controller set to true. Found "true" in references for Pod/x and Pod/y`,
+				`{"apiVersion":"v1","kind":"Pod","name":"y","uid":"w","controller":true}]: Only one reference can have Controller set to true. ` +
+				`Found "true" in references for Pod/x and Pod/y`,
 		},
 		{
 			"an event is nobody's owner", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, ownerReferences: [{apiVersion: v1, kind: Event, name: e, uid: u}]}}",
-			422, `ConfigMap "x" is invalid: metadata.ownerReferences[0]: Invalid value: {"apiVersion":"v1","kind":"Event","name":"e","uid":"u"}: /v1, Kind=Event is disallowed from being an owner`,
+			422, `ConfigMap "x" is invalid: metadata.ownerReferences[0]: Invalid value: {"apiVersion":"v1","kind":"Event","name":"e","uid":"u"}: /v1, ` +
+				`Kind=Event is disallowed from being an owner`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -198,12 +206,14 @@ func TestARealServersRefusalsOfPatches(t *testing.T) {
 			422, `Pod "x" is invalid: status.podIPs[0]: Invalid value: "bad": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`,
 		},
 		{
-			"the old annotation of the class is named as a field", aClaim, types.MergePatchType, `{"metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":"Bad Name"}}}`, "",
+			"the old annotation of the class is named as a field", aClaim, types.MergePatchType,
+			`{"metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":"Bad Name"}}}`, "",
 			422, `PersistentVolumeClaim "x" is invalid: metadata.annotations.volume.beta.kubernetes.io/storage-class: Invalid value: "Bad Name": ` + immutable,
 		},
 		{
 			"what is resized is named by its status", aClaim, types.MergePatchType, `{"status":{"allocatedResourceStatuses":{"storage":"Bogus"}}}`, "status",
-			422, `PersistentVolumeClaim "x" is invalid: status.allocatedResourceStatuses: Unsupported value: "storage": supported values: "ControllerResizeInProgress", ` +
+			422, `PersistentVolumeClaim "x" is invalid: status.allocatedResourceStatuses: Unsupported value: "storage": supported values: ` +
+				`"ControllerResizeInProgress", ` +
 				`"ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"`,
 		},
 		{
@@ -265,7 +275,8 @@ func TestValuesThatAreReadAsOthers(t *testing.T) {
 func TestADataSourceInAnotherNamespaceIsDroppedWhole(t *testing.T) {
 	_, c := newServer()
 	with := func(name, namespace string) *v1.PersistentVolumeClaim {
-		claim := strings.Replace(strings.Replace(aClaim, "name: x", "name: "+name, 1), "spec: {", "spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: a"+namespace+"}, ", 1)
+		claim := strings.Replace(strings.Replace(aClaim, "name: x", "name: "+name, 1), "spec: {", "spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: a"+
+			namespace+"}, ", 1)
 		made, err := createYAML(c, claim)
 		require.NoError(t, err)
 		return made.(*v1.PersistentVolumeClaim)
@@ -287,8 +298,10 @@ func TestPrivilegedContainersAreRefusedWhereTheServerDeniesThem(t *testing.T) {
 	require.NoError(t, c.CoreV1().Pods("default").Delete(ctx, "x", metav1.DeleteOptions{}))
 
 	_, err = createYAML(c, aPod("", "securityContext: {privileged: true, allowPrivilegeEscalation: false}"))
-	requireAnswer(t, err, 422, `Pod "x" is invalid: spec.containers[0].securityContext: Invalid value: {"Capabilities":null,"Privileged":true,"SELinuxOptions":null,"WindowsOptions":null,`+
-		`"RunAsUser":null,"RunAsGroup":null,"RunAsNonRoot":null,"ReadOnlyRootFilesystem":null,"AllowPrivilegeEscalation":false,"ProcMount":null,"SeccompProfile":null,"AppArmorProfile":null}: cannot set `+
+	requireAnswer(t, err, 422, `Pod "x" is invalid: spec.containers[0].securityContext: Invalid value: {"Capabilities":null,"Privileged":true,`+
+		`"SELinuxOptions":null,"WindowsOptions":null,`+
+		`"RunAsUser":null,"RunAsGroup":null,"RunAsNonRoot":null,"ReadOnlyRootFilesystem":null,"AllowPrivilegeEscalation":false,"ProcMount":null,`+
+		`"SeccompProfile":null,"AppArmorProfile":null}: cannot set `+
 		"`allowPrivilegeEscalation` to false and `privileged` to true")
 
 	s.DenyPrivileged()
@@ -296,5 +309,6 @@ func TestPrivilegedContainersAreRefusedWhereTheServerDeniesThem(t *testing.T) {
 	requireAnswer(t, err, 422, `Pod "x" is invalid: spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy`)
 	_, err = createYAML(c, `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: x}, spec: {selector: {matchLabels: {a: b}},
 		template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: busybox, securityContext: {privileged: true}}]}}}}`)
-	requireAnswer(t, err, 422, `DaemonSet.apps "x" is invalid: spec.template.spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy`)
+	requireAnswer(t, err, 422,
+		`DaemonSet.apps "x" is invalid: spec.template.spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy`)
 }

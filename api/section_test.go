@@ -36,7 +36,8 @@ func TestOnlyATokenOfAServiceAccountIsOne(t *testing.T) {
 	given, err := client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "a", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	for token, good := range map[string]bool{given.Status.Token: true, given.Status.Token + "0": false, "storagesim.00": false, "bogus": false, "": false} {
-		review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+		review, err := client.AuthenticationV1().TokenReviews().Create(t.Context(),
+			&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		assert.Equal(t, good, review.Status.Authenticated, token)
 		assert.Equal(t, !good, review.Status.Error == "invalid bearer token", token)
@@ -46,7 +47,8 @@ func TestOnlyATokenOfAServiceAccountIsOne(t *testing.T) {
 // controller.kubernetes.io and kubectl's annotations go on to the ReplicaSets.
 func TestAnAnnotationOfADeploymentCounts(t *testing.T) {
 	server := api.NewServer(api.Config{})
-	const manifest = "{apiVersion: apps/v1, kind: %, metadata: {name: a}, spec: {selector: {matchLabels: {x: z}}, template: {metadata: {labels: {x: z}}, spec: {containers: [{name: c, image: i}]}}}}"
+	const manifest = "{apiVersion: apps/v1, kind: %, metadata: {name: a}, spec: {selector: {matchLabels: {x: z}}, template: {metadata: {labels: {x: z}}, spec: " +
+		"{containers: [{name: c, image: i}]}}}}"
 	for kind, want := range map[string]int64{"Deployment": 2, "ReplicaSet": 1} {
 		_, err := written(t, server, "create", replaced(manifest, "%", kind))
 		require.NoError(t, err)
@@ -62,6 +64,7 @@ func TestAPatchToAnotherKindIsReadAsThat(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.Patch(t.Context(), "a", types.JSONPatchType, []byte(`[{"op":"replace","path":"/kind","value":"Secret"}]`), metav1.PatchOptions{})
 	assert.ErrorContains(t, err, "illegal base64 data at input byte 0")
-	_, err = client.Patch(t.Context(), "a", types.JSONPatchType, []byte(`[{"op":"replace","path":"/kind","value":"Pod"},{"op":"remove","path":"/data"}]`), metav1.PatchOptions{})
+	_, err = client.Patch(t.Context(), "a", types.JSONPatchType, []byte(`[{"op":"replace","path":"/kind","value":"Pod"},{"op":"remove","path":"/data"}]`),
+		metav1.PatchOptions{})
 	assert.ErrorContains(t, err, "the API version or kind in the data (/v1, Kind=Pod) does not match the expected one (/v1, Kind=ConfigMap)")
 }

@@ -46,7 +46,8 @@ func TestOfTwoUpdatesFromOneVersionExactlyOneSucceeds(t *testing.T) {
 			continue
 		}
 		assert.True(t, apierrors.IsConflict(err), err)
-		assert.EqualError(t, err, `Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again`)
+		assert.EqualError(t, err,
+			`Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again`)
 	}
 	assert.Equal(t, 1, succeeded)
 }
@@ -167,7 +168,8 @@ func TestTheStatusOfAPodComesWithMetadataButWithoutOwners(t *testing.T) {
 
 func TestANodeRegistersWithItsStatus(t *testing.T) {
 	_, c := newServer()
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+		Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
 	node, err := c.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 	require.NoError(t, err)
 	assert.Len(t, node.Status.Conditions, 1)

@@ -73,7 +73,8 @@ func (d dice) prebound() world {
 	for i := range 1 + d.IntN(6) {
 		volume := d.fitting(w, i)
 		if !d.oneIn(3) {
-			volume.Spec.ClaimRef = &v1.ObjectReference{Namespace: pick(d, "default", "default", "default", "other", ""), Name: pick(d, "data", "data", "data", "logs"), UID: types.UID(pick(d, "", "1", "1", "2"))}
+			volume.Spec.ClaimRef = &v1.ObjectReference{Namespace: pick(d, "default", "default", "default", "other", ""), Name: pick(d, "data", "data", "data", "logs"),
+				UID: types.UID(pick(d, "", "1", "1", "2"))}
 		}
 		for range d.IntN(3) {
 			pick(d, spoilers...)(d, volume)
@@ -176,7 +177,8 @@ var spoilers = []func(dice, *v1.PersistentVolume){
 		v.Annotations = map[string]string{v1.BetaStorageClassAnnotation: pick(d, "", "fast", "slow")}
 	},
 	func(d dice, v *v1.PersistentVolume) {
-		v.Spec.AccessModes = pick(d, nil, v.Spec.AccessModes[:len(v.Spec.AccessModes)/2], []v1.PersistentVolumeAccessMode{pick(d, modes...)}, slices.Repeat(v.Spec.AccessModes, 2))
+		v.Spec.AccessModes = pick(d, nil, v.Spec.AccessModes[:len(v.Spec.AccessModes)/2], []v1.PersistentVolumeAccessMode{pick(d, modes...)},
+			slices.Repeat(v.Spec.AccessModes, 2))
 	},
 	func(_ dice, v *v1.PersistentVolume) { onNode("node-2")(v) },
 	func(d dice, v *v1.PersistentVolume) { v.Spec.NodeAffinity = d.affinity() },
@@ -203,9 +205,11 @@ func (d dice) whereabouts() *v1.VolumeNodeAffinity {
 		selector.NodeSelectorTerms[0].MatchFields = []v1.NodeSelectorRequirement{in("metadata.name", "node-1")}
 	}
 	if d.oneIn(5) {
-		selector.NodeSelectorTerms = append(selector.NodeSelectorTerms, pick(d, v1.NodeSelectorTerm{}, v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{zone}}))
+		selector.NodeSelectorTerms = append(selector.NodeSelectorTerms,
+			pick(d, v1.NodeSelectorTerm{}, v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{zone}}))
 	}
-	return pick(d, nil, &v1.VolumeNodeAffinity{}, &v1.VolumeNodeAffinity{Required: selector}, &v1.VolumeNodeAffinity{Required: selector}, &v1.VolumeNodeAffinity{Required: selector})
+	return pick(d, nil, &v1.VolumeNodeAffinity{}, &v1.VolumeNodeAffinity{Required: selector}, &v1.VolumeNodeAffinity{Required: selector},
+		&v1.VolumeNodeAffinity{Required: selector})
 }
 
 // inOrder returns the volumes of the map in order of name.

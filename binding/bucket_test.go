@@ -14,7 +14,8 @@ import (
 func TestABucketKeepsEachCandidateOnceHoweverMany(t *testing.T) {
 	// Three of each size, in order of name.
 	number := func(x int) *candidate {
-		return &candidate{volume: &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(x % 3)}}, size: *resource.NewQuantity(int64(x/3), resource.DecimalSI)}
+		return &candidate{volume: &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(x % 3)}},
+			size: *resource.NewQuantity(int64(x/3), resource.DecimalSI)}
 	}
 	numbers := func(candidates []*candidate) (list []int) {
 		for _, c := range candidates {

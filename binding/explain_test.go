@@ -158,10 +158,12 @@ func TestADelayedSearchSaysThatTheSchedulerWillChoose(t *testing.T) {
 func TestNodeAffinityNamesTheRequirementThatFails(t *testing.T) {
 	volume := with(volumeOf("pv", "1Gi"), onNode("node-1"))
 	terms := &volume.Spec.NodeAffinity.Required.NodeSelectorTerms
-	*terms = append(*terms, v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpExists}}}, v1.NodeSelectorTerm{})
+	*terms = append(*terms, v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpExists}}},
+		v1.NodeSelectorTerm{})
 	err := binding.CheckNodeAffinity(volume, nodeOf("node-2").Labels)
 	require.EqualError(t, err, "no matching NodeSelectorTerms", "as upstream, which says no more")
-	require.Equal(t, `no matching NodeSelectorTerms: kubernetes.io/hostname In [node-1], the node has "node-2"; or zone Exists, the node has no such label; or a term without requirements matches no node`,
+	require.Equal(t, `no matching NodeSelectorTerms: kubernetes.io/hostname In [node-1], the node has "node-2"; or zone Exists, the node has no such label; `+
+		`or a term without requirements matches no node`,
 		binding.ExplainNodeAffinity(volume, nodeOf("node-2").Labels))
 	var affinity *binding.NodeAffinityError
 	require.ErrorAs(t, err, &affinity)

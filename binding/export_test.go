@@ -8,7 +8,8 @@ func (ix *Index) Empty() bool {
 }
 
 // FindMatchingVolume answers the scheduler's question for a single node.
-func (ix *Index) FindMatchingVolume(claim *v1.PersistentVolumeClaim, node *v1.Node, excluded map[string]*v1.PersistentVolume, choose Choose) (*v1.PersistentVolume, error) {
+func (ix *Index) FindMatchingVolume(claim *v1.PersistentVolumeClaim, node *v1.Node, excluded map[string]*v1.PersistentVolume,
+	choose Choose) (*v1.PersistentVolume, error) {
 	search, err := ix.Search(claim)
 	if err != nil {
 		return nil, err

@@ -164,10 +164,12 @@ func TestAVolumeThatAClaimNamesMustSatisfyIt(t *testing.T) { // semantics 1.2
 	}{
 		{change: func(*v1.PersistentVolume) {}},
 		{change: func(v *v1.PersistentVolume) { v.Status.Phase = v1.VolumeReleased }},
-		{`the volume is marked for deletion "pv"`, "metadata.deletionTimestamp", deleted.String(), "", func(v *v1.PersistentVolume) { v.DeletionTimestamp = &deleted }},
+		{`the volume is marked for deletion "pv"`, "metadata.deletionTimestamp", deleted.String(), "",
+			func(v *v1.PersistentVolume) { v.DeletionTimestamp = &deleted }},
 		{"requested PV is too small", "storage", "1Gi", "5Gi", func(v *v1.PersistentVolume) { v.Spec.Capacity[v1.ResourceStorage] = resource.MustParse("1Gi") }},
 		{"storageClassName does not match", "spec.storageClassName", "other", "manual", func(v *v1.PersistentVolume) { v.Spec.StorageClassName = "other" }},
-		{"volumeAttributesClassName does not match", "spec.volumeAttributesClassName", "gold", "", func(v *v1.PersistentVolume) { v.Spec.VolumeAttributesClassName = new("gold") }},
+		{"volumeAttributesClassName does not match", "spec.volumeAttributesClassName", "gold", "",
+			func(v *v1.PersistentVolume) { v.Spec.VolumeAttributesClassName = new("gold") }},
 		{"incompatible volumeMode", "spec.volumeMode", "Block", "Filesystem", func(v *v1.PersistentVolume) { v.Spec.VolumeMode = new(v1.PersistentVolumeBlock) }},
 		{"incompatible accessMode", "spec.accessModes", "ReadOnlyMany,ReadWriteMany", "ReadWriteOnce", func(v *v1.PersistentVolume) {
 			v.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadOnlyMany, v1.ReadWriteMany}
@@ -198,7 +200,8 @@ func TestOfSeveralReservedVolumesTheFirstThatFitsIsTheAnswer(t *testing.T) { // 
 }
 
 func TestSizesAreComparedExactly(t *testing.T) { // semantics 1.3 (3)
-	require.Equal(t, "enough", find(t, claimOf("1.5", v1.ReadWriteOnce), false, volumeOf("a-little-less", "1499999999n", v1.ReadWriteOnce), volumeOf("enough", "1500m", v1.ReadWriteOnce)))
+	require.Equal(t, "enough", find(t, claimOf("1.5", v1.ReadWriteOnce), false, volumeOf("a-little-less", "1499999999n", v1.ReadWriteOnce),
+		volumeOf("enough", "1500m", v1.ReadWriteOnce)))
 	huge := "123456789012345678901234567890"
 	require.Equal(t, "huge", find(t, claimOf("9Ei", v1.ReadWriteOnce), false, volumeOf("huge", huge, v1.ReadWriteOnce)))
 	require.Empty(t, find(t, claimOf(huge, v1.ReadWriteOnce), false, volumeOf("pv", "7Ei", v1.ReadWriteOnce)))

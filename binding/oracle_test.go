@@ -39,7 +39,8 @@ func agree(t testing.TB, w world) []binding.Verdict {
 	for _, volume := range w.Volumes {
 		equal(t, upstream.IsVolumeBoundToClaim(volume, w.Claim), binding.IsVolumeBoundToClaim(volume, w.Claim), "IsVolumeBoundToClaim", text)
 		equal(t, upstream.CheckAccessModes(w.Claim, volume), binding.CheckAccessModes(w.Claim, volume), "CheckAccessModes", text)
-		equal(t, upstream.CheckVolumeModeMismatches(&w.Claim.Spec, &volume.Spec), binding.CheckVolumeModeMismatches(&w.Claim.Spec, &volume.Spec), "CheckVolumeModeMismatches", text)
+		equal(t, upstream.CheckVolumeModeMismatches(&w.Claim.Spec, &volume.Spec), binding.CheckVolumeModeMismatches(&w.Claim.Spec, &volume.Spec),
+			"CheckVolumeModeMismatches", text)
 		equal(t, upstream.GetPersistentVolumeClass(volume), binding.GetPersistentVolumeClass(volume), "GetPersistentVolumeClass", text)
 		if w.Node != nil {
 			agreeOnNode(t, volume, w.Node)

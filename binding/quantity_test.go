@@ -12,7 +12,8 @@ import (
 // Cmp, also at the limits of int64.
 func TestAnIntervalContainsWhatCmpSays(t *testing.T) {
 	var sizes []resource.Quantity
-	for _, s := range []string{"0", "1", "-1", "0.5", "1500m", "1Ki", "1k", "1e3", "1e30", "-1e30", "9223372036854775807", "9223372036854775806", "-9223372036854775808"} {
+	for _, s := range []string{"0", "1", "-1", "0.5", "1500m", "1Ki", "1k", "1e3", "1e30", "-1e30", "9223372036854775807", "9223372036854775806",
+		"-9223372036854775808"} {
 		sizes = append(sizes, resource.MustParse(s))
 	}
 	sizes = append(sizes, *resource.NewQuantity(math.MaxInt64, resource.BinarySI), resource.Quantity{})

@@ -32,8 +32,9 @@ func pick[T any](d dice, from ...T) T { return from[d.IntN(len(from))] }
 func (d dice) oneIn(n int) bool { return d.IntN(n) == 0 }
 
 var (
-	modes    = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce, v1.ReadOnlyMany, v1.ReadWriteMany, v1.ReadWriteOncePod}
-	sizes    = quantities("0", "1", "1Gi", "1Gi", "2Gi", "2Gi", "5Gi", "1073741824", "1G", "500m", "0.1", "1n", "1.5Gi", "9E", "9Ei", "123456789012345678901234567890", "1e3", "-1Gi")
+	modes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce, v1.ReadOnlyMany, v1.ReadWriteMany, v1.ReadWriteOncePod}
+	sizes = quantities("0", "1", "1Gi", "1Gi", "2Gi", "2Gi", "5Gi", "1073741824", "1G", "500m", "0.1", "1n", "1.5Gi", "9E", "9Ei",
+		"123456789012345678901234567890", "1e3", "-1Gi")
 	operator = []v1.NodeSelectorOperator{
 		v1.NodeSelectorOpIn, v1.NodeSelectorOpIn, v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn,
 		v1.NodeSelectorOpExists, v1.NodeSelectorOpDoesNotExist, v1.NodeSelectorOpGt, v1.NodeSelectorOpLt, "Nonsense",
@@ -168,7 +169,8 @@ func (d dice) selector() *metav1.LabelSelector {
 	if d.oneIn(2) {
 		selector.MatchExpressions = []metav1.LabelSelectorRequirement{{
 			Key: pick(d, labelKeys...), Values: d.values(d.oneIn(10)),
-			Operator: pick(d, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist, metav1.LabelSelectorOperator("Nonsense")),
+			Operator: pick(d, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist,
+				metav1.LabelSelectorOperator("Nonsense")),
 		}}
 	}
 	return selector

@@ -70,7 +70,8 @@ func TestARequirementSelectsNodes(t *testing.T) {
 	assert.True(t, match && err == nil, "no selector selects all")
 	match, err = MatchNodeSelector(&v1.NodeSelector{}, nil)
 	assert.False(t, match || err != nil, "there is no node")
-	all := &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "k", Operator: v1.NodeSelectorOpDoesNotExist}}}}}
+	all := &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "k",
+		Operator: v1.NodeSelectorOpDoesNotExist}}}}}
 	assert.Equal(t, "there are none", ExplainNodeSelector(all, &v1.Node{}), "it matches")
 	assert.Equal(t, "there is nothing to compare", ExplainNodeSelector(nil, &v1.Node{}))
 	assert.Equal(t, "there is nothing to compare", ExplainNodeSelector(&v1.NodeSelector{}, nil))
@@ -81,8 +82,9 @@ func TestANodeThatASelectorDoesNotSelectLearnsWhy(t *testing.T) {
 		return []v1.NodeSelectorRequirement{{Key: key, Operator: v1.NodeSelectorOpIn, Values: values}}
 	}
 	for want, term := range map[string]v1.NodeSelectorTerm{
-		`zone In [a b], the node has "c"`:                                       {MatchExpressions: in("zone", "a", "b")},
-		"rack Exists, the node has no such label":                               {MatchExpressions: []v1.NodeSelectorRequirement{{Key: "rack", Operator: v1.NodeSelectorOpExists}}},
+		`zone In [a b], the node has "c"`: {MatchExpressions: in("zone", "a", "b")},
+		"rack Exists, the node " +
+			"has no such label": {MatchExpressions: []v1.NodeSelectorRequirement{{Key: "rack", Operator: v1.NodeSelectorOpExists}}},
 		"zone In [] matches nothing: values must not be empty for In and NotIn": {MatchExpressions: in("zone")},
 		"metadata.name In [other], the node is n":                               {MatchFields: in("metadata.name", "other")},
 		"a term without requirements matches no node":                           {},

@@ -99,7 +99,9 @@ func TestTheHarnessFindsEveryKindOfDifference(t *testing.T) {
 			func(t *testing.T, rec *Recording) {
 				entry(t, rec, 1, "persistentvolumeclaims/status").Changed["/status/phase"] = "Lost"
 			},
-			`step 2 of 2, persistentvolumeclaims default/data: wanted persistent-volume-binder update status {"/status/accessModes":["ReadWriteOnce"],"/status/capacity":{"storage":"8Gi"},"/status/phase":"Lost"}, got persistent-volume-binder update status {"/status/accessModes":["ReadWriteOnce"],"/status/capacity":{"storage":"8Gi"},"/status/phase":"Bound"}`,
+			`step 2 of 2, persistentvolumeclaims default/data: wanted persistent-volume-binder update status {"/status/accessModes":["ReadWriteOnce"],` +
+				`"/status/capacity":{"storage":"8Gi"},"/status/phase":"Lost"}, got persistent-volume-binder update status {"/status/accessModes":["ReadWriteOnce"],` +
+				`"/status/capacity":{"storage":"8Gi"},"/status/phase":"Bound"}`,
 		},
 		"somebody else writes": {
 			"smallest_volume_wins",
@@ -122,7 +124,8 @@ func TestTheHarnessFindsEveryKindOfDifference(t *testing.T) {
 		"an event has another reason": {
 			"class_not_found",
 			func(t *testing.T, rec *Recording) { event(t, rec, 0).Event = "FailedBinding" },
-			`step 1 of 1, events: wanted persistent-volume-binder Warning FailedBinding persistentvolumeclaim/default/data: storageclass.storage.k8s.io "nope" not found, got persistent-volume-binder Warning ProvisioningFailed persistentvolumeclaim/default/data: storageclass.storage.k8s.io "nope" not found`,
+			`step 1 of 1, events: wanted persistent-volume-binder Warning FailedBinding persistentvolumeclaim/default/data: storageclass.storage.k8s.io "nope" not ` +
+				`found, got persistent-volume-binder Warning ProvisioningFailed persistentvolumeclaim/default/data: storageclass.storage.k8s.io "nope" not found`,
 		},
 		"an event is missing in the recording": {
 			"class_not_found",
@@ -321,7 +324,8 @@ func TestNothingThatMustAgreeIsOverlooked(t *testing.T) {
 // repeated says whether an entry is an event that another of the step agrees with.
 func repeated(entries []Entry, i int) bool {
 	return entries[i].Event != "" && slices.ContainsFunc(append(slices.Clone(entries[:i]), entries[i+1:]...), func(e Entry) bool {
-		return e.Actor == entries[i].Actor && e.Type == entries[i].Type && e.Event == entries[i].Event && e.Object == entries[i].Object && comparedText(e.Message) == comparedText(entries[i].Message)
+		return e.Actor == entries[i].Actor && e.Type == entries[i].Type && e.Event == entries[i].Event && e.Object == entries[i].Object &&
+			comparedText(e.Message) == comparedText(entries[i].Message)
 	})
 }
 
@@ -418,9 +422,10 @@ func TestWhatIsNoRecordingIsRefusedInWords(t *testing.T) {
 	require.ErrorContains(t, err, "no recordings (*.json) in")
 
 	tests := map[string]struct{ text, want string }{
-		"no JSON":               {`steps`, "a.json is not a recording: invalid character"},
-		"cut off":               {`{"steps": [{"step": {"attach": "n"`, "a.json is not a recording: it is cut off after 34 bytes: unexpected end of JSON input"},
-		"of another version":    {`{"kubernetes": "v1.36.3", "steps": [{"step": {"attach": "n"}}]}`, "a.json was recorded with Kubernetes v1.36.3; the simulation models v1.37.x"},
+		"no JSON": {`steps`, "a.json is not a recording: invalid character"},
+		"cut off": {`{"steps": [{"step": {"attach": "n"`, "a.json is not a recording: it is cut off after 34 bytes: unexpected end of JSON input"},
+		"of another version": {`{"kubernetes": "v1.36.3", "steps": [{"step": {"attach": "n"}}]}`,
+			"a.json was recorded with Kubernetes v1.36.3; the simulation models v1.37.x"},
 		"something else":        {`{"kind": "List"}`, "a.json is not a recording: it has no steps"},
 		"an unknown step":       {`{"steps": [{"step": {"attach": "n"}}, {"step": {"apply": []}}]}`, `a.json: step 2 cannot be read: json: unknown field "apply"`},
 		"an unknown node field": {`{"steps": [{"step": {"nodes": [{"name": "n", "zone": "a"}]}}]}`, `unknown field "zone"`},
@@ -440,7 +445,8 @@ func TestWhatIsNoRecordingIsRefusedInWords(t *testing.T) {
 
 func TestAStepThatCannotBeCarriedOutIsAnErrorAndNoDifference(t *testing.T) {
 	tests := map[string]struct{ step, want string }{
-		"an object nobody made":  {`{"create": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "<uid:pod/default/x>"}}]}`, "step 1: <uid:pod/default/x>: no such object has existed"},
+		"an object nobody made": {`{"create": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "<uid:pod/default/x>"}}]}`,
+			"step 1: <uid:pod/default/x>: no such object has existed"},
 		"an unknown kind":        {`{"create": [{"apiVersion": "v1", "kind": "Pud"}]}`, `no kind "Pud"`},
 		"no reference":           {`{"delete": "data"}`, `"data" does not name an object; expected kind/name`},
 		"an unknown resource":    {`{"delete": "pvk/data"}`, `resource type "pvk"`},

@@ -73,14 +73,18 @@ func TestEachSpellingOfAControlIsUnderstood(t *testing.T) {
 const limitedPods = `{"step": {"create": [
 	{"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "plain.csi.example.com"}, "spec": {SPEC}},
 	{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "c"}, "provisioner": "plain.csi.example.com"},
-	{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}, "spec": {"storageClassName": "c", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}},
-	{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "b"}, "spec": {"storageClassName": "c", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}], "until": ["pvc/a Bound", "pvc/b Bound"]}},
+	{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}, "spec": {"storageClassName": "c", "accessModes": ["ReadWriteOnce"],
+	  "resources": {"requests": {"storage": "1Gi"}}}},
+	{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "b"}, "spec": {"storageClassName": "c", "accessModes": ["ReadWriteOnce"],
+	  "resources": {"requests": {"storage": "1Gi"}}}}], "until": ["pvc/a Bound", "pvc/b Bound"]}},
 	{"step": {"driver": "/limit?driver=plain.csi.example.com&limit=1"}}, {"step": {"wait": 15}},
 	{"step": {"create": [POD-a], "until": "pod/a Running"}}, {"step": {"create": [POD-b], "until": "event EVENT"}}`
 
 func limited(spec, event string) string {
 	pod := func(name string) string {
-		return `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "` + name + `"}, "spec": {"nodeSelector": {"kubernetes.io/hostname": "node-1"}, "containers": [{"name": "c", "image": "nginx", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "` + name + `"}}]}}`
+		return `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "` + name +
+			`"}, "spec": {"nodeSelector": {"kubernetes.io/hostname": "node-1"}, "containers": [{"name": "c", "image": "nginx", "volumeMounts": [{"name": "v", ` +
+			`"mountPath": "/v"}]}], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "` + name + `"}}]}}`
 	}
 	return strings.NewReplacer("SPEC", spec, "EVENT", event, "POD-a", pod("a"), "POD-b", pod("b")).Replace(limitedPods)
 }

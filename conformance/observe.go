@@ -325,7 +325,8 @@ func slash(resource, subresource string) string {
 
 // invalidField finds the field paths in the message of a 422, which is
 // "Kind "name" is invalid: path: what: detail", or a list of those in brackets.
-var invalidField = regexp.MustCompile(`(?:is invalid: \[?|, )([^\s:,]+): (?:Required value|Invalid value|Forbidden|Unsupported value|Not found|Duplicate value|Too long|Too many|Too few|Internal error)`)
+var invalidField = regexp.MustCompile(`(?:is invalid: \[?|, )([^\s:,]+): (?:Required value|Invalid value|Forbidden|Unsupported value|Not found|Duplicate ` +
+	`value|Too long|Too many|Too few|Internal error)`)
 
 // invalidFields returns the fields a refusal names in what recordings keep of it: the first
 // line, of at most 3000 characters. How the field changed follows on other lines.

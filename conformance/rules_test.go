@@ -84,7 +84,8 @@ func TestEveryTypeOfPatchIsUnderstood(t *testing.T) {
 		{"step": {"patch": {"object": "sc/c", "type": "merge", "patch": {"metadata": {"labels": {"b": "1"}}}}}},
 		{"step": {"patch": {"object": "sc/c", "type": "json", "patch": [{"op": "add", "path": "/metadata/labels/c", "value": "1"}]}}},
 		{"step": {"patch": {"object": "sc/c", "type": "strategic", "patch": {"metadata": {"labels": {"d": "1"}}}}}},
-		{"step": {"patch": {"object": "sc/c", "type": "apply", "patch": {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"labels": {"e": "1"}}, "provisioner": "p"}}}}],
+		{"step": {"patch": {"object": "sc/c", "type": "apply", "patch": {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+		  "metadata": {"labels": {"e": "1"}}, "provisioner": "p"}}}}],
 		"objects": [{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
 			"metadata": {"name": "c", "uid": "<uid:storageclass/c>", "labels": {"a": "1", "b": "1", "c": "1", "d": "1", "e": "1"}},
 			"provisioner": "p", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}]}`
@@ -129,7 +130,8 @@ func TestAHugeQuantityInARecordingIsAnErrorAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	_, err = run(rec, Schedule{}, true)
 	require.ErrorContains(t, err, `PersistentVolumeClaim: spec.resources.requests[storage]: "1e-2147483648": the exponent of a quantity must be from -999 to 999`)
-	rec, err = load(t, `{"steps": [{"step": {"create": [`+strings.Replace(claim, `"spec": {`, `"spec": {"accessModes": ["ReadWriteOnce"], `, 1)+`]}}, {"step": {"patch": `+patch+`}}], "objects": []}`)
+	rec, err = load(t, `{"steps": [{"step": {"create": [`+strings.Replace(claim, `"spec": {`, `"spec": {"accessModes": ["ReadWriteOnce"], `, 1)+
+		`]}}, {"step": {"patch": `+patch+`}}], "objects": []}`)
 	require.NoError(t, err)
 	differences, err := run(rec, Schedule{}, true)
 	require.NoError(t, err)
@@ -144,7 +146,8 @@ func TestANodeComesByTheRequestsThatWereRecorded(t *testing.T) {
 		requests []string
 		whole    bool
 	}{
-		"its status in a patch":           {create + strings.Replace(patch, "%s", `{"/status/capacity": {"cpu": "64"}}`, 1), []string{"create", "patch status"}, false},
+		"its status in a patch": {create + strings.Replace(patch, "%s", `{"/status/capacity": {"cpu": "64"}}`, 1),
+			[]string{"create", "patch status"}, false},
 		"its status, and a patch of that": {create + strings.Replace(patch, "%s", "{}", 1), []string{"create", "patch status"}, true},
 		"all in one request":              {create, []string{"create"}, true},
 	} {

@@ -12,7 +12,8 @@ func finalizers(list ...any) map[string]any { return map[string]any{"/metadata/f
 func TestRunsAreComparedWithoutTheOrderOfThoseWhoRanAtTheSameTime(t *testing.T) {
 	attached := write{object: "volumeattachments a", actor: "csi-attacher", verb: "patch", sub: "status", changed: map[string]any{"/status/attached": true}}
 	bound := write{object: "volumeattachments a", actor: "other", verb: "patch", changed: map[string]any{"/metadata/labels": "x"}}
-	guarded := write{object: "persistentvolumes v", actor: "csi-attacher", verb: "patch", changed: finalizers("kubernetes.io/pv-protection", "external-attacher/x")}
+	guarded := write{object: "persistentvolumes v", actor: "csi-attacher", verb: "patch",
+		changed: finalizers("kubernetes.io/pv-protection", "external-attacher/x")}
 	guardedLater := guarded
 	guardedLater.changed = finalizers("external-attacher/x")
 	provision := DriverCall{Driver: "csi.storagesim.io", Method: "CreateVolume", Side: "controller", Code: "OK", Request: map[string]any{"name": "pvc-1"}}
@@ -21,17 +22,21 @@ func TestRunsAreComparedWithoutTheOrderOfThoseWhoRanAtTheSameTime(t *testing.T) 
 	}
 	want := run([]DriverCall{provision}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, attached, bound, guarded)
 
-	same := run([]DriverCall{provision, provision}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, guardedLater, bound, attached, attached)
+	same := run([]DriverCall{provision, provision}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, guardedLater, bound,
+		attached, attached)
 	require.Empty(t, CompareRuns(want, same))
 
 	other := provision
 	other.Request = map[string]any{"name": "pvc-2"}
 	changed := attached
 	changed.changed = map[string]any{"/status/attached": false}
-	require.Len(t, CompareRuns(want, run([]DriverCall{other}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, attached, bound, guarded)), 1)
+	require.Len(t, CompareRuns(want, run([]DriverCall{other}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, attached,
+		bound, guarded)), 1)
 	require.Len(t, CompareRuns(want, run([]DriverCall{provision}, nil, attached, bound, guarded)), 1)
-	require.Len(t, CompareRuns(want, run([]DriverCall{provision}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, changed, bound, guarded)), 1)
-	require.Len(t, CompareRuns(want, run([]DriverCall{provision}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, attached, bound)), 1)
+	require.Len(t, CompareRuns(want, run([]DriverCall{provision}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, changed,
+		bound, guarded)), 1)
+	require.Len(t, CompareRuns(want,
+		run([]DriverCall{provision}, []said{{actor: "csi-provisioner", kind: "Normal", reason: "Provisioning", object: "x"}}, attached, bound)), 1)
 	require.Len(t, CompareRuns(want, nil), 1)
 }
 
@@ -52,7 +57,8 @@ func TestWhoseFinalizerOfAClaimGoesFirstIsChance(t *testing.T) {
 
 // A failure to attach that was overcome in the step is chance; one that stays is told of.
 func TestAFailureToAttachCountsUnlessItIsOvercomeInTheStep(t *testing.T) {
-	failed := write{object: "volumeattachments a", actor: "csi-attacher", verb: "patch", sub: "status", changed: map[string]any{attachError: map[string]any{"message": "not found"}}}
+	failed := write{object: "volumeattachments a", actor: "csi-attacher", verb: "patch", sub: "status",
+		changed: map[string]any{attachError: map[string]any{"message": "not found"}}}
 	attached := write{object: "volumeattachments a", actor: "csi-attacher", verb: "patch", sub: "status", changed: map[string]any{"/status/attached": true}}
 	after := attached
 	after.changed = map[string]any{"/status/attached": true, attachError: nil}

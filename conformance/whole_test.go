@@ -170,7 +170,8 @@ func TestWhatDiffersBetweenTwoRecordedRunsNeedNotAgree(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotEmpty(t, differences)
 	rec.Differs = []string{
-		"step 0 events: only in run 1 [('kubelet/node-1', 'Warning', 'FailedMount', 'pod/default/web')] | only in run 2 [('kubelet/node-1', 'Warning', 'FailedMounting', 'pod/default/web')]",
+		"step 0 events: only in run 1 [('kubelet/node-1', 'Warning', 'FailedMount', 'pod/default/web')] | only in run 2 [('kubelet/node-1', 'Warning', " +
+			"'FailedMounting', 'pod/default/web')]",
 	}
 	differences, err = run(rec, Schedule{}, false)
 	require.NoError(t, err)
@@ -216,7 +217,8 @@ func TestTheOwnFinalizerOfEachComponentIsCompared(t *testing.T) {
 	writes := func(entries ...Entry) []write { return apart(expectations(entries).writes) }
 	first := writes(entry("csi-provisioner", protection, attacher), entry("csi-attacher", protection))
 	assert.Empty(t, compareWrites(first, writes(entry("csi-attacher", provisioner, protection), entry("csi-provisioner", protection))), "the other order")
-	assert.NotEmpty(t, compareWrites(first, writes(entry("csi-attacher", protection, attacher), entry("csi-provisioner", protection))), "the attacher left its own")
+	assert.NotEmpty(t, compareWrites(first, writes(entry("csi-attacher", protection, attacher), entry("csi-provisioner", protection))),
+		"the attacher left its own")
 	assert.NotEmpty(t, compareWrites(first, writes(entry("csi-attacher", protection), entry("kubelet/node-1", protection, attacher))), "another actor")
 }
 
@@ -233,11 +235,13 @@ func TestADeletionOfWhatIsBeingDeletedChangesNothing(t *testing.T) {
 // Where two runs differ in one field of an object, the others are compared still.
 func TestOfAFieldInDoubtOnlyTheFieldIsLeftOut(t *testing.T) {
 	inUse := func(value any) Entry {
-		return Entry{Actor: "kubelet/node-1", Verb: "patch", Resource: "nodes/status", Name: "node-1", Code: 200, Changed: map[string]any{"/status/volumesInUse": value}}
+		return Entry{Actor: "kubelet/node-1", Verb: "patch", Resource: "nodes/status", Name: "node-1", Code: 200,
+			Changed: map[string]any{"/status/volumesInUse": value}}
 	}
 	rec := &Recording{
-		Steps:   []Step{{}, {Writes: []Entry{inUse([]any{"v"})}}},
-		Differs: []string{`step 1 writes nodes node-1 /status/volumesInUse: run 1 ['kubelet/node-1 patch nodes/status {"/status/volumesInUse": ["v"]}'] | run 2 []`, "step 1 writes pods default/web: run 1 [] | run 2 ['y']"},
+		Steps: []Step{{}, {Writes: []Entry{inUse([]any{"v"})}}},
+		Differs: []string{`step 1 writes nodes node-1 /status/volumesInUse: run 1 ['kubelet/node-1 patch nodes/status {"/status/volumesInUse": ["v"]}'] | run 2 []`,
+			"step 1 writes pods default/web: run 1 [] | run 2 ['y']"},
 	}
 	writes := []write{
 		{object: "nodes node-1", changed: map[string]any{"/status/volumesInUse": "v", "/spec/taints": "t"}},
@@ -308,12 +312,14 @@ func TestAKubeletThatIsStoppedAndStartedIsReplayed(t *testing.T) {
 }
 
 func TestHostCommandsReachTheNodesDisksAndNothingElse(t *testing.T) {
-	rec, err := load(t, `{"before": [{"kind": "Node", "metadata": {"name": "node-1"}}, {"kind": "Node", "metadata": {"name": "node-2"}}], "steps": [{"step": {"wait": 1}}]}`)
+	rec, err := load(t, `{"before": [{"kind": "Node", "metadata": {"name": "node-1"}}, {"kind": "Node", "metadata": {"name": "node-2"}}], "steps": `+
+		`[{"step": {"wait": 1}}]}`)
 	require.NoError(t, err)
 	r, err := newReplay(rec, Schedule{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.cluster.Close()) }()
-	require.NoError(t, r.host([]string{"mkdir -p <host>/a/b; echo some words > <host>/a/f; touch <host>/../../../../x", "mkdir <host>/c; rmdir <host>/c; touch <host>/g; chmod 600 <host>/g; rm <host>/g; rm -rf <host>/a/b"}))
+	require.NoError(t, r.host([]string{"mkdir -p <host>/a/b; echo some words > <host>/a/f; touch <host>/../../../../x",
+		"mkdir <host>/c; rmdir <host>/c; touch <host>/g; chmod 600 <host>/g; rm <host>/g; rm -rf <host>/a/b"}))
 	for _, node := range []string{"node/node-1", "node/node-2"} {
 		list, err := r.cluster.Machine(node).ListDir(hostDir)
 		require.NoError(t, err)

@@ -72,14 +72,18 @@ func TestASourceInAnotherNamespaceNeedsAGrantThere(t *testing.T) {
 		gate                 bool
 		grant, kind, refused string
 	}{
-		"the provisioner's gate is off":          {grant: granted("team", `""`, "PersistentVolumeClaim"), refused: "dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled"},
-		"grants are not known":                   {gate: true, refused: `error getting ReferenceGrants in default namespace from api server: `},
-		"a grant for another namespace":          {gate: true, grant: granted("other", `""`, "PersistentVolumeClaim"), refused: notAllowed},
-		"a grant for another kind":               {gate: true, grant: granted("team", "snapshot.storage.k8s.io", "VolumeSnapshot"), refused: notAllowed},
-		"a grant of another name":                {gate: true, grant: strings.Replace(granted("team", `""`, "PersistentVolumeClaim"), "PersistentVolumeClaim}]", "PersistentVolumeClaim, name: x}]", 1), refused: notAllowed},
-		"a clone that is granted":                {gate: true, grant: granted("team", `""`, "PersistentVolumeClaim")},
-		"a snapshot that is granted":             {gate: true, kind: "VolumeSnapshot", grant: granted("team", "snapshot.storage.k8s.io", "VolumeSnapshot")},
-		"a snapshot for which there is no grant": {gate: true, kind: "VolumeSnapshot", grant: granted("team", `""`, "PersistentVolumeClaim"), refused: "accessing default/s1 of VolumeSnapshot dataSource from team/copy isn't allowed"},
+		"the provisioner's gate is off": {grant: granted("team", `""`, "PersistentVolumeClaim"),
+			refused: "dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled"},
+		"grants are not known":          {gate: true, refused: `error getting ReferenceGrants in default namespace from api server: `},
+		"a grant for another namespace": {gate: true, grant: granted("other", `""`, "PersistentVolumeClaim"), refused: notAllowed},
+		"a grant for another kind":      {gate: true, grant: granted("team", "snapshot.storage.k8s.io", "VolumeSnapshot"), refused: notAllowed},
+		"a grant of another name": {gate: true,
+			grant:   strings.Replace(granted("team", `""`, "PersistentVolumeClaim"), "PersistentVolumeClaim}]", "PersistentVolumeClaim, name: x}]", 1),
+			refused: notAllowed},
+		"a clone that is granted":    {gate: true, grant: granted("team", `""`, "PersistentVolumeClaim")},
+		"a snapshot that is granted": {gate: true, kind: "VolumeSnapshot", grant: granted("team", "snapshot.storage.k8s.io", "VolumeSnapshot")},
+		"a snapshot for which there is no grant": {gate: true, kind: "VolumeSnapshot", grant: granted("team", `""`, "PersistentVolumeClaim"),
+			refused: "accessing default/s1 of VolumeSnapshot dataSource from team/copy isn't allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := across(t, tt.gate)

@@ -23,7 +23,8 @@ const attributes = `
 `
 
 func attributesClaim(class string) string {
-	return `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: csi, volumeAttributesClassName: ` + class + `, resources: {requests: {storage: 1Gi}}}}`
+	return `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: csi, ` +
+		`volumeAttributesClassName: ` + class + `, resources: {requests: {storage: 1Gi}}}}`
 }
 
 func TestAVolumeInUseGetsAnotherVolumeAttributesClassAndTheOldOneCanBeDeletedThen(t *testing.T) {
@@ -31,7 +32,8 @@ func TestAVolumeInUseGetsAnotherVolumeAttributesClassAndTheOldOneCanBeDeletedThe
 	c.InstallCSIDriver(driver.Config{AttributesClasses: true})
 	c.Apply(attributes)
 	c.Apply(attributesClaim("silver"))
-	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: v, mountPath: /data}]}],
+	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web},
+  spec: {containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: v, mountPath: /data}]}],
   volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}}`)
 	c.RunFor(time.Minute)
 	require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)

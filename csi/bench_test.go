@@ -63,9 +63,11 @@ func csiClaimsThereAndBack(b *testing.B, c *storagesim.Cluster, claims int) {
 	var manifests strings.Builder
 	for i := range claims {
 		fmt.Fprintf(&manifests, `---
-{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-%[1]d}, spec: {accessModes: [ReadWriteOnce], storageClassName: csi, resources: {requests: {storage: 1Gi}}}}
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-%[1]d}, spec: {accessModes: [ReadWriteOnce], storageClassName: csi,
+  resources: {requests: {storage: 1Gi}}}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: web-%[1]d}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: v, mountPath: /data}]}],
+{apiVersion: v1, kind: Pod, metadata: {name: web-%[1]d}, spec: {terminationGracePeriodSeconds: 1,
+  containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: v, mountPath: /data}]}],
   volumes: [{name: v, persistentVolumeClaim: {claimName: data-%[1]d}}]}}
 `, i)
 	}

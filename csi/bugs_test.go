@@ -32,7 +32,8 @@ var csiActor = csi.ProvisionerActor(driver.Name)
 // provisioning returns a cluster without nodes, with the reference driver and its class.
 func provisioning(t *testing.T) *storagesimtest.Cluster {
 	t.Helper()
-	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, NoNodes: true, Only: []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection}})
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks, NoNodes: true,
+		Only: []string{storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection}})
 	d, err := driver.New(driver.Config{})
 	require.NoError(t, err)
 	c.InstallCSIDriver(d)

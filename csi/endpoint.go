@@ -79,7 +79,8 @@ func attaches(ctx context.Context, conn *grpc.ClientConn, hasController bool) (*
 // checkNode returns an error if a driver cannot run on a node.
 func (d Driver) checkNode(h Host) error {
 	if d.RealPaths && h.Machine.Dir() == "" {
-		return fmt.Errorf("csi.Driver %s: RealPaths: the files of node %s are in memory, so that they have no paths; set Config.Disks to DirectoryDisks", d.Name, h.Node)
+		return fmt.Errorf("csi.Driver %s: RealPaths: the files of node %s are in memory, so that they have no paths; set Config.Disks to DirectoryDisks",
+			d.Name, h.Node)
 	}
 	if d.NodeEndpoint == nil {
 		return nil
@@ -88,7 +89,8 @@ func (d Driver) checkNode(h Host) error {
 		return fmt.Errorf("csi.Driver %s: NodeEndpoint(%q): %w", d.Name, h.Node, err)
 	}
 	if h.Machine.Dir() == "" {
-		return fmt.Errorf("csi.Driver %s: its server for node %s runs in another process, at %s, which cannot reach files in memory; set Config.Disks to DirectoryDisks",
+		return fmt.Errorf("csi.Driver %s: its server for node %s runs in another process, at %s, which cannot reach files in memory; "+
+			"set Config.Disks to DirectoryDisks",
 			d.Name, h.Node, d.NodeEndpoint(h.Node))
 	}
 	return nil

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 
 // outsideClass returns a class of the driver in another process; parameters are one line of YAML.
 func outsideClass(name, parameters string) string {
-	return "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: " + name + "}\nprovisioner: outside.csi.example.com\nparameters: " + parameters + "\n"
+	return "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: " + name + "}\nprovisioner: outside.csi.example.com\nparameters: " +
+		parameters + "\n"
 }
 
 func claimOf(name, class string) string {
@@ -115,26 +116,35 @@ func TestAnEndpointWhereNoDriverCanBeIsRefusedByName(t *testing.T) {
 	c, p := withOutside(t)
 	gone := outside.New(t, outside.Config{})
 	for endpoint, want := range map[string]string{
-		gone.Endpoint():                       `csi.AtEndpoint: ` + gone.Endpoint() + `: GetPluginInfo: rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix ` + gone.Socket + `: connect: no such file or directory"`,
-		"/run/csi.sock":                       `csi.AtEndpoint: "/run/csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`,
-		"unix://csi":                          `csi.AtEndpoint: "unix://csi" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`,
-		"tcp://here":                          `csi.AtEndpoint: "tcp://here" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`,
-		"unix:///" + strings.Repeat("x", 107): `csi.AtEndpoint: unix:///` + strings.Repeat("x", 107) + `: the path of the socket has 108 bytes; a unix socket's may have at most 107`,
+		gone.Endpoint(): `csi.AtEndpoint: ` + gone.Endpoint() + `: GetPluginInfo: rpc error: code = Unavailable desc = connection error: ` +
+			`desc = "transport: Error while dialing: dial unix ` + gone.Socket + `: connect: no such file or directory"`,
+		"/run/csi.sock": `csi.AtEndpoint: "/run/csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a ` +
+			`socket, or tcp://HOST:PORT`,
+		"unix://csi": `csi.AtEndpoint: "unix://csi" is not the address of a gRPC server: expected unix:// and the absolute path of a ` +
+			`socket, or tcp://HOST:PORT`,
+		"tcp://here": `csi.AtEndpoint: "tcp://here" is not the address of a gRPC server: expected unix:// and the absolute path of a ` +
+			`socket, or tcp://HOST:PORT`,
+		"unix:///" + strings.Repeat("x", 107): `csi.AtEndpoint: unix:///` + strings.Repeat("x", 107) +
+			`: the path of the socket has 108 bytes; a unix socket's may have at most 107`,
 	} {
 		_, err := csi.AtEndpoint(t.Context(), endpoint)
 		require.EqualError(t, err, want)
 	}
 	at := func(endpoint string) func(string) string { return func(string) string { return endpoint } }
 	for want, d := range map[string]csi.Driver{
-		`csi.Driver.Name: a driver called "outside.csi.example.com" is installed already`:                                                                              {Name: p.Name, Endpoint: p.Endpoint()},
-		`csi.Driver x: Endpoint: "csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`:               {Name: "x", Endpoint: "csi.sock"},
-		`csi.Driver x: NodeEndpoint("node-1"): "csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`: {Name: "x", NodeEndpoint: at("csi.sock")},
+		`csi.Driver.Name: a driver called "outside.csi.example.com" is ` +
+			`installed already`: {Name: p.Name, Endpoint: p.Endpoint()},
+		`csi.Driver x: Endpoint: "csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`: {Name: "x",
+			Endpoint: "csi.sock"},
+		`csi.Driver x: NodeEndpoint("node-1"): "csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, ` +
+			`or tcp://HOST:PORT`: {Name: "x", NodeEndpoint: at("csi.sock")},
 	} {
 		require.EqualError(t, c.Cluster.InstallCSIDriver(d), want)
 	}
 	memory := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	require.EqualError(t, memory.Cluster.InstallCSIDriver(csi.Driver{Name: "x", NodeEndpoint: at(p.Endpoint())}),
-		"csi.Driver x: its server for node node-1 runs in another process, at "+p.Endpoint()+", which cannot reach files in memory; set Config.Disks to DirectoryDisks")
+		"csi.Driver x: its server for node node-1 runs in another process, at "+p.Endpoint()+
+			", which cannot reach files in memory; set Config.Disks to DirectoryDisks")
 }
 
 func TestADriverInAnotherProcessWithAnotherNameIsNotUsed(t *testing.T) {
@@ -142,7 +152,8 @@ func TestADriverInAnotherProcessWithAnotherNameIsNotUsed(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.DirectoryDisks})
 	c.InstallCSIDriver(csi.Driver{Name: "csi.example.com", Endpoint: p.Endpoint()})
 	c.RunFor(time.Minute)
-	require.Contains(t, c.Story(), `cannot start: GetPluginInfo: the driver says that its name is "outside.csi.example.com"; it was installed as "csi.example.com"`)
+	require.Contains(t, c.Story(),
+		`cannot start: GetPluginInfo: the driver says that its name is "outside.csi.example.com"; it was installed as "csi.example.com"`)
 }
 
 func TestInALiveRunOneSlowCallDoesNotHoldUpAnotherClaim(t *testing.T) {
@@ -200,7 +211,8 @@ func TestInALiveRunTheReferenceDriverServesSeveralCallersAtOnce(t *testing.T) {
 	require.True(t, driver.Do(func() {
 		c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: csi}\nprovisioner: csi.storagesim.io\n")
 		for _, name := range names {
-			c.Apply(claimOf(name, "csi") + strings.NewReplacer("name: web}", "name: "+name+"}", "claimName: data", "claimName: "+name, "cat /data/volume; ", "").Replace(outsidePod))
+			c.Apply(claimOf(name, "csi") + strings.NewReplacer("name: web}", "name: "+name+"}", "claimName: data", "claimName: "+name, "cat /data/volume; ",
+				"").Replace(outsidePod))
 		}
 	}))
 	all := func(want v1.PodPhase) func() bool {

@@ -29,7 +29,8 @@ func TestExplainSaysWhatASnapshotWaitsFor(t *testing.T) {
 			`snapshot-controller said Warning SnapshotContentCreationFailed`,
 		}},
 		"the claim waits": {strings.Replace(claim, "storageClassName: csi", "storageClassName: none", 1) + snapClass + snapOf("data"), nil, []string{
-			"  it is to be taken of pvc default/data, which is Pending and must be Bound: its class \"none\" does not exist, and there is no free volume of class none\n",
+			"  it is to be taken of pvc default/data, which is Pending and must be Bound: its class \"none\" does not exist, " +
+				"and there is no free volume of class none\n",
 		}},
 		"no class": {claim + snapOf("data"), nil, []string{"  its class snap does not exist\n"}},
 		"the driver refuses": {claim + snapClass + snapOf("data"), func(c *storagesimtest.Cluster) {
@@ -70,10 +71,12 @@ func TestExplainSaysThatADeletedSnapshotAndTheClaimThatIsToBeRestoredFromItWaitF
 	c.RunFor(5 * time.Second)
 	c.Delete("volumesnapshot/s1")
 	c.RunFor(20 * time.Minute)
-	require.Contains(t, c.Explain("volumesnapshot/s1"), "volumesnapshot default/s1 is being deleted: it waits for pvc default/copy, whose volume is to be made of it, "+
-		"and no volume is made of a snapshot that is being deleted: pvc default/copy waits, too. To do: delete that claim.\n")
+	require.Contains(t, c.Explain("volumesnapshot/s1"),
+		"volumesnapshot default/s1 is being deleted: it waits for pvc default/copy, whose volume is to be made of it, "+
+			"and no volume is made of a snapshot that is being deleted: pvc default/copy waits, too. To do: delete that claim.\n")
 	require.Contains(t, c.Explain("pvc/copy"), "pvc default/copy is Pending: its volume is to be a copy of volumesnapshot default/s1, which is being deleted: "+
-		"no volume is made of it any more, and it waits for this claim. To do: delete the claim, so that the snapshot can go, and make it anew from another snapshot or without.\n")
+		"no volume is made of it any more, and it waits for this claim. To do: delete the claim, so that the snapshot can go, and make it anew from another "+
+		"snapshot or without.\n")
 	c.Delete("pvc/copy")
 	c.RunFor(10 * time.Minute)
 	_, err := c.Cluster.Explain("volumesnapshot/s1")
@@ -111,6 +114,8 @@ func TestExplainSaysWhatAGroupSnapshotWaitsFor(t *testing.T) {
 	c.RunFor(10 * time.Second)
 	c.Apply(groupOfApp)
 	c.RunFor(10 * time.Second)
-	require.Contains(t, c.Explain("volumegroupsnapshot/monday"), "volumegroupsnapshot default/monday is ready to use\n  volumegroupsnapshotcontent groupsnapcontent-")
-	require.Contains(t, c.Explain("volumesnapshot/"+members(t, c)["log"].GetName()), "  it is part of volumegroupsnapshot default/monday, and is deleted with that\n")
+	require.Contains(t, c.Explain("volumegroupsnapshot/monday"),
+		"volumegroupsnapshot default/monday is ready to use\n  volumegroupsnapshotcontent groupsnapcontent-")
+	require.Contains(t, c.Explain("volumesnapshot/"+members(t, c)["log"].GetName()),
+		"  it is part of volumegroupsnapshot default/monday, and is deleted with that\n")
 }

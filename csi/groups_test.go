@@ -98,7 +98,8 @@ func TestTheVolumesOfAnApplicationAreRestoredToOnePoint(t *testing.T) {
 		group, _, _ := unstructured.NestedString(s.Object, "status", "volumeGroupSnapshotName")
 		require.Equal(t, "monday", group)
 		require.Equal(t, "VolumeGroupSnapshot", s.GetOwnerReferences()[0].Kind)
-		c.Apply(strings.Replace(strings.Replace(copyOf("VolumeSnapshot "+s.GetName()), "name: copy", "name: "+claim+"-copy", 1), "VolumeSnapshot s1", "VolumeSnapshot "+s.GetName(), 1))
+		c.Apply(strings.Replace(strings.Replace(copyOf("VolumeSnapshot "+s.GetName()), "name: copy", "name: "+claim+"-copy", 1), "VolumeSnapshot s1",
+			"VolumeSnapshot "+s.GetName(), 1))
 	}
 	pod := strings.ReplaceAll(strings.Replace(growingPod("reader", "node-1"), "volumeMounts: [", "volumeMounts: [{name: log, mountPath: /log}, ", 1)+
 		"  - name: log\n    persistentVolumeClaim: {claimName: log}\n", "claimName: data", "claimName: data-copy")
@@ -123,7 +124,8 @@ func TestAMemberIsNotDeletedWithoutItsGroup(t *testing.T) {
 	c.RunFor(30 * time.Second)
 	require.Len(t, members(t, c), 2)
 	assert.Contains(t, saidOf(c, "volumesnapshot default/"+name), "Warning SnapshotDeletePending: deletion of the individual volume snapshot default/"+name+
-		" is not allowed as it belongs to group snapshot default/monday. Deleting the group snapshot will trigger the deletion of all the individual volume snapshots that are part of the group.")
+		" is not allowed as it belongs to group snapshot default/monday. Deleting the group snapshot will trigger the deletion of all the individual volume "+
+		"snapshots that are part of the group.")
 	c.Delete("volumegroupsnapshot/monday")
 	c.RunFor(2 * time.Minute)
 	assert.Empty(t, members(t, c))

@@ -139,7 +139,8 @@ func TestAVolumeWhoseSizeCannotBeWrittenIsExpandedAgain(t *testing.T) {
 	c := growing(t, 1)
 	c.Apply(growingPod("web", "node-1"))
 	c.RunFor(30 * time.Second)
-	c.Inject(engine.Fault{Actor: "kubelet/node-1", Verb: "patch", Resource: "persistentvolumeclaims/status", Skip: 1, Err: errors.New("etcdserver: request timed out")})
+	c.Inject(engine.Fault{Actor: "kubelet/node-1", Verb: "patch", Resource: "persistentvolumeclaims/status", Skip: 1,
+		Err: errors.New("etcdserver: request timed out")})
 	c.Apply(growingClaim("2Gi"))
 	c.RunFor(3 * time.Minute)
 	grown(t, c, "2Gi")

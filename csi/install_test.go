@@ -112,11 +112,14 @@ func TestADriverThatCannotBeIsRefused(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	c.InstallCSIDriver(plainDriver())
 	for want, d := range map[string]csi.Driver{
-		`csi.Driver.Name: a driver called "csi.example.com" is installed already`:                                                                        plainDriver(),
-		`csi.Driver.Name: "" is not the name of a driver: at most 63 letters, digits, dots, dashes and underscores, a letter or digit first and last`:    {},
-		`csi.Driver.Name: "a/b" is not the name of a driver: at most 63 letters, digits, dots, dashes and underscores, a letter or digit first and last`: {Name: "a/b"},
-		`csi.Driver x: it has neither a controller (Controller, NewController, Endpoint) nor nodes (Node, NodeEndpoint)`:                                 {Name: "x"},
-		`csi.Driver x: only one of Controller, NewController and Endpoint can be set`:                                                                    {Name: "x", Controller: &plainController{}, Endpoint: "unix:///x"},
+		`csi.Driver.Name: a driver called "csi.example.com" is ` +
+			`installed already`: plainDriver(),
+		`csi.Driver.Name: "" is not the name of a driver: at most 63 letters, digits, dots, dashes and underscores, a letter or digit first and last`: {},
+		`csi.Driver.Name: "a/b" is not the name of a driver: at most 63 letters, digits, dots, dashes and underscores, ` +
+			`a letter or digit first and last`: {Name: "a/b"},
+		`csi.Driver x: it has neither a controller (Controller, NewController, Endpoint) nor nodes (Node, NodeEndpoint)`: {Name: "x"},
+		`csi.Driver x: only one of Controller, NewController and Endpoint can be set`: {Name: "x",
+			Controller: &plainController{}, Endpoint: "unix:///x"},
 	} {
 		require.EqualError(t, c.Cluster.InstallCSIDriver(d), want)
 	}

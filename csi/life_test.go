@@ -128,7 +128,8 @@ func (c watchedController) DeleteVolume(ctx context.Context, req *spec.DeleteVol
 	return c.ControllerServer.DeleteVolume(ctx, req)
 }
 
-func (c watchedController) ControllerPublishVolume(ctx context.Context, req *spec.ControllerPublishVolumeRequest) (*spec.ControllerPublishVolumeResponse, error) {
+func (c watchedController) ControllerPublishVolume(ctx context.Context, req *spec.ControllerPublishVolumeRequest) (*spec.ControllerPublishVolumeResponse,
+	error) {
 	answer, err := c.ControllerServer.ControllerPublishVolume(ctx, req)
 	n := 0
 	for _, p := range c.holds().Attached {
@@ -140,7 +141,8 @@ func (c watchedController) ControllerPublishVolume(ctx context.Context, req *spe
 	return answer, err
 }
 
-func (c watchedController) ControllerUnpublishVolume(ctx context.Context, req *spec.ControllerUnpublishVolumeRequest) (*spec.ControllerUnpublishVolumeResponse, error) {
+func (c watchedController) ControllerUnpublishVolume(ctx context.Context, req *spec.ControllerUnpublishVolumeRequest) (*spec.ControllerUnpublishVolumeResponse,
+	error) {
 	c.check(at(c.holds().Staged, req.VolumeId, req.NodeId), "%s is detached from %s while it is staged there", req.VolumeId, req.NodeId)
 	return c.ControllerServer.ControllerUnpublishVolume(ctx, req)
 }
@@ -194,12 +196,14 @@ func (w *watched) requireNothing(when string) {
 }
 
 func csiClaim(name string) string {
-	return `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: ` + name + `}, spec: {accessModes: [ReadWriteOnce], storageClassName: csi, resources: {requests: {storage: 1Gi}}}}`
+	return `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: ` + name +
+		`}, spec: {accessModes: [ReadWriteOnce], storageClassName: csi, resources: {requests: {storage: 1Gi}}}}`
 }
 
 // claimPodOn returns a pod that uses a claim of its name, on one node.
 func claimPodOn(name, node string) string {
-	return `{apiVersion: v1, kind: Pod, metadata: {name: ` + name + `}, spec: {nodeSelector: {kubernetes.io/hostname: ` + node + `}, terminationGracePeriodSeconds: 1,
+	return `{apiVersion: v1, kind: Pod, metadata: {name: ` + name + `}, spec: {nodeSelector: {kubernetes.io/hostname: ` + node +
+		`}, terminationGracePeriodSeconds: 1,
 	  containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: v, mountPath: /data}]}],
 	  volumes: [{name: v, persistentVolumeClaim: {claimName: ` + name + `}}]}}`
 }

@@ -38,7 +38,8 @@ func TestARefusedPodHasItsVolumesMountedAgainUntilTheKubeletCleansUp(t *testing.
 	c.RunFor(10 * time.Second)
 	t.Log(c.Story()[before:])
 	var did []string
-	for _, m := range regexp.MustCompile(`calls (Node(?:Stage|Publish|Unpublish|Unstage)Volume|ControllerUnpublishVolume) of|(TaintToleration|Killing): `).FindAllStringSubmatch(c.Story()[before:], -1) {
+	for _, m := range regexp.MustCompile(`calls (Node(?:Stage|Publish|Unpublish|Unstage)Volume|ControllerUnpublishVolume) `+
+		`of|(TaintToleration|Killing): `).FindAllStringSubmatch(c.Story()[before:], -1) {
 		did = append(did, m[1]+m[2])
 	}
 	require.Equal(t, []string{

@@ -33,9 +33,11 @@ const localClaims = `
 
 func localPod(name, class string) string {
 	return fmt.Sprintf(`
-{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-%[1]s}, spec: {accessModes: [ReadWriteOnce], storageClassName: %[2]s, resources: {requests: {storage: 1Gi}}}}
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-%[1]s}, spec: {accessModes: [ReadWriteOnce], storageClassName: %[2]s,
+  resources: {requests: {storage: 1Gi}}}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: %[1]s}, spec: {containers: [{name: c, image: busybox, command: [sh, -c, "echo %[1]s > /data/name; sleep 100000"], volumeMounts: [{name: v, mountPath: /data}]}],
+{apiVersion: v1, kind: Pod, metadata: {name: %[1]s}, spec: {containers: [{name: c, image: busybox,
+  command: [sh, -c, "echo %[1]s > /data/name; sleep 100000"], volumeMounts: [{name: v, mountPath: /data}]}],
   volumes: [{name: v, persistentVolumeClaim: {claimName: data-%[1]s}}]}}
 `, name, class)
 }
@@ -200,8 +202,12 @@ func TestImmediateClaimsAreTakenByOneNodeEach(t *testing.T) {
 func TestADriverWithAControllerOnEachNodeThatCannotBeIsRefusedInWords(t *testing.T) {
 	for want, change := range map[string]func(*csi.Driver){
 		"NodeController is for drivers whose volumes are not attached: Spec.AttachRequired must be false": func(d *csi.Driver) { d.Spec.AttachRequired = nil },
-		"NodeController is for drivers with Node and without Controller, NewController and Endpoint":      func(d *csi.Driver) { d.Controller = spec.UnimplementedControllerServer{} },
-		"csi.Driver local.example.com: NodeController is for drivers with Node":                           func(d *csi.Driver) { d.Node, d.NodeEndpoint = nil, func(string) string { return "unix:///x" } },
+		"NodeController is for drivers with Node and without Controller, " +
+			"NewController and Endpoint": func(d *csi.Driver) { d.Controller = spec.UnimplementedControllerServer{} },
+		"csi.Driver local.example.com: NodeController is for drivers with Node": func(d *csi.Driver) {
+			d.Node, d.NodeEndpoint = nil,
+				func(string) string { return "unix:///x" }
+		},
 	} {
 		d, err := driver.New(onNodes(0))
 		require.NoError(t, err)

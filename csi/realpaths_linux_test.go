@@ -104,7 +104,8 @@ func TestADriverThatUsesRealPathsUnaskedIsToldSo(t *testing.T) {
 			c.RunFor(time.Minute)
 			require.FileExists(t, (*made)[0]+"/made", "it is on this computer")
 			require.Equal(t, "Pending", string(c.Pod("web").Status.Phase))
-			require.Contains(t, c.Story(), "the driver answers OK, and "+(*made)[0]+" is on this computer and not on the disk of node/node-1: it works with real paths. Set csi.Driver.RealPaths")
+			require.Contains(t, c.Story(), "the driver answers OK, and "+(*made)[0]+
+				" is on this computer and not on the disk of node/node-1: it works with real paths. Set csi.Driver.RealPaths")
 		}
 	})
 }
@@ -221,7 +222,8 @@ func TestCloseRemovesNothingWhereItCannotKnow(t *testing.T) {
 		failure := c.Close()
 		require.NoError(t, other.Close(), "without such a driver there are no mounts")
 		require.NoError(t, syscall.Unmount("/proc", 0))
-		require.EqualError(t, failure, c.Lab().Dir()+" stays: this system does not tell what is mounted there, and CSI driver real.example.com may have mounted its volumes; unmount them, and remove it")
+		require.EqualError(t, failure, c.Lab().Dir()+
+			" stays: this system does not tell what is mounted there, and CSI driver real.example.com may have mounted its volumes; unmount them, and remove it")
 		require.FileExists(t, data+"/kept")
 		require.NoError(t, syscall.Unmount(at, 0))
 		require.NoError(t, c.Close())

@@ -90,7 +90,8 @@ func TestAClaimOfADriverThatDoesNotAnswerIsExplained(t *testing.T) {
 	driver.Name = "other.csi.example.com"
 	c.Crash(csi.ProvisionerActor(csitest.Name))
 	c.RunFor(time.Minute)
-	require.Contains(t, c.Explain("pvc/data"), `provisioner plain.csi.example.com makes no volume for it: it cannot start: GetPluginInfo: the driver says that its name is "other.csi.example.com"`)
+	require.Contains(t, c.Explain("pvc/data"),
+		`provisioner plain.csi.example.com makes no volume for it: it cannot start: GetPluginInfo: the driver says that its name is "other.csi.example.com"`)
 	driver.Name = csitest.Name
 	c.Stop("csi-driver/" + csitest.Name)
 	c.Crash(csi.ProvisionerActor(csitest.Name))
@@ -106,7 +107,8 @@ func TestAVolumeOfADriverThatAttachesNothingIsExplained(t *testing.T) {
 	c.Crash(csi.AttacherActor(driver.Name))
 	c.Apply(clustertest.CSIManifests)
 	c.RunFor(30 * time.Second)
-	require.Contains(t, c.Explain("pod/web"), "waits for the attacher of driver csi.storagesim.io to set status.attached; it waits for its driver: Probe answers Unavailable")
+	require.Contains(t, c.Explain("pod/web"),
+		"waits for the attacher of driver csi.storagesim.io to set status.attached; it waits for its driver: Probe answers Unavailable")
 	c.Lab().ClearFaults()
 	c.RunFor(2 * time.Minute)
 	require.NotContains(t, c.Explain("pod/web"), "waits for")

@@ -69,7 +69,9 @@ func TestASidecarSocketThatCannotBeIsRefusedByName(t *testing.T) {
 	d, err := driver.New(driver.Config{})
 	require.NoError(t, err)
 	d.SidecarSocket = "csi.sock"
-	require.EqualError(t, c.Cluster.InstallCSIDriver(d), `csi.Driver csi.storagesim.io: SidecarSocket: "unix://csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`)
+	require.EqualError(t, c.Cluster.InstallCSIDriver(d), `csi.Driver csi.storagesim.io: SidecarSocket: "unix://csi.sock" is not the address of a gRPC server: `+
+		`expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`)
 	d.SidecarSocket, d.NewController = "/run/csi.sock", nil
-	require.EqualError(t, c.Cluster.InstallCSIDriver(d), "csi.Driver csi.storagesim.io: SidecarSocket is for drivers with Controller, NewController or NodeController")
+	require.EqualError(t, c.Cluster.InstallCSIDriver(d),
+		"csi.Driver csi.storagesim.io: SidecarSocket is for drivers with Controller, NewController or NodeController")
 }

@@ -204,11 +204,13 @@ func TestBadSnapshotsAreToldAsUpstreamTells(t *testing.T) {
 	}{
 		"a claim that is not bound": {
 			before: strings.Replace(unbound, "name: data", "name: pending", 1), manifest: snapClass + snapOf("pending"),
-			event: `Warning SnapshotContentCreationFailed: Failed to create snapshot content with error failed to get input parameters to create snapshot s1: "the PVC pending is not yet bound to a PV, will not attempt to take a snapshot"`,
+			event: `Warning SnapshotContentCreationFailed: Failed to create snapshot content with error failed to get input parameters to create snapshot s1: ` +
+				`"the PVC pending is not yet bound to a PV, will not attempt to take a snapshot"`,
 		},
 		"a claim that is not there": {
 			manifest: snapClass + snapOf("nobody"),
-			event:    `Warning SnapshotContentCreationFailed: Failed to create snapshot content with error snapshot controller failed to update s1 on API server: cannot get claim from snapshot`,
+			event: `Warning SnapshotContentCreationFailed: Failed to create snapshot content with error snapshot controller failed to update s1 on API server: ` +
+				`cannot get claim from snapshot`,
 		},
 		"a class that is not there": {
 			manifest: snapOf("data"),
@@ -267,7 +269,8 @@ func TestASnapshotWithAClassOfAnotherDriverIsNeverTaken(t *testing.T) {
 	content, handle := handleOf(c)
 	require.NotEmpty(t, content)
 	require.Empty(t, handle)
-	require.Equal(t, []string{"Normal CreatingSnapshot: Waiting for a snapshot default/s1 to be created by the CSI driver."}, saidOf(c, "volumesnapshot default/s1"))
+	require.Equal(t, []string{"Normal CreatingSnapshot: Waiting for a snapshot default/s1 to be created by the CSI driver."},
+		saidOf(c, "volumesnapshot default/s1"))
 	require.Zero(t, calls(c, "CreateSnapshot"))
 }
 
@@ -279,7 +282,8 @@ func TestASnapshotOfAClaimThatIsBeingDeletedIsNotTaken(t *testing.T) {
 	c.Apply(snapClass + snapOf("data"))
 	c.RunFor(10 * time.Second)
 	require.Contains(t, saidOf(c, "volumesnapshot default/s1"),
-		"Warning SnapshotContentCreationFailed: Failed to create snapshot content with error snapshot controller failed to update data on API server: cannot add finalizer on claim because it is being deleted")
+		"Warning SnapshotContentCreationFailed: Failed to create snapshot content with error snapshot controller failed to update data on API server: "+
+			"cannot add finalizer on claim because it is being deleted")
 }
 
 // TestSourcesThatCannotBeAreToldAsUpstreamTells restores and clones what cannot be.
@@ -293,13 +297,24 @@ func TestSourcesThatCannotBeAreToldAsUpstreamTells(t *testing.T) {
 		claim  string
 		event  string
 	}{
-		"a smaller claim":            {claim: smaller(snapshot), event: failed + "error getting handle for DataSource Type VolumeSnapshot by Name s1: requested volume size 1048576 is less than the size 1073741824 for the source snapshot s1"},
-		"another volume mode":        {claim: block(snapshot), event: failed + "error getting handle for DataSource Type VolumeSnapshot by Name s1: requested volume default/copy modifies the mode of the source volume but does not have permission to do so. snapshot.storage.kubernetes.io/allow-volume-mode-change annotation is not present on snapshotcontent CONTENT"},
-		"a smaller clone":            {claim: smaller(clone), event: failed + "error getting handle for DataSource Type PersistentVolumeClaim by Name data: error, new PVC request must be greater than or equal in size to the specified PVC data source, requested 1048576 but source is 1073741824"},
-		"a clone in another mode":    {claim: block(clone), event: failed + "error getting handle for DataSource Type PersistentVolumeClaim by Name data: the source PVC and destination PVCs must have the same volume mode for cloning.  Source is Filesystem, but new PVC requested Block"},
-		"a clone of nothing":         {claim: copyOf("PersistentVolumeClaim nobody"), event: failed + `error getting handle for DataSource Type PersistentVolumeClaim by Name nobody: error getting PVC nobody (namespace "default") from api server: persistentvolumeclaim "nobody" not found`},
-		"a driver without clones":    {driver: driver.Config{NoClones: true}, claim: clone, event: failed + "CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported"},
-		"a driver without snapshots": {driver: driver.Config{NoSnapshots: true}, claim: snapshot, event: failed + "CSI driver does not support snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported"},
+		"a smaller claim": {claim: smaller(snapshot), event: failed + "error getting handle for DataSource Type VolumeSnapshot by Name s1: " +
+			"requested volume size 1048576 is less than the size 1073741824 for the source snapshot s1"},
+		"another volume mode": {claim: block(snapshot),
+			event: failed + "error getting handle for DataSource Type VolumeSnapshot by Name s1: requested volume default/copy modifies the mode of the source " +
+				"volume but does not have permission to do so. snapshot.storage.kubernetes.io/allow-volume-mode-change annotation is not present on " +
+				"snapshotcontent CONTENT"},
+		"a smaller clone": {claim: smaller(clone), event: failed + "error getting handle for DataSource Type PersistentVolumeClaim by Name data: error, " +
+			"new PVC request must be greater than or equal in size to the specified PVC data source, requested 1048576 but source is 1073741824"},
+		"a clone in another mode": {claim: block(clone),
+			event: failed + "error getting handle for DataSource Type PersistentVolumeClaim by Name data: the source PVC and destination PVCs " +
+				"must have the same volume mode for cloning.  Source is Filesystem, but new PVC requested Block"},
+		"a clone of nothing": {claim: copyOf("PersistentVolumeClaim nobody"),
+			event: failed + `error getting handle for DataSource Type PersistentVolumeClaim by Name nobody: ` +
+				`error getting PVC nobody (namespace "default") from api server: persistentvolumeclaim "nobody" not found`},
+		"a driver without clones": {driver: driver.Config{NoClones: true}, claim: clone,
+			event: failed + "CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported"},
+		"a driver without snapshots": {driver: driver.Config{NoSnapshots: true}, claim: snapshot,
+			event: failed + "CSI driver does not support snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported"},
 		"a custom kind": {claim: strings.Replace(snapshot, "apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot", "apiGroup: example.com, kind: Backup", 1),
 			event: "Normal Provisioning: Assuming an external populator will provision the volume"},
 	} {
@@ -359,7 +374,8 @@ func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testi
 		},
 		"a snapshot of another driver": {
 			before: func(_ *testing.T, c *storagesimtest.Cluster) { c.Apply(snapClass + snapOf("data")) },
-			claim:  elsewhere(snapshot), event: of + "VolumeSnapshot by Name s1: snapshotcontent CONTENT for snapshot s1 is not handled by CSI driver of StorageClass other",
+			claim:  elsewhere(snapshot),
+			event:  of + "VolumeSnapshot by Name s1: snapshotcontent CONTENT for snapshot s1 is not handled by CSI driver of StorageClass other",
 		},
 		"a clone of a claim that is being deleted": {
 			before: func(_ *testing.T, c *storagesimtest.Cluster) {
@@ -377,7 +393,8 @@ func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testi
 				c.Apply(strings.NewReplacer("name: data", "name: pending", "storageClassName: csi", "storageClassName: none").Replace(growingClaim("1Gi")))
 			},
 			claim: copyOf("PersistentVolumeClaim pending"),
-			event: of + "PersistentVolumeClaim by Name pending: the PVC DataSource pending must have a status of Bound.  Got {Pending [] map[] [] map[] map[] <nil> nil nil}",
+			event: of + "PersistentVolumeClaim by Name pending: the PVC DataSource pending must have a status of Bound.  Got {Pending [] map[] [] map[] " +
+				"map[] <nil> nil nil}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

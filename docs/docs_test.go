@@ -59,7 +59,8 @@ func TestWhatDocumentsQuoteIsWhatTestsRun(t *testing.T) {
 		for _, m := range quote.FindAllStringSubmatch(string(text), -1) {
 			quotes++
 			if m[2] != "" {
-				require.Equal(t, strings.Join(declaration(t, file, m[1], m[2], m[3]), "\n"), strings.TrimSuffix(m[4], "\n"), "%s: %s of %s; go test ./docs -update takes it from there", file, m[3], m[1])
+				require.Equal(t, strings.Join(declaration(t, file, m[1], m[2], m[3]), "\n"), strings.TrimSuffix(m[4], "\n"),
+					"%s: %s of %s; go test ./docs -update takes it from there", file, m[3], m[1])
 				continue
 			}
 			require.True(t, says(source(t, file, m[1]), lines(m[4])), "%s quotes what %s does not say:\n%s", file, m[1], m[4])

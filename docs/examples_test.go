@@ -24,7 +24,8 @@ func exampleReadme(t *testing.T, folder string, chapters []string) string {
 	parsed, err := parser.ParseFile(token.NewFileSet(), "main.go", read(t, filepath.Join(folder, "main.go")), parser.ParseComments|parser.PackageClauseOnly)
 	require.NoError(t, err)
 	name := filepath.Base(folder)
-	page := fmt.Sprintf("%s\n# %s\n\n%s\n```\ngo run ./examples/%s\ngo run ./examples/%s -html page.html\n```\n\nWhat it prints is in [output.txt](output.txt), which a test compares. The second command also writes a page of the run.\n",
+	page := fmt.Sprintf("%s\n# %s\n\n%s\n```\ngo run ./examples/%s\ngo run ./examples/%s -html page.html\n```\n\n"+
+		"What it prints is in [output.txt](output.txt), which a test compares. The second command also writes a page of the run.\n",
 		exampleMark, name, new(doc.Package).Markdown(parsed.Doc.Text()), name, name)
 	var links []string
 	for _, file := range chapters {

@@ -51,7 +51,8 @@ func upstreamNames(comment string) (names []string) {
 func mirrors(t *testing.T) (all []mirror) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || strings.Contains(filepath.ToSlash(file), "/testdata/") {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") ||
+			strings.Contains(filepath.ToSlash(file), "/testdata/") {
 			return err
 		}
 		all = append(all, mirrorsOf(t, strings.TrimPrefix(filepath.ToSlash(file), "../"), read(t, file))...)
@@ -85,7 +86,8 @@ func mirrorsOf(t *testing.T, file, source string) (all []mirror) {
 
 // chapterOf returns the first chapter that quotes the function whole, or else names it, by upstream's name or ours.
 func chapterOf(m mirror, chapters []string, texts map[string]string) string {
-	for _, words := range []string{m.file + " func " + m.ours + " -->", m.file + " type " + m.ours + " -->", "`" + m.upstream + "`", "`" + m.ours + "`", "`" + m.ours[strings.LastIndex(m.ours, ".")+1:] + "`"} {
+	for _, words := range []string{m.file + " func " + m.ours + " -->", m.file + " type " + m.ours + " -->", "`" + m.upstream + "`", "`" + m.ours + "`",
+		"`" + m.ours[strings.LastIndex(m.ours, ".")+1:] + "`"} {
 		for _, file := range chapters {
 			if strings.Contains(texts[file], words) {
 				number, _, _ := strings.Cut(file, "-")
@@ -149,8 +151,10 @@ func TestTheTableOfUpstreamsNamesIsTrue(t *testing.T) {
 
 func TestNamesAreTakenFromComments(t *testing.T) {
 	for comment, want := range map[string][]string{
-		"F does.\nUpstream: a.go f, v1.36.": {"f"}, "Upstream: a.go MountVolume, UnmountVolume\nand UnmountDevice, v1.37.": {"MountVolume", "UnmountVolume", "UnmountDevice"},
-		"Upstream: pkg/a/b.go backoffStore.StoreVolume, v13. It sleeps.": {"backoffStore.StoreVolume"}, "Upstream: a.go FindX, which walks": {"FindX"}, "Upstream: the branch of it": nil, "nothing": nil,
+		"F does.\nUpstream: a.go f, v1.36.":                                    {"f"},
+		"Upstream: a.go MountVolume, UnmountVolume\nand UnmountDevice, v1.37.": {"MountVolume", "UnmountVolume", "UnmountDevice"},
+		"Upstream: pkg/a/b.go backoffStore.StoreVolume, v13. It sleeps.":       {"backoffStore.StoreVolume"}, "Upstream: a.go FindX, which walks": {"FindX"},
+		"Upstream: the branch of it": nil, "nothing": nil,
 	} {
 		require.Equal(t, want, upstreamNames(comment), comment)
 	}

@@ -60,7 +60,8 @@ func entries(chapter string) (all []string) {
 }
 
 // answered matches an answer below a fold that quotes what a test runs.
-var answered = regexp.MustCompile("(?s)^[^\n]+\n\n<details><summary>(?:Answer|答案)</summary>\n\n[^<]+\n<!-- from (?:docs/stories|story/testdata|examples)/[^\n]+ -->\n```.+</details>\n")
+var answered = regexp.MustCompile("(?s)^[^\n]+\n\n<details><summary>(?:Answer|答案)</summary>\n\n[^<]+\n<!-- from (?:docs/stories|story/testdata|examples)/[^\n" +
+	"]+ -->\n```.+</details>\n")
 
 // amiss says what is wrong with an item of the exercises.
 func amiss(t *testing.T, entry string) string {

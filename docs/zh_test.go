@@ -237,7 +237,9 @@ func paired(known []pair, file string, english, chinese []part) (now []pair, sta
 			now = append(now, known[is])
 		case was >= 0:
 			now = append(now, known[was])
-			stale = append(stale, fmt.Sprintf("%s: the English changed and the Chinese did not. Change it, or, if it still says the same, write in docs/%s\n\t%s same: WHY\ninstead of\n\t%s", place, pairsFile, p, known[was]))
+			stale = append(stale,
+				fmt.Sprintf("%s: the English changed and the Chinese did not. Change it, or, if it still says the same, write in docs/%s\n\t%s same: WHY\ninstead of\n\t%s",
+					place, pairsFile, p, known[was]))
 		default:
 			now = append(now, p)
 			fresh = append(fresh, place)
@@ -395,7 +397,8 @@ func typography(page string) (wrong []string) {
 		}
 		for _, m := range strong.FindAllStringSubmatchIndex(p.text, -1) {
 			if mark.MatchString(p.text[m[2]:m[3]]) && letter.MatchString(p.text[m[1]:]) {
-				wrong = append(wrong, fmt.Sprintf("line %d: Markdown does not end emphasis between a mark and a letter; put the mark behind: %s", p.from+1, p.text[m[0]:m[1]]))
+				wrong = append(wrong,
+					fmt.Sprintf("line %d: Markdown does not end emphasis between a mark and a letter; put the mark behind: %s", p.from+1, p.text[m[0]:m[1]]))
 			}
 		}
 		for _, s := range said {
@@ -403,7 +406,8 @@ func typography(page string) (wrong []string) {
 			if !strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
 				continue
 			}
-			for what, rule := range map[string]*regexp.Regexp{"a half-width mark": halfWidth, "no space between Chinese and Latin": noSpace, "a space too much": tooMuch} {
+			for what, rule := range map[string]*regexp.Regexp{"a half-width mark": halfWidth, "no space between Chinese and Latin": noSpace,
+				"a space too much": tooMuch} {
 				if m := rule.FindStringIndex(s); m != nil {
 					wrong = append(wrong, fmt.Sprintf("line %d: %s: %q in %s", p.from+1, what, s[m[0]:m[1]], s))
 				}
@@ -437,13 +441,15 @@ func TestChinesePagesAreSetAsChineseIs(t *testing.T) {
 
 func TestTypographyFindsWhatItIsFor(t *testing.T) {
 	for _, right := range []string{
-		"# 1. 绑定", "PV 与 PVC：`a,b`，共 3 个。", "- 见[第 4 章](../a.md)（**延迟**绑定）。", "**讲**：**绑定**。**好。**（是）", "| `x` | no, thanks | 相同 |", "English, only (here).", "到 0:50 为止，v1.37.2 如此。", "“`a`”与《原理》",
+		"# 1. 绑定", "PV 与 PVC：`a,b`，共 3 个。", "- 见[第 4 章](../a.md)（**延迟**绑定）。", "**讲**：**绑定**。**好。**（是）", "| `x` | no, thanks | 相同 |", "English, only (here).",
+		"到 0:50 为止，v1.37.2 如此。", "“`a`”与《原理》",
 	} {
 		require.Empty(t, typography(right), right)
 	}
 	for wrong, want := range map[string]string{
 		"绑定,完成": "half-width", "绑定(bind)": "half-width", "用`x`绑定": "no space", "用 PV绑定": "no space", "绑定 ，完成": "too much", "绑 定": "too much",
-		"绑定\n完成": "line ends inside", "| a | 用PV |": "no space", "绑定: 完成": "half-width", "完成.": "half-width", "说\"好\"": "half-width", "**用**PV": "no space", "**讲：**绑定": "put the mark behind",
+		"绑定\n完成": "line ends inside", "| a | 用PV |": "no space", "绑定: 完成": "half-width", "完成.": "half-width", "说\"好\"": "half-width", "**用**PV": "no space",
+		"**讲：**绑定": "put the mark behind",
 	} {
 		require.Contains(t, strings.Join(typography(wrong), "\n"), want, wrong)
 	}
@@ -483,14 +489,16 @@ func TestAChangedEnglishBlockNeedsAChangedChineseOneOrAReason(t *testing.T) {
 	require.Len(t, fresh, 1)
 
 	for text, want := range map[string]string{
-		"page a.md\n0123456789ab 0123456789ab same:\n": "expected the reason", "0123456789ab 0123456789ab\n": "expected two hashes", "page a.md\n0123 0123456789ab\n": "expected two hashes",
+		"page a.md\n0123456789ab 0123456789ab same:\n": "expected the reason", "0123456789ab 0123456789ab\n": "expected two hashes",
+		"page a.md\n0123 0123456789ab\n": "expected two hashes",
 	} {
 		_, err := parsePairs(text)
 		require.ErrorContains(t, err, want)
 	}
 	for text, want := range map[string]string{
-		"# 甲\n\n一和[二](../b.md)。\n": "the English has `x`", "# 甲\n\n一 `x` 和[二](../c.md)。\n": "the links lead to [c.md]", "# 甲\n\n- 一\n": "a item stands for a paragraph",
-		"# 甲\n": "ends before the paragraph",
+		"# 甲\n\n一和[二](../b.md)。\n": "the English has `x`", "# 甲\n\n一 `x` 和[二](../c.md)。\n": "the links lead to [c.md]",
+		"# 甲\n\n- 一\n": "a item stands for a paragraph",
+		"# 甲\n":        "ends before the paragraph",
 	} {
 		require.ErrorContains(t, misfit("a.md", english, parts(text)), want)
 	}
@@ -551,7 +559,8 @@ func (l lexicon) of(text string) (string, error) {
 }
 
 // stays matches what is the same in both languages: numbers, links, names in backticks, and headings of the documents that are English.
-var stays = regexp.MustCompile("^(?:[\\d-]+|\\[[^]]*\\]\\([^)]*\\)|`[^`]+`(?:, `[^`]+`)*|Local PV|Kubelet|StorageClass|kubernetes external provisioner|Provisioner|Attacher|Snapshotter|csi-[a-z-]+|CSI Provisioner|Overview)$")
+var stays = regexp.MustCompile("^(?:[\\d-]+|\\[[^]]*\\]\\([^)]*\\)|`[^`]+`(?:, `[^`]+`)*|Local PV|Kubelet|StorageClass|kubernetes external " +
+	"provisioner|Provisioner|Attacher|Snapshotter|csi-[a-z-]+|CSI Provisioner|Overview)$")
 
 // cell returns the Chinese of a cell of the table.
 func (l lexicon) cell(text string) (string, error) {
@@ -644,7 +653,8 @@ func TestWhatTheChineseREADMEHasYouTypeRuns(t *testing.T) {
 	class := blocks["apiVersion: storage.k8s.io/v1"]
 	require.NotEmpty(t, class)
 	manifests := class + blocks["provisioner: openebs.io/local"] + "---\n" + blocks["# local-hostpath-pvc.yaml"] + "---\n" + blocks["# local-hostpath-pod.yaml"]
-	script := "cluster nodes=node1,node2\n----\n\n! apply\n" + class + "----\n\napply\n" + manifests + "----\n\nsettle quiet\n----\n\nget pvc\n----\n\nget pods\n----\n"
+	script := "cluster nodes=node1,node2\n----\n\n! apply\n" + class + "----\n\napply\n" + manifests +
+		"----\n\nsettle quiet\n----\n\nget pvc\n----\n\nget pods\n----\n"
 	var b strings.Builder
 	require.NoError(t, story.Play(t.Context(), &b, "README.zh.md", script, story.Options{}))
 	require.Contains(t, b.String(), "is invalid: provisioner: Required value")

@@ -560,7 +560,8 @@ func TestTheTraceOfManyUpdatesOfALargeObjectTakesLittleMemory(t *testing.T) {
 	}
 	require.Less(t, held, 2<<20, "bytes of 300 MB")
 	last := e.Trace().Tail(1)[0].String()
-	require.Contains(t, last, "user updates configmap default/big: data.n = 299, data.v = "+strings.Repeat(string(rune('a'+299%26)), 500)+"... (1000000 bytes in all)")
+	require.Contains(t, last, "user updates configmap default/big: data.n = 299, data.v = "+strings.Repeat(string(rune('a'+299%26)), 500)+
+		"... (1000000 bytes in all)")
 	require.Equal(t, 301, e.Trace().Len())
 	require.Zero(t, e.Trace().Dropped())
 }
@@ -649,10 +650,12 @@ func TestTheEngineKnowsWhoTookTheLastStep(t *testing.T) {
 
 func TestATranscriptIsAsWideAsItIsTold(t *testing.T) {
 	entries := []trace.Entry{
-		{Time: engine.Start(), Actor: "user", Record: trace.Decision{About: trace.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Text: strings.Repeat("six ", 15) + "one two three four"}},
+		{Time: engine.Start(), Actor: "user",
+			Record: trace.Decision{About: trace.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Text: strings.Repeat("six ", 15) + "one two three four"}},
 		{Time: engine.Start(), Actor: "kubelet", Record: trace.Decision{About: trace.Ref{Kind: "Pod", Name: "a"}, Text: "one\ntwo"}},
 	}
-	require.Equal(t, "  0:00:00  user     pod default/web: "+strings.Repeat("six ", 15)+"one\n                      two three four\n           kubelet  pod a: one; two\n",
+	require.Equal(t, "  0:00:00  user     pod default/web: "+strings.Repeat("six ", 15)+
+		"one\n                      two three four\n           kubelet  pod a: one; two\n",
 		trace.Tell(entries, trace.Telling{Width: 102}))
 	require.Equal(t, "  0:00:00  user     POD DEFAULT/WEB: "+strings.Repeat("SIX ", 15)+"ONE TWO THREE FOUR\n           kubelet  POD A: ONE; TWO\n",
 		trace.Tell(entries, trace.Telling{Shorten: strings.ToUpper}))

@@ -162,7 +162,8 @@ func TestALivelockThatCreatesObjectsIsReportedWithItsChain(t *testing.T) {
 	require.NoError(t, e.Add("pong", answer("pong", "ping")))
 	create(t, e, configMap("first", "for", "ping"))
 	err := e.Settle()
-	require.ErrorContains(t, err, "livelock: not at rest after 310000 steps in 0s of virtual time", "of the ConfigMap and the four namespaces that were there when it began")
+	require.ErrorContains(t, err, "livelock: not at rest after 310000 steps in 0s of virtual time",
+		"of the ConfigMap and the four namespaces that were there when it began")
 	require.Regexp(t, `ping worked \d{4,} times on maps: \d{4,} different keys`, err.Error())
 	require.Regexp(t, `ping created \d{4,} objects of kind ConfigMap, the latest is configmap default/pong-\d{4,}`, err.Error())
 	require.Regexp(t, `pong created \d{4,} objects of kind ConfigMap, the latest is configmap default/ping-\d{4,}`, err.Error())
@@ -262,7 +263,8 @@ func TestOneCacheCanBeHeldWhileOthersHear(t *testing.T) {
 	require.NoError(t, e.Settle())
 	require.NoError(t, e.Hold("listener", "configmaps"))
 	create(t, e, configMap("m"))
-	_, err := fake.New(e.Server(), "user").CoreV1().Secrets("default").Create(context.Background(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{})
+	_, err := fake.New(e.Server(), "user").CoreV1().Secrets("default").Create(context.Background(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.NoError(t, e.Settle())
 	require.Equal(t, []string{"secret"}, heard)

@@ -79,7 +79,8 @@ func TestAPodThatWaitsForItsVolumeToBeAttachedIsExplained(t *testing.T) {
 		t.Helper()
 		return c.Explain("pod/" + pod)
 	}
-	assert.Regexp(t, `volume disk is not attached to node node-1 yet: volumeattachment csi-[0-9a-f]{64} waits for the attacher of driver disk.example.com to set status.attached`, explain("web"))
+	assert.Regexp(t, `volume disk is not attached to node node-1 yet: volumeattachment csi-[0-9a-f]{64} waits for the attacher of driver disk.example.com to `+
+		`set status.attached`, explain("web"))
 
 	list, err := c.Client().StorageV1().VolumeAttachments().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -95,14 +96,17 @@ func TestAPodThatWaitsForItsVolumeToBeAttachedIsExplained(t *testing.T) {
 
 	c.Apply(csiPod("two", "node-2"))
 	c.Settle()
-	assert.Contains(t, explain("two"), "volume disk is attached to node node-1, and its access modes [ReadWriteOnce] allow one node only: it is used there by pod default/web")
+	assert.Contains(t, explain("two"),
+		"volume disk is attached to node node-1, and its access modes [ReadWriteOnce] allow one node only: it is used there by pod default/web")
 	c.Stop(storagesim.AttachDetach)
 	assert.Contains(t, explain("two"), "attachdetach-controller, which asks for volumes to be attached and detached, is stopped")
 	c.Start(storagesim.AttachDetach)
 	require.NoError(t, c.Cluster.Client().CoreV1().Pods("default").Delete(t.Context(), "web", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
-	assert.Contains(t, explain("two"), "allow one node only: no pod uses it there; it is detached when the node's kubelet has unmounted it and says so in status.volumesInUse")
+	assert.Contains(t, explain("two"),
+		"allow one node only: no pod uses it there; it is detached when the node's kubelet has unmounted it and says so in status.volumesInUse")
 	setStatus(c, "nodes", "node-1", `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`)
-	assert.Contains(t, explain("two"), "no pod uses it there, and the node is not ready; it is detached 6m0s after its last pod has gone, or at once if the node is tainted node.kubernetes.io/out-of-service")
+	assert.Contains(t, explain("two"), "no pod uses it there, and the node is not ready; it is detached 6m0s after its last pod has gone, "+
+		"or at once if the node is tainted node.kubernetes.io/out-of-service")
 }
 
 func TestWithoutAnAttachDetachControllerAnExplanationSaysSo(t *testing.T) {
@@ -125,7 +129,8 @@ func TestAnAttachmentThatOutlivesItsPodsIsALeak(t *testing.T) {
 	list, err := c.Client().StorageV1().VolumeAttachments().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, list.Items, 1)
-	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "volumeattachment "+list.Items[0].Name+" of pv disk, which no pod on node node-1 uses (made by attachdetach-controller)")
+	require.ErrorContains(t, c.Cluster.RequireNoLeaks(), "volumeattachment "+list.Items[0].Name+
+		" of pv disk, which no pod on node node-1 uses (made by attachdetach-controller)")
 	c.Start(storagesim.AttachDetach)
 	c.Settle()
 	c.RequireNoLeaks()

@@ -83,7 +83,8 @@ func TestAProvisionerIsExplainedByTheNamesAndTheChoiceThatItHas(t *testing.T) {
 	c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: alias}\nprovisioner: example.com/alias\n",
 		claim("refused", ""), claim("taken", "take: me"))
 	c.Settle()
-	require.Contains(t, c.Explain("pvc/refused"), "  provisioner example.com/alias makes no volume for it: the provisioner declines it (Qualifier.ShouldProvision)\n")
+	require.Contains(t, c.Explain("pvc/refused"),
+		"  provisioner example.com/alias makes no volume for it: the provisioner declines it (Qualifier.ShouldProvision)\n")
 	require.Contains(t, c.Explain("pvc/taken"), "  provisioner example.com/alias should make a volume\n")
 	why, err := c.Lab().Explanation("pvc/taken")
 	require.NoError(t, err)
@@ -94,7 +95,8 @@ func TestAProvisionerIsExplainedByTheNamesAndTheChoiceThatItHas(t *testing.T) {
 // provisioners that run.
 func TestAReleasedVolumeIsExplainedByThePluginsOfThePVController(t *testing.T) {
 	released := func(name, policy, source, annotations string) string {
-		return "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: " + name + ", annotations: {" + annotations + "}}\nspec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], " +
+		return "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: " + name + ", annotations: {" + annotations +
+			"}}\nspec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], " +
 			"persistentVolumeReclaimPolicy: " + policy + ", claimRef: {namespace: default, name: gone, uid: was-here}, " + source + "}\n"
 	}
 	host, nfs := "hostPath: {path: /srv}", "nfs: {server: nas, path: /srv}"
@@ -102,7 +104,8 @@ func TestAReleasedVolumeIsExplainedByThePluginsOfThePVController(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
 	c.AddProvisionController(provisioner.Config{Name: "example.com/here", Provisioner: choosy{}})
 	for _, manifest := range []string{
-		released("kept", "Retain", host, ""), released("there", "Delete", nfs, made+"example.com/here"), released("elsewhere", "Delete", nfs, made+"example.com/there"),
+		released("kept", "Retain", host, ""), released("there", "Delete", nfs, made+"example.com/here"),
+		released("elsewhere", "Delete", nfs, made+"example.com/there"),
 		released("migrated", "Delete", nfs, made+"kubernetes.io/gce-pd, pv.kubernetes.io/migrated-to: pd.csi.storage.gke.io"),
 		released("scrubbed", "Recycle", nfs, ""),
 	} {
@@ -123,14 +126,16 @@ func TestAReleasedVolumeIsExplainedByThePluginsOfThePVController(t *testing.T) {
 
 func TestAClusterWithoutAPVControllerSaysSo(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Only: []string{storagesim.Scheduler}})
-	c.Apply("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {storageClassName: \"\", accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n")
+	c.Apply("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {storageClassName: \"\", accessModes: [ReadWriteOnce], resources: " +
+		"{requests: {storage: 1Gi}}}\n")
 	c.Settle()
 	require.Contains(t, c.Explain("pvc/data"), "  persistent-volume-binder, which binds claims, does not run here\n")
 }
 
 // A kubelet is explained by the plugins that it has.
 func TestAPodIsExplainedByThePluginsOfItsKubelet(t *testing.T) {
-	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}], volumes: [{name: data, hostPath: {path: /srv}}]}\n"
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}], " +
+		"volumes: [{name: data, hostPath: {path: /srv}}]}\n"
 	for _, tt := range []struct {
 		plugins func() []volume.VolumePlugin
 		says    bool
@@ -138,6 +143,7 @@ func TestAPodIsExplainedByThePluginsOfItsKubelet(t *testing.T) {
 		c := storagesimtest.New(t, storagesim.Config{VolumePlugins: tt.plugins})
 		c.Apply(pod)
 		c.Settle()
-		require.Equal(t, tt.says, strings.Contains(c.Explain("pod/web"), "  no volume plugin of the kubelet mounts volume \"data\" of kind hostPath\n"), c.Explain("pod/web"))
+		require.Equal(t, tt.says, strings.Contains(c.Explain("pod/web"), "  no volume plugin of the kubelet mounts volume \"data\" of kind hostPath\n"),
+			c.Explain("pod/web"))
 	}
 }

@@ -123,8 +123,10 @@ type World struct {
 }
 
 // ErrKind is the error for objects of any other kind.
-var ErrKind = errors.New("objects of this kind have no explanation; see what describe prints of it, or explain an object beside it: pods, claims (pvc), volumes (pv), storage classes (sc), nodes, namespaces, " +
-	"volumeattachments, StatefulSets, Deployments, ReplicaSets, ReplicationControllers, DaemonSets, Jobs, volumesnapshots, their contents and volumegroupsnapshots")
+var ErrKind = errors.New("objects of this kind have no explanation; see what describe prints of it, or explain an object beside it: pods, claims (pvc), " +
+	"volumes (pv), storage classes (sc), nodes, namespaces, " +
+	"volumeattachments, StatefulSets, Deployments, ReplicaSets, ReplicationControllers, DaemonSets, Jobs, volumesnapshots, " +
+	"their contents and volumegroupsnapshots")
 
 // Object says why an object is as it is. kind is the API's kind; namespace is "" for objects without one. It returns ErrKind for
 // kinds that have no verdict, and the API's NotFound for an object that is not there.

@@ -75,7 +75,8 @@ func TestExplainCountsNodesOfWhichTheSameIsTrue(t *testing.T) {
 		nodes[i] = storagesim.Node{Name: fmt.Sprintf("node-%03d", i)}
 	}
 	c := storagesimtest.New(t, storagesim.Config{Nodes: nodes})
-	c.Apply(explainClass, explainVolume("pv-a", "1Gi", "node-050", "  storageClassName: local"), explainVolume("pv-b", "9Gi", "node-060", "  storageClassName: local"),
+	c.Apply(explainClass, explainVolume("pv-a", "1Gi", "node-050", "  storageClassName: local"),
+		explainVolume("pv-b", "9Gi", "node-060", "  storageClassName: local"),
 		explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "  nodeSelector: {kubernetes.io/hostname: node-050}", "data"))
 	c.Settle()
 	why := c.Explain("pod/web")
@@ -113,7 +114,8 @@ func TestExplainJoinsTheSchedulersVerdictsWithThePVControllers(t *testing.T) {
 	c.Settle()
 	why := c.Explain("pod/web")
 	requireLines(t, why,
-		"pod default/web is Pending: 0/3 nodes are available: 1 node(s) didn't find available persistent volumes to bind, 2 node(s) didn't match Pod's node affinity/selector. "+
+		"pod default/web is Pending: 0/3 nodes are available: 1 node(s) didn't find available persistent volumes to bind, 2 node(s) didn't match Pod's node "+
+			"affinity/selector. "+
 			"preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
 		"  node node-1: pvc default/data: no volume of class local fits, and the class has no provisioner",
 		"      volume pv-a is passed over: capacity 1Gi is less than the requested 5Gi",
@@ -155,7 +157,8 @@ func TestExplainSaysOfABadPodWhatIsWrongWithIt(t *testing.T) {
 		}},
 		"a claim that is being deleted": {explainPod("web", "", "kept"), [][]string{
 			{`  no node is looked at: persistentvolumeclaim "kept" is being deleted`},
-			{"pvc default/kept is Bound to pv kept", "  it is being deleted and waits for its finalizers: kubernetes.io/pvc-protection", "  pod default/user still uses it"},
+			{"pvc default/kept is Bound to pv kept", "  it is being deleted and waits for its finalizers: kubernetes.io/pvc-protection",
+				"  pod default/user still uses it"},
 			{"  it is used by pod default/user, which is Running on node node-1"},
 		}},
 		"a lost claim": {explainPod("web", "", "lost"), [][]string{
@@ -175,13 +178,16 @@ func TestExplainSaysOfABadPodWhatIsWrongWithIt(t *testing.T) {
 			[][]string{{"  no node is looked at: pod affinity terms conflict"}},
 		},
 		"affinity that cannot be parsed": {
-			explainPod("web", "  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Gt, values: [many]}]}]}}}"),
+			explainPod("web", "  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, "+
+				"operator: Gt, values: [many]}]}]}}}"),
 			[][]string{{
-				"  node node-1: node(s) didn't match Pod's node affinity/selector: required affinity: disk Gt [many] matches nothing: values must be one integer for Gt and Lt",
+				"  node node-1: node(s) didn't match Pod's node affinity/selector: required affinity: disk Gt [many] matches nothing: " +
+					"values must be one integer for Gt and Lt",
 			}},
 		},
 		"a preference that cannot be parsed": {
-			explainPod("web", "  affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: disk, operator: Gt, values: [many]}]}}]}}"),
+			explainPod("web", "  affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: disk, "+
+				"operator: Gt, values: [many]}]}}]}}"),
 			[][]string{{
 				`  an attempt ends with an error: running PreScore plugin "NodeAffinity": preferredDuringSchedulingIgnoredDuringExecution[0]: ` +
 					"nodeSelectorTerms[0].matchExpressions[0]: values must be one integer for Gt and Lt", "  node node-1: fits", "  node node-2: fits",
@@ -191,7 +197,8 @@ func TestExplainSaysOfABadPodWhatIsWrongWithIt(t *testing.T) {
 			{"pod default/web is Pending and has no node yet", `  it is left to scheduler "mine" (spec.schedulerName), and only default-scheduler runs here`},
 		}},
 		"a gate": {explainPod("web", "  schedulingGates: [{name: example.com/wait}]"), [][]string{
-			{"pod default/web is Pending: Scheduling is blocked due to non-empty scheduling gates", "  it is not scheduled before its scheduling gates are removed: example.com/wait"},
+			{"pod default/web is Pending: Scheduling is blocked due to non-empty scheduling gates",
+				"  it is not scheduled before its scheduling gates are removed: example.com/wait"},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +241,8 @@ func TestExplainSaysThatThereAreNoNodes(t *testing.T) {
 func TestExplainNamesTheVolumeReservedForAClaimWhateverItsClass(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.Crash("persistent-volume-binder")
-	c.Apply(explainVolume("mine", "1Gi", "node-1", "  storageClassName: gold\n  claimRef: {namespace: default, name: data}"), explainClaim("data", "5Gi", ", storageClassName: ''"))
+	c.Apply(explainVolume("mine", "1Gi", "node-1", "  storageClassName: gold\n  claimRef: {namespace: default, name: data}"),
+		explainClaim("data", "5Gi", ", storageClassName: ''"))
 	requireLines(t, c.Explain("pvc/data"), "pvc default/data is Pending", "  persistent-volume-binder, which binds claims, is down until 0:00:00",
 		"  it has no class, so it can only be bound to a volume without a class, and mine, which is reserved for it",
 		"  volume mine is passed over: capacity 1Gi is less than the requested 5Gi")
@@ -244,7 +252,8 @@ func TestExplainNamesTheVolumeReservedForAClaimWhateverItsClass(t *testing.T) {
 // and the PV controller frees the other.
 func TestTheSameClaimTwiceInAPodRunsOnceOneOfTwoVolumesIsFreeAgain(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.Apply(explainClass, explainVolume("one", "5Gi", "node-1", "  storageClassName: local"), explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "", "data", "data"))
+	c.Apply(explainClass, explainVolume("one", "5Gi", "node-1", "  storageClassName: local"), explainClaim("data", "5Gi", ", storageClassName: local"),
+		explainPod("web", "", "data", "data"))
 	c.Settle()
 	why := c.Explain("pod/web")
 	requireLines(t, why, "    more than one of the pod's volumes names pvc default/data, and a volume is searched for each",

@@ -65,14 +65,16 @@ func TestExplainFollowsAClaimToTheEventsAndTheContainersOfItsHelperPod(t *testin
 	}{
 		"local-path cannot mount": {explainLocalPath, "/opt", 5 * time.Minute, []string{
 			"  helper pod local-path-storage/helper-pod-create-pvc-UID (attempt 3) is Pending on node node-1",
-		}, `, pod local-path-storage/helper-pod-create-pvc-UID: kubelet said Warning FailedMount (5 times): MountVolume.SetUp failed for volume "data" : mkdir /opt/local-path-provisioner/: ` + full},
+		}, `, pod local-path-storage/helper-pod-create-pvc-UID: kubelet said Warning FailedMount (5 times): MountVolume.SetUp failed for volume "data" : ` +
+			`mkdir /opt/local-path-provisioner/: ` + full},
 		"local-path between two attempts": {explainLocalPath, "/opt/local-path-provisioner/*", 125 * time.Second, []string{
 			"  helper pod local-path-storage/helper-pod-create-pvc-UID is deleted; it was Failed on node node-1",
 			"    container helper-pod exited with 1: Error: mkdir: cannot create directory '/opt/local-path-provisioner/pvc-UID_default_data': " + full,
 		}, ""},
 		"openebs cannot start": {explainOpenEBS, "/var/openebs", time.Minute, []string{
 			"  helper pod openebs/init-pvc-UID is Pending on node node-1",
-			`    container local-path-init waits: CreateContainerError: failed to generate container spec: failed to mkdir "/var/openebs/local": mkdir /var/openebs/local: ` + full,
+			`    container local-path-init waits: CreateContainerError: failed to generate container spec: failed to mkdir "/var/openebs/local": ` +
+				`mkdir /var/openebs/local: ` + full,
 		}, "60s ago, pod openebs/init-pvc-UID: default-scheduler said Normal Scheduled: Successfully assigned openebs/init-pvc-UID to node-1"},
 		"openebs runs and fails": {explainOpenEBS, "/var/openebs/local/*", time.Minute, []string{
 			"  helper pod openebs/init-pvc-UID (attempt 3) is deleted; it was Failed on node node-1",
@@ -109,7 +111,8 @@ func TestExplainFollowsAReleasedVolumeToTheHelperPodThatCannotDeleteIt(t *testin
 	c.Delete("pod/web", "pvc/data")
 	c.RunFor(time.Minute)
 	why := unwrapped(c, "pv/"+claim.Spec.VolumeName, string(claim.UID))
-	require.Regexp(t, `(?m)^  helper pod openebs/cleanup-pvc-UID \(attempt \d\) is deleted; it was Failed on node node-1\n    container local-path-cleanup exited with 1: Error: .*read-only file system`, why)
+	require.Regexp(t, `(?m)^  helper pod openebs/cleanup-pvc-UID \(attempt \d\) is deleted; it was Failed on node node-1\n    container local-path-cleanup `+
+		`exited with 1: Error: .*read-only file system`, why)
 
 	err := c.Cluster.RequireNoLeaks()
 	leak, ok := errors.AsType[*storagesim.LeakError](err)
@@ -127,7 +130,8 @@ func TestExplainSaysThatTheDiskOfTheNFSServerIsFull(t *testing.T) {
 	c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: made}\nprovisioner: k8s-sigs.io/nfs-subdir-external-provisioner\n",
 		explainClaim("data", "5Gi", ", storageClassName: made"))
 	c.RunFor(time.Minute)
-	require.Regexp(t, `(?m)^  \d+s ago, pvc default/data: k8s-sigs.io/nfs-subdir-external-provisioner said Warning ProvisioningFailed .*no space left on device$`, c.Explain("pvc/data"))
+	require.Regexp(t, `(?m)^  \d+s ago, pvc default/data: k8s-sigs.io/nfs-subdir-external-provisioner said Warning ProvisioningFailed .*no space left on device$`,
+		c.Explain("pvc/data"))
 }
 
 func TestExplainComparesWhatAProvisionerReturnedWithWhatTheClaimAsks(t *testing.T) {
@@ -139,7 +143,8 @@ func TestExplainComparesWhatAProvisionerReturnedWithWhatTheClaimAsks(t *testing.
 			`with capacity 1Mi and access modes [ReadWriteOnce]; the claim asks for 1Gi and [ReadWriteOnce] (storage is "1Mi", it should be "1Gi")`},
 		"another access mode": {func(v *v1.PersistentVolume) {
 			v.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadOnlyMany}
-		}, `with capacity 1Gi and access modes [ReadOnlyMany]; the claim asks for 1Gi and [ReadWriteOnce] (spec.accessModes is "ReadOnlyMany", it should be "ReadWriteOnce")`},
+		}, `with capacity 1Gi and access modes [ReadOnlyMany]; the claim asks for 1Gi and [ReadWriteOnce] (spec.accessModes is "ReadOnlyMany", ` +
+			`it should be "ReadWriteOnce")`},
 		"a block device": {func(v *v1.PersistentVolume) {
 			block := v1.PersistentVolumeBlock
 			v.Spec.VolumeMode = &block
@@ -147,7 +152,8 @@ func TestExplainComparesWhatAProvisionerReturnedWithWhatTheClaimAsks(t *testing.
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := storagesimtest.New(t, storagesim.Config{})
-			c.AddProvisioner(clustertest.ShelfName, &clustertest.Rogue{Shelf: clustertest.NewShelf(), Change: func(v *v1.PersistentVolume) (*v1.PersistentVolume, error) { tt.change(v); return v, nil }})
+			c.AddProvisioner(clustertest.ShelfName,
+				&clustertest.Rogue{Shelf: clustertest.NewShelf(), Change: func(v *v1.PersistentVolume) (*v1.PersistentVolume, error) { tt.change(v); return v, nil }})
 			c.Apply(clustertest.ShelfClass, clustertest.ShelfClaim("bad"))
 			c.RunFor(time.Minute)
 			claim := c.Claim("bad")
@@ -165,7 +171,8 @@ func TestExplainComparesWhatAProvisionerReturnedWithWhatTheClaimAsks(t *testing.
 
 func TestExplainSaysWhereAProvisionerPanickedAndWhenItStartsAgain(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
-	c.AddProvisioner("example.com/shelf", &clustertest.Rogue{Shelf: clustertest.NewShelf(), Change: func(*v1.PersistentVolume) (*v1.PersistentVolume, error) { panic("oh\nno") }})
+	c.AddProvisioner("example.com/shelf",
+		&clustertest.Rogue{Shelf: clustertest.NewShelf(), Change: func(*v1.PersistentVolume) (*v1.PersistentVolume, error) { panic("oh\nno") }})
 	c.Apply(clustertest.ShelfClass, clustertest.ShelfClaim("bad"))
 	c.Settle()
 	why := c.Explain("pvc/bad")
@@ -181,7 +188,8 @@ func TestAFailingRequireBoundAndRequireRunningExplainEachObject(t *testing.T) {
 	c.RequireRunning("fine")
 	require.EqualError(t, c.Cluster.RequireBound("data", "ghost"), "pvc default/data is Pending, not Bound\n"+c.Explain("pvc/data")+
 		`pvc default/ghost: persistentvolumeclaims "ghost" not found`)
-	require.EqualError(t, c.Cluster.RequireRunning("fine", "default/web"), "pod default/web is Pending, not Running\n"+strings.TrimRight(c.Explain("pod/web"), "\n"))
+	require.EqualError(t, c.Cluster.RequireRunning("fine", "default/web"), "pod default/web is Pending, not Running\n"+
+		strings.TrimRight(c.Explain("pod/web"), "\n"))
 	require.EqualError(t, c.Cluster.RequireRunning(), "no pod is named")
 
 }

@@ -51,7 +51,8 @@ func (x *explainer) whyNotComplete(ns string, j *batchv1.Job) error {
 		x.ill(FailedCreate, "", mend(e.Message), "it cannot make a pod: %s", e.Message)
 	}
 	if j.Status.Active == 0 && j.Status.Failed > 0 {
-		x.underWay(JobBackoff, "", "%d of its pods have failed, of which spec.backoffLimit allows %d; the next pod waits 10 s after the first failure, and twice as long after each other one", j.Status.Failed, *j.Spec.BackoffLimit)
+		x.underWay(JobBackoff, "", "%d of its pods have failed, of which spec.backoffLimit allows %d; the next pod waits 10 s after the first failure, "+
+			"and twice as long after each other one", j.Status.Failed, *j.Spec.BackoffLimit)
 		return x.firstOfJob(ns, j, func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
 	}
 	if j.Status.Active > 0 && j.Status.Ready != nil && *j.Status.Ready == j.Status.Active {

@@ -23,7 +23,8 @@ func loses(t *testing.T) *storagesimtest.Cluster {
 	c.Settle()
 	c.RequireBound("data")
 	c.Stop("pv-protection-controller")
-	_, err := c.Client().CoreV1().PersistentVolumes().Patch(t.Context(), "disk", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	_, err := c.Client().CoreV1().PersistentVolumes().Patch(t.Context(), "disk", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+		metav1.PatchOptions{})
 	require.NoError(t, err)
 	c.Delete("pv/disk")
 	c.Settle()
@@ -52,7 +53,8 @@ func TestAClaimWhoseVolumeBelongsToAnotherGetsItBackWithItsClaimRef(t *testing.T
 	c.Settle()
 	uid := c.Claim("data").UID
 	patch := func(name, uid string) {
-		_, err := c.Client().CoreV1().PersistentVolumes().Patch(t.Context(), "disk", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"claimRef":{"name":%q,"uid":%q}}}`, name, uid), metav1.PatchOptions{})
+		_, err := c.Client().CoreV1().PersistentVolumes().Patch(t.Context(), "disk", types.MergePatchType,
+			fmt.Appendf(nil, `{"spec":{"claimRef":{"name":%q,"uid":%q}}}`, name, uid), metav1.PatchOptions{})
 		require.NoError(t, err)
 		c.Settle()
 		c.RunFor(time.Minute)

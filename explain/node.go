@@ -135,7 +135,8 @@ func (x *explainer) lostNode(pod *v1.Pod, name string) {
 	x.blame(Verdict{
 		Class: Ill, Code: NodeUnreachable, Object: "node/" + name, Field: "status.conditions[Ready]", Value: string(readyCondition(node).Status), Want: "True",
 		Cause: fmt.Sprintf("its node %s %s; %s", name, x.silentFor(node), shows),
-		Do: fmt.Sprintf("one of three: %s; or, if the machine is down for good, taint it %s=nodeshutdown:NoExecute; or delete the pod by force and know that its program may still write",
+		Do: fmt.Sprintf("one of three: %s; or, if the machine is down for good, taint it %s=nodeshutdown:NoExecute; or delete the pod by force and know that its "+
+			"program may still write",
 			x.wakeUp(name), v1.TaintNodeOutOfService),
 	})
 }

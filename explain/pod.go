@@ -170,7 +170,8 @@ func (x *explainer) hangs(pod *v1.Pod, code Code, done string) (found bool) {
 				continue
 			}
 			seen[volume], found = true, true
-			x.ill(code, "", "mend the server, or what keeps it from answering; the kubelet waits until then", "volume %s cannot be %s: there has been no answer since %s (%s): %s",
+			x.ill(code, "", "mend the server, or what keeps it from answering; the kubelet waits until then",
+				"volume %s cannot be %s: there has been no answer since %s (%s): %s",
 				volume, done, entry.Time.UTC().Format("15:04:05"), duration.HumanDuration(x.Now.Sub(entry.Time)), oneLine(why))
 		}
 	}

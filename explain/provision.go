@@ -142,7 +142,8 @@ func (x *explainer) returned(claim *v1.PersistentVolumeClaim, volume *v1.Persist
 	}
 	x.blame(Verdict{Class: Ill, Code: VolumeMismatch, Object: "pv/" + volume.Name, Field: fieldOf(mismatch), Value: mismatch.Has, Want: mismatch.Wants,
 		Do: "mend the provisioner: the volume must be what the claim asks for",
-		Cause: fmt.Sprintf("provisioner %s returned pv %s with capacity %s and access modes %v; the claim asks for %s and %v (%s is %q, it should be %q)", by, volume.Name,
+		Cause: fmt.Sprintf("provisioner %s returned pv %s with capacity %s and access modes %v; the claim asks for %s and %v (%s is %q, it should be %q)",
+			by, volume.Name,
 			volume.Spec.Capacity.Storage(), volume.Spec.AccessModes, claim.Spec.Resources.Requests.Storage(), claim.Spec.AccessModes, mismatch.Field,
 			mismatch.Has, mismatch.Wants),
 	})

@@ -184,7 +184,8 @@ func (x *explainer) defaultSnapshotClass(claim string) {
 		v.Value, v.Do = strings.Join(defaults, ", "), "leave one of them the default, or make the snapshot anew with a class"
 		v.Cause = fmt.Sprintf("it names no class, and driver %s has %d default classes: %s", driver, len(defaults), v.Value)
 	case len(others) > 0:
-		v.Do = fmt.Sprintf("make the snapshot anew with class %s, or mark that as the default (annotation snapshot.storage.kubernetes.io/is-default-class: \"true\")", others[0])
+		v.Do = fmt.Sprintf("make the snapshot anew with class %s, or mark that as the default (annotation snapshot.storage.kubernetes.io/is-default-class: \"true\")",
+			others[0])
 		v.Cause = fmt.Sprintf("it names no class, and no class of driver %s is the default", driver)
 	default:
 		v.Do = "create a VolumeSnapshotClass of driver " + driver

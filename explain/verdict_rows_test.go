@@ -31,7 +31,8 @@ import (
 
 // podOf returns a pod with one volume, written as YAML, and a command.
 func podOf(volume, command string) string {
-	return "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  restartPolicy: Never\n  containers: [{name: c, image: busybox, command: [sh, -c, '" + command +
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  restartPolicy: Never\n  containers: [{name: c, image: busybox, command: [sh, -c, '" +
+		command +
 		"'], volumeMounts: [{name: v, mountPath: /v}]}]\n  volumes: [{name: v, " + volume + "}]\n"
 }
 
@@ -40,16 +41,19 @@ func classOf(name, provisioner string) string {
 	return "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: " + name + "}\nprovisioner: " + provisioner + "\n"
 }
 
-const snapshotClass = "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshotClass\nmetadata: {name: csi}\ndriver: csi.storagesim.io\ndeletionPolicy: Delete\n"
+const snapshotClass = "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshotClass\nmetadata: {name: csi}\ndriver: csi.storagesim.io\n" +
+	"deletionPolicy: Delete\n"
 
 // snapshotOf returns a snapshot of a claim.
 func snapshotOf(name, claim string) string {
-	return "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: " + name + "}\nspec: {volumeSnapshotClassName: csi, source: {persistentVolumeClaimName: " + claim + "}}\n"
+	return "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: " + name +
+		"}\nspec: {volumeSnapshotClassName: csi, source: {persistentVolumeClaimName: " + claim + "}}\n"
 }
 
 // initPod returns a pod with an init container that runs a command.
 func initPod(command string) string {
-	return "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {initContainers: [{name: i, image: busybox, command: [sh, -c, " + command + "]}], containers: [{name: c, image: nginx}]}\n"
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {initContainers: [{name: i, image: busybox, command: [sh, -c, " + command +
+		"]}], containers: [{name: c, image: nginx}]}\n"
 }
 
 // unheardClaim makes a claim, and a volume for it, of which the PV controller does not hear.
@@ -83,8 +87,9 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		ref     string
 		want    want
 	}{
-		"a volume that fits is to be bound":     {unheardClaim, "pvc/data", want{class: explain.UnderWay, code: explain.Unknown, object: "pv/disk"}},
-		"the binder has not heard of the claim": {unheardClaim, "pvc/data", want{class: explain.Ill, code: explain.CacheHeld, object: "actor/persistent-volume-binder"}},
+		"a volume that fits is to be bound": {unheardClaim, "pvc/data", want{class: explain.UnderWay, code: explain.Unknown, object: "pv/disk"}},
+		"the binder has not heard of the claim": {unheardClaim, "pvc/data",
+			want{class: explain.Ill, code: explain.CacheHeld, object: "actor/persistent-volume-binder"}},
 		"a pod has a node and waits for its volumes": {func(c *storagesimtest.Cluster) {
 			c.Inject(socket.Fault{Method: "CreateVolume", Code: codes.ResourceExhausted, Message: "pool is full", Times: -1})
 			c.Apply(csiLaterClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
@@ -101,7 +106,8 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 			c.Apply(podOf("emptyDir: {}", "exit 3"))
 		}, "pod/web", want{class: explain.Ill, code: explain.PodFailed}},
 		"the attacher finds no driver": {func(c *storagesimtest.Cluster) {
-			c.Inject(socket.Fault{Caller: "csi-attacher/csi.storagesim.io", Method: "ControllerGetCapabilities", Code: codes.Unavailable, Message: "starting", Times: -1})
+			c.Inject(socket.Fault{Caller: "csi-attacher/csi.storagesim.io", Method: "ControllerGetCapabilities", Code: codes.Unavailable,
+				Message: "starting", Times: -1})
 			c.Crash("csi-attacher/csi.storagesim.io")
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI), mountingPod)
 		}, "pod/web", want{class: explain.Ill, code: explain.ActorIdle, object: "actor/csi-attacher/csi.storagesim.io"}},
@@ -125,7 +131,8 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		"the provisioner's helper pod fails": {func(c *storagesimtest.Cluster) {
 			c.AddProvisionController(localpath.Controller(localpath.Config{}))
 			c.Inject(machine.Fault{Machine: "node/node-1", Op: "mkdir", Path: "/opt/local-path-provisioner/*", Times: -1, Err: syscall.ENOSPC})
-			c.Apply(explainLocalPath, explainClaim("data", "1Gi", ", storageClassName: made"), explainPod("web", "  nodeSelector: {kubernetes.io/hostname: node-1}", "data"))
+			c.Apply(explainLocalPath, explainClaim("data", "1Gi", ", storageClassName: made"),
+				explainPod("web", "  nodeSelector: {kubernetes.io/hostname: node-1}", "data"))
 		}, "pvc/data", want{class: explain.Ill, code: explain.HelperPodFailed}},
 		"growth waits for a pod": {func(c *storagesimtest.Cluster) {
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI))
@@ -139,7 +146,8 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 			c.Delete("pvc/data")
 		}, "PV", want{class: explain.Ill, code: explain.ReclaimFailed}},
 		"an attempt of the scheduler ends with an error": {func(c *storagesimtest.Cluster) {
-			c.Apply(explainPod("web", "  affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: disks, operator: Gt, values: [many]}]}}]}}"))
+			c.Apply(explainPod("web", "  affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: "+
+				"[{key: disks, operator: Gt, values: [many]}]}}]}}"))
 		}, "pod/web", want{class: explain.Ill, code: explain.SchedulingFailed}},
 		"an attachment is on its way": {func(c *storagesimtest.Cluster) {
 			c.Stop("csi-attacher/csi.storagesim.io")
@@ -178,7 +186,8 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 		"the claim asks for less than the snapshot has": {func(c *storagesimtest.Cluster) {
 			c.Apply(csiClass, explainClaim("data", "2Gi", ofCSI))
 			c.RunFor(20 * time.Second)
-			c.Apply(snapshotClass, snapshotOf("snap", "data"), explainClaim("copy", "1Gi", ofCSI+", dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: snap}"))
+			c.Apply(snapshotClass, snapshotOf("snap", "data"),
+				explainClaim("copy", "1Gi", ofCSI+", dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: snap}"))
 		}, "pvc/copy", want{class: explain.Ill, code: explain.SourceLarger, object: "volumesnapshot/default/snap"}},
 		"the claim asks for less than the claim that it copies has": {func(c *storagesimtest.Cluster) {
 			c.Apply(csiClass, explainClaim("data", "2Gi", ofCSI))
@@ -243,7 +252,9 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 			c.Apply(explainPod("web", "", "data"))
 		}, "pod/web", want{class: explain.Ill, code: explain.NoNodeFits, object: "pod/default/first"}},
 		"a claim has the name of an ephemeral one": {func(c *storagesimtest.Cluster) {
-			c.Apply(csiClass, explainClaim("web-v", "1Gi", ofCSI), podOf("ephemeral: {volumeClaimTemplate: {spec: {storageClassName: csi, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}", "sleep 1000"))
+			c.Apply(csiClass, explainClaim("web-v", "1Gi", ofCSI),
+				podOf("ephemeral: {volumeClaimTemplate: {spec: {storageClassName: csi, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}",
+					"sleep 1000"))
 		}, "pod/web", want{class: explain.Ill, code: explain.VolumeTaken, object: "pvc/default/web-v"}},
 		"an init container fails": {func(c *storagesimtest.Cluster) {
 			c.Apply(initPod("exit 2"))
@@ -258,17 +269,20 @@ func TestAVerdictNamesRarerCauses(t *testing.T) {
 			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: ['true']}]}\n")
 		}, "pod/web", want{class: explain.Ill, code: explain.ContainerFailed, field: "spec.restartPolicy"}},
 		"a readiness probe fails": {func(c *storagesimtest.Cluster) {
-			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: [sleep, '3600'], readinessProbe: {periodSeconds: 1, exec: {command: ['false']}}}]}\n")
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: [sleep, '3600'], readinessProbe: " +
+				"{periodSeconds: 1, exec: {command: ['false']}}}]}\n")
 		}, "pod/web", want{class: explain.Ill, code: explain.ProbeFailed, field: "spec.containers[c].readinessProbe"}},
 		"a readiness gate is not set": {func(c *storagesimtest.Cluster) {
-			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {readinessGates: [{conditionType: example.com/ready}], containers: [{name: c, image: nginx}]}\n")
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {readinessGates: [{conditionType: example.com/ready}], containers: [{name: c, " +
+				"image: nginx}]}\n")
 		}, "pod/web", want{class: explain.Waits, code: explain.Gated, field: "spec.readinessGates"}},
 		"no node has the labels that the pod asks for": {func(c *storagesimtest.Cluster) {
 			c.Apply(explainPod("web", "  nodeSelector: {disk: ssd}"))
 		}, "pod/web", want{class: explain.Ill, code: explain.NoNodeFits, object: "pod/default/web", field: "spec.nodeSelector"}},
 		"a namespace waits for a claim": {func(c *storagesimtest.Cluster) {
 			c.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
-			c.Apply(strings.Replace(explainClaim("data", "5Gi", ", storageClassName: ''"), "name: data", "name: data, namespace: shop, finalizers: [example.com/keep]", 1))
+			c.Apply(strings.Replace(explainClaim("data", "5Gi", ", storageClassName: ''"), "name: data", "name: data, namespace: shop, finalizers: [example.com/keep]",
+				1))
 			c.Settle()
 			c.Delete("ns/shop")
 		}, "ns/shop", want{class: explain.Ill, code: explain.Finalizer, object: "pvc/shop/data"}},

@@ -104,7 +104,8 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			c.Apply(csiClass, explainClaim("data", "1Gi", ofCSI+", volumeName: gone"))
 		}, "pvc/data", want{explain.Ill, explain.VolumeMissing, "pvc/default/data", "spec.volumeName"}},
 		"the volume that a claim names has another's claimRef": {empty, func(c *storagesimtest.Cluster) {
-			c.Apply(explainVolume("mine", "1Gi", "node-1", "  claimRef: {namespace: default, name: other}"), explainClaim("data", "1Gi", ", storageClassName: '', volumeName: mine"))
+			c.Apply(explainVolume("mine", "1Gi", "node-1", "  claimRef: {namespace: default, name: other}"),
+				explainClaim("data", "1Gi", ", storageClassName: '', volumeName: mine"))
 		}, "pvc/data", want{explain.Ill, explain.VolumeTaken, "pv/mine", "spec.claimRef"}},
 		"the volume that a claim names is too small": {empty, func(c *storagesimtest.Cluster) {
 			c.Apply(explainVolume("small", "1Gi", "node-1", ""), explainClaim("data", "5Gi", ", storageClassName: '', volumeName: small"))
@@ -199,7 +200,8 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			c.Apply(aJob("true", ""))
 		}, "job/once", want{explain.Ill, explain.FailedCreate, "job/default/once", ""}},
 		"a Job's pod waits for a claim": {empty, func(c *storagesimtest.Cluster) {
-			c.Apply(strings.Replace(aJob("true", ""), "restartPolicy: Never", "restartPolicy: Never, volumes: [{name: d, persistentVolumeClaim: {claimName: ghost}}]", 1))
+			c.Apply(strings.Replace(aJob("true", ""), "restartPolicy: Never", "restartPolicy: Never, volumes: [{name: d, persistentVolumeClaim: {claimName: ghost}}]",
+				1))
 		}, "job/once", want{explain.Ill, explain.ClaimMissing, "pvc/default/ghost", "spec.volumes"}},
 		"all is well with the DaemonSet": {empty, func(c *storagesimtest.Cluster) { c.Apply(agents("{}")) }, "ds/agent", want{explain.Well, explain.Fine, "", ""}},
 		"a pod names a claim that does not exist": {empty, func(c *storagesimtest.Cluster) { c.Apply(explainPod("web", "", "ghost")) }, "pod/web",
@@ -213,7 +215,8 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 		}, "pod/web", want{explain.Ill, explain.VolumeMode, "pvc/default/data", "spec.volumeMode"}},
 		"the local volume's node was deleted": {empty, func(c *storagesimtest.Cluster) {
 			c.Machine("node/node-1").MakeDir("/data", 0o755)
-			c.Apply(explainClass, explainVolume("disk", "5Gi", "node-1", "  storageClassName: local"), explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "", "data"))
+			c.Apply(explainClass, explainVolume("disk", "5Gi", "node-1", "  storageClassName: local"), explainClaim("data", "5Gi", ", storageClassName: local"),
+				explainPod("web", "", "data"))
 			c.Settle()
 			c.Stop("kubelet/node-1")
 			c.Delete("node/node-1")
@@ -259,7 +262,8 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 		"a node is dead": {withCSI, func(c *storagesimtest.Cluster) { c.Stop("kubelet/node-1"); c.RunFor(12 * time.Minute) }, "node/node-1",
 			want{explain.Ill, explain.NodeUnreachable, "node/node-1", "status.conditions[Ready]"}},
 		"a node is cordoned": {withCSI, func(c *storagesimtest.Cluster) {
-			_, err := c.Client().CoreV1().Nodes().Patch(c.T.Context(), "node-1", "application/merge-patch+json", []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
+			_, err := c.Client().CoreV1().Nodes().Patch(c.T.Context(), "node-1", "application/merge-patch+json", []byte(`{"spec":{"unschedulable":true}}`),
+				metav1.PatchOptions{})
 			c.Must(err)
 		}, "node/node-1", want{explain.Waits, explain.Cordoned, "node/node-1", "spec.unschedulable"}},
 		"an in-use volume that two nodes want": {withCSI, func(c *storagesimtest.Cluster) {
@@ -268,24 +272,28 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 		"the disk is full": {empty, func(c *storagesimtest.Cluster) {
 			c.Machine("node/node-1").MakeDir("/data", 0o755)
 			c.Inject(machine.Fault{Machine: "node/node-1", Op: "create", Times: -1, Err: syscall.ENOSPC})
-			c.Apply(explainClass, explainVolume("disk", "5Gi", "node-1", "  storageClassName: local"), explainClaim("data", "5Gi", ", storageClassName: local"), explainPod("web", "", "data"))
+			c.Apply(explainClass, explainVolume("disk", "5Gi", "node-1", "  storageClassName: local"), explainClaim("data", "5Gi", ", storageClassName: local"),
+				explainPod("web", "", "data"))
 		}, "pod/web", want{explain.Ill, explain.ContainerFailed, "pod/default/web", ""}},
 		"no node has the driver": {empty, func(c *storagesimtest.Cluster) {
 			c.Apply("apiVersion: storage.k8s.io/v1\nkind: CSIDriver\nmetadata: {name: far.example.com}\nspec: {attachRequired: false}\n",
-				"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: disk}\nspec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], csi: {driver: far.example.com, volumeHandle: h}}\n",
+				"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: disk}\nspec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], csi: {driver: "+
+					"far.example.com, volumeHandle: h}}\n",
 				explainClaim("data", "1Gi", ", storageClassName: ''"), mountingPod)
 		}, "pod/web", want{explain.Ill, explain.DriverMissing, "", "spec.drivers"}},
 		"the driver on the node is stopped": {withCSI, func(c *storagesimtest.Cluster) {
 			c.Stop("csi-driver/csi.storagesim.io/node-2")
 			c.Stop("csi-registrar/csi.storagesim.io/node-2")
-			_, err := c.Client().StorageV1().CSINodes().Patch(c.T.Context(), "node-2", "application/merge-patch+json", []byte(`{"spec":{"drivers":[]}}`), metav1.PatchOptions{})
+			_, err := c.Client().StorageV1().CSINodes().Patch(c.T.Context(), "node-2", "application/merge-patch+json", []byte(`{"spec":{"drivers":[]}}`),
+				metav1.PatchOptions{})
 			c.Must(err)
 			c.Delete("pod/web")
 			c.RunFor(time.Minute)
 			c.Apply(strings.Replace(mountingPod, "spec:\n", "spec:\n  nodeName: node-2\n", 1))
 		}, "pod/web", want{explain.Ill, explain.ActorDown, "actor/csi-driver/csi.storagesim.io/node-2", ""}},
 		"no program expands the volume": {empty, func(c *storagesimtest.Cluster) {
-			c.Apply(explainClass+"allowVolumeExpansion: true\n", strings.Replace(explainVolume("disk", "5Gi", "node-1", "  storageClassName: local"), "local: {path: /data}", "hostPath: {path: /data}", 1),
+			c.Apply(explainClass+"allowVolumeExpansion: true\n",
+				strings.Replace(explainVolume("disk", "5Gi", "node-1", "  storageClassName: local"), "local: {path: /data}", "hostPath: {path: /data}", 1),
 				explainClaim("data", "5Gi", ", storageClassName: local, volumeName: disk"))
 			c.Settle()
 			c.RequireBound("data")
@@ -294,7 +302,8 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 		"a claim has lost its volume": {empty, func(c *storagesimtest.Cluster) {
 			c.Apply(explainVolume("disk", "5Gi", "node-1", ""), explainClaim("data", "5Gi", ", storageClassName: ''"))
 			c.Settle()
-			_, err := c.Client().CoreV1().PersistentVolumes().Patch(c.T.Context(), "disk", "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			_, err := c.Client().CoreV1().PersistentVolumes().Patch(c.T.Context(), "disk", "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`),
+				metav1.PatchOptions{})
 			c.Must(err)
 			c.Stop("pv-protection-controller")
 			c.Delete("pv/disk")
@@ -317,16 +326,20 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 		}, "pod/web",
 			want{explain.Ill, explain.NoNodes, "pod/default/web", ""}},
 		"a pod has failed": {empty, func(c *storagesimtest.Cluster) {
-			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {restartPolicy: Never, containers: [{name: c, image: busybox, command: [mkdir, /no/such]}]}\n")
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {restartPolicy: Never, containers: [{name: c, image: busybox, command: " +
+				"[mkdir, /no/such]}]}\n")
 		}, "pod/web", want{explain.Ill, explain.ContainerFailed, "pod/default/web", ""}},
 		"a liveness probe fails": {empty, func(c *storagesimtest.Cluster) {
-			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: [sleep, '3600'], livenessProbe: {periodSeconds: 1, exec: {command: ['false']}}}]}\n")
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: [sleep, '3600'], livenessProbe: " +
+				"{periodSeconds: 1, exec: {command: ['false']}}}]}\n")
 		}, "pod/web", want{explain.Ill, explain.ProbeFailed, "pod/default/web", "spec.containers[c].livenessProbe"}},
 		"a startup probe fails": {empty, func(c *storagesimtest.Cluster) {
-			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: [sleep, '3600'], startupProbe: {periodSeconds: 1, exec: {command: ['false']}}}]}\n")
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: [sleep, '3600'], startupProbe: " +
+				"{periodSeconds: 1, exec: {command: ['false']}}}]}\n")
 		}, "pod/web", want{explain.Ill, explain.ProbeFailed, "pod/default/web", "spec.containers[c].startupProbe"}},
 		"a container ends by itself beside a probe that succeeds": {empty, func(c *storagesimtest.Cluster) {
-			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: ['false'], livenessProbe: {exec: {command: ['true']}}}]}\n")
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: ['false'], livenessProbe: {exec: " +
+				"{command: ['true']}}}]}\n")
 		}, "pod/web", want{explain.Ill, explain.ContainerFailed, "pod/default/web", ""}},
 		"a rollout is paused": {empty, func(c *storagesimtest.Cluster) { c.Apply(strings.Replace(usingDeployment, "PAUSED", "true", 1)) }, "deployment/shop",
 			want{explain.Waits, explain.Paused, "deployment/default/shop", ""}},
@@ -364,12 +377,14 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 
 // aJob returns the manifest of a Job that runs a script.
 func aJob(script, more string) string {
-	return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: busybox, command: [sh, -c, '" + script + "']}]}}" + more + "}\n"
+	return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: busybox, " +
+		"command: [sh, -c, '" + script + "']}]}}" + more + "}\n"
 }
 
 // agents returns the manifest of a DaemonSet with a nodeSelector.
 func agents(nodeSelector string) string {
-	return "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: agent}\nspec:\n  selector: {matchLabels: {app: agent}}\n  template:\n    metadata: {labels: {app: agent}}\n    spec: {nodeSelector: " +
+	return "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: agent}\nspec:\n  selector: {matchLabels: {app: agent}}\n  template:\n" +
+		"    metadata: {labels: {app: agent}}\n    spec: {nodeSelector: " +
 		nodeSelector + ", containers: [{name: c, image: busybox}]}\n"
 }
 
@@ -391,14 +406,16 @@ func uidOf(c *storagesimtest.Cluster) string {
 // No verdict says that all is well while a pod is not ready or a claim is not bound, whatever happens on the way.
 func TestNoVerdictIsWellWhileAPodOrAClaimIsNot(t *testing.T) {
 	looked, ill := 0, 0
-	_, err := explore.Run(t.Context(), explore.Config{Runs: wellRuns, Cluster: storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2")}},
+	_, err := explore.Run(t.Context(),
+		explore.Config{Runs: wellRuns, Cluster: storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: storagesim.Nodes("node-1", "node-2")}},
 		func(c *storagesim.Cluster) error {
 			look := func() error {
 				rests, wrong := judge(c)
 				looked, ill = looked+rests.looked, ill+rests.ill
 				return wrong
 			}
-			if err := errors.Join(c.InstallCSIDriver(driver.Config{}), c.Apply(csiLaterClass, explainClaim("data", "1Gi", ofCSI), explainClaim("idle", "1Gi", ofCSI), mountingPod)); err != nil {
+			if err := errors.Join(c.InstallCSIDriver(driver.Config{}),
+				c.Apply(csiLaterClass, explainClaim("data", "1Gi", ofCSI), explainClaim("idle", "1Gi", ofCSI), mountingPod)); err != nil {
 				return err
 			}
 			for range 3 {

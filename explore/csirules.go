@@ -143,4 +143,5 @@ func isSingle(capability any) bool {
 }
 
 // ownBreach stands for a breach of these rules that no known fault of Kubernetes explains.
-var ownBreach = &UpstreamFault{Text: "a rule of CSI is broken by the callers of a driver: that is a bug of Kubernetes, or of this library; please report the replay line"}
+var ownBreach = &UpstreamFault{Text: "a rule of CSI is broken by the callers of a driver: that is a bug of Kubernetes, or of this library; " +
+	"please report the replay line"}

@@ -47,7 +47,8 @@ func TestAFailureSaysInWhichSituationsItsRunIsNoProof(t *testing.T) {
 	for name, then := range map[string]func(c *explore.Cluster){
 		"by the author": func(c *explore.Cluster) { c.T.Fatal("by the author") },
 		"nothing leaks": func(c *explore.Cluster) {
-			c.Apply("{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: left}, spec: {attacher: example.com, nodeName: ghost, source: {persistentVolumeName: pv-1}}}")
+			c.Apply("{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: left}, spec: {attacher: example.com, nodeName: ghost, source: " +
+				"{persistentVolumeName: pv-1}}}")
 			c.Settle()
 		},
 	} {

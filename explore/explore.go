@@ -273,9 +273,11 @@ type NotRepeatable struct { // says what a scenario is
 
 func (n *NotRepeatable) Error() string {
 	if f := n.Failure; f != nil {
-		return fmt.Sprintf("run %d (%s) failed, and did not fail so when it was repeated (map order, wall clock, chance or goroutines of its own?); it said\n%v\nreplay %s", f.Run, cmp.Or(f.Strategy, "in order"), f.Err, f.Plan)
+		return fmt.Sprintf("run %d (%s) failed, and did not fail so when it was repeated (map order, wall clock, chance or goroutines of its own?); "+
+			"it said\n%v\nreplay %s", f.Run, cmp.Or(f.Strategy, "in order"), f.Err, f.Plan)
 	}
-	return fmt.Sprintf("the scenario does not do the same in two runs (map order, wall clock, chance or goroutines of its own?); one went on with\n%s\nthe other with\n%s", n.First, n.Second)
+	return fmt.Sprintf("the scenario does not do the same in two runs (map order, wall clock, chance or goroutines of its own?); one went on with\n%s\n"+
+		"the other with\n%s", n.First, n.Second)
 }
 
 // Run explores. The error is a *Failure, that of the first run that fails; a *NotRepeatable;

@@ -171,8 +171,10 @@ func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
 		`Config.Strategies[1]: "luck" is not one of crashes, faults`: {Strategies: []string{explore.PCT, "luck"}},
 		`Config.Except[0]: "leaks" is not one of ["one owner" `:      {Except: []string{"leaks"}},
 		"Config.Rules[0]: it needs a Name and a Begin":               {Rules: []explore.Rule{{Name: "mine"}}},
-		`Config.Expect[0]: Expect("pvc/a", "Bound"): it needs an object such as pvc/data, and one of the states Pending, Lost, Failed, Terminating, Unready`: {Expect: []explore.Expectation{explore.Expect("pvc/a", "Bound")}},
-		"Config.Budget: -1s is negative; it must be positive, or 0 for no limit":                                                                             {Budget: -time.Second},
+		`Config.Expect[0]: Expect("pvc/a", "Bound"): it needs an object such as pvc/data, and one of the states Pending, Lost, Failed, ` +
+			`Terminating, Unready`: {Expect: []explore.Expectation{explore.Expect("pvc/a", "Bound")}},
+		"Config.Budget: -1s is negative; it must be positive, " +
+			"or 0 for no limit": {Budget: -time.Second},
 	} {
 		_, err := explore.Run(t.Context(), cfg, firstComeFirstServed)
 		require.ErrorContains(t, err, says)
@@ -207,7 +209,8 @@ func TestATestFailsWithWhatDidNotHoldTheStoryAndALineThatRepeatsIt(t *testing.T)
 	}
 	o := &outer{TB: t}
 	explore.Test(o, explore.Config{Runs: 2000, Workers: 1, Expect: threeWait}, scenario)
-	line := regexp.MustCompile(`^exploration failed; this repeats it: STORAGESIM_REPLAY='(x1;\S+)' go test -run '\^TestOfSomebody\$/\^else\$' \.\n`).FindStringSubmatch(o.fatal)
+	line := regexp.MustCompile(
+		`^exploration failed; this repeats it: STORAGESIM_REPLAY='(x1;\S+)' go test -run '\^TestOfSomebody\$/\^else\$' \.\n`).FindStringSubmatch(o.fatal)
 	require.Len(t, line, 2, o.fatal)
 	require.Contains(t, o.fatal, `expected: "Pending"`)
 	require.Equal(t, 1, strings.Count(o.fatal, "\nthe story:\n"))
@@ -289,11 +292,17 @@ func TestALineThatMakesNoSenseIsRefused(t *testing.T) {
 		require.ErrorContains(t, explore.Replay(explore.Config{}, line, firstComeFirstServed), says)
 	}
 	plan := explore.Plan{
-		Seed: 7, Choices: []explore.Choice{{At: 12, Take: 2}, {At: 40, Take: 1}}, Faults: []explore.Fault{{Call: explore.Call{N: 3}, Kind: explore.CSIHang}, {Call: explore.Call{Actor: "kubelet/node-1", Verb: "NodeStageVolume", N: 2}, Kind: explore.CSILost}, {Call: explore.Call{Actor: "example.com/disk", Verb: "update", Resource: "pods/status", N: 4}, Kind: explore.CrashAfter}},
-		Holds:   []explore.Hold{{Actor: "kubelet/node-1", Resource: "pods", From: explore.Call{N: 4}, For: 90 * time.Second}, {Actor: "kube-scheduler", Resource: "nodes", From: explore.Call{Actor: "kube-scheduler", Verb: "create", Resource: "pods/binding", N: 1}, For: time.Second, Past: true}},
+		Seed: 7, Choices: []explore.Choice{{At: 12, Take: 2}, {At: 40, Take: 1}},
+		Faults: []explore.Fault{{Call: explore.Call{N: 3}, Kind: explore.CSIHang}, {Call: explore.Call{Actor: "kubelet/node-1", Verb: "NodeStageVolume", N: 2},
+			Kind: explore.CSILost}, {Call: explore.Call{Actor: "example.com/disk", Verb: "update", Resource: "pods/status", N: 4}, Kind: explore.CrashAfter}},
+		Holds: []explore.Hold{{Actor: "kubelet/node-1", Resource: "pods", From: explore.Call{N: 4}, For: 90 * time.Second},
+			{Actor: "kube-scheduler", Resource: "nodes", From: explore.Call{Actor: "kube-scheduler", Verb: "create", Resource: "pods/binding", N: 1},
+				For: time.Second, Past: true}},
 		Without: []int{2, 5},
 	}
-	require.Equal(t, "x1;seed=7;choices=12:2,40:1;faults=3:csi-hang,2:kubelet/node-1:NodeStageVolume:csi-lost,4:example.com/disk:update:pods/status:crash-after;holds=4:1m30s:kubelet/node-1:pods,1:kube-scheduler:create:pods/binding:1s:kube-scheduler:nodes:past;without=2,5", plan.String())
+	require.Equal(t, "x1;seed=7;choices=12:2,40:1;faults=3:csi-hang,2:kubelet/node-1:NodeStageVolume:csi-lost,"+
+		"4:example.com/disk:update:pods/status:crash-after;"+
+		"holds=4:1m30s:kubelet/node-1:pods,1:kube-scheduler:create:pods/binding:1s:kube-scheduler:nodes:past;without=2,5", plan.String())
 	again, err := explore.Parse(plan.String())
 	require.NoError(t, err)
 	require.Equal(t, plan, again)
@@ -371,7 +380,8 @@ func BenchmarkExplore(b *testing.B) {
 		expect := map[string][]explore.Expectation{"race": threeWait}[name]
 		for rules, except := range map[string][]string{"rules": nil, "no-rules": explore.BuiltInRules()} {
 			b.Run(name+"/"+rules, func(b *testing.B) {
-				if _, err := explore.Run(b.Context(), explore.Config{Runs: b.N, Strategies: strategies, Except: except, Expect: expect}, explore.Scenario(scenario)); err != nil {
+				if _, err := explore.Run(b.Context(), explore.Config{Runs: b.N, Strategies: strategies, Except: except, Expect: expect},
+					explore.Scenario(scenario)); err != nil {
 					b.Fatal(err)
 				}
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")

@@ -23,13 +23,14 @@ func TestABackendThatCannotBeLookedAtIsNamed(t *testing.T) {
 	require.Contains(t, report.Unlisted(), "what is left in the backend of example.com/shelf was not looked for: it has no Inventory")
 	require.Contains(t, report.Unlisted(), "func (p *yours) Volumes(context.Context) ([]string, error) {")
 
-	report, err = explore.Run(t.Context(), explore.Config{Runs: 3, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}}, explore.Scenario(func(c *explore.Cluster) {
-		c.AddProvisioner("example.com/forty", forty{c.AddNFSServer("nas", "/srv")})
-		c.AddProvisionController(openebs.Controller(openebs.Config{}))
-		c.AddProvisionController(localpath.Controller(localpath.Config{}))
-		c.InstallCSIDriver(csidriver.Config{})
-		c.Settle()
-	}))
+	report, err = explore.Run(t.Context(), explore.Config{Runs: 3, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}},
+		explore.Scenario(func(c *explore.Cluster) {
+			c.AddProvisioner("example.com/forty", forty{c.AddNFSServer("nas", "/srv")})
+			c.AddProvisionController(openebs.Controller(openebs.Config{}))
+			c.AddProvisionController(localpath.Controller(localpath.Config{}))
+			c.InstallCSIDriver(csidriver.Config{})
+			c.Settle()
+		}))
 	require.NoError(t, err)
 	require.Empty(t, report.Unlisted())
 }

@@ -100,7 +100,8 @@ func TestAVolumeThatIsSaidToBeStagedAndIsNotIsAFailure(t *testing.T) {
 const diskClass = "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disks}, provisioner: example.com/disks}"
 
 func diskClaim(name string) string {
-	return "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: " + name + "}, spec: {accessModes: [ReadWriteOnce], storageClassName: disks, resources: {requests: {storage: 1Gi}}}}"
+	return "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: " + name +
+		"}, spec: {accessModes: [ReadWriteOnce], storageClassName: disks, resources: {requests: {storage: 1Gi}}}}"
 }
 
 func diskPod(name string) string {

@@ -73,12 +73,14 @@ func TestThePlainRunIsJudgedAtEachRest(t *testing.T) {
 
 // A claim of a class that waits for a pod waits by design.
 func TestAClaimThatWaitsForAPodIsNoFailure(t *testing.T) {
-	_, err := explore.Run(t.Context(), explore.Config{Runs: 3, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}}, explore.Scenario(func(c *explore.Cluster) {
-		c.AddProvisionController(openebs.Controller(openebs.Config{}))
-		c.Settle()
-		c.Apply(strings.Split(podWithClaim, "---\n")[0], `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: openebs-hostpath, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)
-		c.Settle()
-	}))
+	_, err := explore.Run(t.Context(), explore.Config{Runs: 3, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}},
+		explore.Scenario(func(c *explore.Cluster) {
+			c.AddProvisionController(openebs.Controller(openebs.Config{}))
+			c.Settle()
+			c.Apply(strings.Split(podWithClaim, "---\n")[0], `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: `+
+				`openebs-hostpath, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)
+			c.Settle()
+		}))
 	require.NoError(t, err)
 }
 

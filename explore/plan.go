@@ -277,5 +277,6 @@ func parseHold(text string) (h Hold, err error) {
 			return h, nil
 		}
 	}
-	return h, errors.New("it must be N:ACTOR:VERB:RESOURCE:DURATION:ACTOR:RESOURCE or CALL:DURATION:ACTOR:RESOURCE, such as 3:30s:kube-scheduler:pods, and may end with :past")
+	return h, errors.New("it must be N:ACTOR:VERB:RESOURCE:DURATION:ACTOR:RESOURCE or CALL:DURATION:ACTOR:RESOURCE, such as 3:30s:kube-scheduler:pods, " +
+		"and may end with :past")
 }

@@ -118,9 +118,10 @@ func plantedBugs() []plantedBug {
 		ofDriver("NodeUnstageVolume fails if it was done", explore.NothingLeaks, func() grpc.UnaryServerInterceptor {
 			return once[*spec.NodeUnstageVolumeRequest](func(r *spec.NodeUnstageVolumeRequest) string { return r.VolumeId }, codes.Internal)
 		}),
-		ofDriverWith(csidriver.Config{NoAttach: true}, "NodeUnstageVolume fails if it was done, and nothing is attached", explore.NothingLeaks, func() grpc.UnaryServerInterceptor {
-			return once[*spec.NodeUnstageVolumeRequest](func(r *spec.NodeUnstageVolumeRequest) string { return r.VolumeId }, codes.Internal)
-		}),
+		ofDriverWith(csidriver.Config{NoAttach: true}, "NodeUnstageVolume fails if it was done, and nothing is attached", explore.NothingLeaks,
+			func() grpc.UnaryServerInterceptor {
+				return once[*spec.NodeUnstageVolumeRequest](func(r *spec.NodeUnstageVolumeRequest) string { return r.VolumeId }, codes.Internal)
+			}),
 		ofDriver("NodePublishVolume fails if it was done", "", func() grpc.UnaryServerInterceptor {
 			return once[*spec.NodePublishVolumeRequest](func(r *spec.NodePublishVolumeRequest) string { return r.TargetPath }, codes.Internal)
 		}),
@@ -144,7 +145,8 @@ func (b plantedBug) scenario(c *explore.Cluster) {
 	b.install(c)
 	c.RunFor(10 * time.Second)
 	class := fmt.Sprintf("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disks}, provisioner: %s}", b.class)
-	const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: NAME}, spec: {accessModes: [ReadWriteOnce], storageClassName: disks, resources: {requests: {storage: 1Gi}}}}`
+	const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: NAME}, spec: {accessModes: [ReadWriteOnce], storageClassName: disks, ` +
+		`resources: {requests: {storage: 1Gi}}}}`
 	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: NAME}, spec: {terminationGracePeriodSeconds: 1,
   containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: v, mountPath: /data}]}],
   volumes: [{name: v, persistentVolumeClaim: {claimName: NAME}}]}}`
@@ -367,8 +369,9 @@ func (o operator) create(ctx context.Context) error {
 	_, err = core.Pods("default").Create(ctx, &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "db"},
 		Spec: v1.PodSpec{
-			Containers: []v1.Container{{Name: "c", Image: "busybox", Command: []string{"sleep", "100000"}, VolumeMounts: []v1.VolumeMount{{Name: "v", MountPath: "/data"}}}},
-			Volumes:    []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "db"}}}},
+			Containers: []v1.Container{{Name: "c", Image: "busybox", Command: []string{"sleep", "100000"},
+				VolumeMounts: []v1.VolumeMount{{Name: "v", MountPath: "/data"}}}},
+			Volumes: []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "db"}}}},
 		},
 	}, metav1.CreateOptions{})
 	return o.hear(err, apierrors.IsAlreadyExists)

@@ -216,7 +216,8 @@ func TestFaultsStrikeThePointsOfADriversHandlers(t *testing.T) {
 	told := func(kind string) string {
 		t.Helper()
 		cfg, story := onOneNode(explore.Config{}), ""
-		require.NoError(t, explore.Replay(cfg, "x1;faults=1:csi-driver/csi.storagesim.io:array.create:"+kind+",1:csi-driver/csi.storagesim.io/node-1:node.format:"+kind, explore.Scenario(func(c *explore.Cluster) {
+		require.NoError(t, explore.Replay(cfg, "x1;faults=1:csi-driver/csi.storagesim.io:array.create:"+kind+",1:csi-driver/csi.storagesim.io/node-1:node.format:"+
+			kind, explore.Scenario(func(c *explore.Cluster) {
 			scenario(c)
 			story = c.Story()
 		})), kind)
@@ -241,6 +242,7 @@ func TestFaultsStrikeThePointsOfADriversHandlers(t *testing.T) {
 // The commands of a failure play in a story.
 func TestAStoryKnowsTheCommandsOfFaultsAtPoints(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, story.Play(t.Context(), &out, "found.txt", "cluster nodes=node-1 provisioners=local-path\n----\n\nfail-point rancher.io/local-path appliance.create lost=yes\n----\n", story.Options{}))
+	require.NoError(t, story.Play(t.Context(), &out, "found.txt",
+		"cluster nodes=node-1 provisioners=local-path\n----\n\nfail-point rancher.io/local-path appliance.create lost=yes\n----\n", story.Options{}))
 	require.Contains(t, out.String(), "rancher.io/local-path will fail at point appliance.create")
 }

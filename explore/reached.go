@@ -42,7 +42,8 @@ func (r *recorded) missing(plan Plan) (list []string) {
 	}
 	for _, c := range plan.Choices {
 		if c.At >= r.choices {
-			list = append(list, fmt.Sprintf("choice %s: the run had %d choices; choices are positions, and fit the version and the scenario that they were found with", c.text(), r.choices))
+			list = append(list, fmt.Sprintf("choice %s: the run had %d choices; choices are positions, and fit the version and the scenario that they were found with",
+				c.text(), r.choices))
 		}
 	}
 	return list

@@ -22,16 +22,17 @@ func failureOf(t *testing.T, cfg explore.Config, scenario func(*storagesim.Clust
 
 // A pod without its claim does not run either, and that is another reason.
 func TestAFailureIsNotMadeSmallerToAPodWithoutItsClaim(t *testing.T) {
-	f := failureOf(t, explore.Config{Strategies: []string{explore.Random}, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}}, explore.Scenario(func(c *explore.Cluster) {
-		c.AddProvisionController(openebs.Controller(openebs.Config{}))
-		c.Settle()
-		if c.Lab().Seed() > 0 {
-			c.Stop("kubelet/node-1")
-		}
-		c.Apply(podWithClaim)
-		c.Settle()
-		require.Equal(c.T, v1.PodRunning, c.Pod("web").Status.Phase, "it runs")
-	}))
+	f := failureOf(t, explore.Config{Strategies: []string{explore.Random}, Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}},
+		explore.Scenario(func(c *explore.Cluster) {
+			c.AddProvisionController(openebs.Controller(openebs.Config{}))
+			c.Settle()
+			if c.Lab().Seed() > 0 {
+				c.Stop("kubelet/node-1")
+			}
+			c.Apply(podWithClaim)
+			c.Settle()
+			require.Equal(c.T, v1.PodRunning, c.Pod("web").Status.Phase, "it runs")
+		}))
 	require.Greater(t, f.Run, 1)
 	require.Contains(t, f.Acts, "apply pvc/default/data")
 	require.Zero(t, f.Plan.Size(), "%s", f.Plan)

@@ -52,7 +52,8 @@ func TestAClaimThatHangsAndIsThenDeletedIsAFailure(t *testing.T) {
 			f, ok := errors.AsType[*explore.Failure](explore.Replay(cfg, line, scenario))
 			require.True(t, ok)
 			require.Equal(t, explore.Reason{Rule: explore.Liveness, Object: "pvc/default/data"}, f.Reason())
-			require.ErrorContains(t, f, "when the user acts next, 20 minutes after all trouble: PersistentVolumeClaim: 0 are as they should be, in order 1 were\npvc default/data is Pending")
+			require.ErrorContains(t, f, "when the user acts next, 20 minutes after all trouble: PersistentVolumeClaim: 0 are as they should be, in order 1 were\n"+
+				"pvc default/data is Pending")
 			require.Contains(t, f.Story, "example.com/shelf         crashes before: create persistentvolumes")
 			require.NotContains(t, f.Story, "deletes pvc default/data")
 

@@ -87,19 +87,25 @@ func rightPrograms() []program {
 		{name: "forty lines", class: "example.com/forty", actor: "example.com/forty", install: func(c *explore.Cluster) {
 			c.AddProvisioner("example.com/forty", forty{c.AddNFSServer("nas", "/srv")})
 		}},
-		{name: "OpenEBS", class: openebs.ProvisionerName, actor: openebs.ProvisionerName, onlyDelayed: true, install: func(c *explore.Cluster) { c.AddProvisionController(openebs.Controller(openebs.Config{})) }},
+		{name: "OpenEBS", class: openebs.ProvisionerName, actor: openebs.ProvisionerName, onlyDelayed: true,
+			install: func(c *explore.Cluster) { c.AddProvisionController(openebs.Controller(openebs.Config{})) }},
 		// With one node, whose disk is the shared file system: then no claim needs to wait for a pod.
-		{name: "local-path", class: localpath.ProvisionerName, actor: localpath.ProvisionerName, nodes: storagesim.Nodes("node-1"), leaves: isHelperPod, install: func(c *explore.Cluster) {
-			c.AddProvisionController(localpath.Controller(localpath.Config{}))
-			c.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: local-path-config, namespace: local-path-storage}, data: {config.json: '{"sharedFileSystemPath": "/mnt/shared"}'}}`)
-		}},
+		{name: "local-path", class: localpath.ProvisionerName, actor: localpath.ProvisionerName, nodes: storagesim.Nodes("node-1"), leaves: isHelperPod,
+			install: func(c *explore.Cluster) {
+				c.AddProvisionController(localpath.Controller(localpath.Config{}))
+				c.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: local-path-config, namespace: local-path-storage}, data: {config.json: ` +
+					`'{"sharedFileSystemPath": "/mnt/shared"}'}}`)
+			}},
 		// With archives the real program never deletes a volume of a name that it has archived: where the creation of the PersistentVolume
 		// fails five times, the library deletes the volume, and makes it anew (nfs-subdir-external-provisioner Delete, os.Rename).
-		{name: "NFS", class: nfsprovisioner.SubdirName, actor: nfsprovisioner.SubdirName, more: `parameters: {archiveOnDelete: "false"}`, install: func(c *explore.Cluster) {
-			c.AddProvisionController(nfsprovisioner.Controller(c.AddNFSServer("nas", "/srv"), nfsprovisioner.Config{Server: "nas", Path: "/srv"}))
-		}},
-		{name: "reference CSI driver", class: csidriver.Name, actor: csi.ProvisionerActor(csidriver.Name), resizer: csi.ResizerActor(csidriver.Name), more: grows, install: reference},
-		{name: "StatefulSet", class: csidriver.Name, actor: csi.ProvisionerActor(csidriver.Name), resizer: csi.ResizerActor(csidriver.Name), more: grows, install: reference, set: true},
+		{name: "NFS", class: nfsprovisioner.SubdirName, actor: nfsprovisioner.SubdirName, more: `parameters: {archiveOnDelete: "false"}`,
+			install: func(c *explore.Cluster) {
+				c.AddProvisionController(nfsprovisioner.Controller(c.AddNFSServer("nas", "/srv"), nfsprovisioner.Config{Server: "nas", Path: "/srv"}))
+			}},
+		{name: "reference CSI driver", class: csidriver.Name, actor: csi.ProvisionerActor(csidriver.Name), resizer: csi.ResizerActor(csidriver.Name), more: grows,
+			install: reference},
+		{name: "StatefulSet", class: csidriver.Name, actor: csi.ProvisionerActor(csidriver.Name), resizer: csi.ResizerActor(csidriver.Name), more: grows,
+			install: reference, set: true},
 	}
 }
 
@@ -155,9 +161,11 @@ func cellsOfPrograms() (programs [][]cell) {
 // manifests returns the class and what uses it. In an Immediate class a claim comes and goes without a
 // pod.
 func (x cell) manifests() (manifests []string, claim, pod string) {
-	class := fmt.Sprintf("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: right}\nprovisioner: %s\nvolumeBindingMode: %s\n%s\n", x.class, x.mode, x.more)
+	class := fmt.Sprintf("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: right}\nprovisioner: %s\nvolumeBindingMode: %s\n%s\n", x.class,
+		x.mode, x.more)
 	const spec = `{accessModes: [ReadWriteOnce], storageClassName: right, resources: {requests: {storage: 1Gi}}}`
-	const containers = `containers: [{name: c, image: busybox, command: [sh, -c, "echo x > /data/x; sleep 100000"], volumeMounts: [{name: data, mountPath: /data}]}]`
+	const containers = `containers: [{name: c, image: busybox, command: [sh, -c, "echo x > /data/x; sleep 100000"], volumeMounts: [{name: data, ` +
+		`mountPath: /data}]}]`
 	if x.set {
 		return []string{class, fmt.Sprintf(`
 apiVersion: apps/v1
@@ -178,7 +186,9 @@ spec:
 	if x.mode == "Immediate" && x.story == comeAndGo {
 		return manifests, "data", ""
 	}
-	return append(manifests, fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {%s, volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]}", containers)), "data", "web"
+	return append(manifests,
+			fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {%s, volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]}", containers)),
+		"data", "web"
 }
 
 // play does what the guide teaches: apply, settle, look, delete, settle, look for leaks.
@@ -195,7 +205,8 @@ func (x cell) play(c *explore.Cluster) {
 	case keep:
 		return
 	case grow:
-		_, err := c.Client().CoreV1().PersistentVolumeClaims("default").Patch(c.T.Context(), claim, types.MergePatchType, []byte(`{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`), metav1.PatchOptions{})
+		_, err := c.Client().CoreV1().PersistentVolumeClaims("default").Patch(c.T.Context(), claim, types.MergePatchType,
+			[]byte(`{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`), metav1.PatchOptions{})
 		c.Must(err)
 		c.Settle()
 		if size := c.Claim(claim).Status.Capacity.Storage().String(); size != "2Gi" {
@@ -214,7 +225,8 @@ func (x cell) play(c *explore.Cluster) {
 	}
 	c.Settle()
 	err := c.Cluster.RequireNoLeaks()
-	if found, ok := errors.AsType[*storagesim.LeakError](err); ok && x.leaves != nil && !slices.ContainsFunc(found.Leaks, func(l storagesim.Leak) bool { return !x.leaves(l) }) {
+	if found, ok := errors.AsType[*storagesim.LeakError](err); ok && x.leaves != nil &&
+		!slices.ContainsFunc(found.Leaks, func(l storagesim.Leak) bool { return !x.leaves(l) }) {
 		return
 	}
 	c.Must(err)

@@ -114,7 +114,8 @@ func TestEachStrategyMakesItsPlansAndTheSystematicOnesEnd(t *testing.T) {
 			require.Equal(t, report.Coverage.Tried, report.Coverage.Recovered)
 		})
 	}
-	report, err := explore.Run(t.Context(), explore.Config{Runs: 100_000, Expect: threeWait, Strategies: []string{explore.Crashes, explore.Faults}}, explore.Scenario(bindsOneVolume))
+	report, err := explore.Run(t.Context(), explore.Config{Runs: 100_000, Expect: threeWait, Strategies: []string{explore.Crashes, explore.Faults}},
+		explore.Scenario(bindsOneVolume))
 	require.NoError(t, err)
 	require.Less(t, report.Runs, 1000, "all there are")
 	require.Equal(t, report.Coverage.Places, report.Coverage.Recovered, report.Coverage.String())

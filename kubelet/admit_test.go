@@ -25,14 +25,16 @@ func TestAKubeletRefusesAPodForWhichThereIsNoRoom(t *testing.T) {
 		first, second   func(*v1.Container)
 		reason, message string // of the second pod's refusal
 	}{
-		"CPU that nobody else wants": {nil, asks(v1.ResourceCPU, "65"), "OutOfcpu", "Node didn't have enough resource: cpu, requested: 65000, used: 0, capacity: 64000"},
+		"CPU that nobody else wants": {nil, asks(v1.ResourceCPU, "65"), "OutOfcpu",
+			"Node didn't have enough resource: cpu, requested: 65000, used: 0, capacity: 64000"},
 		"CPU beside another pod": {asks(v1.ResourceCPU, "500m"), asks(v1.ResourceCPU, "63600m"), "OutOfcpu",
 			"Node didn't have enough resource: cpu, requested: 63600, used: 500, capacity: 64000"},
 		"the last of the CPU": {asks(v1.ResourceCPU, "500m"), asks(v1.ResourceCPU, "63500m"), "", ""},
 		"memory": {asks(v1.ResourceMemory, "60Gi"), asks(v1.ResourceMemory, "5Gi"), "OutOfmemory",
 			"Node didn't have enough resource: memory, requested: 5368709120, used: 64424509440, capacity: 68719476736"},
 		"a resource that nodes do not know of": {nil, asks("example.com/gpu", "1"), "", ""},
-		"a port that is taken": {port(v1.ContainerPort{ContainerPort: 80, HostPort: 80}), port(v1.ContainerPort{ContainerPort: 81, HostPort: 80, HostIP: "10.0.0.1"}), "NodePorts",
+		"a port that is taken": {port(v1.ContainerPort{ContainerPort: 80, HostPort: 80}), port(v1.ContainerPort{ContainerPort: 81, HostPort: 80, HostIP: "10.0.0.1"}),
+			"NodePorts",
 			"Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"},
 		"the port of another address": {port(v1.ContainerPort{ContainerPort: 80, HostPort: 80, HostIP: "10.0.0.2"}),
 			port(v1.ContainerPort{ContainerPort: 81, HostPort: 80, HostIP: "10.0.0.1"}), "", ""},

@@ -103,7 +103,8 @@ func TestABlockVolumesTroubleIsFailedMapVolume(t *testing.T) {
 		"another node's": {disk, func(pv *v1.PersistentVolume) { pv.Spec.NodeAffinity = onNode("node-2") },
 			"FailedMount", `MapVolume.NodeAffinity check failed for volume "pv-data" : `},
 		"a plugin without devices": {noMappers{disk}, nil,
-			"FailedMapVolume", `MapVolume.FindMapperPluginBySpec failed for volume "pv-data" : volume plugin "kubernetes.io/local-volume" does not support volumeMode Block`},
+			"FailedMapVolume", `MapVolume.FindMapperPluginBySpec failed for volume "pv-data" : volume plugin "kubernetes.io/local-volume" does not ` +
+				`support volumeMode Block`},
 		"a plugin that fails": {&mapper{BlockVolumePlugin: disk, noMapper: errors.New("no disk")}, nil,
 			"FailedMapVolume", `MapVolume.NewBlockVolumeMapper initialization failed for volume "pv-data" : no disk`},
 		"a plugin that fails later": {&mapper{BlockVolumePlugin: disk, noGlobalMap: errors.New("no map")}, nil,

@@ -58,7 +58,8 @@ func TestContainersWaitForTheImagesOfTheirVolumesAlone(t *testing.T) {
 	bad := pod("bad", fromImage("Mine", ""))
 	w.create(bad)
 	w.settle()
-	text := `Failed to apply default image tag "Mine": couldn't parse image name "Mine": invalid reference format: repository name (library/Mine) must be lowercase`
+	text := `Failed to apply default image tag "Mine": couldn't parse image name "Mine": invalid reference format: repository name (library/Mine) ` +
+		`must be lowercase`
 	w.requireWaiting("bad", "c", "InvalidImageName", text)
 }
 

@@ -130,7 +130,8 @@ func TestAnObjectThatIsMissingIsAnEventUntilItIsThere(t *testing.T) {
 			"", nil,
 		},
 		"an optional ConfigMap beside others": {
-			projected("config", v1.VolumeProjection{ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: "app"}, Optional: &optional}}),
+			projected("config", v1.VolumeProjection{ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: "app"},
+				Optional: &optional}}),
 			"", nil,
 		},
 		"an optional Secret beside others": {
@@ -371,11 +372,12 @@ func TestAFileInTheWayIsAnEventUntilItIsGone(t *testing.T) {
 		"a hostPath's parent": {
 			"/opt", hostPath("tool", "/opt/tool", v1.HostPathDirectoryOrCreate), `MountVolume.SetUp failed for volume "tool"`,
 		},
-		"a hostPath":        {"/opt", hostPath("opt", "/opt", v1.HostPathDirectory), "hostPath type check failed: /opt is not a directory, it's a File"},
-		"the pods' own":     {"/var/lib/kubelet/pods", configVolume("app"), ""},
-		"the volume's own":  {"/var/lib/kubelet/pods/%s/volumes/kubernetes.io~configmap", configVolume("app"), "not a directory"},
-		"the mount point":   {"/var/lib/kubelet/pods/%s/volumes/kubernetes.io~local-volume/pv-data", claim("data"), `MountVolume.SetUp failed for volume "pv-data"`},
-		"an emptyDir's own": {"/var/lib/kubelet/pods/%s/volumes/kubernetes.io~empty-dir/tmp", volumeOf("tmp", v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}), `MountVolume.SetUp failed for volume "tmp"`},
+		"a hostPath":       {"/opt", hostPath("opt", "/opt", v1.HostPathDirectory), "hostPath type check failed: /opt is not a directory, it's a File"},
+		"the pods' own":    {"/var/lib/kubelet/pods", configVolume("app"), ""},
+		"the volume's own": {"/var/lib/kubelet/pods/%s/volumes/kubernetes.io~configmap", configVolume("app"), "not a directory"},
+		"the mount point":  {"/var/lib/kubelet/pods/%s/volumes/kubernetes.io~local-volume/pv-data", claim("data"), `MountVolume.SetUp failed for volume "pv-data"`},
+		"an emptyDir's own": {"/var/lib/kubelet/pods/%s/volumes/kubernetes.io~empty-dir/tmp", volumeOf("tmp", v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}),
+			`MountVolume.SetUp failed for volume "tmp"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := simple(t)

@@ -21,6 +21,7 @@ func TestAPatchOfAStatusRemovesWhatIsNotKnownAnyMore(t *testing.T) {
 	require.JSONEq(t, `{"podIP": null, "podIPs": null}`, patch(&v1.PodStatus{Conditions: old.Conditions}))
 	require.JSONEq(t, `{"podIP": "10.0.0.3", "podIPs": [{"$patch": "replace"}, {"ip": "10.0.0.3"}]}`,
 		patch(&v1.PodStatus{PodIP: "10.0.0.3", PodIPs: []v1.PodIP{{IP: "10.0.0.3"}}, Conditions: old.Conditions}))
-	require.JSONEq(t, `{"podIP": null, "podIPs": null, "conditions": [{"$patch": "delete", "type": "Ready"}], "$setElementOrder/conditions": [{"type": "DisruptionTarget"}]}`,
+	require.JSONEq(t, `{"podIP": null, "podIPs": null, "conditions": [{"$patch": "delete", "type": "Ready"}], "$setElementOrder/conditions": [{"type": `+
+		`"DisruptionTarget"}]}`,
 		patch(&v1.PodStatus{Conditions: old.Conditions[1:]}))
 }

@@ -101,7 +101,8 @@ func TestAContainerThatWaitsIsDescribedInFull(t *testing.T) {
 	}}, p.Status.ContainerStatuses)
 	const unready = " ContainersNotReady: containers with unready status: [c]"
 	require.Equal(t, []string{
-		"PodReadyToStartContainers=False PodSandboxNotReady: no pod sandbox exists", "Initialized=True", "Ready=False" + unready, "ContainersReady=False" + unready, "PodScheduled=True",
+		"PodReadyToStartContainers=False PodSandboxNotReady: no pod sandbox exists", "Initialized=True", "Ready=False" + unready, "ContainersReady=False" + unready,
+		"PodScheduled=True",
 	}, conditions(p))
 	require.Equal(t, &v1.ResourceRequirements{}, p.Status.Resources)
 	w.requireEvent("web", "FailedMount", `MountVolume.NewMounter initialization failed for volume "pv-other" : path "/disk/other" does not exist`)

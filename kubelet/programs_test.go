@@ -192,13 +192,15 @@ func TestInitContainersRunOneAfterTheOther(t *testing.T) {
 		c.Name, c.Command = name, []string{"sh", "-c", script}
 		return c
 	}
-	p.Spec.InitContainers = []v1.Container{init("one", "echo one >> /data/log; sleep 20; echo one ends >> /data/log"), init("two", "sleep 10; echo two >> /data/log")}
+	p.Spec.InitContainers = []v1.Container{init("one", "echo one >> /data/log; sleep 20; echo one ends >> /data/log"),
+		init("two", "sleep 10; echo two >> /data/log")}
 	w.create(p)
 	w.settle()
 	require.Equal(t, "one\none ends\ntwo\nmain\n", w.onDisk("/srv/log"))
 	got := w.get("main")
 	require.Equal(t, v1.PodRunning, got.Status.Phase)
-	require.Equal(t, 30*time.Second, got.Status.ContainerStatuses[0].State.Running.StartedAt.Sub(got.Status.InitContainerStatuses[0].State.Terminated.StartedAt.Time))
+	require.Equal(t, 30*time.Second,
+		got.Status.ContainerStatuses[0].State.Running.StartedAt.Sub(got.Status.InitContainerStatuses[0].State.Terminated.StartedAt.Time))
 	require.Zero(t, got.Status.InitContainerStatuses[1].RestartCount)
 }
 

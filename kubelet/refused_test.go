@@ -22,7 +22,8 @@ func TestAVolumeOfAnEarlierClaimIsNotMounted(t *testing.T) {
 	w.settle()
 	require.Equal(t, v1.PodPending, w.get("web").Status.Phase)
 	require.Empty(t, w.mounts())
-	w.requireEvent("web", "FailedMount", "error processing PVC default/data: found PV object pv-data but its pv.Spec.ClaimRef.UID earlier does not point to claim.UID ")
+	w.requireEvent("web", "FailedMount",
+		"error processing PVC default/data: found PV object pv-data but its pv.Spec.ClaimRef.UID earlier does not point to claim.UID ")
 }
 
 // semantics 5 must 11.
@@ -104,7 +105,8 @@ func TestAPersistentVolumeOfAKindWithoutAPluginIsNamed(t *testing.T) {
 
 func TestAVolumeThatNoContainerUsesIsSkipped(t *testing.T) {
 	w := simple(t)
-	p := pod("web", v1.Volume{Name: "share", VolumeSource: v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{TargetPortal: "10.0.0.1", IQN: "iqn.2001-04.com.example:storage"}}})
+	p := pod("web", v1.Volume{Name: "share",
+		VolumeSource: v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{TargetPortal: "10.0.0.1", IQN: "iqn.2001-04.com.example:storage"}}})
 	p.Spec.Containers[0].VolumeMounts = nil
 	w.create(p)
 	w.settle()

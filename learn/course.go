@@ -208,7 +208,9 @@ func Identify(dir string, all []*Exercise) (e *Exercise, notes []string, err err
 		return nil, nil, fmt.Errorf("%s: %q is not an exercise of this version of storagesim%s", dir, name, prose.OneOf(name, names))
 	}
 	if version != "" && version != e.Version() {
-		notes = append(notes, fmt.Sprintf("%s was begun with another version of the exercise (%s; this is %s). It is checked as the exercise is now. To begin anew, rename the folder.", dir, version, e.Version()))
+		notes = append(notes,
+			fmt.Sprintf("%s was begun with another version of the exercise (%s; this is %s). It is checked as the exercise is now. To begin anew, rename the folder.",
+				dir, version, e.Version()))
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, startStory)); err == nil && e.golang == "" && string(normal(data)) != e.start {
 		notes = append(notes, fmt.Sprintf("%s is there to be read, and differs from the exercise's own, which is played.", filepath.Join(dir, startStory)))

@@ -186,9 +186,10 @@ func TestABrokenExerciseIsToldWithFileLineAndField(t *testing.T) {
 		`01-a/text.zh.md: expected ## 提示`: func(f map[string]string) {
 			f["01-a/text.zh.md"] = "# A\n\nx\n\n## 目标\n\n- it is Bound\n\n## 要点\n\nc\n"
 		},
-		`01-a/text.md: the file is missing`:                                               func(f map[string]string) { delete(f, "01-a/text.md") },
-		`01-a/check.story: expected at least one command expect`:                          func(f map[string]string) { f["01-a/check.story"] = "settle\n" },
-		`01-a/check.story:1: $volume stands for a guess, and start/ has no guess.yaml`:    func(f map[string]string) { f["01-a/check.story"] = "expect $volume in get pvc\n" },
+		`01-a/text.md: the file is missing`:                      func(f map[string]string) { delete(f, "01-a/text.md") },
+		`01-a/check.story: expected at least one command expect`: func(f map[string]string) { f["01-a/check.story"] = "settle\n" },
+		`01-a/check.story:1: $volume stands for a guess, ` +
+			`and start/ has no guess.yaml`: func(f map[string]string) { f["01-a/check.story"] = "expect $volume in get pvc\n" },
 		`01-a/start.story: file does not exist`:                                           func(f map[string]string) { delete(f, "01-a/start.story") },
 		`01-a/wrong: file does not exist`:                                                 func(f map[string]string) { delete(f, "01-a/wrong/claim.yaml") },
 		`01-a/answer/clam.yaml: the learner has no such file; expected one of claim.yaml`: func(f map[string]string) { f["01-a/answer/clam.yaml"] = "x" },
@@ -230,12 +231,15 @@ func find(t *testing.T, name string) *Exercise {
 // What learners write, and what they are told.
 func TestBadFilesOfALearnerAreToldWithFileAndLine(t *testing.T) {
 	for _, tt := range []struct{ exercise, file, text, want string }{
-		{"a-class-that-is-not-there", "claim.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: [da", "refused: start.story:6: claim.yaml:4: not valid YAML"}, // half saved
+		{"a-class-that-is-not-there", "claim.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: [da",
+			"refused: start.story:6: claim.yaml:4: not valid YAML"}, // half saved
 		{"a-class-that-is-not-there", "claim.yaml", "", "refused: start.story:6: claim.yaml: is empty; expected at least one object in YAML or JSON"},
-		{"a-class-that-is-not-there", "claim.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: data\nspec:\n  storageClas: x\n", `refused: start.story:6: claim.yaml:6: PersistentVolumeClaim/data: spec.storageClas: unknown field (did you mean "storageClassName"?)`},
+		{"a-class-that-is-not-there", "claim.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: data\nspec:\n  storageClas: x\n",
+			`refused: start.story:6: claim.yaml:6: PersistentVolumeClaim/data: spec.storageClas: unknown field (did you mean "storageClassName"?)`},
 		{"a-class-that-is-not-there", "claim.yaml", strings.Repeat("#", MaxFile+1), "mistake: claim.yaml: 65537 bytes; expected at most 65536"},
 		{"a-class-that-is-not-there", MendStory, "delete pvc/data\n", `mistake: mend.story:1: this script may not use "delete"; expected one of get, describe`},
-		{"it-does-not-go-away", MendStory, "run-for 100000h\n", `mistake: mend.story:1: run-for: TIME: "100000h" is longer than the 24h0m0s that one command may let pass here`}, // a story that never ends
+		{"it-does-not-go-away", MendStory, "run-for 100000h\n",
+			`mistake: mend.story:1: run-for: TIME: "100000h" is longer than the 24h0m0s that one command may let pass here`}, // a story that never ends
 		{"it-does-not-go-away", MendStory, strings.Repeat("settle quiet\n", MaxCommands+1), "mistake: mend.story: 501 lines; expected at most 500"},
 		{"it-does-not-go-away", MendStory, "step 1000000000\n", `mistake: mend.story:1: this script may not use "step"`},
 		{"it-does-not-go-away", MendStory, "cluster nodes=\n", `mistake: mend.story:1: this script may not use "cluster"`},

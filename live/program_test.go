@@ -186,8 +186,10 @@ func TestAProgramThatEndsByItselfSaysHowAndIsStartedAgainWithABackoff(t *testing
 		ends func(context.Context) error
 		want string
 	}{
-		"a panic":           {func(context.Context) error { panic("no nodes") }, `panics at live/program_test.go:\d+: no nodes; its process ends, and starts again in 10s`},
-		"an error":          {func(context.Context) error { return errors.New("no leader") }, `returns an error: no leader; its process ends, and starts again in 20s`},
+		"a panic": {func(context.Context) error { panic("no nodes") },
+			`panics at live/program_test.go:\d+: no nodes; its process ends, and starts again in 10s`},
+		"an error": {func(context.Context) error { return errors.New("no leader") },
+			`returns an error: no leader; its process ends, and starts again in 20s`},
 		"nil":               {func(context.Context) error { return nil }, `returns nil before its context has ended; its process ends, and starts again at once`},
 		"an aborted thread": {func(context.Context) error { runtime.Goexit(); return nil }, `ends its goroutine \(runtime.Goexit`},
 	} {

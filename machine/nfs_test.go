@@ -67,11 +67,12 @@ func TestWhatNoServerExportsFailsToMountUntilItDoes(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.AddNFSServer(nfsServer, "/data/nfs")
 	for name, test := range map[string]struct{ volume, want string }{
-		"server":  {`{server: 10.0.0.9, path: /x}`, "mount.nfs: Connection timed out for 10.0.0.9:/x"},
-		"host":    {`{server: files.example.com, path: /x}`, "mount.nfs: Failed to resolve server files.example.com: Name or service not known"},
-		"path":    {`{server: 192.168.203.110, path: /data}`, "mount.nfs: access denied by server while mounting 192.168.203.110:/data"},
-		"subpath": {`{server: 192.168.203.110, path: /data/nfs/later}`, "mounting 192.168.203.110:/data/nfs/later failed, reason given by server: No such file or directory"},
-		"out":     {`{server: 192.168.203.110, path: /data/nfs2}`, "access denied by server"},
+		"server": {`{server: 10.0.0.9, path: /x}`, "mount.nfs: Connection timed out for 10.0.0.9:/x"},
+		"host":   {`{server: files.example.com, path: /x}`, "mount.nfs: Failed to resolve server files.example.com: Name or service not known"},
+		"path":   {`{server: 192.168.203.110, path: /data}`, "mount.nfs: access denied by server while mounting 192.168.203.110:/data"},
+		"subpath": {`{server: 192.168.203.110, path: /data/nfs/later}`,
+			"mounting 192.168.203.110:/data/nfs/later failed, reason given by server: No such file or directory"},
+		"out": {`{server: 192.168.203.110, path: /data/nfs2}`, "access denied by server"},
 	} {
 		c.Apply(nfsPod(name, "node-1", test.volume))
 		c.Settle()

@@ -18,7 +18,8 @@ func TestTheOutputOfACommandIsNotHeldWhole(t *testing.T) {
   volumes: [{name: data, emptyDir: {}}]
 `)
 	c.Settle()
-	result, err := c.Cluster.Machine("pod/quiet").Exec("", "sh", "-c", "x=aaaaaaaa; while [ ${#x} -lt 500000 ]; do x=$x$x; done; for i in $(seq 60); do echo $x >> /data/f; done; for i in $(seq 60); do cat /data/f; done")
+	result, err := c.Cluster.Machine("pod/quiet").Exec("", "sh", "-c",
+		"x=aaaaaaaa; while [ ${#x} -lt 500000 ]; do x=$x$x; done; for i in $(seq 60); do echo $x >> /data/f; done; for i in $(seq 60); do cat /data/f; done")
 	require.NoError(t, err)
 	require.Regexp(t, `a\.\.\. \d{10} bytes more$`, result.Stdout[len(result.Stdout)-40:])
 	require.Less(t, len(result.Stdout), 17<<20)

@@ -202,12 +202,17 @@ var yamlAttacks = []struct {
 	prepare        func(p *prison)
 }{
 	{"a hostPath that climbs", clustertest.PodYAML("web", clustertest.HostPathYAML("/../../secret", "Directory"), atData, outLink), "must not contain '..'", nil},
-	{"a hostPath with a hidden climb", clustertest.PodYAML("web", clustertest.HostPathYAML("/var/x/../../../secret", `""`), atData, outLink), "must not contain '..'", nil},
+	{"a hostPath with a hidden climb", clustertest.PodYAML("web", clustertest.HostPathYAML("/var/x/../../../secret", `""`), atData, outLink),
+		"must not contain '..'", nil},
 	{"a relative hostPath", clustertest.PodYAML("web", clustertest.HostPathYAML("secret", "DirectoryOrCreate"), atData, outLink), "", nil},
-	{"a hostPath that is a path of the machine", clustertest.PodYAML("web", clustertest.HostPathYAML("MACHINE/secret", "DirectoryOrCreate"), atData, outLink), "", nil},
-	{"a hostPath through proc", clustertest.PodYAML("web", clustertest.HostPathYAML("/proc/self/root/MACHINE/secret", "DirectoryOrCreate"), atData, outLink), "", nil},
-	{"the node's root, removed", clustertest.PodYAML("web", clustertest.HostPathYAML("/", "Directory"), atData, `["rm", "-rf", "/data", "/data/", "/data/."]`), "", nil},
-	{"the node's root, all its children removed", clustertest.PodYAML("web", clustertest.HostPathYAML("/", "Directory"), atData, `["rm", "-rf", "/data/var", "/data/run", "/data/out"]`), "",
+	{"a hostPath that is a path of the machine", clustertest.PodYAML("web", clustertest.HostPathYAML("MACHINE/secret", "DirectoryOrCreate"), atData, outLink), "",
+		nil},
+	{"a hostPath through proc", clustertest.PodYAML("web", clustertest.HostPathYAML("/proc/self/root/MACHINE/secret", "DirectoryOrCreate"), atData, outLink), "",
+		nil},
+	{"the node's root, removed", clustertest.PodYAML("web", clustertest.HostPathYAML("/", "Directory"), atData, `["rm", "-rf", "/data", "/data/", "/data/."]`), "",
+		nil},
+	{"the node's root, all its children removed",
+		clustertest.PodYAML("web", clustertest.HostPathYAML("/", "Directory"), atData, `["rm", "-rf", "/data/var", "/data/run", "/data/out"]`), "",
 		func(p *prison) { p.link("../..", "out") }},
 	{"a hostPath that is an absolute link", clustertest.PodYAML("web", clustertest.HostPathYAML("/srv", `""`), atData, outLink), "",
 		func(p *prison) { p.link("MACHINE/secret", "srv") }},
@@ -227,18 +232,26 @@ var yamlAttacks = []struct {
 		func(p *prison) { p.link("MACHINE/secret", "srv/out") }},
 	{"mkdir behind a link in the volume", clustertest.PodYAML("web", clustertest.HostPathYAML("/srv", "Directory"), atData, makeOut), "",
 		func(p *prison) { p.link("MACHINE/secret", "srv/out") }},
-	{"a working directory outside", strings.Replace(clustertest.PodYAML("web", clustertest.HostPathYAML("/srv", "DirectoryOrCreate"), atData, `["rm", "-rf", "../../../secret", "."]`), "image: busybox", "image: busybox, workingDir: /data/../..", 1), "", nil},
-	{"a mount path that climbs", clustertest.PodYAML("web", clustertest.HostPathYAML("/srv", "DirectoryOrCreate"), "mountPath: /data/../../..", `["rm", "-rf", "/secret", "/"]`), "", nil},
-	{"a subPath that climbs", clustertest.PodYAML("web", "emptyDir: {}", atData+", subPath: ../../../../../../../../secret", outLink), "must not contain '..'", nil},
+	{"a working directory outside",
+		strings.Replace(clustertest.PodYAML("web", clustertest.HostPathYAML("/srv", "DirectoryOrCreate"), atData, `["rm", "-rf", "../../../secret", "."]`),
+			"image: busybox", "image: busybox, workingDir: /data/../..", 1), "", nil},
+	{"a mount path that climbs",
+		clustertest.PodYAML("web", clustertest.HostPathYAML("/srv", "DirectoryOrCreate"), "mountPath: /data/../../..", `["rm", "-rf", "/secret", "/"]`), "", nil},
+	{"a subPath that climbs", clustertest.PodYAML("web", "emptyDir: {}", atData+", subPath: ../../../../../../../../secret", outLink),
+		"must not contain '..'", nil},
 	{"an absolute subPath", clustertest.PodYAML("web", "emptyDir: {}", atData+", subPath: /etc", outLink), "must be a relative path", nil},
 	{"a subPath that is a link", clustertest.PodYAML("web", clustertest.HostPathYAML("/srv", "Directory"), atData+", subPath: out", outLink), "",
 		func(p *prison) { p.link("../../../secret", "srv/out") }},
-	{"a subPath to be made behind a link", clustertest.PodYAML("web", clustertest.HostPathYAML("/srv", "Directory"), atData+", subPath: out/new/deep", makeOut), "",
+	{"a subPath to be made behind a link", clustertest.PodYAML("web", clustertest.HostPathYAML("/srv", "Directory"), atData+", subPath: out/new/deep", makeOut),
+		"",
 		func(p *prison) { p.link("MACHINE", "srv/out") }},
-	{"a volume's name that climbs", strings.ReplaceAll(clustertest.PodYAML("web", "emptyDir: {}", atData, noShell), "name: data,", `name: "../../../../../secret",`), "RFC 1123 label", nil},
+	{"a volume's name that climbs",
+		strings.ReplaceAll(clustertest.PodYAML("web", "emptyDir: {}", atData, noShell), "name: data,", `name: "../../../../../secret",`), "RFC 1123 label", nil},
 	{"a pod's name that climbs", clustertest.PodYAML("../../secret", "emptyDir: {}", atData, noShell), "RFC 1123 subdomain", nil},
-	{"a node's name that climbs", strings.Replace(clustertest.PodYAML("web", clustertest.HostPathYAML("/", "Directory"), atData, outLink), "node-1", "../../secret", 1), "RFC 1123 subdomain", nil},
-	{"a UID that climbs", strings.Replace(clustertest.PodYAML("web", "emptyDir: {}", atData, noShell), "{name: web}", `{name: web, uid: "../../../../../../secret"}`, 1), "", nil},
+	{"a node's name that climbs", strings.Replace(clustertest.PodYAML("web", clustertest.HostPathYAML("/", "Directory"), atData, outLink), "node-1",
+		"../../secret", 1), "RFC 1123 subdomain", nil},
+	{"a UID that climbs",
+		strings.Replace(clustertest.PodYAML("web", "emptyDir: {}", atData, noShell), "{name: web}", `{name: web, uid: "../../../../../../secret"}`, 1), "", nil},
 	{"a base path that climbs", classYAML("/var/../../../secret"), "", nil},
 	{"a base path that is the root", classYAML("/"), "", nil},
 	{"a base path of the machine", classYAML("MACHINE/secret"), "", nil},
@@ -260,7 +273,8 @@ var yamlAttacks = []struct {
 		p.link("MACHINE/secret", "srv/volume/out")
 		p.link("../../../..", "srv/volume/up")
 	}},
-	{"find behind a link", clustertest.PodYAML("web", clustertest.HostPathYAML("/srv", "Directory"), atData, `["find", "/data/out/deep", "-mindepth", "1", "-delete"]`), "",
+	{"find behind a link",
+		clustertest.PodYAML("web", clustertest.HostPathYAML("/srv", "Directory"), atData, `["find", "/data/out/deep", "-mindepth", "1", "-delete"]`), "",
 		func(p *prison) { p.link("../../../secret", "srv/out") }},
 	{"a hostPath volume that climbs", volumeYAML("hostPath: {path: /srv/../../../secret}"), "must not contain '..'", nil},
 }
@@ -401,7 +415,8 @@ func TestThePlacesOfFilesAreConfinedToo(t *testing.T) {
 
 // hostilePath makes a path of pieces that matter.
 func hostilePath(rng *rand.Rand, machine string) string {
-	pieces := []string{"..", "..", ".", "", "srv", "srv", "out", "out", "var", "lib", "kubelet", "pods", "run", "mounts", "data", "secret", "canary", "x y", "-rf", "*", "\n", "\x00", "proc/self/root", machine}
+	pieces := []string{"..", "..", ".", "", "srv", "srv", "out", "out", "var", "lib", "kubelet", "pods", "run", "mounts", "data", "secret", "canary", "x y", "-rf",
+		"*", "\n", "\x00", "proc/self/root", machine}
 	path := []string{"", "/", "/data/", "/srv/"}[rng.IntN(4)]
 	for range rng.IntN(6) {
 		path += pieces[rng.IntN(len(pieces))] + "/"
@@ -431,7 +446,8 @@ func playHostile(t testing.TB, seed uint64) {
 		if rng.IntN(3) == 0 {
 			mount += ", subPath: " + quote(path())
 		}
-		_ = p.Cluster.Apply(clustertest.PodYAML(name, "hostPath: {type: DirectoryOrCreate, path: "+quote(path())+"}", mount, "["+command+", "+quote(path())+", "+quote("/data/"+path())+"]"))
+		_ = p.Cluster.Apply(clustertest.PodYAML(name, "hostPath: {type: DirectoryOrCreate, path: "+quote(path())+"}", mount, "["+command+", "+quote(path())+", "+
+			quote("/data/"+path())+"]"))
 		_ = p.Cluster.Settle()
 		require.NotContains(t, p.use(name), "alive")
 	}

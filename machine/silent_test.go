@@ -29,7 +29,8 @@ func TestAMountHangsWhileItsServerIsSilentAndOthersGoOn(t *testing.T) {
 	require.Equal(t, v1.PodPending, c.Pod("new").Status.Phase)
 	require.Equal(t, v1.PodRunning, c.Pod("beside").Status.Phase)
 	require.NotNil(t, c.Pod("old").DeletionTimestamp, "what is mounted cannot be unmounted")
-	require.Contains(t, strings.Join(strings.Fields(c.Story()), " "), "unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: context deadline exceeded")
+	require.Contains(t, strings.Join(strings.Fields(c.Story()), " "),
+		"unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: context deadline exceeded")
 	require.NotContains(t, c.Story(), "FailedMount", "an operation that has not ended says nothing")
 
 	c.Lab().ClearFaults()

@@ -81,7 +81,8 @@ func TestAPodWaitsForAMachineInTroubleAndThenRuns(t *testing.T) {
 		},
 		"disk is full": {
 			machine.Fault{Op: "create", Path: "/var/lib/kubelet/pods/*/volumes/kubernetes.io~local-volume", Err: syscall.ENOSPC},
-			`Warning FailedMount (N times): MountVolume.SetUp failed for volume "pv-local" : mkdir /var/lib/kubelet/pods/UID/volumes/kubernetes.io~local-volume/pv-local: no space left on device`,
+			`Warning FailedMount (N times): MountVolume.SetUp failed for volume "pv-local" : ` +
+				`mkdir /var/lib/kubelet/pods/UID/volumes/kubernetes.io~local-volume/pv-local: no space left on device`,
 		},
 		"directory cannot be read": {
 			machine.Fault{Path: "/data", Err: syscall.EACCES},

@@ -136,10 +136,11 @@ func (l lingering) Delete(ctx context.Context, volume *v1.PersistentVolume) erro
 func TestATimeoutDoesNotEndTheCareForWhatWasMade(t *testing.T) {
 	w := newWorld(t, nil)
 	const slow = "example.com/slow"
-	require.NoError(t, w.Add(slow, provisioner.New(provisioner.Config{Name: slow, ProvisionTimeout: 15 * time.Second, New: func(env control.Env) (provisioner.Provisioner, error) {
-		_, err := w.backend.New(env)
-		return lingering{w.backend}, err
-	}})))
+	require.NoError(t, w.Add(slow,
+		provisioner.New(provisioner.Config{Name: slow, ProvisionTimeout: 15 * time.Second, New: func(env control.Env) (provisioner.Provisioner, error) {
+			_, err := w.backend.New(env)
+			return lingering{w.backend}, err
+		}})))
 	w.class("slow", slow)
 	require.NoError(t, w.Inject(engine.Fault{Actor: slow, Verb: "create", Resource: "persistentvolumes", Times: 5, Err: errors.New("etcd is down")}))
 	w.claimOf("slow", "other", slow)

@@ -37,7 +37,8 @@ func TestAProvisionedVolumeIsStoredWithWhatTheLibraryKnows(t *testing.T) {
 	assert.Equal(t, "local", asked.StorageClass.Name)
 	volume, err := env.client.CoreV1().PersistentVolumes().Get(context.Background(), "pvc-uid-1", metav1.GetOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, &v1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: "data", UID: "uid-1", ResourceVersion: "7"}, volume.Spec.ClaimRef)
+	assert.Equal(t, &v1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: "data", UID: "uid-1", ResourceVersion: "7"},
+		volume.Spec.ClaimRef)
 	assert.Equal(t, testName, volume.Annotations[binding.AnnDynamicallyProvisioned])
 	assert.Equal(t, "local", volume.Spec.StorageClassName)
 	assert.Equal(t, []string{binding.PVDeletionProtectionFinalizer}, volume.Finalizers)
@@ -111,17 +112,20 @@ func TestWhatEachAnswerOfProvisionDoes(t *testing.T) {
 		events     int
 		writes     []string
 	}{
-		"Finished is tried again":                       {ProvisioningFinished, boom, claimOf("fast"), false, true, false, 2, nil},
-		"Finished ends what was in progress":            {ProvisioningFinished, boom, claimOf("fast"), true, true, false, 2, nil},
-		"Background is in progress":                     {ProvisioningInBackground, boom, claimOf("fast"), false, true, true, 2, nil},
-		"NoChange does not begin it":                    {ProvisioningNoChange, boom, claimOf("fast"), false, true, false, 2, nil},
-		"NoChange does not end it":                      {ProvisioningNoChange, boom, claimOf("fast"), true, true, true, 2, nil},
-		"Reschedule removes the node and stops":         {ProvisioningReschedule, boom, claimOf("local", node), true, false, false, 2, []string{"update persistentvolumeclaims"}},
-		"Reschedule without a node is Finished":         {ProvisioningReschedule, boom, claimOf("fast"), true, true, false, 2, nil},
-		"IgnoredError: no event, no retry":              {ProvisioningFinished, &IgnoredError{"not mine"}, claimOf("fast"), true, false, false, 1, nil},
-		"IgnoredError counts only as such, not wrapped": {ProvisioningFinished, fmt.Errorf("x: %w", &IgnoredError{"not mine"}), claimOf("fast"), false, true, false, 2, nil},
-		"success ends it":                               {ProvisioningFinished, nil, claimOf("fast"), true, false, false, 2, []string{"create persistentvolumes"}},
-		"success ends it, whatever the state":           {ProvisioningInBackground, nil, claimOf("fast"), true, false, false, 2, []string{"create persistentvolumes"}},
+		"Finished is tried again":            {ProvisioningFinished, boom, claimOf("fast"), false, true, false, 2, nil},
+		"Finished ends what was in progress": {ProvisioningFinished, boom, claimOf("fast"), true, true, false, 2, nil},
+		"Background is in progress":          {ProvisioningInBackground, boom, claimOf("fast"), false, true, true, 2, nil},
+		"NoChange does not begin it":         {ProvisioningNoChange, boom, claimOf("fast"), false, true, false, 2, nil},
+		"NoChange does not end it":           {ProvisioningNoChange, boom, claimOf("fast"), true, true, true, 2, nil},
+		"Reschedule removes the node and stops": {ProvisioningReschedule, boom, claimOf("local", node), true, false, false, 2,
+			[]string{"update persistentvolumeclaims"}},
+		"Reschedule without a node is Finished": {ProvisioningReschedule, boom, claimOf("fast"), true, true, false, 2, nil},
+		"IgnoredError: no event, no retry":      {ProvisioningFinished, &IgnoredError{"not mine"}, claimOf("fast"), true, false, false, 1, nil},
+		"IgnoredError counts only as such, not wrapped": {ProvisioningFinished, fmt.Errorf("x: %w", &IgnoredError{"not mine"}), claimOf("fast"), false, true,
+			false, 2, nil},
+		"success ends it": {ProvisioningFinished, nil, claimOf("fast"), true, false, false, 2, []string{"create persistentvolumes"}},
+		"success ends it, whatever the state": {ProvisioningInBackground, nil, claimOf("fast"), true, false, false, 2,
+			[]string{"create persistentvolumes"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

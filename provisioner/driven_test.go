@@ -108,7 +108,8 @@ func newWorldOn(t testing.TB, engineCfg engine.Config, change ...func(*provision
 
 func (w *world) class(class, provisioner string) {
 	w.t.Helper()
-	_, err := w.user.StorageV1().StorageClasses().Create(context.Background(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: provisioner}, metav1.CreateOptions{})
+	_, err := w.user.StorageV1().StorageClasses().Create(context.Background(),
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: provisioner}, metav1.CreateOptions{})
 	require.NoError(w.t, err)
 }
 
@@ -346,7 +347,8 @@ func TestAPanickingProvisionerDoesNotStopItsNeighbours(t *testing.T) {
 	require.NoError(t, w.Settle())
 
 	assert.Len(t, w.volumes(), 1)
-	assert.Regexp(t, `example\.com/broken panics in Provision of pvc default/other, at provisioner/driven_test\.go:\d+: assignment to entry in nil map; its process ends`, w.Trace().String())
+	assert.Regexp(t, `example\.com/broken panics in Provision of pvc default/other, at provisioner/driven_test\.go:\d+: assignment to entry in nil `+
+		`map; its process ends`, w.Trace().String())
 	assert.NotContains(t, w.events("other"), "ProvisioningFailed")
 }
 

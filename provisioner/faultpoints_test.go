@@ -206,7 +206,8 @@ func TestAPanicInProvisionEndsTheProvisionersProcessAndTheStorySaysWhere(t *test
 	x.Settle()
 	story := x.Story()
 	for _, again := range []string{"at once", "in 10s", "in 20s"} {
-		assert.Regexp(t, `panics in Provision of pvc default/bad, at [\w.-]+/faultpoints_test\.go:\d+: oh; its process ends, and starts again `+again, strings.Join(strings.Fields(story), " "))
+		assert.Regexp(t, `panics in Provision of pvc default/bad, at [\w.-]+/faultpoints_test\.go:\d+: oh; its process ends, and starts again `+again,
+			strings.Join(strings.Fields(story), " "))
 	}
 	assert.NotContains(t, story, "ProvisioningFailed", "nobody is left to say so")
 	assert.Equal(t, 30*time.Second, x.Now().Sub(began).Truncate(10*time.Second))

@@ -55,8 +55,9 @@ func TestAMisbehavingProvisionerIsAnEventAndARetry(t *testing.T) {
 
 func TestAnUnknownStateIsNamedAndCountsAsNoChange(t *testing.T) {
 	for state, want := range map[ProvisioningState]string{
-		"":            "",
-		"Rescheduled": `pvc default/data: Provision returned the unknown state "Rescheduled", which counts as NoChange; it must be one of [Finished Background NoChange Reschedule]`,
+		"": "",
+		"Rescheduled": `pvc default/data: Provision returned the unknown state "Rescheduled", which counts as NoChange; it must be one of [Finished Background ` +
+			`NoChange Reschedule]`,
 	} {
 		p := &scripted{provision: func(ProvisionOptions) (*v1.PersistentVolume, ProvisioningState, error) {
 			return nil, state, errors.New("boom")

@@ -30,19 +30,22 @@ func TestShouldProvisionSaysWhyNot(t *testing.T) {
 		reason   string // "" means it should
 		err      string
 	}{
-		"an annotated claim":                      {claim: claimOf("fast")},
-		"under an additional name":                {claim: claimOf("fast", annotate(binding.AnnStorageProvisioner, "example.com/other"))},
-		"by the beta annotation":                  {claim: claimOf("fast", noAnnotation, annotate(beta, testName))},
-		"the GA annotation wins over the beta":    {claim: claimOf("fast", annotate(beta, testName), annotate(binding.AnnStorageProvisioner, "x/y")), reason: `it is for provisioner "x/y"`},
-		"it has a volume":                         {claim: claimOf("fast", func(c *v1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv" }), reason: "it names volume pv"},
-		"the qualifier declines":                  {claim: claimOf("fast"), declines: true, reason: "the provisioner declines it"},
-		"no annotation":                           {claim: claimOf("fast", noAnnotation), reason: "it is not annotated for a provisioner"},
-		"somebody else's":                         {claim: claimOf("fast", annotate(binding.AnnStorageProvisioner, "x/y")), reason: `it is for provisioner "x/y"`},
-		"the class is missing":                    {claim: claimOf("nope"), err: `storageClass "nope" not found`},
-		"the class annotation wins":               {claim: claimOf("fast", annotate(binding.AnnStorageClass, "nope")), err: `storageClass "nope" not found`},
-		"WaitForFirstConsumer without a node":     {claim: claimOf("local"), reason: "it waits for the scheduler to select a node"},
-		"WaitForFirstConsumer, the node is empty": {claim: claimOf("local", annotate(binding.AnnSelectedNode, "")), reason: "it waits for the scheduler to select a node"},
-		"WaitForFirstConsumer with a node":        {claim: claimOf("local", annotate(binding.AnnSelectedNode, "n"))},
+		"an annotated claim":       {claim: claimOf("fast")},
+		"under an additional name": {claim: claimOf("fast", annotate(binding.AnnStorageProvisioner, "example.com/other"))},
+		"by the beta annotation":   {claim: claimOf("fast", noAnnotation, annotate(beta, testName))},
+		"the GA annotation wins over the beta": {claim: claimOf("fast", annotate(beta, testName), annotate(binding.AnnStorageProvisioner, "x/y")),
+			reason: `it is for provisioner "x/y"`},
+		"it has a volume": {claim: claimOf("fast", func(c *v1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv" }),
+			reason: "it names volume pv"},
+		"the qualifier declines":              {claim: claimOf("fast"), declines: true, reason: "the provisioner declines it"},
+		"no annotation":                       {claim: claimOf("fast", noAnnotation), reason: "it is not annotated for a provisioner"},
+		"somebody else's":                     {claim: claimOf("fast", annotate(binding.AnnStorageProvisioner, "x/y")), reason: `it is for provisioner "x/y"`},
+		"the class is missing":                {claim: claimOf("nope"), err: `storageClass "nope" not found`},
+		"the class annotation wins":           {claim: claimOf("fast", annotate(binding.AnnStorageClass, "nope")), err: `storageClass "nope" not found`},
+		"WaitForFirstConsumer without a node": {claim: claimOf("local"), reason: "it waits for the scheduler to select a node"},
+		"WaitForFirstConsumer, the node is empty": {claim: claimOf("local", annotate(binding.AnnSelectedNode, "")),
+			reason: "it waits for the scheduler to select a node"},
+		"WaitForFirstConsumer with a node": {claim: claimOf("local", annotate(binding.AnnSelectedNode, "n"))},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

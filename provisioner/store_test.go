@@ -27,11 +27,13 @@ func TestStoreVolumeRetriesThenDeletesTheAsset(t *testing.T) {
 		took        time.Duration
 		events      []string
 	}{
-		"at once":                   {down, 0, 0, 1, 0, 0, []string{"Normal ProvisioningSucceeded: Successfully provisioned volume pvc-uid-1"}},
-		"AlreadyExists is success":  {exists, 1, 0, 1, 0, 0, []string{"Normal ProvisioningSucceeded: Successfully provisioned volume pvc-uid-1"}},
-		"at the fifth try":          {down, 4, 0, 5, 0, 40 * time.Second, []string{"Normal ProvisioningSucceeded: Successfully provisioned volume pvc-uid-1"}},
-		"never":                     {down, -1, 0, 5, 1, 40 * time.Second, []string{"Warning ProvisioningFailed: Error creating provisioned PV object for claim default/data: the API is down. Deleting the volume."}},
-		"never, cleanup at the 3rd": {down, -1, 2, 5, 3, 60 * time.Second, []string{"Warning ProvisioningFailed: Error creating provisioned PV object for claim default/data: the API is down. Deleting the volume."}},
+		"at once":                  {down, 0, 0, 1, 0, 0, []string{"Normal ProvisioningSucceeded: Successfully provisioned volume pvc-uid-1"}},
+		"AlreadyExists is success": {exists, 1, 0, 1, 0, 0, []string{"Normal ProvisioningSucceeded: Successfully provisioned volume pvc-uid-1"}},
+		"at the fifth try":         {down, 4, 0, 5, 0, 40 * time.Second, []string{"Normal ProvisioningSucceeded: Successfully provisioned volume pvc-uid-1"}},
+		"never": {down, -1, 0, 5, 1, 40 * time.Second,
+			[]string{"Warning ProvisioningFailed: Error creating provisioned PV object for claim default/data: the API is down. Deleting the volume."}},
+		"never, cleanup at the 3rd": {down, -1, 2, 5, 3, 60 * time.Second,
+			[]string{"Warning ProvisioningFailed: Error creating provisioned PV object for claim default/data: the API is down. Deleting the volume."}},
 		"never, nor cleanup": {down, -1, 9, 5, 5, 80 * time.Second, []string{
 			"Warning ProvisioningFailed: Error creating provisioned PV object for claim default/data: the API is down. Deleting the volume.",
 			"Warning ProvisioningCleanupFailed: Error cleaning provisioned volume for claim default/data: stuck. Please delete manually.",

@@ -96,11 +96,12 @@ func TestOnlyReleasedVolumesOfOursReachDelete(t *testing.T) {
 		"under an additional name": {released(madeBy("example.com/other")), []string{"delete pv"}},
 		"migrated to us":           {released(madeBy("kubernetes.io/x"), migrated), []string{"delete pv"}},
 		"static, of our driver":    {released(csi), []string{"delete pv"}},
-		"static, migrated to us":   {released(func(v *v1.PersistentVolume) { v.Annotations = map[string]string{binding.AnnMigratedTo: testName} }), []string{"delete pv"}},
-		"somebody else's":          {released(madeBy("example.com/foreign")), nil},
-		"nobody's":                 {released(func(v *v1.PersistentVolume) { v.Annotations = nil }), nil},
-		"retained":                 {released(retained), nil},
-		"bound":                    {released(phase(v1.VolumeBound)), nil},
+		"static, migrated to us": {released(func(v *v1.PersistentVolume) { v.Annotations = map[string]string{binding.AnnMigratedTo: testName} }),
+			[]string{"delete pv"}},
+		"somebody else's": {released(madeBy("example.com/foreign")), nil},
+		"nobody's":        {released(func(v *v1.PersistentVolume) { v.Annotations = nil }), nil},
+		"retained":        {released(retained), nil},
+		"bound":           {released(phase(v1.VolumeBound)), nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -194,7 +195,8 @@ func TestARefusedDeletionOfTheObjectIsRetriedAndAMissingOneIsDone(t *testing.T) 
 // was the last one known.
 func TestAFinalizerPatchNamesOnlyOurFinalizer(t *testing.T) {
 	for what, tt := range map[string]struct{ known, there, want []string }{
-		"one was added": {[]string{"a/b", binding.PVDeletionProtectionFinalizer}, []string{"a/b", "c/d", binding.PVDeletionProtectionFinalizer}, []string{"a/b", "c/d"}},
+		"one was added": {[]string{"a/b", binding.PVDeletionProtectionFinalizer}, []string{"a/b", "c/d", binding.PVDeletionProtectionFinalizer},
+			[]string{"a/b", "c/d"}},
 		"one was taken": {[]string{"a/b", binding.PVDeletionProtectionFinalizer}, []string{binding.PVDeletionProtectionFinalizer}, nil},
 		"a quirk":       {[]string{binding.PVDeletionProtectionFinalizer}, []string{"c/d", binding.PVDeletionProtectionFinalizer}, nil},
 	} {
@@ -218,14 +220,16 @@ func TestTheFinalizerIsKeptAsConfigured(t *testing.T) {
 		want         []string
 		writes       int
 	}{
-		"added to a bound volume":               {released(phase(v1.VolumeBound)), true, []string{binding.PVDeletionProtectionFinalizer}, 1},
-		"there already":                         {released(phase(v1.VolumeBound), finalized), true, []string{binding.PVProtectionFinalizer, binding.PVDeletionProtectionFinalizer}, 0},
-		"not added before it is bound":          {released(phase(v1.VolumeAvailable)), true, nil, 0},
-		"not added to a volume being deleted":   {released(phase(v1.VolumeBound), deleting), true, nil, 0},
-		"not added to a retained volume":        {released(phase(v1.VolumeBound), retained), true, nil, 0},
-		"removed from a retained volume":        {released(phase(v1.VolumeBound), retained, finalized), true, []string{binding.PVProtectionFinalizer}, 1},
-		"removed when no longer asked for":      {released(phase(v1.VolumeBound), finalized), false, []string{binding.PVProtectionFinalizer}, 1},
-		"nothing to do for somebody else's one": {released(phase(v1.VolumeBound), madeBy("x/y"), finalized), false, []string{binding.PVProtectionFinalizer, binding.PVDeletionProtectionFinalizer}, 0},
+		"added to a bound volume": {released(phase(v1.VolumeBound)), true, []string{binding.PVDeletionProtectionFinalizer}, 1},
+		"there already": {released(phase(v1.VolumeBound), finalized), true,
+			[]string{binding.PVProtectionFinalizer, binding.PVDeletionProtectionFinalizer}, 0},
+		"not added before it is bound":        {released(phase(v1.VolumeAvailable)), true, nil, 0},
+		"not added to a volume being deleted": {released(phase(v1.VolumeBound), deleting), true, nil, 0},
+		"not added to a retained volume":      {released(phase(v1.VolumeBound), retained), true, nil, 0},
+		"removed from a retained volume":      {released(phase(v1.VolumeBound), retained, finalized), true, []string{binding.PVProtectionFinalizer}, 1},
+		"removed when no longer asked for":    {released(phase(v1.VolumeBound), finalized), false, []string{binding.PVProtectionFinalizer}, 1},
+		"nothing to do for somebody else's one": {released(phase(v1.VolumeBound), madeBy("x/y"), finalized), false,
+			[]string{binding.PVProtectionFinalizer, binding.PVDeletionProtectionFinalizer}, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

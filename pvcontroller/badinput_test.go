@@ -67,7 +67,8 @@ func TestAClaimWhoseClassIsMissingOrHasNoProvisionerIsTold(t *testing.T) {
 func TestAPluginMakesNoVolumeWithContentOrMountOptions(t *testing.T) {
 	c := newCluster(t, engine.Config{}, pvcontroller.Config{})
 	c.class("hostpath", "kubernetes.io/host-path", storagev1.VolumeBindingImmediate)
-	c.class("options", "kubernetes.io/host-path", storagev1.VolumeBindingImmediate, func(class *storagev1.StorageClass) { class.MountOptions = []string{"ro", "soft"} })
+	c.class("options", "kubernetes.io/host-path", storagev1.VolumeBindingImmediate,
+		func(class *storagev1.StorageClass) { class.MountOptions = []string{"ro", "soft"} })
 	c.settle()
 	c.claimed("copy", ofClass("hostpath"), func(claim *v1.PersistentVolumeClaim) {
 		claim.Spec.DataSource = &v1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "original"}

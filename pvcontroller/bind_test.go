@@ -37,10 +37,12 @@ func TestAClaimsStatusIsWhatItsVolumeGives(t *testing.T) { // semantics 1.4
 		want  v1.PersistentVolumeClaimStatus
 		dirty bool
 	}{
-		"newly bound":              {statusOf(v1.ClaimPending, "", ""), v1.ClaimBound, volume, statusOf(v1.ClaimBound, "5Gi", "gold", rwo, rox), true},
-		"back from Lost":           {statusOf(v1.ClaimLost, "", ""), v1.ClaimBound, volume, statusOf(v1.ClaimBound, "5Gi", "", rwo, rox), true},
-		"bound already":            {statusOf(v1.ClaimBound, "5Gi", "gold", rwo, rox), v1.ClaimBound, volume, statusOf(v1.ClaimBound, "5Gi", "gold", rwo, rox), false},
-		"bound, size differs":      {statusOf(v1.ClaimBound, "3Gi", "gold", rwo, rox), v1.ClaimBound, volume, statusOf(v1.ClaimBound, "3Gi", "gold", rwo, rox), false},
+		"newly bound":    {statusOf(v1.ClaimPending, "", ""), v1.ClaimBound, volume, statusOf(v1.ClaimBound, "5Gi", "gold", rwo, rox), true},
+		"back from Lost": {statusOf(v1.ClaimLost, "", ""), v1.ClaimBound, volume, statusOf(v1.ClaimBound, "5Gi", "", rwo, rox), true},
+		"bound already": {statusOf(v1.ClaimBound, "5Gi", "gold", rwo, rox), v1.ClaimBound, volume,
+			statusOf(v1.ClaimBound, "5Gi", "gold", rwo, rox), false},
+		"bound, size differs": {statusOf(v1.ClaimBound, "3Gi", "gold", rwo, rox), v1.ClaimBound, volume,
+			statusOf(v1.ClaimBound, "3Gi", "gold", rwo, rox), false},
 		"bound, class differs":     {statusOf(v1.ClaimBound, "5Gi", "tin", rwo, rox), v1.ClaimBound, volume, statusOf(v1.ClaimBound, "5Gi", "tin", rwo, rox), false},
 		"bound, modes differ":      {statusOf(v1.ClaimBound, "3Gi", "tin", rwo), v1.ClaimBound, volume, statusOf(v1.ClaimBound, "3Gi", "tin", rwo, rox), true},
 		"pending":                  {statusOf(v1.ClaimPending, "", ""), v1.ClaimPending, nil, statusOf(v1.ClaimPending, "", ""), false},

@@ -19,8 +19,9 @@ func TestOnlyInTreeVolumesToBeDeletedGetTheControllersFinalizer(t *testing.T) {
 		deleting    bool
 		has, want   []string
 	}{
-		"made by hand":            {nil, v1.PersistentVolumeReclaimDelete, false, []string{other}, []string{other}},
-		"external":                {map[string]string{binding.AnnDynamicallyProvisioned: "example.com/ext"}, v1.PersistentVolumeReclaimDelete, false, []string{theirs}, []string{theirs}},
+		"made by hand": {nil, v1.PersistentVolumeReclaimDelete, false, []string{other}, []string{other}},
+		"external": {map[string]string{binding.AnnDynamicallyProvisioned: "example.com/ext"}, v1.PersistentVolumeReclaimDelete, false,
+			[]string{theirs}, []string{theirs}},
 		"in-tree, Delete":         {inTree, v1.PersistentVolumeReclaimDelete, false, []string{other}, []string{other, ours}},
 		"in-tree, Delete, has it": {inTree, v1.PersistentVolumeReclaimDelete, false, []string{ours, other}, []string{ours, other}},
 		"in-tree, deleting":       {inTree, v1.PersistentVolumeReclaimDelete, true, []string{other}, []string{other}},

@@ -90,7 +90,8 @@ func TestAskingForAVolumeComesToRestIfTheClassIsDeletedMeanwhile(t *testing.T) {
 // A claim of the old one's name appears while the old one's volume is reclaimed: it must
 // not get what the old one has written there, nor hold up the reclaiming.
 func TestReclaimingComesToRestIfTheClaimIsMadeAgainMeanwhile(t *testing.T) {
-	for _, policyName := range []v1.PersistentVolumeReclaimPolicy{v1.PersistentVolumeReclaimRetain, v1.PersistentVolumeReclaimDelete, v1.PersistentVolumeReclaimRecycle} {
+	for _, policyName := range []v1.PersistentVolumeReclaimPolicy{v1.PersistentVolumeReclaimRetain, v1.PersistentVolumeReclaimDelete,
+		v1.PersistentVolumeReclaimRecycle} {
 		t.Run(string(policyName), func(t *testing.T) {
 			disk := map[string]bool{}
 			scenario{

@@ -68,7 +68,8 @@ func TestAMigrationAnnotationThatDoesNotFitIsRemoved(t *testing.T) {
 func TestClassesOfMigratedPluginsAreHandedToTheirDrivers(t *testing.T) {
 	for plugin, driver := range map[string]string{
 		"kubernetes.io/gce-pd": "pd.csi.storage.gke.io", "kubernetes.io/aws-ebs": "ebs.csi.aws.com", "kubernetes.io/azure-disk": "disk.csi.azure.com",
-		"kubernetes.io/azure-file": "file.csi.azure.com", "kubernetes.io/cinder": "cinder.csi.openstack.org", "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
+		"kubernetes.io/azure-file": "file.csi.azure.com", "kubernetes.io/cinder": "cinder.csi.openstack.org",
+		"kubernetes.io/vsphere-volume":  "csi.vsphere.vmware.com",
 		"kubernetes.io/portworx-volume": "pxd.portworx.com", "kubernetes.io/rbd": "", "kubernetes.io/x": "",
 	} {
 		c := newCluster(t, engine.Config{}, pvcontroller.Config{})
@@ -82,7 +83,8 @@ func TestClassesOfMigratedPluginsAreHandedToTheirDrivers(t *testing.T) {
 			continue
 		}
 		require.Equal(t, []string{"Normal ExternalProvisioning"}, c.events("data"), plugin)
-		require.Equal(t, map[string]string{"volume.kubernetes.io/storage-provisioner": driver, "volume.beta.kubernetes.io/storage-provisioner": driver}, c.claim("data").Annotations)
+		require.Equal(t, map[string]string{"volume.kubernetes.io/storage-provisioner": driver, "volume.beta.kubernetes.io/storage-provisioner": driver},
+			c.claim("data").Annotations)
 		c.claimed("marked", ofClass("later"), func(claim *v1.PersistentVolumeClaim) {
 			claim.Annotations = map[string]string{"volume.beta.kubernetes.io/storage-provisioner": plugin}
 		})

@@ -227,5 +227,6 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 	defer e.Close()
 	require.ErrorContains(t, e.Add("x", pvcontroller.New(pvcontroller.Config{ResyncPeriod: -1})), "Config.ResyncPeriod is -1ns, it must not be negative")
 	require.ErrorContains(t, e.Add("x", pvcontroller.New(pvcontroller.Config{Deleters: map[string]pvcontroller.Deleter{"a": nil}})), `Config.Deleters["a"] is nil`)
-	require.ErrorContains(t, e.Add("x", pvcontroller.New(pvcontroller.Config{Recyclers: map[string]pvcontroller.Recycler{"a": nil}})), `Config.Recyclers["a"] is nil`)
+	require.ErrorContains(t, e.Add("x", pvcontroller.New(pvcontroller.Config{Recyclers: map[string]pvcontroller.Recycler{"a": nil}})),
+		`Config.Recyclers["a"] is nil`)
 }

@@ -119,7 +119,8 @@ func TestAVolumeAttributesClassStaysAsLongAsAVolumeHasIt(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "pv-1"},
 			Spec: v1.PersistentVolumeSpec{
 				Capacity: v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
-				VolumeAttributesClassName: &gold, PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "csi.example.com", VolumeHandle: "h"}},
+				VolumeAttributesClassName: &gold,
+				PersistentVolumeSource:    v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "csi.example.com", VolumeHandle: "h"}},
 			},
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)

@@ -63,7 +63,8 @@ func TestAPodWithALostClaimIsUnschedulable(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1"))
 	w.claim("data", "5Gi", "")
 	w.bind("data", "pv")
-	_, err := w.api.CoreV1().PersistentVolumeClaims("default").Patch(w.ctx, "data", types.MergePatchType, []byte(`{"status":{"phase":"Lost"}}`), metav1.PatchOptions{}, "status")
+	_, err := w.api.CoreV1().PersistentVolumeClaims("default").Patch(w.ctx, "data", types.MergePatchType, []byte(`{"status":{"phase":"Lost"}}`),
+		metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 	w.pod("web", "data")
 	w.settle()
@@ -153,7 +154,8 @@ func TestANodeWithoutLabelsFitsWhatAsksForNone(t *testing.T) {
 	bare := node("bare", func(n *v1.Node) { n.Labels = nil })
 	w := newWorld(t, engine.Config{}, bare).withPVController()
 	w.class("local", noProv, wffc)
-	w.class("zonal", extProv, wffc, v1.TopologySelectorTerm{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: v1.LabelTopologyZone, Values: []string{"a"}}}})
+	w.class("zonal", extProv, wffc,
+		v1.TopologySelectorTerm{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: v1.LabelTopologyZone, Values: []string{"a"}}}})
 	w.volume("there", "1Gi", "local", "bare")
 	w.claim("local", "1Gi", "local")
 	w.claim("zonal", "1Gi", "zonal")
@@ -202,7 +204,8 @@ func TestAffinityTermsThatConflictOrCannotBeParsedMatchNoNode(t *testing.T) {
 		"two names":    {byName("node-1", "node-2"), "0/2 nodes are available: pod affinity terms conflict. not found"},
 		"no such name": {byName("node-3"), "0/2 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity]." + noHelp2},
 		"a name and another node's label": {v1.NodeSelectorTerm{
-			MatchFields: byName("node-1").MatchFields, MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{"node-2"}}},
+			MatchFields:      byName("node-1").MatchFields,
+			MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{"node-2"}}},
 		}, "0/2 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) didn't satisfy plugin(s) [NodeAffinity]." + noHelp2},
 		"there and not there": {byLabel(
 			v1.NodeSelectorRequirement{Key: "disk", Operator: v1.NodeSelectorOpExists}, v1.NodeSelectorRequirement{Key: "disk", Operator: v1.NodeSelectorOpDoesNotExist},
@@ -220,7 +223,8 @@ func TestAffinityTermsThatConflictOrCannotBeParsedMatchNoNode(t *testing.T) {
 
 func TestAPodThatNamesItsNodeGoesThereOrWaitsForIt(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1"), node("node-2"))
-	w.create(affine("web", v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{"node-3"}}}}))
+	w.create(affine("web",
+		v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{"node-3"}}}}))
 	w.settle()
 	require.Empty(t, w.nodeOf("web"))
 	_, err := w.api.CoreV1().Nodes().Create(w.ctx, node("node-3"), metav1.CreateOptions{})
@@ -234,7 +238,8 @@ func TestAPodThatNamesItsNodeGoesThereOrWaitsForIt(t *testing.T) {
 func TestAPreferredTermThatCannotBeParsedIsAnErrorIfThereIsAChoice(t *testing.T) {
 	picky := newPod("web")
 	picky.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{
-		Weight: 1, Preference: v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "disk", Operator: v1.NodeSelectorOpGt, Values: []string{"many"}}}},
+		Weight: 1, Preference: v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "disk", Operator: v1.NodeSelectorOpGt,
+			Values: []string{"many"}}}},
 	}}}}
 	w := newWorld(t, engine.Config{}, node("node-1"), node("node-2"))
 	w.create(picky)

@@ -36,7 +36,8 @@ func (w *world) room(node, capacity, largest string) {
 func withRooms(t *testing.T, seed uint64, rooms ...string) *world {
 	w := newWorld(t, engine.Config{Policy: engine.Seeded(seed), Seed: seed}, node("node-1"), node("node-2"), node("node-3"))
 	w.class("dynamic", csiDriver, wffc)
-	_, err := w.api.StorageV1().CSIDrivers().Create(w.ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: csiDriver}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}, metav1.CreateOptions{})
+	_, err := w.api.StorageV1().CSIDrivers().Create(w.ctx,
+		&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: csiDriver}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	for i, capacity := range rooms {
 		w.room(fmt.Sprintf("node-%d", i+1), capacity, "")
@@ -125,7 +126,8 @@ func TestCapacityThatCannotBeScoredIsLeftOutAndNamed(t *testing.T) {
 // semantics 2.4 (4)
 func TestANodeWithoutADriverThatMustBeThereIsRefused(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1"))
-	driver, err := w.api.StorageV1().CSIDrivers().Create(w.ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: csiDriver}, Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: new(true)}}, metav1.CreateOptions{})
+	driver, err := w.api.StorageV1().CSIDrivers().Create(w.ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: csiDriver},
+		Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: new(true)}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.True(t, *driver.Spec.PreventPodSchedulingIfMissing)
 	w.attachable("data")
@@ -147,7 +149,8 @@ func TestANodeWithoutADriverThatMustBeThereIsRefused(t *testing.T) {
 func TestABindingIsWrittenFourTimesIfTheServerIsNotWell(t *testing.T) {
 	for times, bound := range map[int]bool{3: true, 4: false} {
 		w := newWorld(t, engine.Config{}, node("node-1"))
-		require.NoError(t, w.e.Inject(engine.Fault{Actor: actor, Verb: "create", Resource: "pods/binding", Times: times, Err: apierrors.NewInternalError(fmt.Errorf("etcd"))}))
+		require.NoError(t, w.e.Inject(engine.Fault{Actor: actor, Verb: "create", Resource: "pods/binding", Times: times,
+			Err: apierrors.NewInternalError(fmt.Errorf("etcd"))}))
 		w.pod("web")
 		require.NoError(t, w.e.RunFor(500e6))
 		assert.Equal(t, bound, w.nodeOf("web") != "", "after %d errors", times)

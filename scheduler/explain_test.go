@@ -107,7 +107,8 @@ func TestExplainFollowsAClaimToItsSelectedNode(t *testing.T) {
 
 func TestExplainSaysThatTheSelectedNodeDoesNotExist(t *testing.T) {
 	assert.Equal(t, []string{
-		`there is no node "gone", which the annotation volume.kubernetes.io/selected-node of pvc default/data names: the scheduler chooses again when that is removed`,
+		`there is no node "gone", which the annotation volume.kubernetes.io/selected-node of pvc default/data names: the scheduler chooses again ` +
+			`when that is removed`,
 		"node-1: pvc default/data: its volume is being made for node gone (volume.kubernetes.io/selected-node)",
 	}, explained(t, testNode("node-1"), testClass(dynamic, "example.com/ext"), testClaim("data", "1Gi", dynamic, selectedNode("gone")), testPod("web", "data")))
 }
@@ -154,7 +155,8 @@ func TestExplainTellsAnErrorOfTheSchedulerFromAVerdict(t *testing.T) {
 	}}}
 	assert.Equal(t, []string{
 		"node-1: fits", "node-2: fits",
-		`error: running PreScore plugin "NodeAffinity": preferredDuringSchedulingIgnoredDuringExecution[0]: nodeSelectorTerms[0].matchExpressions[0]: values must be one integer for Gt and Lt`,
+		`error: running PreScore plugin "NodeAffinity": preferredDuringSchedulingIgnoredDuringExecution[0]: nodeSelectorTerms[0].matchExpressions[0]: ` +
+			`values must be one integer for Gt and Lt`,
 	}, explained(t, testNode("node-1"), testNode("node-2"), pod))
 }
 
@@ -178,32 +180,43 @@ func TestExplainSaysInWordsWhatUpstreamsReasonsLeaveOut(t *testing.T) {
 		objects []runtime.Object
 		want    string
 	}{
-		"nodeSelector, no label":    {[]runtime.Object{testNode("node-1"), selecting("disk", "ssd")}, affinity + "nodeSelector wants disk=ssd, the node has no such label"},
-		"nodeSelector, other value": {[]runtime.Object{testNode("node-1"), selecting(v1.LabelHostname, "x")}, affinity + `nodeSelector wants kubernetes.io/hostname=x, the node has "node-1"`},
+		"nodeSelector, no label": {[]runtime.Object{testNode("node-1"), selecting("disk", "ssd")},
+			affinity + "nodeSelector wants disk=ssd, the node has no such label"},
+		"nodeSelector, other value": {[]runtime.Object{testNode("node-1"), selecting(v1.LabelHostname, "x")},
+			affinity + `nodeSelector wants kubernetes.io/hostname=x, the node has "node-1"`},
 		"affinity": {
-			[]runtime.Object{testNode("node-1"), affine(term("disk", v1.NodeSelectorOpExists), term(v1.LabelHostname, v1.NodeSelectorOpIn, "x", "y"), v1.NodeSelectorTerm{})},
-			affinity + `required affinity: disk Exists, the node has no such label; or kubernetes.io/hostname In [x y], the node has "node-1"; or a term without requirements matches no node`,
+			[]runtime.Object{testNode("node-1"),
+				affine(term("disk", v1.NodeSelectorOpExists), term(v1.LabelHostname, v1.NodeSelectorOpIn, "x", "y"), v1.NodeSelectorTerm{})},
+			affinity + `required affinity: disk Exists, the node has no such label; or kubernetes.io/hostname In [x y], the node has "node-1"; ` +
+				`or a term without requirements matches no node`,
 		},
 		"affinity that cannot be parsed": {
 			[]runtime.Object{testNode("node-1"), affine(term("disk", v1.NodeSelectorOpGt, "many"))},
 			affinity + "required affinity: disk Gt [many] matches nothing: values must be one integer for Gt and Lt",
 		},
-		"affinity by name": {[]runtime.Object{testNode("node-1"), affine(byName("node-2"), byName("node-3"))}, "node-1: node(s) didn't satisfy plugin(s) [NodeAffinity]: the pod's affinity is for node-2, node-3"},
+		"affinity by name": {[]runtime.Object{testNode("node-1"), affine(byName("node-2"), byName("node-3"))},
+			"node-1: node(s) didn't satisfy plugin(s) [NodeAffinity]: the pod's affinity is for node-2, node-3"},
 		"affinity by name or label": {
 			[]runtime.Object{testNode("node-1"), affine(byName("node-2"), term("disk", v1.NodeSelectorOpExists))},
 			affinity + "required affinity: metadata.name In [node-2], the node is node-1; or disk Exists, the node has no such label",
 		},
-		"port": {[]runtime.Object{testNode("node-1"), on(withPort(testPod("a"), 80, ""), "node-1"), withPort(testPod("web"), 80, "10.0.0.1")}, "node-1: node(s) didn't have free ports for the requested pod ports: port 80/TCP is taken"},
+		"port": {[]runtime.Object{testNode("node-1"), on(withPort(testPod("a"), 80, ""), "node-1"), withPort(testPod("web"), 80, "10.0.0.1")},
+			"node-1: node(s) didn't have free ports for the requested pod ports: port 80/TCP is taken"},
 		"resources": {
 			[]runtime.Object{testNode("node-1"), on(asking(testPod("a"), "3", "1Gi"), "node-1"), asking(testPod("web"), "1500m", "7681Mi")},
-			"node-1: Insufficient cpu, Insufficient memory: the pod requests 1500m cpu, the node has 4, of which 3 are requested already; the pod requests 7681Mi memory, the node has 8Gi, of which 1Gi are requested already",
+			"node-1: Insufficient cpu, Insufficient memory: the pod requests 1500m cpu, the node has 4, of which 3 are requested already; " +
+				"the pod requests 7681Mi memory, the node has 8Gi, of which 1Gi are requested already",
 		},
-		"extended resource": {[]runtime.Object{testNode("node-1"), asksGPU}, "node-1: Insufficient example.com/gpu: the pod requests 1 example.com/gpu, the node has 0, of which 0 are requested already"},
-		"pods":              {[]runtime.Object{small, on(testPod("a"), "node-1"), testPod("web")}, "node-1: Too many pods: it has 1 pods and takes 1"},
-		"disk":              {[]runtime.Object{testNode("node-1"), on(withDisk(testPod("a"), "d"), "node-1"), withDisk(testPod("web"), "d")}, "node-1: node(s) had no available disk: pod default/a on it has the same disk"},
+		"extended resource": {[]runtime.Object{testNode("node-1"), asksGPU},
+			"node-1: Insufficient example.com/gpu: the pod requests 1 example.com/gpu, the node has 0, of which 0 are requested already"},
+		"pods": {[]runtime.Object{small, on(testPod("a"), "node-1"), testPod("web")}, "node-1: Too many pods: it has 1 pods and takes 1"},
+		"disk": {[]runtime.Object{testNode("node-1"), on(withDisk(testPod("a"), "d"), "node-1"), withDisk(testPod("web"), "d")},
+			"node-1: node(s) had no available disk: pod default/a on it has the same disk"},
 		"ReadWriteOncePod": {
-			[]runtime.Object{testNode("node-1"), testVolume("pv", "1Gi", "", ""), testClaim("data", "1Gi", "", rwop, boundTo("pv")), on(testPod("a", "data"), "node-9"), testPod("web", "data")},
-			"node-1: node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod: pvc default/data is used by pod default/a on node node-9",
+			[]runtime.Object{testNode("node-1"), testVolume("pv", "1Gi", "", ""), testClaim("data", "1Gi", "", rwop, boundTo("pv")), on(testPod("a", "data"), "node-9"),
+				testPod("web", "data")},
+			"node-1: node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod: pvc default/data is used by " +
+				"pod default/a on node node-9",
 		},
 		"attach limit": {
 			[]runtime.Object{testNode("node-1"), attaches("node-1", 0), bound, testVolume("pv", "1Gi", "", "", ofDriver("h")), testPod("web", "data")},

@@ -151,7 +151,8 @@ func (s *scheduler) forNobody(c *cycle) []string {
 	var notes []string
 	for _, claim := range c.volumes.claims.selected {
 		if _, ok := s.caches.nodes.Get(claim.selectedNode); !ok {
-			notes = addOnce(notes, fmt.Sprintf("there is no node %q, which the annotation %s of pvc %s names: the scheduler chooses again when that is removed", claim.selectedNode, binding.AnnSelectedNode, control.Key(claim)))
+			notes = addOnce(notes, fmt.Sprintf("there is no node %q, which the annotation %s of pvc %s names: the scheduler chooses again when that is removed",
+				claim.selectedNode, binding.AnnSelectedNode, control.Key(claim)))
 		}
 	}
 	return notes

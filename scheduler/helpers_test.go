@@ -121,7 +121,8 @@ func selecting(key, value string) *v1.Pod {
 
 // withDisk adds a disk written straight into the manifest.
 func withDisk(pod *v1.Pod, disk string) *v1.Pod {
-	pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: disk, VolumeSource: v1.VolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{PDName: disk}}})
+	pod.Spec.Volumes = append(pod.Spec.Volumes,
+		v1.Volume{Name: disk, VolumeSource: v1.VolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{PDName: disk}}})
 	return pod
 }
 

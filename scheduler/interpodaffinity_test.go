@@ -18,12 +18,14 @@ import (
 
 // apart returns the affinity of pods that must not be in a domain with another pod of this app.
 func apart(app, key string) string {
-	return fmt.Sprintf("  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: %s, labelSelector: {matchLabels: {app: %s}}}]}}", key, app)
+	return fmt.Sprintf("  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: %s, labelSelector: "+
+		"{matchLabels: {app: %s}}}]}}", key, app)
 }
 
 // near returns the affinity of pods that must be in a domain with a pod of this app; more is added to the term.
 func near(app, key, more string) string {
-	return fmt.Sprintf("  affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: %s, labelSelector: {matchLabels: {app: %s}}%s}]}}", key, app, more)
+	return fmt.Sprintf("  affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: %s, labelSelector: "+
+		"{matchLabels: {app: %s}}%s}]}}", key, app, more)
 }
 
 // placeOf returns the node of a pod in the namespace default, "" if it has none.
@@ -56,7 +58,8 @@ spec:
 			pending = c.Explain("pod/" + pod.Name)
 		}
 	}
-	assert.Regexp(t, `node a: node\(s\) didn't match pod anti-affinity rules: the pod must not be with pod default/web-\S+ on node a \(kubernetes.io/hostname\)`, pending)
+	assert.Regexp(t, `node a: node\(s\) didn't match pod anti-affinity rules: the pod must not be with pod default/web-\S+ on node a \(kubernetes.io/hostname\)`,
+		pending)
 	c.AddNode(storagesim.Node{Name: "c"})
 	c.RunFor(time.Minute)
 	assert.Equal(t, map[string]int{"a": 1, "b": 1, "c": 1}, clustertest.PerNode(t, c.Client()), "a new node is what such a pod waits for")
@@ -127,7 +130,8 @@ func TestMatchLabelKeysTellVersionsApart(t *testing.T) {
 	c := zones(t, 0, "a", "b")
 	spec := strings.Replace(apart("web", v1.LabelHostname), "labelSelector:", "matchLabelKeys: [version], labelSelector:", 1)
 	pods := func(version string) string {
-		return strings.ReplaceAll(strings.ReplaceAll(labelled("web", 2, spec), "labels: {app: web}}\n", "labels: {app: web, version: "+version+"}}\n"), "name: web-", "name: web-"+version+"-")
+		return strings.ReplaceAll(strings.ReplaceAll(labelled("web", 2, spec), "labels: {app: web}}\n", "labels: {app: web, version: "+version+"}}\n"), "name: web-",
+			"name: web-"+version+"-")
 	}
 	c.Apply(pods("one"), pods("two"))
 	c.RunFor(time.Minute)

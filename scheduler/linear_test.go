@@ -45,7 +45,8 @@ func (b linear) claims(pod *v1.Pod) (bound, delayed []*v1.PersistentVolumeClaim,
 	return bound, delayed, volumes
 }
 
-func (b linear) onNode(node *v1.Node, bound, delayed []*v1.PersistentVolumeClaim, volumes map[string][]*v1.PersistentVolume) (reasons, gets []string, err error) {
+func (b linear) onNode(node *v1.Node, bound, delayed []*v1.PersistentVolumeClaim, volumes map[string][]*v1.PersistentVolume) (reasons,
+	gets []string, err error) {
 	has := map[ConflictReason]bool{}
 	if reason := b.checkBound(bound, node); reason != "" {
 		has[reason] = true

@@ -43,7 +43,9 @@ func TestADriverAttachesAsManyVolumesToANodeAsItsCSINodeSays(t *testing.T) {
 		"not made yet":                     {append(waiting, user("a", "a"), user("b", "b")), testPod("web", "new"), false},
 		"not made yet, and there is room":  {append(waiting, user("a", "a")), testPod("web", "new"), true},
 		"ephemeral":                        {[]runtime.Object{scratch, testClass(dynamic, "example.com/ext"), user("a", "a"), user("b", "b")}, ephemeral, false},
-		"a volume of no CSI driver":        {[]runtime.Object{user("a", "a"), user("b", "b"), testClaim("disk", "1Gi", "", boundTo("disk")), testVolume("disk", "1Gi", "", "")}, testPod("web", "disk"), true},
+		"a volume of no CSI driver": {[]runtime.Object{user("a", "a"), user("b", "b"), testClaim("disk", "1Gi", "", boundTo("disk")),
+			testVolume("disk", "1Gi", "", "")},
+			testPod("web", "disk"), true},
 		"a driver without a count": {[]runtime.Object{
 			user("a", "a"), user("b", "b"), testClaim("free", "1Gi", "", boundTo("free")),
 			testVolume("free", "1Gi", "", "", func(pv *v1.PersistentVolume) {

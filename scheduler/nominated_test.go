@@ -86,7 +86,8 @@ func TestTheMessageSaysOfEachNodeWhyPreemptionDoesNotHelp(t *testing.T) {
 	add("third", "high", "2", "node-2")
 	const head = "0/3 nodes are available: 1 Insufficient cpu, 1 Too many pods, 1 node(s) were unschedulable. preemption: "
 	add("huge", "high", "3", "")
-	assert.Equal(t, head+"0/3 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling.", w.condition("huge").Message)
+	assert.Equal(t, head+"0/3 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, "+
+		"1 Preemption is not helpful for scheduling.", w.condition("huge").Message)
 	add("patient", "patient", "3", "")
 	assert.Equal(t, head+"not eligible due to preemptionPolicy=Never.", w.condition("patient").Message)
 }
@@ -157,7 +158,8 @@ func TestTheEndOfANominationHelpsPodsOfItsPriorityOrLess(t *testing.T) {
 // setNominated writes the nominated node, a JSON value, of the pod of that name.
 func setNominated(node string) func(corev1.PodInterface) error {
 	return func(pods corev1.PodInterface) error {
-		_, err := pods.Patch(context.Background(), "nominated", types.MergePatchType, []byte(`{"status":{"nominatedNodeName":`+node+`}}`), metav1.PatchOptions{}, "status")
+		_, err := pods.Patch(context.Background(), "nominated", types.MergePatchType, []byte(`{"status":{"nominatedNodeName":`+node+`}}`),
+			metav1.PatchOptions{}, "status")
 		return err
 	}
 }

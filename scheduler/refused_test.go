@@ -179,7 +179,8 @@ func playHalves(c *explore.Cluster) {
 	r.claim("a", "5Gi", "local")
 	r.claim("b", "5Gi", "local")
 	r.claim("c", "5Gi", "local")
-	r.Inject(engine.Fault{Actor: storagesim.Scheduler, Verb: "update", Resource: "pv", Skip: int(seed % 3), Times: int(seed % 4), After: seed%5 == 0, Err: errors.New("the network is down")})
+	r.Inject(engine.Fault{Actor: storagesim.Scheduler, Verb: "update", Resource: "pv", Skip: int(seed % 3), Times: int(seed % 4), After: seed%5 == 0,
+		Err: errors.New("the network is down")})
 	r.pod("two", "", "a", "b")
 	r.pod("one", "", "c")
 	r.Settle()

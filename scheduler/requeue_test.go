@@ -40,7 +40,8 @@ func TestAPodWaitsUntilItsVolumeCanBeAttached(t *testing.T) {
 	one, two, name := int32(1), int32(2), "pv-a"
 	csiNode, err := w.api.StorageV1().CSINodes().Create(w.ctx, &storagev1.CSINode{
 		ObjectMeta: metav1.ObjectMeta{Name: "node-1"},
-		Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: csiDriver, NodeID: "node-1", Allocatable: &storagev1.VolumeNodeResources{Count: &one}}}},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: csiDriver, NodeID: "node-1",
+			Allocatable: &storagev1.VolumeNodeResources{Count: &one}}}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	for _, claim := range []string{"a", "b", "c"} {
@@ -77,7 +78,8 @@ func TestAPodWaitsUntilItsVolumeCanBeAttached(t *testing.T) {
 func TestWhatNobodyWaitsForIsNoticedByTheFlush(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1"))
 	w.class("dynamic", csiDriver, wffc)
-	_, err := w.api.StorageV1().CSIDrivers().Create(w.ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: csiDriver}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}, metav1.CreateOptions{})
+	_, err := w.api.StorageV1().CSIDrivers().Create(w.ctx,
+		&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: csiDriver}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	w.claim("data", "5Gi", "dynamic")
 	w.pod("web", "data")
@@ -94,7 +96,8 @@ func TestWhatNobodyWaitsForIsNoticedByTheFlush(t *testing.T) {
 func TestCapacityThatIsPublishedLaterHelps(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-1"), node("node-2"))
 	w.class("dynamic", csiDriver, wffc)
-	_, err := w.api.StorageV1().CSIDrivers().Create(w.ctx, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: csiDriver}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}, metav1.CreateOptions{})
+	_, err := w.api.StorageV1().CSIDrivers().Create(w.ctx,
+		&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: csiDriver}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	w.claim("data", "5Gi", "dynamic")
 	w.pod("web", "data")
@@ -117,7 +120,8 @@ func TestAPodThatEndsMakesRoom(t *testing.T) {
 	w.pod("second")
 	w.settle()
 	require.Contains(t, w.condition("second").Message, "1 Too many pods.")
-	_, err := w.api.CoreV1().Pods("default").Patch(w.ctx, "first", types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
+	_, err := w.api.CoreV1().Pods("default").Patch(w.ctx, "first", types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`),
+		metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 	w.settle()
 	assert.Equal(t, "node-1", w.nodeOf("second"))
@@ -182,7 +186,8 @@ func TestAnExtendedResourceIsTakenAndGivenBack(t *testing.T) {
 	}
 	assert.Equal(t, "node-1", w.nodeOf("second"))
 	require.Contains(t, w.condition("third").Message, "1 Insufficient "+gpu)
-	_, err := w.api.CoreV1().Pods("default").Patch(w.ctx, "first", types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
+	_, err := w.api.CoreV1().Pods("default").Patch(w.ctx, "first", types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`),
+		metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 	w.settle()
 	assert.Equal(t, "node-1", w.nodeOf("third"))

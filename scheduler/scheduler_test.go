@@ -239,7 +239,8 @@ func TestAReadWriteOncePodClaimIsFreeWhenItsPodIsGone(t *testing.T) {
 	w.settle()
 	w.pod("b", "data")
 	w.settle()
-	assert.Equal(t, "0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod. "+
+	assert.Equal(t, "0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already "+
+		"in-use by another pod. "+
 		"preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.", w.condition("b").Message)
 	w.deletePod("a")
 	w.settle()
@@ -248,7 +249,8 @@ func TestAReadWriteOncePodClaimIsFreeWhenItsPodIsGone(t *testing.T) {
 
 func TestAllowedTopologiesDecideTheNode(t *testing.T) {
 	w := newWorld(t, engine.Config{}, node("node-a", zone("a")), node("node-b", zone("b")))
-	w.class("zonal", extProv, wffc, v1.TopologySelectorTerm{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: v1.LabelTopologyZone, Values: []string{"b"}}}})
+	w.class("zonal", extProv, wffc,
+		v1.TopologySelectorTerm{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: v1.LabelTopologyZone, Values: []string{"b"}}}})
 	w.claim("data", "5Gi", "zonal")
 	w.pod("web", "data")
 	w.settle()
@@ -291,7 +293,8 @@ func TestAClusterInWhichSomethingIsBrokenForGoodComesToRest(t *testing.T) {
 
 func TestABindingWhoseAnswerIsLostCountsAndIsNotMadeTwice(t *testing.T) {
 	seedtest.Each(t, 50, func(t testing.TB, seed uint64) {
-		w := newWorld(t, engine.Config{Policy: engine.Seeded(seed)}, node("node-1", func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("1") }))
+		w := newWorld(t, engine.Config{Policy: engine.Seeded(seed)},
+			node("node-1", func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("1") }))
 		require.NoError(t, w.e.Inject(engine.Fault{Actor: actor, Verb: "create", Resource: "pods/binding", After: true}))
 		w.pod("first")
 		w.settle()

@@ -45,7 +45,8 @@ func TestADecisionSaysWhyEachVolumeWasTakenOrPassedOver(t *testing.T) {
 	twin := testVolume("c-twin", "5Gi", delayed, "node-1")
 	objects = append(objects, twin)
 	got = choices(func(volumes *PodVolumes) { volumes.StaticBindings[0].pv = twin }, "one")
-	assert.Equal(t, []string{"a-small false TooSmall", "b-large true Outranked", "c-fits true ", "c-twin true ", "d-away false WrongNode"}, short(got[0]), "equal ones")
+	assert.Equal(t, []string{"a-small false TooSmall", "b-large true Outranked", "c-fits true ", "c-twin true ", "d-away false WrongNode"},
+		short(got[0]), "equal ones")
 	for i := range trace.MaxCandidates {
 		objects = append(objects, testVolume(fmt.Sprint("many-", i), "1Gi", delayed, "node-1"))
 	}

@@ -14,8 +14,9 @@ import (
 
 func failCSICommand() *command {
 	return &command{
-		name:  "fail-csi",
-		usage: "fail-csi DRIVER METHOD [VOLUME] [caller=ACTOR] [when=before|after] [error=CODE | hang=yes | lost=yes | delay=TIME | crash=yes [restart=TIME]] [times=N] [skip=N]",
+		name: "fail-csi",
+		usage: "fail-csi DRIVER METHOD [VOLUME] [caller=ACTOR] [when=before|after] [error=CODE | hang=yes | lost=yes | delay=TIME | crash=yes [restart=TIME]] " +
+			"[times=N] [skip=N]",
 		help: "refuse gRPC calls to a CSI driver, have them hang, lose their answers, make them slow, or crash the driver\n" +
 			"when=before (the default): the driver does not get the call; after: it has carried the call out.\n" +
 			"error= is a code: " + strings.Join(slices.Sorted(maps.Keys(grpcCodes())), ", ") + "; default Internal.\n" +

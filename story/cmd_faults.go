@@ -31,7 +31,8 @@ func troubleCommands() []*command {
 				"times= is how many calls, default 1; 0 is all. ACTOR, VERB and RESOURCE may be any.",
 		},
 		{name: "hold", usage: "hold ACTOR RESOURCE", help: "stop an actor's cache of a resource from receiving changes", run: hold},
-		{name: "lag", usage: "lag ACTOR RESOURCE", help: "the same, and after a crash the actor lists what there is now, as from an API server that is behind", run: lag},
+		{name: "lag", usage: "lag ACTOR RESOURCE", help: "the same, and after a crash the actor lists what there is now, as from an API server that is behind",
+			run: lag},
 		{name: "release", usage: "release ACTOR RESOURCE", help: "let a held cache receive its changes", run: release},
 		failCSICommand(), failPointCommand(), breakCommand(), mendCommand(),
 	}

@@ -31,8 +31,10 @@ func fileCommands() []*command {
 			help: "make a directory and its parents, through a pod's mounts or on a machine\n" +
 				"MODE is octal, default 0755, and is that of the last element; a directory that exists keeps its own.",
 		},
-		{name: "read", usage: "read pod/NAME:PATH|node/NAME:PATH|nfs/SERVER:PATH", help: "print a file, through a pod's mounts or on a machine; * stands for what is there", run: read, reads: true},
-		{name: "ls", usage: "ls pod/NAME:PATH|node/NAME:PATH|nfs/SERVER:PATH", help: "list a directory, through a pod's mounts or on a machine; * stands for what is there", run: ls, reads: true},
+		{name: "read", usage: "read pod/NAME:PATH|node/NAME:PATH|nfs/SERVER:PATH",
+			help: "print a file, through a pod's mounts or on a machine; * stands for what is there", run: read, reads: true},
+		{name: "ls", usage: "ls pod/NAME:PATH|node/NAME:PATH|nfs/SERVER:PATH",
+			help: "list a directory, through a pod's mounts or on a machine; * stands for what is there", run: ls, reads: true},
 	}
 }
 

@@ -30,7 +30,8 @@ func objectCommands() []*command {
 			help: "create objects; from files beside the script, or from the input",
 		},
 		{
-			name: "delete", usage: "delete TYPE/NAME... | TYPE NAME... [-n NAMESPACE] [--grace-period SECONDS] [--now] [--cascade background|foreground|orphan]", run: remove,
+			name: "delete", usage: "delete TYPE/NAME... | TYPE NAME... [-n NAMESPACE] [--grace-period SECONDS] [--now] [--cascade background|foreground|orphan]",
+			run:  remove,
 			help: "delete objects; does not wait for them to be gone",
 			flags: func(f *pflag.FlagSet) {
 				f.StringP("namespace", "n", "", "")
@@ -49,8 +50,10 @@ func objectCommands() []*command {
 				f.String("subresource", "", "")
 			},
 		},
-		{name: "label", usage: "label TYPE/NAME... KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]", help: "set labels, or remove them (KEY-)", run: label, flags: marking},
-		{name: "annotate", usage: "annotate TYPE/NAME... KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]", help: "set annotations, or remove them (KEY-)", run: annotate, flags: marking},
+		{name: "label", usage: "label TYPE/NAME... KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]", help: "set labels, or remove them (KEY-)", run: label,
+			flags: marking},
+		{name: "annotate", usage: "annotate TYPE/NAME... KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]", help: "set annotations, or remove them (KEY-)",
+			run: annotate, flags: marking},
 	}
 }
 

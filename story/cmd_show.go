@@ -16,7 +16,8 @@ import (
 func showCommands() []*command {
 	return []*command{
 		{
-			name: "get", usage: "get TYPE[,TYPE...] | TYPE NAME... | TYPE/NAME... [-o wide|yaml|json|name|jsonpath=...] [-n NAMESPACE | -A] [-l SELECTOR] [-w]", run: get, reads: true,
+			name: "get", usage: "get TYPE[,TYPE...] | TYPE NAME... | TYPE/NAME... [-o wide|yaml|json|name|jsonpath=...] [-n NAMESPACE | -A] [-l SELECTOR] [-w]",
+			run: get, reads: true,
 			help:  "print objects as kubectl get does\n-w runs until the cluster is at rest, as settle does, and prints an object's row each time it changes.",
 			flags: func(f *pflag.FlagSet) { selecting(f); f.BoolP("watch", "w", false, "") },
 		},

@@ -18,7 +18,8 @@ func timeCommands() []*command {
 	return []*command{
 		{
 			name: "cluster", run: cluster,
-			usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [csi=NAME[,topology=KEY,attach=false,limit=N]] [stand-ins=yes] [disk=NODE:PATH,NODE:PATH...] " +
+			usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [csi=NAME[,topology=KEY,attach=false,limit=N]] [stand-ins=yes] " +
+				"[disk=NODE:PATH,NODE:PATH...] " +
 				"[only=ACTOR,ACTOR...] [phase=TIME] [choices=N:M,N:M...] [settle=round] [programs=strict]",
 			help: "make the cluster; it must be the first command. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
 				"nodes=      the nodes, none if empty\n" +

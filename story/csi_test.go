@@ -40,12 +40,17 @@ get pod
 
 func TestCallsOfACSIDriverFailInEveryWayAndThePodRunsInTheEnd(t *testing.T) {
 	for commands, want := range map[string]string{
-		"fail-csi csi.storagesim.io CreateVolume\n":                                                        "Internal: injected fault (fault: it is refused before the driver gets it)",
-		"fail-csi csi.storagesim.io any error=ResourceExhausted when=after caller=kubelet/node-1\n":        "ResourceExhausted: injected fault (fault: it is refused after the driver has done it)",
-		"fail-csi any NodeStageVolume hang=yes\n":                                                          "DeadlineExceeded: context deadline exceeded after 2m0s (fault: it hangs before the driver gets it)",
-		"fail-csi any ControllerPublishVolume lost=yes times=2\n":                                          "Unavailable: error reading from server: EOF (fault: the answer is lost)",
-		"fail-csi any NodePublishVolume delay=30s\n":                                                       "OK after 30s (fault: it takes 30s)",
-		"fail-csi any NodePublishVolume crash=yes when=after restart=5s\n":                                 "(fault: the driver crashes after the driver has done it)",
+		"fail-csi csi.storagesim.io CreateVolume\n": "Internal: injected fault (fault: " +
+			"it is refused before the driver gets it)",
+		"fail-csi csi.storagesim.io any error=ResourceExhausted when=after caller=kubelet/node-1\n": "ResourceExhausted: injected fault (fault: " +
+			"it is refused after the driver has done it)",
+		"fail-csi any NodeStageVolume hang=yes\n": "DeadlineExceeded: context deadline exceeded after " +
+			"2m0s (fault: it hangs before the driver gets it)",
+		"fail-csi any ControllerPublishVolume lost=yes times=2\n": "Unavailable: error reading from server: EOF (fault: " +
+			"the answer is lost)",
+		"fail-csi any NodePublishVolume delay=30s\n": "OK after 30s (fault: it takes 30s)",
+		"fail-csi any NodePublishVolume crash=yes when=after restart=5s\n": "(fault: the driver crashes after the " +
+			"driver has done it)",
 		"fail-csi any NodePublishVolume crash=yes skip=1\nfail-csi any CreateVolume other error=Aborted\n": "calls NodePublishVolume of csi.storagesim.io",
 	} {
 		got := csiStory(t, commands)

@@ -27,7 +27,8 @@ func namesOf(kind metav1.APIResource) []string {
 // explained are the kinds that can be explained.
 var explained = []string{
 	"Namespace",
-	"PersistentVolumeClaim", "PersistentVolume", "Pod", "StorageClass", "Node", "VolumeAttachment", "StatefulSet", "Deployment", "ReplicaSet", "ReplicationController", "DaemonSet",
+	"PersistentVolumeClaim", "PersistentVolume", "Pod", "StorageClass", "Node", "VolumeAttachment", "StatefulSet", "Deployment", "ReplicaSet",
+	"ReplicationController", "DaemonSet",
 	"Job",
 }
 
@@ -92,8 +93,10 @@ func TestAKindThatThereIsNotIsRefusedWithWhatThereIs(t *testing.T) {
 // A story and the command apply the other objects, as kubectl does; a test had better not go on.
 func TestApplyOfAClusterIsAllOrNothing(t *testing.T) {
 	c := unstarted(t)
-	err := c.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: storage.k8s.io/v1beta1\nkind: StorageClass\nmetadata: {name: b}\nprovisioner: c/d\n")
-	require.EqualError(t, err, `manifest:5: StorageClass/b: apiVersion: no matches for kind "StorageClass" in version "storage.k8s.io/v1beta1"; expected storage.k8s.io/v1`)
+	err := c.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: storage.k8s.io/v1beta1\nkind: StorageClass\nmetadata: {name: b}\n" +
+		"provisioner: c/d\n")
+	require.EqualError(t, err,
+		`manifest:5: StorageClass/b: apiVersion: no matches for kind "StorageClass" in version "storage.k8s.io/v1beta1"; expected storage.k8s.io/v1`)
 	_, err = c.Client().CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
 }

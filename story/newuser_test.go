@@ -8,10 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const claimData = "apply\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n----\n\n"
+const claimData = "apply\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: " +
+	"{storage: 1Gi}}}\n----\n\n"
 
 func TestSettleDoesNotSitOutARestartThatTheScriptHasSetForLater(t *testing.T) {
-	got := play(t, "crash persistent-volume-binder restart=20m\n----\n\n"+claimData+"settle\n----\n\nget pvc data\n----\n\nrun-for 20m fault\n----\n\nsettle\n----\n")
+	got := play(t, "crash persistent-volume-binder restart=20m\n----\n\n"+claimData+
+		"settle\n----\n\nget pvc data\n----\n\nrun-for 20m fault\n----\n\nsettle\n----\n")
 	lines := outputs(got)
 	assert.Contains(t, lines, "persistent-volume-binder crashed")
 	assert.Contains(t, lines, "  0:00:00  persistent-volume-binder  is down for 20m0s")
@@ -19,12 +21,14 @@ func TestSettleDoesNotSitOutARestartThatTheScriptHasSetForLater(t *testing.T) {
 	assert.Contains(t, lines, "  0:20:00  persistent-volume-binder  starts again")
 	assert.NotContains(t, lines[len(lines)-1], "still down")
 
-	got = play(t, "crash persistent-volume-binder before update pv/status restart=1m\n----\n\napply\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /x}}\n----\n\nsettle fault\n----\n")
+	got = play(t, "crash persistent-volume-binder before update pv/status restart=1m\n----\n\napply\napiVersion: v1\nkind: PersistentVolume\n"+
+		"metadata: {name: pv}\nspec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /x}}\n----\n\nsettle fault\n----\n")
 	assert.Contains(t, got, "persistent-volume-binder is still down; it starts again at 0:01:00")
 }
 
 func TestATraceCanBeThatOfOneObject(t *testing.T) {
-	got := play(t, claimData+"apply\napiVersion: v1\nkind: Namespace\nmetadata: {name: lab}\n----\n\nsettle quiet\n----\n\ntrace pvc/data\n----\n\ntrace ns/lab\n----\n\ntrace pvc/data event\n----\n\ntrace pvc/dat\n----\n")
+	got := play(t, claimData+"apply\napiVersion: v1\nkind: Namespace\nmetadata: {name: lab}\n----\n\nsettle quiet\n----\n\ntrace pvc/data\n----\n\n"+
+		"trace ns/lab\n----\n\ntrace pvc/data event\n----\n\ntrace pvc/dat\n----\n")
 	lines := outputs(got)[2:]
 	require.Len(t, lines, 5)
 	assert.Equal(t, "nothing of this kind was recorded", lines[4])
@@ -36,7 +40,8 @@ func TestATraceCanBeThatOfOneObject(t *testing.T) {
 
 func TestAWrongNameGetsTheRightOneSuggested(t *testing.T) {
 	for script, want := range map[string]string{
-		"read kubelet/node-1:/x\n----\n":               `"kubelet/node-1:/x" is not a place (did you mean "node/node-1:/x"?); expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
+		"read kubelet/node-1:/x\n----\n": `"kubelet/node-1:/x" is not a place (did you mean "node/node-1:/x"?); expected pod/NAME:PATH, ` +
+			`node/NAME:PATH or nfs/SERVER:PATH`,
 		"ls node-1:/x\n----\n":                         `"node-1:/x" is not a place (did you mean "node/node-1:/x"?); expected pod/NAME:PATH`,
 		"kubectl get pvc\n----\n":                      `unknown command "kubectl": commands are written without it, for example: get pvc`,
 		"sleep 5m\n----\n":                             `unknown command "sleep": run-for TIME lets virtual time pass`,

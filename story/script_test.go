@@ -55,22 +55,24 @@ func TestWordsAreSplitAsAShellDoes(t *testing.T) {
 
 func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 	for script, want := range map[string]string{
-		"# x\nsetle\n----\n":                                       `test.txt:2: unknown command "setle" (did you mean "settle"?); expected one of cluster, settle, step,`,
-		"----\n":                                                   `test.txt:1: a ---- without a command above it`,
-		"get pv\n----\n----\nx\n":                                  `test.txt:1: the output of "get" begins with two lines ---- and does not end with two`,
-		"get 'pv\n----\n":                                          `test.txt:1: a quote ' is not closed`,
-		"get\n----\n":                                              `test.txt:1: get: wrong number of arguments: 0; expected at least 1; usage: get TYPE[,TYPE...]`,
-		"get pv -x\n----\n":                                        `test.txt:1: get: unknown shorthand flag: 'x' in -x; usage: get`,
-		"get pv\ninput\n----\n":                                    `test.txt:1: get takes no input`,
-		"get pv\n----\n\ncluster\n----\n":                          `test.txt:4: cluster: there is a cluster already; this command comes first`,
-		"cluster node=a\n----\n":                                   `test.txt:1: cluster: unknown setting "node" (did you mean "nodes"?); expected one of nodes, seed, provisioners, csi, stand-ins, disk, only, phase`,
-		"cluster seed=1 seed=2\n----\n":                            `test.txt:1: cluster: seed is set twice`,
-		"cluster seed=x\n----\n":                                   `test.txt:1: cluster: seed: "x" is not a whole number`,
-		"cluster nodes=a,a\n----\n":                                `test.txt:1: cluster: Config.Nodes[1].Name: there are two nodes called "a"`,
-		"cluster provisioners=ceph\n----\n":                        `test.txt:1: cluster: provisioners: there is no "ceph"; expected one of csi, local-path, nfs, openebs`,
-		"cluster phase=soon\n----\n":                               `test.txt:1: cluster: phase: "soon" is not a time such as 90s, 6m or 1h30m`,
-		"run-for ever\n----\n":                                     `test.txt:1: run-for: TIME: "ever" is not a time such as 90s, 6m or 1h30m; usage: run-for TIME`,
-		"settle nobody\n----\n":                                    `test.txt:1: settle: "nobody" is not an actor, a topic or an object such as pvc/data; actors: persistent-volume-binder,`,
+		"# x\nsetle\n----\n":              `test.txt:2: unknown command "setle" (did you mean "settle"?); expected one of cluster, settle, step,`,
+		"----\n":                          `test.txt:1: a ---- without a command above it`,
+		"get pv\n----\n----\nx\n":         `test.txt:1: the output of "get" begins with two lines ---- and does not end with two`,
+		"get 'pv\n----\n":                 `test.txt:1: a quote ' is not closed`,
+		"get\n----\n":                     `test.txt:1: get: wrong number of arguments: 0; expected at least 1; usage: get TYPE[,TYPE...]`,
+		"get pv -x\n----\n":               `test.txt:1: get: unknown shorthand flag: 'x' in -x; usage: get`,
+		"get pv\ninput\n----\n":           `test.txt:1: get takes no input`,
+		"get pv\n----\n\ncluster\n----\n": `test.txt:4: cluster: there is a cluster already; this command comes first`,
+		"cluster node=a\n----\n": `test.txt:1: cluster: unknown setting "node" (did you mean "nodes"?); expected one of nodes, ` +
+			`seed, provisioners, csi, stand-ins, disk, only, phase`,
+		"cluster seed=1 seed=2\n----\n":     `test.txt:1: cluster: seed is set twice`,
+		"cluster seed=x\n----\n":            `test.txt:1: cluster: seed: "x" is not a whole number`,
+		"cluster nodes=a,a\n----\n":         `test.txt:1: cluster: Config.Nodes[1].Name: there are two nodes called "a"`,
+		"cluster provisioners=ceph\n----\n": `test.txt:1: cluster: provisioners: there is no "ceph"; expected one of csi, local-path, nfs, openebs`,
+		"cluster phase=soon\n----\n":        `test.txt:1: cluster: phase: "soon" is not a time such as 90s, 6m or 1h30m`,
+		"run-for ever\n----\n":              `test.txt:1: run-for: TIME: "ever" is not a time such as 90s, 6m or 1h30m; usage: run-for TIME`,
+		"settle nobody\n----\n": `test.txt:1: settle: "nobody" is not an actor, a topic or an object such as pvc/data; actors: ` +
+			`persistent-volume-binder,`,
 		"step 0\n----\n":                                           `test.txt:1: step: "0" is not an actor`,
 		"crash nobody\n----\n":                                     `test.txt:1: crash: `,
 		"crash kube-scheduler soon\n----\n":                        `test.txt:1: crash: expected before or after, and then which call`,
@@ -83,32 +85,41 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"hold kube-scheduler\n----\n":                              `test.txt:1: hold: wrong number of arguments: 1; expected 2; usage: hold ACTOR RESOURCE`,
 		"cluster choices=first\n----\n":                            `test.txt:1: cluster: choices: "first" is not POSITION:ALTERNATIVE, such as 12:1`,
 		"leaks all\n----\n":                                        `test.txt:1: leaks: wrong number of arguments: 1; expected none; usage: leaks`,
-		"hold pv-protection-controller nodes\n----\n":              `test.txt:1: hold: actor pv-protection-controller has no cache of "nodes"; it has caches of ["persistentvolumes"]`,
-		"read node-1:/a\n----\n":                                   `test.txt:1: read: "node-1:/a" is not a place (did you mean "node/node-1:/a"?); expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
-		"read node/node-1:a\n----\n":                               `test.txt:1: read: "a" is not an absolute path`,
-		"mkdir node/node-1:/a b\n----\n":                           `test.txt:1: mkdir: wrong number of arguments: 2; expected 1; usage: mkdir pod/NAME:PATH|node/NAME:PATH|nfs/SERVER:PATH [-m MODE]`,
-		"mkdir node-1:/a\n----\n":                                  `test.txt:1: mkdir: "node-1:/a" is not a place (did you mean "node/node-1:/a"?); expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
-		"mkdir node/node-1:/a -m 0778\n----\n":                     `test.txt:1: mkdir: mode: "0778" is not an octal mode from 0 to 0777, such as 0755`,
-		"mkdir node/node-1:/a -m 1777\n----\n":                     `test.txt:1: mkdir: mode: "1777" is not an octal mode from 0 to 0777, such as 0755`,
-		"export node/node-1:/a\n----\n":                            `test.txt:1: export: "node/node-1:/a" is not an NFS server; expected nfs/SERVER:PATH`,
-		"write node/node-1:/a\n----\n":                             `test.txt:1: write: no text is given; expected words after the path, or input`,
-		"apply <<\n----\n":                                         `test.txt:1: apply: wrong number of arguments: 1; expected none; the YAML follows on the next lines; usage: apply [-f FILE`,
-		"apply\n----\n":                                            `test.txt:1: apply: no input is given; expected it between the command and ----`,
-		"apply -f x\ny\n----\n":                                    `test.txt:1: apply: both -f and input are given; expected one of them. Input is what stands below the command, up to an empty line or ----`,
-		"delete pvc\n----\n":                                       `test.txt:1: delete: "pvc" does not name an object; expected TYPE/NAME, TYPE/NAMESPACE/NAME or TYPE NAME`,
-		"patch pvc/x\n----\n":                                      `test.txt:1: patch: no patch is given; expected -p or input`,
-		"patch pvc/x -p '{a'\n----\n":                              `test.txt:1: patch: the patch is neither YAML nor JSON`,
-		"patch pvc/x -p '{}' --type x\n----\n":                     `test.txt:1: patch: unknown type "x"; expected strategic, merge or json`,
-		"label pvc/x\n----\n":                                      `test.txt:1: label: expected KEY=VALUE or KEY-`,
-		"taint node-1 a=b:Never\n----\n":                           `test.txt:1: taint: "Never" is not an effect; expected one of NoSchedule, PreferNoSchedule, NoExecute`,
-		"stop\n----\n":                                             `test.txt:1: stop: nothing is named; expected one of persistent-volume-binder,`,
-		"stop node-1\n----\n":                                      `test.txt:1: stop: "node-1" is neither an actor nor a node (did you mean "kubelet/node-1"?); expected one of persistent-volume-binder,`,
-		"stop node/node-3\n----\n":                                 `test.txt:1: stop: "node/node-3" is neither an actor nor a node (did you mean "node/node-1"?); expected one of persistent-volume-binder,`,
-		"start kubelet/node-1 now\n----\n":                         `test.txt:1: start: wrong number of arguments: 2; expected 1; usage: start ACTOR|node/NAME`,
-		"drain\n----\n":                                            `test.txt:1: drain: wrong number of arguments: 0; expected 1; usage: drain NODE [--ignore-daemonsets]`,
-		"drain node-1 --grace-period -2\n----\n":                   `test.txt:1: drain: grace-period: -2; expected seconds, at least 0, or -1 for the pods' own`,
-		"drain node-1 --timeout soon\n----\n":                      `test.txt:1: drain: timeout: "soon" is not a time such as 90s, 6m or 1h30m`,
-		"help nothing\n----\n":                                     `test.txt:1: help: unknown command "nothing"; expected one of cluster`,
+		"hold pv-protection-controller nodes\n----\n": `test.txt:1: hold: actor pv-protection-controller has no cache of "nodes"; ` +
+			`it has caches of ["persistentvolumes"]`,
+		"read node-1:/a\n----\n": `test.txt:1: read: "node-1:/a" is not a place (did you mean "node/node-1:/a"?); ` +
+			`expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
+		"read node/node-1:a\n----\n": `test.txt:1: read: "a" is not an absolute path`,
+		"mkdir node/node-1:/a b\n----\n": `test.txt:1: mkdir: wrong number of arguments: 2; expected 1; usage: ` +
+			`mkdir pod/NAME:PATH|node/NAME:PATH|nfs/SERVER:PATH [-m MODE]`,
+		"mkdir node-1:/a\n----\n": `test.txt:1: mkdir: "node-1:/a" is not a place (did you mean "node/node-1:/a"?); ` +
+			`expected pod/NAME:PATH, node/NAME:PATH or nfs/SERVER:PATH`,
+		"mkdir node/node-1:/a -m 0778\n----\n": `test.txt:1: mkdir: mode: "0778" is not an octal mode from 0 to 0777, such as 0755`,
+		"mkdir node/node-1:/a -m 1777\n----\n": `test.txt:1: mkdir: mode: "1777" is not an octal mode from 0 to 0777, such as 0755`,
+		"export node/node-1:/a\n----\n":        `test.txt:1: export: "node/node-1:/a" is not an NFS server; expected nfs/SERVER:PATH`,
+		"write node/node-1:/a\n----\n":         `test.txt:1: write: no text is given; expected words after the path, or input`,
+		"apply <<\n----\n": `test.txt:1: apply: wrong number of arguments: 1; expected none; the YAML follows on the next ` +
+			`lines; usage: apply [-f FILE`,
+		"apply\n----\n": `test.txt:1: apply: no input is given; expected it between the command and ----`,
+		"apply -f x\ny\n----\n": `test.txt:1: apply: both -f and input are given; expected one of them. ` +
+			`Input is what stands below the command, up to an empty line or ----`,
+		"delete pvc\n----\n":                   `test.txt:1: delete: "pvc" does not name an object; expected TYPE/NAME, TYPE/NAMESPACE/NAME or TYPE NAME`,
+		"patch pvc/x\n----\n":                  `test.txt:1: patch: no patch is given; expected -p or input`,
+		"patch pvc/x -p '{a'\n----\n":          `test.txt:1: patch: the patch is neither YAML nor JSON`,
+		"patch pvc/x -p '{}' --type x\n----\n": `test.txt:1: patch: unknown type "x"; expected strategic, merge or json`,
+		"label pvc/x\n----\n":                  `test.txt:1: label: expected KEY=VALUE or KEY-`,
+		"taint node-1 a=b:Never\n----\n":       `test.txt:1: taint: "Never" is not an effect; expected one of NoSchedule, PreferNoSchedule, NoExecute`,
+		"stop\n----\n":                         `test.txt:1: stop: nothing is named; expected one of persistent-volume-binder,`,
+		"stop node-1\n----\n": `test.txt:1: stop: "node-1" is neither an actor nor a node (did you mean "kubelet/node-1"?); ` +
+			`expected one of persistent-volume-binder,`,
+		"stop node/node-3\n----\n": `test.txt:1: stop: "node/node-3" is neither an actor nor a node (did you mean "node/node-1"?); ` +
+			`expected one of persistent-volume-binder,`,
+		"start kubelet/node-1 now\n----\n": `test.txt:1: start: wrong number of arguments: 2; expected 1; usage: start ACTOR|node/NAME`,
+		"drain\n----\n": `test.txt:1: drain: wrong number of arguments: 0; expected 1; usage: ` +
+			`drain NODE [--ignore-daemonsets]`,
+		"drain node-1 --grace-period -2\n----\n": `test.txt:1: drain: grace-period: -2; expected seconds, at least 0, or -1 for the pods' own`,
+		"drain node-1 --timeout soon\n----\n":    `test.txt:1: drain: timeout: "soon" is not a time such as 90s, 6m or 1h30m`,
+		"help nothing\n----\n":                   `test.txt:1: help: unknown command "nothing"; expected one of cluster`,
 	} {
 		_, err := Run("test.txt", script)
 		var wrong *Error
@@ -192,7 +203,8 @@ func TestAnObjectThatIsNotThereIsExplainedByTheOneThatWasMeant(t *testing.T) {
 }
 
 func TestCommandsThatChangeObjectsReportAsKubectl(t *testing.T) {
-	claim := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}}\n----\n\n"
+	claim := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: " +
+		"{storage: 5Gi}}}\n----\n\n"
 	got := play(t, "cluster nodes=node-1 provisioners=\n----\n\n"+
 		"apply\n"+claim+"apply\n"+claim+"apply\n"+strings.Replace(claim, "name: data", "name: data, labels: {a: b}", 1)+
 		"create\n"+strings.Replace(claim, "name: data", "generateName: data-", 1)+
@@ -344,7 +356,8 @@ func TestFilesAreFoundBesideTheScript(t *testing.T) {
 }
 
 func TestStarsInPathsStandForWhatIsThere(t *testing.T) {
-	got := play(t, "write node/node-1:/etc-a x\n----\n\nwrite node/node-1:/etc-b y\n----\n\nread node/node-1:/*-b\n----\n\nread node/node-1:/etc-*\n----\n\nread node/node-1:/*-c\n----\n")
+	got := play(t, "write node/node-1:/etc-a x\n----\n\nwrite node/node-1:/etc-b y\n----\n\nread node/node-1:/*-b\n----\n\nread node/node-1:/etc-*\n----\n\n"+
+		"read node/node-1:/*-c\n----\n")
 	lines := outputs(got)
 	assert.Equal(t, []string{"y", "error: /etc-* is any of /etc-a, /etc-b", "read: /*-c: No such file or directory"}, lines)
 }

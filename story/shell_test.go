@@ -20,7 +20,8 @@ func sentences(s *Shell) (list []string) {
 	return list
 }
 
-var oneClaim = []string{"apiVersion: v1", "kind: PersistentVolumeClaim", "metadata: {name: data}", "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}"}
+var oneClaim = []string{"apiVersion: v1", "kind: PersistentVolumeClaim", "metadata: {name: data}",
+	"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}"}
 
 func done(t *testing.T, s *Shell, line string, input ...string) string {
 	t.Helper()
@@ -89,7 +90,8 @@ func TestWhatIsNoCommandChangesNothing(t *testing.T) {
 	s := NewShell(t.Context(), Options{})
 	defer func() { require.NoError(t, s.Close()) }()
 	for line, want := range map[string]string{
-		"kubectl get pods": "commands are written without it", "get": "wrong number of arguments", `get "pods`: "is not closed", "get pods\nget pvc": "a command is one line",
+		"kubectl get pods": "commands are written without it", "get": "wrong number of arguments", `get "pods`: "is not closed",
+		"get pods\nget pvc": "a command is one line",
 	} {
 		_, err := s.Do(line)
 		require.ErrorContains(t, err, want)
@@ -176,7 +178,8 @@ func TestAShellOnAClusterOfOthersDoesNotGoBack(t *testing.T) {
 
 func TestWhichCommandsNeedInput(t *testing.T) {
 	for line, want := range map[string]bool{
-		"apply": true, "! create": true, "apply -f x": false, "apply --filename=x": false, "patch pvc data": true, "patch pvc data -p {}": false, "write node/a:/b": true, "write node/a:/b c": false,
+		"apply": true, "! create": true, "apply -f x": false, "apply --filename=x": false, "patch pvc data": true, "patch pvc data -p {}": false,
+		"write node/a:/b": true, "write node/a:/b c": false,
 		"get pods": false, "": false, "!": false, `"`: false,
 	} {
 		require.Equal(t, want, NeedsInput(line), line)

@@ -79,8 +79,10 @@ func TestUpkeepIsToldOnlyUnfolded(t *testing.T) {
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	entries := []Entry{
 		{Time: time.Unix(0, 0), Actor: "x", Record: Write{Verb: "create", Resource: leases, Kind: "Lease", Namespace: "x", Name: "leader", New: lease()}},
-		{Time: time.Unix(0, 0), Actor: "x", Record: Write{Verb: "update", Resource: leases, Kind: "Lease", Namespace: "x", Name: "leader", Old: lease(), New: lease()}},
-		{Time: time.Unix(0, 0), Actor: "x", Record: Write{Verb: "update", Resource: definitions, Subresource: "status", Kind: "CustomResourceDefinition", Name: "a.b", Old: lease(), New: lease()}},
+		{Time: time.Unix(0, 0), Actor: "x",
+			Record: Write{Verb: "update", Resource: leases, Kind: "Lease", Namespace: "x", Name: "leader", Old: lease(), New: lease()}},
+		{Time: time.Unix(0, 0), Actor: "x", Record: Write{Verb: "update", Resource: definitions, Subresource: "status", Kind: "CustomResourceDefinition", Name: "a.b",
+			Old: lease(), New: lease()}},
 	}
 	require.Equal(t, "  0:00:00  x  creates lease x/leader\n", Tell(entries, Telling{Fold: FoldUpkeep}))
 	require.Equal(t, "  0:00:00  x  creates lease x/leader\n", Tell(entries, Telling{Fold: FoldNoise}))

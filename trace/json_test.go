@@ -28,8 +28,10 @@ func TestEachRecordIsALineOfJSONWithItsSentenceAndItsFields(t *testing.T) {
 			Verb: "create", Kind: "Pod", Name: "web", Code: 404, Err: apierrors.NewNotFound(v1.Resource("pods"), "web"),
 		},
 		`"type":"Write","topic":"write","text":"updates secret s: data.a = (not shown)","record":{"verb":"update",` +
-			`"about":{"kind":"Secret","name":"s"},"changes":[{"path":"/data/a","value":"(not shown)"}]}`: Write{Verb: "update", Kind: "Secret", Name: "s", Old: secret, New: changed},
-		`"type":"Retry","topic":"retry","text":"will retry pvc default/data in 1m30s: no","record":{"about":"pvc default/data","delay":"1m30s","err":"no","queue":"claims"}`: Retry{
+			`"about":{"kind":"Secret","name":"s"},"changes":[{"path":"/data/a","value":"(not shown)"}]}`: Write{Verb: "update", Kind: "Secret", Name: "s", Old: secret,
+			New: changed},
+		`"type":"Retry","topic":"retry","text":"will retry pvc default/data in 1m30s: no","record":{"about":"pvc default/data","delay":"1m30s","err":"no",` +
+			`"queue":"claims"}`: Retry{
 			Queue: "claims", About: "pvc default/data", Delay: 90 * time.Second, Err: errors.New("no"),
 		},
 		`"type":"Asset","topic":"asset","text":"makes /a on node/n for pvc default/data","record":{"about":{"kind":"PersistentVolumeClaim",` +

@@ -21,5 +21,6 @@ func TestTheTraceDoesNotShowTheDataOfASecret(t *testing.T) {
 	kept := secret(nil)
 	kept.Annotations = map[string]string{v1.LastAppliedConfigAnnotation: "new", "note": "shown"}
 	w = Write{Verb: "update", Kind: "Secret", Namespace: "default", Name: "s", Old: secret(nil), New: kept}
-	require.Equal(t, "updates secret default/s: metadata.annotations[kubectl.kubernetes.io/last-applied-configuration] = (not shown), metadata.annotations.note = shown", w.String())
+	require.Equal(t, "updates secret default/s: metadata.annotations[kubectl.kubernetes.io/last-applied-configuration] = (not shown), "+
+		"metadata.annotations.note = shown", w.String())
 }

@@ -188,9 +188,12 @@ func TestANarrowStoryGivesTheActorALineOfItsOwn(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	entries := []Entry{
 		{Time: start, Actor: "user", Record: Event{About: Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Type: "Normal", Reason: "A", Message: "first"}},
-		{Time: start, Actor: "persistent-volume-binder", Record: Event{About: Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Type: "Normal", Reason: "B", Message: "the second message is longer"}},
-		{Time: start, Actor: "persistent-volume-binder", Record: Event{About: Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Type: "Normal", Reason: "C", Message: "x"}},
-		{Time: start.Add(time.Second), Actor: "persistent-volume-binder", Record: Event{About: Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Type: "Normal", Reason: "D", Message: "x"}},
+		{Time: start, Actor: "persistent-volume-binder",
+			Record: Event{About: Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Type: "Normal", Reason: "B", Message: "the second message is longer"}},
+		{Time: start, Actor: "persistent-volume-binder",
+			Record: Event{About: Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Type: "Normal", Reason: "C", Message: "x"}},
+		{Time: start.Add(time.Second), Actor: "persistent-volume-binder",
+			Record: Event{About: Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Type: "Normal", Reason: "D", Message: "x"}},
 	}
 	require.Equal(t, `  0:00:00  user
     says of pod default/web: Normal A:

@@ -20,9 +20,11 @@ func TestADecisionShowsWhatThereWasToChooseFrom(t *testing.T) {
 		},
 		Volumes: []trace.Choice{{For: "default/data", Chosen: "pv-1", Candidates: []trace.Candidate{{Name: "pv-1", OK: true}}}},
 	}
-	p := view.Make([]trace.Entry{entry(0, "kube-scheduler", trace.Decision{About: trace.Ref{Kind: "Pod", Name: "web"}, Text: "x", Choice: choice})}, view.Options{Release: "v1.2.3"})
+	p := view.Make([]trace.Entry{entry(0, "kube-scheduler", trace.Decision{About: trace.Ref{Kind: "Pod", Name: "web"}, Text: "x", Choice: choice})},
+		view.Options{Release: "v1.2.3"})
 	require.Equal(t, &view.Decision{
-		Rule: "the best", Function: "schedulePod", Source: "https://github.com/kubernetes/kubernetes/blob/v1.2.3/pkg/scheduler/schedule_one.go", Chosen: "node-2", More: 3,
+		Rule: "the best", Function: "schedulePod", Source: "https://github.com/kubernetes/kubernetes/blob/v1.2.3/pkg/scheduler/schedule_one.go",
+		Chosen: "node-2", More: 3,
 		Candidates: []view.Candidate{
 			{Name: "node-1", OK: true, Score: new(int64(0)), Scores: map[string]int64{"VolumeBinding": 0}},
 			{Name: "node-2", OK: true, Score: new(int64(50)), Scores: map[string]int64{"VolumeBinding": 50}},
@@ -48,7 +50,8 @@ func TestDeliveriesAreStepsBetweenTheRecords(t *testing.T) {
 	o := view.Options{Deliveries: heard, Chapters: []view.Chapter{{Step: 0, Title: "a"}, {Step: 1, Title: "b"}, {Step: 2, Title: "c"}}}
 	p := view.Make(entries, o)
 	require.Len(t, p.Steps, 4)
-	require.Equal(t, view.Step{N: 0, T: 1000, Lane: 1, Kind: "delivery", Detail: true, Delivery: &view.Delivery{RV: 1, Resource: "persistentvolumeclaims", Of: new(0)}}, p.Steps[1])
+	require.Equal(t, view.Step{N: 0, T: 1000, Lane: 1, Kind: "delivery", Detail: true,
+		Delivery: &view.Delivery{RV: 1, Resource: "persistentvolumeclaims", Of: new(0)}}, p.Steps[1])
 	require.Equal(t, new(2), p.Steps[3].Delivery.Of)
 	require.Equal(t, []view.Chapter{{Step: 0, Title: "a"}, {Step: 2, Title: "b"}, {Step: 4, Title: "c"}}, p.Chapters)
 

@@ -32,7 +32,8 @@ func write(verb, sub string, rv uint64, old, new runtime.Object) trace.Write {
 	w := trace.Write{Verb: verb, Subresource: sub, RV: rv, Old: old, New: new, Code: 200}
 	switch obj := any(firstOf(new, old)).(type) {
 	case *v1.PersistentVolumeClaim:
-		w.Kind, w.Namespace, w.Name, w.Resource = "PersistentVolumeClaim", obj.Namespace, obj.Name, schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+		w.Kind, w.Namespace, w.Name, w.Resource = "PersistentVolumeClaim", obj.Namespace, obj.Name,
+			schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 	case *v1.PersistentVolume:
 		w.Kind, w.Name, w.Resource = "PersistentVolume", obj.Name, schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
 	case *v1.Pod:
@@ -53,7 +54,8 @@ func firstOf(objects ...runtime.Object) runtime.Object {
 }
 
 func claim(volume string) *v1.PersistentVolumeClaim {
-	return &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", UID: "uid-data", ResourceVersion: "7"}, Spec: v1.PersistentVolumeClaimSpec{VolumeName: volume}}
+	return &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", UID: "uid-data", ResourceVersion: "7"},
+		Spec: v1.PersistentVolumeClaimSpec{VolumeName: volume}}
 }
 
 func pod(node string, phase v1.PodPhase) *v1.Pod {
@@ -69,17 +71,22 @@ func pod(node string, phase v1.PodPhase) *v1.Pod {
 // run has a record of each type.
 func run() []trace.Entry {
 	about := trace.Ref{Kind: "PersistentVolumeClaim", Namespace: "default", Name: "data"}
-	va := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "va"}, Spec: storagev1.VolumeAttachmentSpec{NodeName: "node-1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: new("pv-1")}}}
-	pv := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-1"}, Spec: v1.PersistentVolumeSpec{ClaimRef: &v1.ObjectReference{Namespace: "default", Name: "data"}}}
+	va := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "va"},
+		Spec: storagev1.VolumeAttachmentSpec{NodeName: "node-1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: new("pv-1")}}}
+	pv := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-1"},
+		Spec: v1.PersistentVolumeSpec{ClaimRef: &v1.ObjectReference{Namespace: "default", Name: "data"}}}
 	refused := write("update", "", 0, nil, claim(""))
-	refused.New, refused.Err, refused.Code = nil, apierrors.NewConflict(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data", errors.New("modified")), 409
+	refused.New, refused.Err, refused.Code = nil, apierrors.NewConflict(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data", errors.New("modified")),
+		409
 	return []trace.Entry{
 		entry(0, "user", write("create", "", 1, nil, claim(""))),
 		entry(0, "persistent-volume-binder", trace.Decision{About: about, Text: "takes pv pv-1"}),
 		entry(time.Second, "persistent-volume-binder", write("update", "", 2, claim(""), claim("pv-1"))),
 		entry(time.Second, "persistent-volume-binder", refused),
-		entry(time.Second, "persistent-volume-binder", trace.Retry{Queue: "claims", Key: "default/data", About: "pvc default/data", Delay: 5 * time.Second, Err: errors.New("again")}),
-		entry(time.Second, "persistent-volume-binder", trace.GaveUp{Queue: "claims", Key: "default/data", About: "pvc default/data", Failures: 3, Err: errors.New("again")}),
+		entry(time.Second, "persistent-volume-binder",
+			trace.Retry{Queue: "claims", Key: "default/data", About: "pvc default/data", Delay: 5 * time.Second, Err: errors.New("again")}),
+		entry(time.Second, "persistent-volume-binder",
+			trace.GaveUp{Queue: "claims", Key: "default/data", About: "pvc default/data", Failures: 3, Err: errors.New("again")}),
 		entry(time.Second, "persistent-volume-binder", write("create", "", 3, nil, pv)),
 		entry(time.Second, "persistent-volume-binder", trace.Event{About: about, Type: "Normal", Reason: "Bound", Message: "it is bound"}),
 		entry(time.Second, "persistent-volume-binder", trace.Event{About: about, Type: "Normal", Reason: "Bound", Message: "it is bound", Repeated: true}),
@@ -90,11 +97,16 @@ func run() []trace.Entry {
 			Driver: "csi.storagesim.io", Machine: "host/csi.storagesim.io", Service: "csi.v1.Controller", Method: "ControllerPublishVolume", Code: "OK",
 			Request: map[string]any{"volume_id": "vol-1"}, Answer: map[string]any{"size": math.Inf(1)}, Took: time.Second,
 		}),
-		entry(time.Second, "csi-attacher/csi.storagesim.io", trace.RPC{Driver: "csi.storagesim.io", Machine: "host/x", Service: "csi.v1.Identity", Method: "Probe", Code: "OK", Routine: true}),
-		entry(time.Second, "kubelet/node-1", trace.RPC{Driver: "csi.storagesim.io", Machine: "node/node-1", Service: "csi.v1.Node", Method: "NodePublishVolume", Code: "Internal", Err: "no"}),
-		entry(time.Second, "kubelet/node-1", trace.RPC{Driver: "the registrar of csi.storagesim.io", Machine: "node/node-1", Service: "pluginregistration.Registration", Method: "GetInfo", Code: "OK"}),
-		entry(time.Second, "kubelet/node-1", trace.Mount{Op: "mount", About: trace.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Volume: "pv-1", Source: "/a", Target: "/b"}),
-		entry(time.Second, "kubelet/node-1", trace.Command{About: trace.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Argv: []string{"sh", "-c", "true"}, Node: "node-1", Err: "no"}),
+		entry(time.Second, "csi-attacher/csi.storagesim.io",
+			trace.RPC{Driver: "csi.storagesim.io", Machine: "host/x", Service: "csi.v1.Identity", Method: "Probe", Code: "OK", Routine: true}),
+		entry(time.Second, "kubelet/node-1",
+			trace.RPC{Driver: "csi.storagesim.io", Machine: "node/node-1", Service: "csi.v1.Node", Method: "NodePublishVolume", Code: "Internal", Err: "no"}),
+		entry(time.Second, "kubelet/node-1", trace.RPC{Driver: "the registrar of csi.storagesim.io", Machine: "node/node-1",
+			Service: "pluginregistration.Registration", Method: "GetInfo", Code: "OK"}),
+		entry(time.Second, "kubelet/node-1",
+			trace.Mount{Op: "mount", About: trace.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Volume: "pv-1", Source: "/a", Target: "/b"}),
+		entry(time.Second, "kubelet/node-1",
+			trace.Command{About: trace.Ref{Kind: "Pod", Namespace: "default", Name: "web"}, Argv: []string{"sh", "-c", "true"}, Node: "node-1", Err: "no"}),
 		entry(time.Second, "mine", trace.Call{Method: "Provision", About: about, Volume: "pv-1", Took: time.Second}),
 		entry(time.Second, "mine", trace.Call{Method: "Provision", About: about, Class: "Finished", Err: "no"}),
 		entry(time.Second, "example.com/shelf", trace.Asset{Op: trace.Made, Machine: "nfs/nas", Path: "/x", Volume: "pv-1", About: about}),

@@ -183,17 +183,24 @@ func TestUnknownFieldsArePrunedAndBadValuesRefused(t *testing.T) {
 	assert.NotContains(t, got.Object, "extra")
 
 	for says, text := range map[string]string{
-		`Backup.example.com "b" is invalid: spec: Required value`:                                                                                                                                `{}`,
-		`Backup.example.com "b" is invalid: spec.claim: Required value`:                                                                                                                          `{spec: {}}`,
-		`Backup.example.com "b" is invalid: spec.claim: Invalid value: "": spec.claim in body should be at least 1 chars long`:                                                                   `{spec: {claim: ""}}`,
-		`Backup.example.com "b" is invalid: spec.keep: Invalid value: 0: spec.keep in body should be greater than or equal to 1`:                                                                 `{spec: {claim: a, keep: 0}}`,
-		`Backup.example.com "b" is invalid: spec.keep: Invalid value: "string": spec.keep in body must be of type integer: "string"`:                                                             `{spec: {claim: a, keep: x}}`,
-		`Backup.example.com "b" is invalid: spec.port: Invalid value: "boolean": spec.port in body must be of type integer,string: "boolean"`:                                                    `{spec: {claim: a, port: true}}`,
-		`Backup.example.com "b" is invalid: [spec.template.apiVersion: Required value, spec.template.kind: Required value]`:                                                                      `{spec: {claim: a, template: {}}}`,
-		`Backup.example.com "b" is invalid: spec.template.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c`:                                                             `{spec: {claim: a, template: {apiVersion: a/b/c, kind: Pod}}}`,
-		`Backup.example.com "b" is invalid: spec.template.kind: Invalid value: 1: must be a string`:                                                                                              `{spec: {claim: a, template: {apiVersion: v1, kind: 1}}}`,
-		`Backup.example.com "b" is invalid: spec.template.metadata: Invalid value: {"labels":1}: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type map[string]string`: `{spec: {claim: a, template: {apiVersion: v1, kind: Pod, metadata: {labels: 1}}}}`,
-		`Backup.example.com "b" is invalid: spec.days[1]: Duplicate value: {"name":"mon"}`:                                                                                                       `{spec: {claim: a, days: [{name: mon}, {name: mon}]}}`,
+		`Backup.example.com "b" is invalid: spec: Required value`:                                                              `{}`,
+		`Backup.example.com "b" is invalid: spec.claim: Required value`:                                                        `{spec: {}}`,
+		`Backup.example.com "b" is invalid: spec.claim: Invalid value: "": spec.claim in body should be at least 1 chars long`: `{spec: {claim: ""}}`,
+		`Backup.example.com "b" is invalid: spec.keep: Invalid value: 0: spec.keep in body should be greater ` +
+			`than or equal to 1`: `{spec: {claim: a, keep: 0}}`,
+		`Backup.example.com "b" is invalid: spec.keep: Invalid value: "string": spec.keep in body must be of type ` +
+			`integer: "string"`: `{spec: {claim: a, keep: x}}`,
+		`Backup.example.com "b" is invalid: spec.port: Invalid value: "boolean": spec.port in body must be of type integer,` +
+			`string: "boolean"`: `{spec: {claim: a, port: true}}`,
+		`Backup.example.com "b" is invalid: [spec.template.apiVersion: Required value, ` +
+			`spec.template.kind: Required value]`: `{spec: {claim: a, template: {}}}`,
+		`Backup.example.com "b" is invalid: spec.template.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c`: `{spec: {claim: a, ` +
+			`template: {apiVersion: a/b/c, kind: Pod}}}`,
+		`Backup.example.com "b" is invalid: spec.template.kind: Invalid value: 1: must be a string`: `{spec: {claim: a, ` +
+			`template: {apiVersion: v1, kind: 1}}}`,
+		`Backup.example.com "b" is invalid: spec.template.metadata: Invalid value: {"labels":1}: json: cannot unmarshal number into Go struct field ` +
+			`ObjectMeta.labels of type map[string]string`: `{spec: {claim: a, template: {apiVersion: v1, kind: Pod, metadata: {labels: 1}}}}`,
+		`Backup.example.com "b" is invalid: spec.days[1]: Duplicate value: {"name":"mon"}`: `{spec: {claim: a, days: [{name: mon}, {name: mon}]}}`,
 	} {
 		obj := object(t, text)
 		obj.SetAPIVersion("example.com/v1")
@@ -282,7 +289,8 @@ func TestAnObjectIsShownInEachVersion(t *testing.T) {
 	got, err = client.Resource(v1beta1).Namespace("default").Update(ctx, got, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, "example.com/v1beta1", got.GetAPIVersion())
-	got, err = client.Resource(v1).Namespace("default").Patch(ctx, "nightly", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	got, err = client.Resource(v1).Namespace("default").Patch(ctx, "nightly", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`),
+		metav1.PatchOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, "example.com/v1", got.GetAPIVersion())
 	assert.Equal(t, int64(9), got.Object["spec"].(map[string]any)["keep"])
@@ -320,10 +328,12 @@ func TestADeletedDefinitionTakesItsObjectsWithIt(t *testing.T) {
 	assert.Equal(t, "True InstanceDeletionInProgress: CustomResource deletion is in progress", conditionsOf(t, client, "backups.example.com")["Terminating"])
 	_, err = client.Resource(v1).Namespace("default").Get(ctx, "other", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
-	_, err = client.Resource(v1).Namespace("default").Create(ctx, object(t, `{apiVersion: example.com/v1, kind: Backup, metadata: {name: late}, spec: {claim: data}}`), metav1.CreateOptions{})
+	_, err = client.Resource(v1).Namespace("default").Create(ctx,
+		object(t, `{apiVersion: example.com/v1, kind: Backup, metadata: {name: late}, spec: {claim: data}}`), metav1.CreateOptions{})
 	assert.True(t, apierrors.IsForbidden(err), "%v", err)
 
-	_, err = client.Resource(v1).Namespace("default").Patch(ctx, "nightly", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	_, err = client.Resource(v1).Namespace("default").Patch(ctx, "nightly", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+		metav1.PatchOptions{})
 	require.NoError(t, err)
 	_, err = client.Resource(definitions).Get(ctx, "backups.example.com", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "the last object has gone: %v", err)

@@ -62,8 +62,10 @@ func TestOpenAPISaysWhatEmbeddedObjectsHave(t *testing.T) {
 	define(t, client, jobs)
 	const (
 		conventions = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
-		typeMeta    = `"apiVersion": {"type": "string", "description": "apiVersion defines the versioned schema of this representation of an object. More info: ` + conventions + `#resources"},
-			"kind": {"type": "string", "description": "kind is a string value representing the type of this object. In CamelCase. More info: ` + conventions + `#types-kinds"}`
+		typeMeta    = `"apiVersion": {"type": "string", "description": "apiVersion defines the versioned schema of this representation of an object. More info: ` +
+			conventions + `#resources"},
+			"kind": {"type": "string", "description": "kind is a string value representing the type of this object. In CamelCase. More info: ` + conventions +
+			`#types-kinds"}`
 		metaDoc = `"description": "Standard object's metadata. More info: ` + conventions + `#metadata"`
 		metaV2  = `"metadata": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", ` + metaDoc + `}`
 		metaV3  = `"metadata": {"allOf": [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}], ` + metaDoc + `}`
@@ -71,7 +73,8 @@ func TestOpenAPISaysWhatEmbeddedObjectsHave(t *testing.T) {
 		free    = `"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true, "required": ["kind", "apiVersion"]`
 	)
 	template := func(meta string) string {
-		return `{"type": "object", "x-kubernetes-embedded-resource": true, "required": ["spec", "kind", "apiVersion"], "properties": {` + spec + `, ` + typeMeta + `, ` + meta + `}}`
+		return `{"type": "object", "x-kubernetes-embedded-resource": true, "required": ["spec", "kind", "apiVersion"], "properties": {` + spec + `, ` + typeMeta +
+			`, ` + meta + `}}`
 	}
 	in3, err := json.Marshal(openAPIv3(t, server, "example.com/v1", "com.example.v1.Job")["properties"].(map[string]any)["spec"])
 	require.NoError(t, err)
@@ -98,7 +101,8 @@ func TestWhatIsNoMetadataIsUnknownAlsoInEmbeddedObjects(t *testing.T) {
 		more: [{apiVersion: v1, kind: Pod, metadata: {zz: 1}, free: 1}]}}`)
 	strict := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
 	_, err := jobsOf(client).Create(ctx, obj, strict)
-	assert.ErrorContains(t, err, `strict decoding error: unknown field "metadata.xx", unknown field "spec.more[0].metadata.zz", unknown field "spec.template.metadata.yy"`)
+	assert.ErrorContains(t, err,
+		`strict decoding error: unknown field "metadata.xx", unknown field "spec.more[0].metadata.zz", unknown field "spec.template.metadata.yy"`)
 	got, err := jobsOf(client).Create(ctx, obj, metav1.CreateOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{
@@ -111,7 +115,8 @@ func TestServerSideApplyKnowsTheMetadataOfEmbeddedObjects(t *testing.T) {
 	_, client, _ := serve(t)
 	define(t, client, jobs)
 	apply := func(owner, meta string) error {
-		text, err := object(t, `{apiVersion: example.com/v1, kind: Job, metadata: {name: a}, spec: {template: {apiVersion: v1, kind: Pod, metadata: `+meta+`, spec: {}}}}`).MarshalJSON()
+		text, err := object(t, `{apiVersion: example.com/v1, kind: Job, metadata: {name: a}, spec: {template: {apiVersion: v1, kind: Pod, metadata: `+meta+
+			`, spec: {}}}}`).MarshalJSON()
 		require.NoError(t, err)
 		_, err = jobsOf(client).Patch(ctx, "a", types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: owner})
 		return err

@@ -26,7 +26,8 @@ func TestOneManifestHoldsADefinitionAndItsObjects(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	err = c.Apply(backup)
-	require.ErrorContains(t, err, `no matches for kind "Backup" in version "example.com/v1": ensure CRDs are installed first; expected the CustomResourceDefinition backups.example.com`)
+	require.ErrorContains(t, err,
+		`no matches for kind "Backup" in version "example.com/v1": ensure CRDs are installed first; expected the CustomResourceDefinition backups.example.com`)
 
 	require.NoError(t, c.Apply(backup+clustertest.Backups), "in any order")
 	client, err := dynamic.NewForConfig(c.RESTConfig("tester"))

@@ -19,14 +19,16 @@ const stricter = `[
 func TestAnItemOfAListMapThatDoesNotChangeMayBeInvalid(t *testing.T) {
 	_, client, _ := serve(t)
 	define(t, client, backups)
-	create(t, client, `{apiVersion: example.com/v1, kind: Backup, metadata: {name: nightly}, spec: {claim: data, port: 1, days: [{name: mon, hour: 1}, {name: tue, hour: 2}]}}`)
+	create(t, client, `{apiVersion: example.com/v1, kind: Backup, metadata: {name: nightly}, spec: {claim: data, port: 1, days: [{name: mon, hour: 1}, `+
+		`{name: tue, hour: 2}]}}`)
 	_, err := client.Resource(definitions).Patch(ctx, "backups.example.com", types.JSONPatchType, []byte(stricter), metav1.PatchOptions{})
 	require.NoError(t, err)
 	update := func(days string) error {
 		_, err := client.Resource(v1).Namespace("default").Patch(ctx, "nightly", types.MergePatchType, []byte(`{"spec":{"days":`+days+`}}`), metav1.PatchOptions{})
 		return err
 	}
-	assert.ErrorContains(t, update(`[{"name":"mon","hour":2},{"name":"tue","hour":2}]`), "spec.days[0].hour: Invalid value: 2: spec.days[0].hour in body should be greater than or equal to 5")
+	assert.ErrorContains(t, update(`[{"name":"mon","hour":2},{"name":"tue","hour":2}]`),
+		"spec.days[0].hour: Invalid value: 2: spec.days[0].hour in body should be greater than or equal to 5")
 	assert.ErrorContains(t, update(`[{"name":"wed","hour":1},{"name":"mon","hour":1}]`), "spec.days[0].hour", "a new item")
 	assert.NoError(t, update(`[{"name":"new","hour":7},{"name":"tue","hour":2},{"name":"mon","hour":1}]`), "the items changed their places only")
 }
@@ -61,14 +63,16 @@ spec:
   - name: v1beta1
     served: true
     storage: false
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {both: {type: string}, early: {type: string}, also: {type: string, default: v1beta1}}}}}}
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {both: {type: string}, early: {type: string},
+      also: {type: string, default: v1beta1}}}}}}
 `
 
 func TestAnObjectIsStoredInTheFormOfTheStoredVersion(t *testing.T) {
 	_, client, _ := serve(t)
 	define(t, client, twoForms)
 	early, late := client.Resource(v1beta1).Namespace("default"), client.Resource(v1).Namespace("default")
-	made, err := early.Create(ctx, object(t, `{apiVersion: example.com/v1beta1, kind: Backup, metadata: {name: nightly}, spec: {both: x, early: x}}`), metav1.CreateOptions{})
+	made, err := early.Create(ctx, object(t, `{apiVersion: example.com/v1beta1, kind: Backup, metadata: {name: nightly}, spec: {both: x, early: x}}`),
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	want := map[string]any{"both": "x"}
 	assert.Equal(t, want, made.Object["spec"], "what the stored version does not have is gone, and a default is no part of what is read")

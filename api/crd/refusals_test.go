@@ -27,22 +27,33 @@ func simple(t testing.TB, schema string) *unstructured.Unstructured {
 func TestADefinitionWithABadSchemaIsRefusedWithThePathOfTheField(t *testing.T) {
 	_, client, _ := serve(t)
 	for schema, says := range map[string]string{
-		`{properties: {spec: {type: object}}}`:                                                         `.type: Required value: must not be empty at the root`,
-		`{type: string}`:                                                                               `.type: Invalid value: "string": must be object at the root`,
-		`{type: object, properties: {spec: {}}}`:                                                       `.properties[spec].type: Required value: must not be empty for specified object fields`,
-		`{type: object, properties: {a: {type: array}}}`:                                               `.properties[a].items: Required value: must be specified`,
-		`{type: object, properties: {a: {type: array, items: {}}}}`:                                    `.properties[a].items.type: Required value: must not be empty for specified array items`,
-		`{type: object, additionalProperties: {type: string}}`:                                         `.additionalProperties: Forbidden: must not be used at the root`,
-		`{type: object, anyOf: [{type: object}]}`:                                                      `.anyOf[0].type: Forbidden: must be empty to be structural`,
-		`{type: object, anyOf: [{required: [a], properties: {a: {minimum: 1}}}]}`:                      `.properties[a]: Required value: because it is defined in spec.validation.openAPIV3Schema.anyOf[0].properties[a]`,
-		`{type: object, properties: {a: {type: strung}}}`:                                              `.properties[a].type: Unsupported value: "strung": supported values: "array", "boolean", "integer", "number", "object", "string"`,
-		`{type: object, properties: {a: {$ref: "#/x"}}}`:                                               `.properties[a].$ref: Forbidden: $ref is not supported`,
-		`{type: object, properties: {a: {type: array, uniqueItems: true, items: {type: string}}}}`:     `.properties[a].uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic`,
-		`{type: object, properties: {a: {type: integer, default: x}}}`:                                 `.properties[a].default: Invalid value: "string":  in body must be of type integer: "string"`,
-		`{type: object, properties: {metadata: {type: object, default: {name: x}}}}`:                   `.properties[metadata].default: Forbidden: must not be set in top-level metadata`,
-		`{type: object, properties: {a: {type: object, x-kubernetes-preserve-unknown-fields: false}}}`: `.properties[a].x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined`,
-		`{type: object, properties: {a: {type: string, x-kubernetes-list-type: set}}}`:                 `.properties[a].type: Invalid value: "string": must be array if x-kubernetes-list-type is specified`,
-		`{type: object, properties: {a: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, properties: {k: {type: string}}}}}}`: `.properties[a].items.properties[k].default: Required value: this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property`,
+		`{properties: {spec: {type: object}}}`: `.type: Required value: must not be empty at the root`,
+		`{type: string}`:                       `.type: Invalid value: "string": must be object at the root`,
+		`{type: object, properties: {spec: {}}}`: `.properties[spec].type: Required value: ` +
+			`must not be empty for specified object fields`,
+		`{type: object, properties: {a: {type: array}}}`: `.properties[a].items: Required value: must be specified`,
+		`{type: object, properties: {a: {type: array, items: {}}}}`: `.properties[a].items.type: Required value: ` +
+			`must not be empty for specified array items`,
+		`{type: object, additionalProperties: {type: string}}`: `.additionalProperties: Forbidden: must not be used at the root`,
+		`{type: object, anyOf: [{type: object}]}`:              `.anyOf[0].type: Forbidden: must be empty to be structural`,
+		`{type: object, anyOf: [{required: [a], properties: {a: {minimum: 1}}}]}`: `.properties[a]: Required value: because it is defined in ` +
+			`spec.validation.openAPIV3Schema.anyOf[0].properties[a]`,
+		`{type: object, properties: {a: {type: strung}}}`: `.properties[a].type: Unsupported value: "strung": ` +
+			`supported values: "array", "boolean", "integer", "number", "object", "string"`,
+		`{type: object, properties: {a: {$ref: "#/x"}}}`: `.properties[a].$ref: Forbidden: $ref is not supported`,
+		`{type: object, properties: {a: {type: array, uniqueItems: true, items: {type: string}}}}`: `.properties[a].uniqueItems: Forbidden: ` +
+			`uniqueItems cannot be set to true since the runtime complexity becomes quadratic`,
+		`{type: object, properties: {a: {type: integer, default: x}}}`: `.properties[a].default: Invalid value: ` +
+			`"string":  in body must be of type integer: "string"`,
+		`{type: object, properties: {metadata: {type: object, default: {name: x}}}}`: `.properties[metadata].default: Forbidden: ` +
+			`must not be set in top-level metadata`,
+		`{type: object, properties: {a: {type: object, x-kubernetes-preserve-unknown-fields: false}}}`: `.properties[a].x-kubernetes-preserve-unknown-fields: ` +
+			`Invalid value: false: must be true or undefined`,
+		`{type: object, properties: {a: {type: string, x-kubernetes-list-type: set}}}`: `.properties[a].type: Invalid value: "string": ` +
+			`must be array if x-kubernetes-list-type is specified`,
+		`{type: object, properties: {a: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, properties: {k: ` +
+			`{type: string}}}}}}`: `.properties[a].items.properties[k].default: Required value: this property is in x-kubernetes-list-map-keys, ` +
+			`so it must have a default or be a required property`,
 	} {
 		_, err := client.Resource(definitions).Create(ctx, simple(t, schema), metav1.CreateOptions{})
 		assert.True(t, apierrors.IsInvalid(err), "%s: %v", schema, err)
@@ -56,20 +67,40 @@ func TestADefinitionWithABadSchemaIsRefusedWithThePathOfTheField(t *testing.T) {
 func TestABadDefinitionIsRefusedWithThePathOfTheField(t *testing.T) {
 	_, client, _ := serve(t)
 	for patch, says := range map[string]string{
-		`[{"op":"replace","path":"/metadata/name","value":"other.example.com"}]`:                                                                    `metadata.name: Invalid value: "other.example.com": must be spec.names.plural+"."+spec.group`,
-		`[{"op":"replace","path":"/spec/group","value":"example"}]`:                                                                                 `spec.group: Invalid value: "example": should be a domain with at least one dot`,
-		`[{"op":"replace","path":"/spec/group","value":"storage.k8s.io"},{"op":"replace","path":"/metadata/name","value":"things.storage.k8s.io"}]`: `metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation`,
-		`[{"op":"replace","path":"/spec/scope","value":"Everywhere"}]`:                                                                              `spec.scope: Unsupported value: "Everywhere": supported values: "Cluster", "Namespaced"`,
-		`[{"op":"replace","path":"/spec/names/kind","value":"1"}]`:                                                                                  `spec.names.kind: Invalid value: "1": may have mixed case, but should otherwise match`,
-		`[{"op":"add","path":"/spec/names/listKind","value":"Thing"}]`:                                                                              `spec.names.listKind: Invalid value: "Thing": kind and listKind may not be the same`,
-		`[{"op":"replace","path":"/spec/versions/0/storage","value":false}]`:                                                                        `must have exactly one version marked as storage version`,
-		`[{"op":"replace","path":"/spec/versions/0/name","value":"V1"}]`:                                                                            `spec.versions[0].name: Invalid value: "V1"`,
-		`[{"op":"remove","path":"/spec/versions/0/schema"}]`:                                                                                        `spec.versions[0].schema.openAPIV3Schema: Required value`,
-		`[{"op":"add","path":"/spec/preserveUnknownFields","value":true}]`:                                                                          `spec.preserveUnknownFields: Invalid value: true: cannot set to true`,
-		`[{"op":"add","path":"/spec/conversion","value":{"strategy":"Webhook"}}]`:                                                                   `spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook`,
-		`[{"op":"add","path":"/spec/versions/0/additionalPrinterColumns","value":[{"name":"A","type":"text","jsonPath":"spec"}]}]`:                  `spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string`,
-		`[{"op":"add","path":"/spec/versions/0/selectableFields","value":[{"jsonPath":".spec.none"}]}]`:                                             `spec.selectableFields[0].jsonPath: Invalid value: ".spec.none": is an invalid path`,
-		`[{"op":"add","path":"/spec/versions/0/subresources","value":{"scale":{"specReplicasPath":".replicas","statusReplicasPath":".status.r"}}}]`: `spec.subresources.scale.specReplicasPath: Invalid value: ".replicas": should be a json path under .spec`,
+		`[{"op":"replace","path":"/metadata/name",` +
+			`"value":"other.example.com"}]`: `metadata.name: Invalid value: "other.example.com": ` +
+			`must be spec.names.plural+"."+spec.group`,
+		`[{"op":"replace","path":"/spec/group","value":"example"}]`: `spec.group: ` +
+			`Invalid value: "example": should be a domain with at least one dot`,
+		`[{"op":"replace","path":"/spec/group","value":"storage.k8s.io"},{"op":"replace","path":"/metadata/name",` +
+			`"value":"things.storage.k8s.io"}]`: `metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation`,
+		`[{"op":"replace","path":"/spec/scope","value":"Everywhere"}]`: `spec.scope: ` +
+			`Unsupported value: "Everywhere": supported values: "Cluster", "Namespaced"`,
+		`[{"op":"replace",` +
+			`"path":"/spec/names/kind","value":"1"}]`: `spec.names.kind: ` +
+			`Invalid value: "1": may have mixed case, but should otherwise match`,
+		`[{"op":"add","path":"/spec/names/listKind",` +
+			`"value":"Thing"}]`: `spec.names.listKind: Invalid value: "Thing": ` +
+			`kind and listKind may not be the same`,
+		`[{"op":"replace","path":"/spec/versions/0/storage",` +
+			`"value":false}]`: `must have exactly one version marked as storage version`,
+		`[{"op":"replace","path":"/spec/versions/0/name",` +
+			`"value":"V1"}]`: `spec.versions[0].name: Invalid value: "V1"`,
+		`[{"op":"remove",` +
+			`"path":"/spec/versions/0/schema"}]`: `spec.versions[0].schema.openAPIV3Schema: Required value`,
+		`[{"op":"add","path":"/spec/preserveUnknownFields",` +
+			`"value":true}]`: `spec.preserveUnknownFields: Invalid value: true: ` +
+			`cannot set to true`,
+		`[{"op":"add","path":"/spec/conversion",` +
+			`"value":{"strategy":"Webhook"}}]`: `spec.conversion.webhookClientConfig: ` +
+			`Required value: required when strategy is set to Webhook`,
+		`[{"op":"add","path":"/spec/versions/0/additionalPrinterColumns","value":[{"name":"A","type":"text",` +
+			`"jsonPath":"spec"}]}]`: `spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string`,
+		`[{"op":"add","path":"/spec/versions/0/selectableFields",` +
+			`"value":[{"jsonPath":".spec.none"}]}]`: `spec.selectableFields[0].jsonPath: Invalid value: ".spec.none": ` +
+			`is an invalid path`,
+		`[{"op":"add","path":"/spec/versions/0/subresources","value":{"scale":{"specReplicasPath":".replicas",` +
+			`"statusReplicasPath":".status.r"}}}]`: `spec.subresources.scale.specReplicasPath: Invalid value: ".replicas": should be a json path under .spec`,
 	} {
 		def := patched(t, simple(t, `{type: object}`), patch)
 		_, err := client.Resource(definitions).Create(ctx, def, metav1.CreateOptions{})
@@ -98,9 +129,11 @@ var schemaOfThings = runtimeschema.GroupVersionResource{Group: "example.com", Ve
 func FuzzSchemas(f *testing.F) {
 	var seeds [][]any
 	for _, seed := range []string{
-		`{"type":"object"}`, `{"type":"object","properties":{"a":{"type":"integer","default":1}}}`, `{"type":"object","properties":{"a":{"x-kubernetes-int-or-string":true}}}`,
+		`{"type":"object"}`, `{"type":"object","properties":{"a":{"type":"integer","default":1}}}`,
+		`{"type":"object","properties":{"a":{"x-kubernetes-int-or-string":true}}}`,
 		`{"type":"object","properties":{"a":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}}}`,
-		`{"type":"object","properties":{"a":{"type":"string","pattern":"("}}}`, `{"type":"object","properties":{"a":{"type":"string","format":"date","enum":[null,1]}}}`,
+		`{"type":"object","properties":{"a":{"type":"string","pattern":"("}}}`,
+		`{"type":"object","properties":{"a":{"type":"string","format":"date","enum":[null,1]}}}`,
 		`{"type":"object","properties":{"a":{"type":"array","items":{"type":"number","multipleOf":0}}}}`, `{"type":"object","not":{"not":{"not":{}}}}`,
 	} {
 		seeds = append(seeds, []any{[]byte(seed), []byte(`{"a":1}`)})

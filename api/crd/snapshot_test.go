@@ -68,7 +68,8 @@ func TestASnapshotIsCreatedWatchedAndGivenAStatus(t *testing.T) {
 		"spec.source: Required value":                 `{}`,
 		`spec.volumeSnapshotClassName: Invalid value`: `{volumeSnapshotClassName: 1, source: {persistentVolumeClaimName: a}}`,
 	} {
-		_, err = snapshots.Create(ctx, object(t, `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, metadata: {name: bad}, spec: `+spec+`}`), metav1.CreateOptions{})
+		_, err = snapshots.Create(ctx, object(t, `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, metadata: {name: bad}, spec: `+spec+`}`),
+			metav1.CreateOptions{})
 		assert.True(t, apierrors.IsInvalid(err), "%v", err)
 		assert.ErrorContains(t, err, says)
 	}

@@ -57,7 +57,8 @@ func TestWhatStandsBeforeTheServerSeesEveryCallAndMayRefuseItOrChangeItsOutcome(
 	require.NoError(t, err)
 	_, _ = maps.List(ctx, metav1.ListOptions{})
 	_, _ = c.CoreV1().PersistentVolumes().Patch(ctx, "pv", types.MergePatchType, []byte("{}"), metav1.PatchOptions{}, "status")
-	_ = c.CoreV1().Pods("default").Bind(ctx, &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Target: v1.ObjectReference{Name: "n"}}, metav1.CreateOptions{})
+	_ = c.CoreV1().Pods("default").Bind(ctx, &v1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Target: v1.ObjectReference{Name: "n"}},
+		metav1.CreateOptions{})
 	_ = maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 	w, err := c.CoreV1().PersistentVolumes().Watch(ctx, metav1.ListOptions{})
 	require.NoError(t, err)

@@ -21,7 +21,8 @@ func TestAClientsetHasTheObjectsThatItIsMadeWith(t *testing.T) {
 	}
 	list := &v1.ConfigMapList{Items: []v1.ConfigMap{*configMap("a"), *configMap("b")}}
 	for name, made := range map[string]kubernetes.Interface{
-		"client-go": clientgo.NewClientset(pod, list), "ours": fake.NewClientset(pod, list), "simple": fake.NewSimpleClientset(pod, list), "unchecked": fake.NewClientsetUnchecked(pod, list),
+		"client-go": clientgo.NewClientset(pod, list), "ours": fake.NewClientset(pod, list), "simple": fake.NewSimpleClientset(pod, list),
+		"unchecked": fake.NewClientsetUnchecked(pod, list),
 	} {
 		got, err := made.CoreV1().Pods("default").Get(t.Context(), "web", metav1.GetOptions{})
 		require.NoError(t, err, name)
@@ -59,10 +60,11 @@ func TestObjectsThatAClusterRefusesAreInAnUncheckedClientsetOnly(t *testing.T) {
 func TestAnUncheckedAttachmentIsPatchedThoughItsAttacherCouldNotBeANewOnes(t *testing.T) {
 	attachment := &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: "va"},
-		Spec: storagev1.VolumeAttachmentSpec{Attacher: "csi/test", NodeName: "node-1", Source: storagev1.VolumeAttachmentSource{InlineVolumeSpec: &v1.PersistentVolumeSpec{
-			AccessModes:            []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
-			PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "test", VolumeHandle: "h"}},
-		}}},
+		Spec: storagev1.VolumeAttachmentSpec{Attacher: "csi/test", NodeName: "node-1",
+			Source: storagev1.VolumeAttachmentSource{InlineVolumeSpec: &v1.PersistentVolumeSpec{
+				AccessModes:            []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
+				PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "test", VolumeHandle: "h"}},
+			}}},
 	}
 	attachments := fake.NewClientsetUnchecked(attachment).StorageV1().VolumeAttachments()
 	_, err := attachments.Patch(t.Context(), "va", types.MergePatchType, []byte(`{"metadata":{"finalizers":["external-attacher/test"]}}`), metav1.PatchOptions{})

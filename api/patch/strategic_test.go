@@ -341,12 +341,14 @@ func (g *patchMaker) spoil(tree map[string]any) {
 			}
 		}
 	}
-	key := []string{"$patch", "$patch", "$retainKeys", "$setElementOrder/conditions", "$deleteFromPrimitiveList/finalizers", "unknown", "spec", "status", "metadata", "name", "type"}
+	key := []string{"$patch", "$patch", "$retainKeys", "$setElementOrder/conditions", "$deleteFromPrimitiveList/finalizers", "unknown", "spec", "status",
+		"metadata", "name", "type"}
 	if len(keys) > 0 {
 		key = append(key, keys...)
 	}
 	at := key[g.IntN(len(key))]
-	value := []any{nil, nil, "replace", "delete", "merge", map[string]any{}, []any{"a"}, []any{map[string]any{"type": "a"}}, "x", 1, true, map[string]any{"a": nil, "b": "c"}}
+	value := []any{nil, nil, "replace", "delete", "merge", map[string]any{}, []any{"a"}, []any{map[string]any{"type": "a"}}, "x", 1, true,
+		map[string]any{"a": nil, "b": "c"}}
 	tree[at] = value[g.IntN(len(value))]
 	if g.chance(3) {
 		delete(tree, at)

@@ -63,7 +63,8 @@ func workloadKinds() []Kind {
 			},
 		),
 		in(batchv1.SchemeGroupVersion,
-			Kind{Kind: "CronJob", ShortNames: names("cj"), Categories: inAll(), Generations: true, Strategy: strategy.CronJobs(), Validation: workloads.CronJobs(), Warnings: warnings.CronJobs()},
+			Kind{Kind: "CronJob", ShortNames: names("cj"), Categories: inAll(), Generations: true, Strategy: strategy.CronJobs(), Validation: workloads.CronJobs(),
+				Warnings: warnings.CronJobs()},
 			Kind{
 				Kind: "Job", Categories: inAll(), Generations: true,
 				Strategy: strategy.Jobs(), Validation: workloads.Jobs(), Warnings: warnings.Jobs(),

@@ -81,7 +81,8 @@ type connection struct {
 func (c *call) upgrade(opts *corev1.PodExecOptions) (*connection, *Streams, error) {
 	if !wsstream.IsWebSocketRequest(c.r) {
 		if strings.HasPrefix(strings.ToUpper(c.r.Header.Get("Upgrade")), "SPDY/") {
-			return nil, nil, badRequest("this server speaks %s over WebSocket, not SPDY: use kubectl v1.31 or later, or v1.29 with KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true", protocolV5)
+			return nil, nil, badRequest("this server speaks %s over WebSocket, not SPDY: use kubectl v1.31 or later, "+
+				"or v1.29 with KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true", protocolV5)
 		}
 		return nil, nil, badRequest("Upgrade request required")
 	}

@@ -52,7 +52,8 @@ func TestWhatComesOverHTTPHasAManagerFromItsFirstWrite(t *testing.T) {
 	assert.Equal(t, []string{"alice Apply ", "poster Update "}, managers(got))
 
 	// Also what others write in the process is noted now.
-	_, err = fake.New(server, "controller").CoreV1().ConfigMaps("default").Patch(t.Context(), "a", types.MergePatchType, []byte(`{"data":{"b":"3"}}`), metav1.PatchOptions{})
+	_, err = fake.New(server, "controller").CoreV1().ConfigMaps("default").Patch(t.Context(), "a", types.MergePatchType, []byte(`{"data":{"b":"3"}}`),
+		metav1.PatchOptions{})
 	require.NoError(t, err)
 	_, err = apply("alice", `{"a":"9","b":"4"}`, false)
 	require.EqualError(t, err, `Apply failed with 1 conflict: conflict with "controller" using v1: .data.b`)
@@ -60,7 +61,8 @@ func TestWhatComesOverHTTPHasAManagerFromItsFirstWrite(t *testing.T) {
 
 func TestWhatIsMadeInTheProcessHasNoManagers(t *testing.T) {
 	server := api.NewServer(api.Config{})
-	_, err := fake.New(server, "user").CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	_, err := fake.New(server, "user").CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	got, err := clients(t, handler(server).Config("tester")).CoreV1().ConfigMaps("default").
 		Patch(t.Context(), "a", types.MergePatchType, []byte(`{"data":{"b":"3"}}`), metav1.PatchOptions{})
@@ -77,7 +79,8 @@ func TestAScaleIsAppliedAndNamesItsManagers(t *testing.T) {
 	require.NoError(t, err)
 
 	apply := func(force bool) error {
-		_, err := shops.Patch(t.Context(), "shop", types.ApplyYAMLPatchType, []byte(`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"shop"},"spec":{"replicas":8}}`),
+		_, err := shops.Patch(t.Context(), "shop", types.ApplyYAMLPatchType,
+			[]byte(`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"shop"},"spec":{"replicas":8}}`),
 			metav1.PatchOptions{FieldManager: "alice", Force: &force}, "scale")
 		return err
 	}
@@ -88,7 +91,8 @@ func TestAScaleIsAppliedAndNamesItsManagers(t *testing.T) {
 	assert.Equal(t, int32(8), *got.Spec.Replicas)
 	assert.ElementsMatch(t, []string{"poster Update ", "alice Apply scale"}, managers(got))
 
-	_, err = shops.Patch(t.Context(), "shop", types.ApplyYAMLPatchType, []byte(`{"apiVersion":"apps/v1","kind":"Deployment"}`), metav1.PatchOptions{FieldManager: "alice"}, "scale")
+	_, err = shops.Patch(t.Context(), "shop", types.ApplyYAMLPatchType, []byte(`{"apiVersion":"apps/v1","kind":"Deployment"}`),
+		metav1.PatchOptions{FieldManager: "alice"}, "scale")
 	require.ErrorContains(t, err, "does not match the expected one (autoscaling/v1, Kind=Scale)")
 }
 

@@ -61,7 +61,8 @@ func (c *call) cannotConnect() error {
 		return err
 	}
 	return statusError(http.StatusNotImplemented, metav1.StatusReasonMethodNotAllowed,
-		fmt.Sprintf("pods/%s is not possible here: containers have no network, and their own standard input and output cannot be connected; use logs and exec", c.t.sub))
+		fmt.Sprintf("pods/%s is not possible here: containers have no network, and their own standard input and output cannot be connected; use logs and exec",
+			c.t.sub))
 }
 
 func (c *call) pod() types.NamespacedName {

@@ -171,25 +171,34 @@ func TestBadRequestsGetTheAnswersOfARealServer(t *testing.T) {
 		"a cluster's in a namespace": {"GET", "/api/v1/namespaces/default/persistentvolumes", "", "", "", 404, `"reason":"NotFound"`},
 		"a namespace's without one":  {"GET", "/api/v1/configmaps/x", "", "", "", 404, `"reason":"NotFound"`},
 		"an unknown subresource":     {"GET", claims + "/x/bogus", "", "", "", 404, `"message":"the server could not find the requested resource"`},
-		"a patch of all":             {"PATCH", claims, "application/merge-patch+json", "", "{}", 405, "the server does not allow this method on the requested resource"},
-		"a creation with a name":     {"POST", claims + "/x", "application/json", "", "{}", 405, "the server does not allow this method on the requested resource"},
-		"a creation anywhere":        {"POST", "/api/v1/persistentvolumeclaims", "application/json", "", "{}", 405, "the server does not allow this method on the requested resource"},
-		"a deletion of namespaces":   {"DELETE", "/api/v1/namespaces", "", "", "", 405, "the server does not allow this method on the requested resource"},
-		"a head":                     {"HEAD", claims + "/x", "", "", "", 405, ""},
-		"no name in the body":        {"PUT", claims + "/a", "application/json", "", `{"kind":"PersistentVolumeClaim","apiVersion":"v1"}`, 400, "the name of the object (a based on URL) was undeterminable: name must be provided"},
-		"an unknown object":          {"GET", claims + "/x", "", "", "", 404, `persistentvolumeclaims \"x\" not found`},
-		"a method nobody has":        {"TRACE", claims, "", "", "", 405, `"reason":"MethodNotAllowed"`},
-		"a form nobody can give":     {"GET", claims, "", "text/html", "", 406, `406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"`},
+		"a patch of all": {"PATCH", claims, "application/merge-patch+json", "", "{}", 405,
+			"the server does not allow this method on the requested resource"},
+		"a creation with a name": {"POST", claims + "/x", "application/json", "", "{}", 405, "the server does not allow this method on the requested resource"},
+		"a creation anywhere": {"POST", "/api/v1/persistentvolumeclaims", "application/json", "", "{}", 405,
+			"the server does not allow this method on the requested resource"},
+		"a deletion of namespaces": {"DELETE", "/api/v1/namespaces", "", "", "", 405, "the server does not allow this method on the requested resource"},
+		"a head":                   {"HEAD", claims + "/x", "", "", "", 405, ""},
+		"no name in the body": {"PUT", claims + "/a", "application/json", "", `{"kind":"PersistentVolumeClaim","apiVersion":"v1"}`, 400,
+			"the name of the object (a based on URL) was undeterminable: name must be provided"},
+		"an unknown object":   {"GET", claims + "/x", "", "", "", 404, `persistentvolumeclaims \"x\" not found`},
+		"a method nobody has": {"TRACE", claims, "", "", "", 405, `"reason":"MethodNotAllowed"`},
+		"a form nobody can give": {"GET", claims, "", "text/html", "", 406, `406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, ` +
+			`application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"`},
 		"a form nobody can read":     {"POST", claims, "text/html", "", "", 415, "the body of the request was in an unknown format"},
 		"a patch of an unknown type": {"PATCH", claims + "/x", "application/json", "", "{}", 415, `"message":"415: Unsupported Media Type"`},
-		"malformed JSON":             {"POST", claims, "application/json", "", `{"kind": x}`, 400, `the object provided is unrecognized (must be of type PersistentVolumeClaim): couldn't get version/kind; json parse error: invalid character 'x' looking for beginning of value ({\"kind\": x})`},
-		"another kind":               {"POST", claims, "application/json", "", `{"kind":"Pod","apiVersion":"v1"}`, 400, "Pod in version"},
-		"another version":            {"POST", claims, "application/json", "", `{"kind":"StorageClass","apiVersion":"storage.k8s.io/v1"}`, 400, "converting (v1.StorageClass) to (core.PersistentVolumeClaim): unknown conversion"},
-		"garbage for protobuf":       {"POST", claims, "application/vnd.kubernetes.protobuf", "", "k8s\x00\xff\xff", 400, "(6b387300ffff)"},
-		"another namespace":          {"POST", claims, "application/json", "", `{"metadata":{"name":"a","namespace":"b"}}`, 400, "the namespace of the provided object does not match the namespace sent on the request"},
-		"another name":               {"PUT", claims + "/a", "application/json", "", `{"metadata":{"name":"b"}}`, 400, "the name of the object (b) does not match the name on the URL (a)"},
-		"too much":                   {"POST", claims, "application/json", "", strings.Repeat(" ", 4<<20), 413, "Request entity too large: limit is 3145728"},
-		"a limit that is no number":  {"GET", claims + "?limit=x", "", "", "", 400, "invalid syntax"},
+		"malformed JSON": {"POST", claims, "application/json", "", `{"kind": x}`, 400,
+			`the object provided is unrecognized (must be of type PersistentVolumeClaim): couldn't get version/kind; json parse error: invalid character 'x' looking ` +
+				`for beginning of value ({\"kind\": x})`},
+		"another kind": {"POST", claims, "application/json", "", `{"kind":"Pod","apiVersion":"v1"}`, 400, "Pod in version"},
+		"another version": {"POST", claims, "application/json", "", `{"kind":"StorageClass","apiVersion":"storage.k8s.io/v1"}`, 400,
+			"converting (v1.StorageClass) to (core.PersistentVolumeClaim): unknown conversion"},
+		"garbage for protobuf": {"POST", claims, "application/vnd.kubernetes.protobuf", "", "k8s\x00\xff\xff", 400, "(6b387300ffff)"},
+		"another namespace": {"POST", claims, "application/json", "", `{"metadata":{"name":"a","namespace":"b"}}`, 400,
+			"the namespace of the provided object does not match the namespace sent on the request"},
+		"another name": {"PUT", claims + "/a", "application/json", "", `{"metadata":{"name":"b"}}`, 400,
+			"the name of the object (b) does not match the name on the URL (a)"},
+		"too much":                  {"POST", claims, "application/json", "", strings.Repeat(" ", 4<<20), 413, "Request entity too large: limit is 3145728"},
+		"a limit that is no number": {"GET", claims + "?limit=x", "", "", "", 400, "invalid syntax"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -227,7 +236,8 @@ func TestAFieldThatIsAppliedTwiceIsAWarningUnlessStrict(t *testing.T) {
 }
 
 func TestWhatIsStoredAndNotActedOnIsAWarning(t *testing.T) {
-	const path, webhook = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", "kind: ValidatingWebhookConfiguration\napiVersion: admissionregistration.k8s.io/v1\nmetadata: {name: a}\n"
+	const path, webhook = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+		"kind: ValidatingWebhookConfiguration\napiVersion: admissionregistration.k8s.io/v1\nmetadata: {name: a}\n"
 	want := []string{`299 - "the simulation stores admission webhooks and policies, but asks none of them: nothing is refused or changed by this object"`}
 	code, header, body := ask(t, "POST", path, "application/yaml", "", webhook)
 	assert.Equal(t, 201, code, body)
@@ -240,7 +250,8 @@ func TestWhatIsStoredAndNotActedOnIsAWarning(t *testing.T) {
 		"spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}\n"
 	code, header, body = ask(t, "POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers", "application/yaml", "", scaler)
 	assert.Equal(t, 201, code, body)
-	assert.Equal(t, []string{`299 - "the simulation stores autoscalers of autoscaling/v1 apart from those of autoscaling/v2: read them as horizontalpodautoscalers.v1.autoscaling"`},
+	assert.Equal(t, []string{`299 - "the simulation stores autoscalers of autoscaling/v1 apart from those of autoscaling/v2: ` +
+		`read them as horizontalpodautoscalers.v1.autoscaling"`},
 		header.Values("Warning"))
 }
 
@@ -340,10 +351,12 @@ func TestWarningsOfAKindComeWithTheAnswer(t *testing.T) {
 	h := handler(api.NewServer(api.Config{}))
 	const claims = "/api/v1/namespaces/default/persistentvolumeclaims"
 	const pods = "/api/v1/namespaces/default/pods"
-	const odd = `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"a"},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"","resources":{"requests":{"storage":"1500m"}}}}`
+	const odd = `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"a"},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"",` +
+		`"resources":{"requests":{"storage":"1500m"}}}}`
 	const fraction = `299 - "spec.resources.requests[storage]: fractional byte value \"1500m\" is invalid, must be an integer"`
 	const owner = `{"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"}`
-	const repeated = `.metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: 1`
+	const repeated = `.metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests as ` +
+		`early as 1.24; please fix your requests; duplicate UID(s) observed: 1`
 	for _, step := range []struct {
 		name, method, path, contentType, body string
 		code                                  int
@@ -351,18 +364,31 @@ func TestWarningsOfAKindComeWithTheAnswer(t *testing.T) {
 	}{
 		{"a new object", "POST", claims, "application/json", odd, 201, []string{fraction}},
 		{"one that is there", "POST", claims, "application/json", odd, 409, []string{fraction}},
-		{"with unknown fields ignored", "POST", claims + "?fieldValidation=Ignore&dryRun=All", "application/json", strings.Replace(odd, `"a"`, `"b"`, 1), 201, []string{fraction}},
-		{"a merge patch", "PATCH", claims + "/a", "application/merge-patch+json", `{"metadata":{"labels":{"a":"b"}},"bogus":1}`, 200, []string{`299 - "unknown field \"bogus\""`, fraction}},
-		{"a JSON patch", "PATCH", claims + "/a", "application/json-patch+json", `[{"op":"add","path":"/spec/bogus","value":1}]`, 200, []string{`299 - "unknown field \"spec.bogus\""`, fraction}},
-		{"a strategic patch of a known field", "PATCH", claims + "/a", "application/strategic-merge-patch+json", `{"metadata":{"labels":{"c":"d"}}}`, 200, []string{fraction}},
-		{"a strategic patch", "PATCH", claims + "/a", "application/strategic-merge-patch+json", `{"spec":{"resources":{"bogus":{"x":1}}}}`, 200, []string{`299 - "unknown field \"spec.resources.bogus\""`, fraction}},
-		{"a strategic patch, strict", "PATCH", claims + "/a?fieldValidation=Strict", "application/strategic-merge-patch+json", `{"spec":{"resources":{"bogus":{"x":1}}}}`, 422, nil},
-		{"a strategic patch, ignored", "PATCH", claims + "/a?fieldValidation=Ignore", "application/strategic-merge-patch+json", `{"spec":{"resources":{"bogus":{"x":1}}}}`, 200, []string{fraction}},
-		{"an owner twice", "POST", "/api/v1/namespaces/default/configmaps", "application/json", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","ownerReferences":[` + owner + "," + owner + `]}}`, 201, []string{`299 - "` + fmt.Sprintf(repeated, "") + `"`}},
-		{"an owner twice in a patch", "PATCH", "/api/v1/namespaces/default/configmaps/a", "application/merge-patch+json", `{"metadata":{"ownerReferences":[` + owner + "," + owner + `]}}`, 200, []string{`299 - "` + fmt.Sprintf(repeated, " after mutating admission happens") + `"`}},
-		{"a kind that is old", "GET", "/api/v1/namespaces/default/endpoints", "", "", 200, []string{`299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"`}},
+		{"with unknown fields ignored", "POST", claims + "?fieldValidation=Ignore&dryRun=All", "application/json", strings.Replace(odd, `"a"`, `"b"`, 1), 201,
+			[]string{fraction}},
+		{"a merge patch", "PATCH", claims + "/a", "application/merge-patch+json", `{"metadata":{"labels":{"a":"b"}},"bogus":1}`, 200,
+			[]string{`299 - "unknown field \"bogus\""`, fraction}},
+		{"a JSON patch", "PATCH", claims + "/a", "application/json-patch+json", `[{"op":"add","path":"/spec/bogus","value":1}]`, 200,
+			[]string{`299 - "unknown field \"spec.bogus\""`, fraction}},
+		{"a strategic patch of a known field", "PATCH", claims + "/a", "application/strategic-merge-patch+json", `{"metadata":{"labels":{"c":"d"}}}`, 200,
+			[]string{fraction}},
+		{"a strategic patch", "PATCH", claims + "/a", "application/strategic-merge-patch+json", `{"spec":{"resources":{"bogus":{"x":1}}}}`, 200,
+			[]string{`299 - "unknown field \"spec.resources.bogus\""`, fraction}},
+		{"a strategic patch, strict", "PATCH", claims + "/a?fieldValidation=Strict", "application/strategic-merge-patch+json",
+			`{"spec":{"resources":{"bogus":{"x":1}}}}`, 422, nil},
+		{"a strategic patch, ignored", "PATCH", claims + "/a?fieldValidation=Ignore", "application/strategic-merge-patch+json",
+			`{"spec":{"resources":{"bogus":{"x":1}}}}`, 200, []string{fraction}},
+		{"an owner twice", "POST", "/api/v1/namespaces/default/configmaps", "application/json",
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","ownerReferences":[` + owner + "," + owner + `]}}`, 201,
+			[]string{`299 - "` + fmt.Sprintf(repeated, "") + `"`}},
+		{"an owner twice in a patch", "PATCH", "/api/v1/namespaces/default/configmaps/a", "application/merge-patch+json", `{"metadata":{"ownerReferences":[` + owner +
+			"," + owner + `]}}`, 200, []string{`299 - "` + fmt.Sprintf(repeated, " after mutating admission happens") + `"`}},
+		{"a kind that is old", "GET", "/api/v1/namespaces/default/endpoints", "", "", 200,
+			[]string{`299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"`}},
 		{"a pod that is refused", "POST", pods, "application/json", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a.b"},"spec":{}}`, 422, nil},
-		{"jobs that leave their pods", "DELETE", "/apis/batch/v1/namespaces/default/jobs", "", "", 200, []string{`299 - "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"`}},
+		{"jobs that leave their pods", "DELETE", "/apis/batch/v1/namespaces/default/jobs", "", "", 200,
+			[]string{`299 - "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set ` +
+				`propagationPolicy=Orphan to suppress this warning"`}},
 		{"jobs that take them along", "DELETE", "/apis/batch/v1/namespaces/default/jobs?propagationPolicy=Background", "", "", 200, nil},
 	} {
 		r := httptest.NewRequest(step.method, step.path, strings.NewReader(step.body))
@@ -402,7 +428,8 @@ func TestAServerWithoutNodesFindsThePodFirst(t *testing.T) {
 	}
 	const pods = "/api/v1/namespaces/default/pods"
 	create := func(name, node, more string) {
-		code, _ := do("POST", pods, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"`+name+`"},"spec":{"nodeName":"`+node+`","containers":[{"name":"c","image":"i"}`+more+`]}}`)
+		code, _ := do("POST", pods, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"`+name+`"},"spec":{"nodeName":"`+node+
+			`","containers":[{"name":"c","image":"i"}`+more+`]}}`)
 		require.Equal(t, 201, code)
 	}
 	create("a", "gone", "")

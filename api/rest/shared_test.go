@@ -74,7 +74,8 @@ func TestNoFormOfAnAnswerChangesTheServersObjects(t *testing.T) {
 		require.NoError(t, err)
 	}
 	readers.Wait()
-	shared, err := server.Do(t.Context(), api.Request{Verb: "get", Resource: corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), Namespace: "default", Name: "c", Shared: true})
+	shared, err := server.Do(t.Context(),
+		api.Request{Verb: "get", Resource: corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), Namespace: "default", Name: "c", Shared: true})
 	require.NoError(t, err)
 	require.Empty(t, shared.GetObjectKind().GroupVersionKind().Kind, "the stored object does not say its kind, as before")
 }

@@ -30,7 +30,8 @@ func (o *controlOptions) checkMore() error {
 	}
 	for _, text := range o.csi {
 		if strings.Contains(text, nodeWord) {
-			return fmt.Errorf("--csi-endpoint: %s: the sidecars that control runs call the driver's controller, and not its nodes: give one address without %s", text, nodeWord)
+			return fmt.Errorf("--csi-endpoint: %s: the sidecars that control runs call the driver's controller, and not its nodes: give one address without %s",
+				text, nodeWord)
 		}
 	}
 	_, err := readEndpoints(o.csi, []string{""})

@@ -84,41 +84,42 @@ func onServer(t *testing.T, manifests string, f func(client kubernetes.Interface
 // of another server, attaches it, detaches it and deletes it again.
 func TestControlRunsTheSidecarsOfADriver(t *testing.T) {
 	p := outside.Start(t, outside.Config{})
-	onServer(t, file(t, "all.yaml", strings.Split(outsideManifests, "kind: Pod")[0]+"kind: Namespace\nmetadata: {name: other}\n"), func(client kubernetes.Interface, kubeconfig string) {
-		_, err := client.StorageV1().CSINodes().Create(t.Context(), &storagev1.CSINode{
-			ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"},
-			Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "outside.csi.example.com", NodeID: p.Config.Node}}},
-		}, metav1.CreateOptions{})
-		require.NoError(t, err)
-		warned := controlled(t, func(out *output) {
-			soon := func(what string, is func() bool) {
-				require.Eventually(t, is, 60*time.Second, 10*time.Millisecond, "%s: %s", what, out)
-			}
-			var claim *v1.PersistentVolumeClaim
-			soon("bound", func() bool {
-				claim, err = client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "data", metav1.GetOptions{})
-				return err == nil && claim.Status.Phase == v1.ClaimBound
-			})
-			assert.Equal(t, []string{claim.Spec.VolumeName}, p.Volumes())
-			attachments := client.StorageV1().VolumeAttachments()
-			_, err := attachments.Create(t.Context(), &storagev1.VolumeAttachment{
-				ObjectMeta: metav1.ObjectMeta{Name: "a"},
-				Spec: storagev1.VolumeAttachmentSpec{
-					Attacher: "outside.csi.example.com", NodeName: "elsewhere", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &claim.Spec.VolumeName},
-				},
+	onServer(t, file(t, "all.yaml", strings.Split(outsideManifests, "kind: Pod")[0]+"kind: Namespace\nmetadata: {name: other}\n"),
+		func(client kubernetes.Interface, kubeconfig string) {
+			_, err := client.StorageV1().CSINodes().Create(t.Context(), &storagev1.CSINode{
+				ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"},
+				Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "outside.csi.example.com", NodeID: p.Config.Node}}},
 			}, metav1.CreateOptions{})
 			require.NoError(t, err)
-			soon("attached", func() bool {
-				a, err := attachments.Get(t.Context(), "a", metav1.GetOptions{})
-				return err == nil && a.Status.Attached
-			})
-			require.NoError(t, attachments.Delete(t.Context(), "a", metav1.DeleteOptions{}))
-			require.NoError(t, client.CoreV1().PersistentVolumeClaims("default").Delete(t.Context(), "data", metav1.DeleteOptions{}))
-			soon("deleted", func() bool { return len(p.Volumes()) == 0 })
-		}, "--kubeconfig", kubeconfig, "--only", "pv-binder,pvc-protection,pv-protection", "--csi-endpoint", p.Endpoint())
-		assert.Contains(t, warned, "csi-provisioner/outside.csi.example.com, csi-attacher/outside.csi.example.com, csi-resizer/outside.csi.example.com against")
-		assert.NotContains(t, warned, "warning:")
-	})
+			warned := controlled(t, func(out *output) {
+				soon := func(what string, is func() bool) {
+					require.Eventually(t, is, 60*time.Second, 10*time.Millisecond, "%s: %s", what, out)
+				}
+				var claim *v1.PersistentVolumeClaim
+				soon("bound", func() bool {
+					claim, err = client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "data", metav1.GetOptions{})
+					return err == nil && claim.Status.Phase == v1.ClaimBound
+				})
+				assert.Equal(t, []string{claim.Spec.VolumeName}, p.Volumes())
+				attachments := client.StorageV1().VolumeAttachments()
+				_, err := attachments.Create(t.Context(), &storagev1.VolumeAttachment{
+					ObjectMeta: metav1.ObjectMeta{Name: "a"},
+					Spec: storagev1.VolumeAttachmentSpec{
+						Attacher: "outside.csi.example.com", NodeName: "elsewhere", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &claim.Spec.VolumeName},
+					},
+				}, metav1.CreateOptions{})
+				require.NoError(t, err)
+				soon("attached", func() bool {
+					a, err := attachments.Get(t.Context(), "a", metav1.GetOptions{})
+					return err == nil && a.Status.Attached
+				})
+				require.NoError(t, attachments.Delete(t.Context(), "a", metav1.DeleteOptions{}))
+				require.NoError(t, client.CoreV1().PersistentVolumeClaims("default").Delete(t.Context(), "data", metav1.DeleteOptions{}))
+				soon("deleted", func() bool { return len(p.Volumes()) == 0 })
+			}, "--kubeconfig", kubeconfig, "--only", "pv-binder,pvc-protection,pv-protection", "--csi-endpoint", p.Endpoint())
+			assert.Contains(t, warned, "csi-provisioner/outside.csi.example.com, csi-attacher/outside.csi.example.com, csi-resizer/outside.csi.example.com against")
+			assert.NotContains(t, warned, "warning:")
+		})
 }
 
 // snapshotManifests are a claim of the driver in package outside, and a class for its snapshots,
@@ -203,7 +204,8 @@ func TestControlSaysThatTheDefinitionsOfSnapshotsAreMissing(t *testing.T) {
 	onServer(t, file(t, "all.yaml", localPathManifests), func(_ kubernetes.Interface, kubeconfig string) {
 		code, _, errOut := command(t, "", "control", "--kubeconfig", kubeconfig, "--only", "snapshot-controller")
 		assert.Equal(t, exitError, code)
-		assert.Equal(t, "error: --only: snapshot-controller: the server does not know VolumeSnapshots: apply the CustomResourceDefinitions of external-snapshotter first\n", errOut)
+		assert.Equal(t, "error: --only: snapshot-controller: the server does not know VolumeSnapshots: apply the CustomResourceDefinitions of "+
+			"external-snapshotter first\n", errOut)
 	})
 }
 
@@ -216,7 +218,8 @@ func TestControlSaysWhichProvisionersAndDriversItCannotRun(t *testing.T) {
 		`--provisioners: "nfs" is given twice`:                                                                     {"--provisioners", "nfs,nfs"},
 		`--csi-endpoint: "x" is not the address of a gRPC server`:                                                  {"--csi-endpoint", "x"},
 		"the sidecars that control runs call the driver's controller, and not its nodes: give one address without": {"--csi-endpoint", "unix:///run/{node}.sock"},
-		`--kubeconfig: there is no file "` + kubeconfig + `"`:                                                      {"--kubeconfig", kubeconfig, "--csi-endpoint", gone.Endpoint()},
+		`--kubeconfig: there is no file "` + kubeconfig + `"`: {"--kubeconfig", kubeconfig, "--csi-endpoint",
+			gone.Endpoint()},
 	} {
 		code, _, errOut := command(t, "", append([]string{"control"}, args...)...)
 		assert.NotZero(t, code)

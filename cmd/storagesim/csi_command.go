@@ -64,7 +64,8 @@ func oneNode(flag, text string, nodes []string) error {
 	if strings.Contains(text, nodeWord) || len(nodes) < 2 {
 		return nil
 	}
-	return fmt.Errorf("%s %s: one process of a driver serves one node, and there are %d (%s); have one for each and write {node} for the node's name, or give one node with --nodes",
+	return fmt.Errorf("%s %s: one process of a driver serves one node, and there are %d (%s); have one for each and write {node} for the node's name, "+
+		"or give one node with --nodes",
 		flag, text, len(nodes), strings.Join(nodes, ", "))
 }
 

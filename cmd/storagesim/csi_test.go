@@ -69,14 +69,17 @@ func TestAnEndpointWithoutADriverOrWithAnotherOneIsToldOf(t *testing.T) {
 	assert.Equal(t, "error: --csi-endpoint "+gone.Endpoint()+": no driver says who it is there: "+
 		`GetPluginInfo: rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix `+gone.Socket+
 		`: connect: no such file or directory"; start it first, or give its name, as in NAME=`+gone.Endpoint()+"\n", errOut)
-	code, out, errOut := command(t, "", "run", "-f", all, "--for", "2m", "-o", "story", "--width", "500", "--csi-endpoint", "outside.csi.example.com="+gone.Endpoint())
+	code, out, errOut := command(t, "", "run", "-f", all, "--for", "2m", "-o", "story", "--width", "500", "--csi-endpoint",
+		"outside.csi.example.com="+gone.Endpoint())
 	assert.Zero(t, code, errOut)
 	assert.Contains(t, out, "(fault: the driver at "+gone.Endpoint()+" is not there, or its connection broke)")
-	assert.Equal(t, 3, strings.Count(out, "calls Probe of outside.csi.example.com"), "the provisioner's, the attacher's and the resizer's first one; the others are details")
+	assert.Equal(t, 3, strings.Count(out, "calls Probe of outside.csi.example.com"),
+		"the provisioner's, the attacher's and the resizer's first one; the others are details")
 	p := outside.Start(t, outside.Config{})
 	code, _, errOut = command(t, "", "run", "-f", all, "--csi-endpoint", "other.example.com="+p.Endpoint())
 	assert.Equal(t, exitError, code)
-	assert.Equal(t, "error: --csi-endpoint "+p.Endpoint()+`: the driver there says that its name is "outside.csi.example.com", not "other.example.com"`+"\n", errOut)
+	assert.Equal(t, "error: --csi-endpoint "+p.Endpoint()+`: the driver there says that its name is "outside.csi.example.com", not "other.example.com"`+"\n",
+		errOut)
 }
 
 func TestServeUsesADriverInAnotherProcess(t *testing.T) {

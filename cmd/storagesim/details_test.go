@@ -33,7 +33,8 @@ func TestRunTellsDetailsWhereTheyAreAskedForAndAllAsJSON(t *testing.T) {
 	_, plain, _ := command(t, "", "run", "-f", path, "--width", "400", "-o", "story")
 	code, detailed, errOut := command(t, "", "run", "-f", path, "--width", "400", "-o", "story", "-v")
 	require.Zero(t, code, errOut)
-	for _, detail := range []string{"calls Provision for pvc default/data: OK, pv pvc-", " makes /var/openebs/local/pvc-", "Pulling image", "PodReadyToStartContainers=True"} {
+	for _, detail := range []string{"calls Provision for pvc default/data: OK, pv pvc-", " makes /var/openebs/local/pvc-", "Pulling image",
+		"PodReadyToStartContainers=True"} {
 		require.NotContains(t, plain, detail)
 		require.Contains(t, detailed, detail)
 	}

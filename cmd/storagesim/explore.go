@@ -392,8 +392,10 @@ func (o *exploreOptions) readAccepted() error {
 
 // oldName matches the object of a key in one of the forms that keys had before all objects were named kind/namespace/name: "pvc default/data",
 // "persistentvolumeclaims/default/data", and that of a leak "default/data".
-var oldName = regexp.MustCompile(`: ((?:pvc|pv) \S+|(?:pods|persistentvolumes|persistentvolumeclaims|storageclasses|volumeattachments|statefulsets|deployments|daemonsets|replicasets|jobs)/\S+)$` +
-	`|^nothing leaks: .* of ([^/\s]+/[^/\s]+)$`)
+var oldName = regexp.MustCompile(
+	`: ((?:pvc|pv) \S+|(?:pods|persistentvolumes|persistentvolumeclaims|storageclasses|volumeattachments|` +
+		`statefulsets|deployments|daemonsets|replicasets|jobs)/\S+)$` +
+		`|^nothing leaks: .* of ([^/\s]+/[^/\s]+)$`)
 
 // withCode gives an error of an exploration its exit code.
 func withCode(err error) error {

@@ -41,7 +41,8 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 		require.NoError(t, os.WriteFile(accept, []byte("# known\n"+key+"\n"), 0o600))
 		code, _, errOut = command(t, "", "explore", "-f", path, "--accept", accept)
 		require.Equal(t, 2, code)
-		require.Contains(t, errOut, accept+`:2: --accept: "`+name+`" names an object as older versions did; the key of such a failure has the form pvc/default/data now`)
+		require.Contains(t, errOut, accept+`:2: --accept: "`+name+
+			`" names an object as older versions did; the key of such a failure has the form pvc/default/data now`)
 	}
 
 	code, out, _ = command(t, "", "explore", "-f", path, "--replay", answer.Failure.Replay)
@@ -76,7 +77,8 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 	require.Equal(t, exitNotReached, code)
 	require.Regexp(t, `fault 9999:crash: there are \d+ calls; the nearest is \d+\n`, errOut)
 
-	lonely := file(t, "lonely.yaml", `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: lonely}, spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 1Gi}}}}`)
+	lonely := file(t, "lonely.yaml", `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: lonely}, spec: {accessModes: [ReadWriteOnce], `+
+		`storageClassName: "", resources: {requests: {storage: 1Gi}}}}`)
 	code, out, _ = command(t, "", "explore", "-f", lonely, "--runs", "5")
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "run 1 (in order): the plain run works: pvc/default/lonely is Pending\n")
@@ -86,7 +88,8 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 
 	code, out, _ = command(t, "", "explore", "-f", path, "--runs", "40", "--except", "nothing leaks")
 	require.Equal(t, 0, code)
-	require.Regexp(t, `^Nothing was found in 40 runs: \d+ states \(the last new one in run \d+\), \d+ orders of writes \(the last in run \d+\), \d+ of \d+ places recover(, \d+ were not tried)?\.\n$`, out)
+	require.Regexp(t, `^Nothing was found in 40 runs: \d+ states \(the last new one in run \d+\), \d+ orders of writes \(the last in run \d+\), `+
+		`\d+ of \d+ places recover(, \d+ were not tried)?\.\n$`, out)
 }
 
 // What was found is a script that plays by itself, and it ends as the run did.

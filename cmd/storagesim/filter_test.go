@@ -35,17 +35,22 @@ func TestAStoryIsToldOfAnObjectOrAnActor(t *testing.T) {
 
 func TestStoriesOfScriptsExhibitsAndFailuresAreToldOfAnObjectOrAnActor(t *testing.T) {
 	script := file(t, "s.txt", "apply -f pvc.yaml\n----\n\nsettle\n----\n\nget pvc\n----\n")
-	claim := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: NAME}\nspec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: {requests: {storage: 1Gi}}}\n"
-	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(script), "pvc.yaml"), []byte(strings.ReplaceAll(claim, "NAME", "a")+"---\n"+strings.ReplaceAll(claim, "NAME", "b")), 0o600))
+	claim := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: NAME}\nspec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: " +
+		"{requests: {storage: 1Gi}}}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(script), "pvc.yaml"),
+		[]byte(strings.ReplaceAll(claim, "NAME", "a")+"---\n"+strings.ReplaceAll(claim, "NAME", "b")), 0o600))
 	failing := []string{"explore", "-f", filepath.Dir(script), "--runs", "1"}
 	for name, tt := range map[string]struct {
 		args                []string
 		code                int
 		has, lacks, refuses string
 	}{
-		"a script":   {[]string{"story", script, "--about", "pvc/b"}, 0, "pvc default/b", "pvc default/a", `--about pvc/c: the story does not tell of a pvc default/c (did you mean`},
-		"an exhibit": {[]string{"museum", "3", "--about", "pvc/data"}, 1, "pvc default/data", "creates sc", "--about pvc/c: the story does not tell of a pvc default/c"},
-		"a failure":  {append(failing, "--actor", "user", "--about", "pvc/a"), 1, "creates pvc default/a", "FailedBinding", "--about pvc/c: the story does not tell of a pvc default/c"},
+		"a script": {[]string{"story", script, "--about", "pvc/b"}, 0, "pvc default/b", "pvc default/a",
+			`--about pvc/c: the story does not tell of a pvc default/c (did you mean`},
+		"an exhibit": {[]string{"museum", "3", "--about", "pvc/data"}, 1, "pvc default/data", "creates sc",
+			"--about pvc/c: the story does not tell of a pvc default/c"},
+		"a failure": {append(failing, "--actor", "user", "--about", "pvc/a"), 1, "creates pvc default/a", "FailedBinding",
+			"--about pvc/c: the story does not tell of a pvc default/c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errOut := command(t, "", tt.args...)

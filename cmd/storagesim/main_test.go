@@ -112,7 +112,8 @@ func TestRunSaysWhySomethingIsPending(t *testing.T) {
 	code, out, errOut := command(t, "", "run", "-f", path, "--width", "0")
 	require.Zero(t, code, errOut)
 	for _, why := range []string{
-		"\n\npod default/lost is Pending on node nowhere: there is no node nowhere, so its containers are never started. To do: delete the pod, or bring the node back.\n" +
+		"\n\npod default/lost is Pending on node nowhere: there is no node nowhere, so its containers are never started. To do: delete the pod, " +
+			"or bring the node back.\n" +
 			"pod default/lost is Pending on node nowhere\n  there is no node nowhere, so its containers are never started\n",
 		"\npod default/picky is Pending: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
 		"\n  node node-1: node(s) didn't match Pod's node affinity/selector: nodeSelector wants disk=ssd, the node has no such label\n",
@@ -140,13 +141,15 @@ func TestWrongManifestsLeaveNothingApplied(t *testing.T) {
 	code, out, errOut := command(t, "", "run", "-f", good, "-f", bad)
 	assert.Equal(t, exitError, code)
 	assert.Empty(t, out)
-	assert.Equal(t, strings.NewReplacer("BAD", bad, "GOOD", good).Replace(`BAD:13: PersistentVolumeClaim/other: spec.resources.requests.storage: "1GG" is not a quantity (number with unit such as 5Gi, 500M, 1.5T)
+	assert.Equal(t, strings.NewReplacer("BAD", bad, "GOOD",
+		good).Replace(`BAD:13: PersistentVolumeClaim/other: spec.resources.requests.storage: "1GG" is not a quantity (number with unit such as 5Gi, 500M, 1.5T)
 `), errOut)
 }
 
 // Each of them used to run for minutes, or out of memory.
 func TestRunRefusesHugeQuantitiesAtOnce(t *testing.T) {
-	for _, text := range []string{"1e2147483648", "1e-2147483648", "1E+2147483648", "0e2147483647", "'1e-2147483648'", `"1e99999999999999999999"`, "1" + strings.Repeat("0", 1<<20)} {
+	for _, text := range []string{"1e2147483648", "1e-2147483648", "1E+2147483648", "0e2147483647", "'1e-2147483648'", `"1e99999999999999999999"`,
+		"1" + strings.Repeat("0", 1<<20)} {
 		path := file(t, "huge.yaml", strings.Replace(manifests, "1Gi", text, 1))
 		began := time.Now()
 		code, out, errOut := command(t, "", "run", "-f", path)
@@ -168,7 +171,8 @@ func TestRunTakesHugeNumbersInParametersAndAnnotations(t *testing.T) {
 	code, out, errOut := command(t, "", "run", "-f", path)
 	assert.Equal(t, 0, code, errOut)
 	assert.Contains(t, out, "invalid format for limit grace")
-	path = file(t, "class.yaml", strings.Replace(manifests, "provisioner: openebs.io/local", "provisioner: openebs.io/local\nparameters: {size: \"1e2147483648\"}", 1))
+	path = file(t, "class.yaml",
+		strings.Replace(manifests, "provisioner: openebs.io/local", "provisioner: openebs.io/local\nparameters: {size: \"1e2147483648\"}", 1))
 	code, out, errOut = command(t, "", "run", "-f", path)
 	assert.Equal(t, 0, code, errOut)
 	assert.Contains(t, out, "pod/web   1/1     Running")
@@ -178,61 +182,67 @@ func TestWhatTheServerRefusesIsReportedAndTheRestApplied(t *testing.T) {
 	path := file(t, "all.yaml", strings.Replace(manifests, "accessModes: [ReadWriteOnce]", "accessModes: []", 1))
 	code, out, errOut := command(t, "", "run", "-f", path, "-o", "table")
 	assert.Equal(t, exitError, code)
-	assert.Equal(t, path+":7: PersistentVolumeClaim/data: PersistentVolumeClaim \"data\" is invalid: spec.accessModes: Required value: at least 1 access mode is required\n", errOut)
+	assert.Equal(t, path+":7: PersistentVolumeClaim/data: PersistentVolumeClaim \"data\" is invalid: spec.accessModes: Required value: "+
+		"at least 1 access mode is required\n", errOut)
 	assert.Contains(t, out, "pod/web")
 }
 
 func TestAWrongCommandLineExitsWith2(t *testing.T) {
 	for args, want := range map[string]string{
-		"rnu -f a.yaml":                    `unknown command "rnu" (did you mean "run"?)`,
-		"rnu":                              `unknown command "rnu" (did you mean "run"?); expected one of conformance, control, explain, explore, help, learn, museum, page, run, run-for, serve, settle, shell, step, story, version`,
-		"run":                              `nothing to apply: give manifests with -f`,
-		"run -f x -o xml":                  `-o: unknown format "xml"; expected one of story, table, yaml, json`,
-		"run -f x --for -1s":               `--for -1s: the time must not be negative`,
-		"run -f x --provisioners ceph":     `--provisioners: there is no "ceph"; expected one of csi, local-path, nfs, openebs`,
-		"run -f x --csi-endpoint csi.sock": `--csi-endpoint: "csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT`,
-		"run -f x --csi-endpoint unix:///a --csi-endpoint x=unix:///a":    `--csi-endpoint: unix:///a is given twice`,
-		"run -f x --nodes a,b --csi-endpoint unix:///a":                   `--csi-endpoint unix:///a: one process of a driver serves one node, and there are 2 (a, b); have one for each and write {node} for the node's name, or give one node with --nodes`,
-		"run -f x --csi-endpoint unix:///run/" + strings.Repeat("x", 103): "--csi-endpoint: unix:///run/" + strings.Repeat("x", 103) + ": the path of the socket has 108 bytes; a unix socket's may have at most 107",
-		"run -f x --disk node-1":                                          `--disk: "node-1" is not NODE:PATH with an absolute path, such as node-1:/data/disk`,
-		"run -f x --disk node-1:data":                                     `--disk: "node-1:data" is not NODE:PATH`,
-		"run -f x --disk node-1:/a/..":                                    `--disk: "node-1:/a/.." is not NODE:PATH`,
-		"run -f x --disk node-9:/data":                                    `--disk node-9:/data: there is no node "node-9" (did you mean "node-1"?); expected one of node-1, node-2`,
-		"run -f x --provisioners openebs,openebs":                         `--provisioners: "openebs" is given twice`,
-		"run -f x --nfs nas":                                              `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
-		"run -f x --nfs a_b:/x":                                           `--nfs: "a_b" is neither an IP address nor a DNS name`,
-		"run -f x --nodes Node_1":                                         `--nodes: "Node_1" is not a node name: `,
-		"run -f x --nodes ../x":                                           `--nodes: "../x" is not a node name: `,
-		"run -f x --nodes a,b,a":                                          `--nodes: "a" is given twice`,
-		"run -f x --nodes=":                                               `--nodes: name at least one node, such as node-1`,
-		"run -f x --keep=":                                                `--keep: name a directory, new or empty`,
-		"run -f x --seed x":                                               `--seed "x" is not a whole number such as 7`,
-		"run -f x --seed -1":                                              `--seed "-1" is not a whole number such as 7`,
-		"run -f x --for 5":                                                `--for "5" is not a time such as 90s, 6m or 1h30m`,
-		"run x":                                                           `run takes no arguments: write -f x`,
-		"delete pvc/data":                                                 `"delete" is a command of stories: write it into a script, and play that with storagesim story`,
-		"explain":                                                         `explain takes one object such as pvc/data or pod/default/web, but 0 are given`,
-		"explain pvc/data -o yaml":                                        `-o "yaml": expected json, or nothing for words`,
-		"run --file x":                                                    `unknown flag: --file (did you mean "--filename"?)`,
-		"run --nope":                                                      `unknown flag: --nope (did you mean "--nodes"?)`,
-		"run -x":                                                          `unknown shorthand flag: 'x' in -x`,
-		"story":                                                           `nothing to play: name the file of a script, or - for standard input`,
-		"story -w --check x":                                              `-w and --check exclude each other`,
-		"conformance":                                                     `expected one directory of recordings, got 0 arguments`,
-		"conformance x --api y":                                           `--api takes its own directory: unexpected argument "x"`,
-		"conformance --api y --seeds 3":                                   `--seeds has no effect with --api`,
-		"conformance x --seeds 0":                                         `--seeds 0: there must be at least one`,
-		"conformance x --run (":                                           `--run: error parsing regexp: missing closing ): `,
-		"serve x":                                                         `serve takes no arguments, but "x" is given`,
-		"serve --speed 60":                                                `--speed: "60" is neither step nor a number of times up to 100000x, such as 1x or 60x`,
-		"serve --speed 0x":                                                `--speed: "0x" is neither step nor a number of times`,
-		"serve --speed NaNx":                                              `--speed: "NaNx" is neither step nor a number of times`,
-		"serve --nodes a,a":                                               `--nodes: "a" is given twice`,
-		"step 3":                                                          `step takes no arguments, but "3" is given`,
-		"settle x":                                                        `settle takes no arguments, but "x" is given`,
-		"run-for":                                                         `run-for takes one time such as 90s, 6m or 1h30m, but 0 are given`,
-		"run-for 10":                                                      `"10" is not a time such as 90s, 6m or 1h30m`,
-		"version x":                                                       `version takes no arguments`,
+		"rnu -f a.yaml": `unknown command "rnu" (did you mean "run"?)`,
+		"rnu": `unknown command "rnu" (did you mean "run"?); expected one of conformance, control, explain, explore, help, learn, ` +
+			`museum, page, run, run-for, serve, settle, shell, step, story, version`,
+		"run":                          `nothing to apply: give manifests with -f`,
+		"run -f x -o xml":              `-o: unknown format "xml"; expected one of story, table, yaml, json`,
+		"run -f x --for -1s":           `--for -1s: the time must not be negative`,
+		"run -f x --provisioners ceph": `--provisioners: there is no "ceph"; expected one of csi, local-path, nfs, openebs`,
+		"run -f x --csi-endpoint csi.sock": `--csi-endpoint: "csi.sock" is not the address of a gRPC server: expected unix:// and the absolute path of a socket, ` +
+			`or tcp://HOST:PORT`,
+		"run -f x --csi-endpoint unix:///a --csi-endpoint x=unix:///a": `--csi-endpoint: unix:///a is given twice`,
+		"run -f x --nodes a,b --csi-endpoint unix:///a": `--csi-endpoint unix:///a: one process of a driver serves one node, and there are 2 (a, ` +
+			`b); have one for each and write {node} for the node's name, or give one node with --nodes`,
+		"run -f x --csi-endpoint unix:///run/" + strings.Repeat("x", 103): "--csi-endpoint: unix:///run/" + strings.Repeat("x", 103) +
+			": the path of the socket has 108 bytes; a unix socket's may have at most 107",
+		"run -f x --disk node-1":                  `--disk: "node-1" is not NODE:PATH with an absolute path, such as node-1:/data/disk`,
+		"run -f x --disk node-1:data":             `--disk: "node-1:data" is not NODE:PATH`,
+		"run -f x --disk node-1:/a/..":            `--disk: "node-1:/a/.." is not NODE:PATH`,
+		"run -f x --disk node-9:/data":            `--disk node-9:/data: there is no node "node-9" (did you mean "node-1"?); expected one of node-1, node-2`,
+		"run -f x --provisioners openebs,openebs": `--provisioners: "openebs" is given twice`,
+		"run -f x --nfs nas":                      `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
+		"run -f x --nfs a_b:/x":                   `--nfs: "a_b" is neither an IP address nor a DNS name`,
+		"run -f x --nodes Node_1":                 `--nodes: "Node_1" is not a node name: `,
+		"run -f x --nodes ../x":                   `--nodes: "../x" is not a node name: `,
+		"run -f x --nodes a,b,a":                  `--nodes: "a" is given twice`,
+		"run -f x --nodes=":                       `--nodes: name at least one node, such as node-1`,
+		"run -f x --keep=":                        `--keep: name a directory, new or empty`,
+		"run -f x --seed x":                       `--seed "x" is not a whole number such as 7`,
+		"run -f x --seed -1":                      `--seed "-1" is not a whole number such as 7`,
+		"run -f x --for 5":                        `--for "5" is not a time such as 90s, 6m or 1h30m`,
+		"run x":                                   `run takes no arguments: write -f x`,
+		"delete pvc/data": `"delete" is a command of stories: write it into a script, ` +
+			`and play that with storagesim story`,
+		"explain":                       `explain takes one object such as pvc/data or pod/default/web, but 0 are given`,
+		"explain pvc/data -o yaml":      `-o "yaml": expected json, or nothing for words`,
+		"run --file x":                  `unknown flag: --file (did you mean "--filename"?)`,
+		"run --nope":                    `unknown flag: --nope (did you mean "--nodes"?)`,
+		"run -x":                        `unknown shorthand flag: 'x' in -x`,
+		"story":                         `nothing to play: name the file of a script, or - for standard input`,
+		"story -w --check x":            `-w and --check exclude each other`,
+		"conformance":                   `expected one directory of recordings, got 0 arguments`,
+		"conformance x --api y":         `--api takes its own directory: unexpected argument "x"`,
+		"conformance --api y --seeds 3": `--seeds has no effect with --api`,
+		"conformance x --seeds 0":       `--seeds 0: there must be at least one`,
+		"conformance x --run (":         `--run: error parsing regexp: missing closing ): `,
+		"serve x":                       `serve takes no arguments, but "x" is given`,
+		"serve --speed 60":              `--speed: "60" is neither step nor a number of times up to 100000x, such as 1x or 60x`,
+		"serve --speed 0x":              `--speed: "0x" is neither step nor a number of times`,
+		"serve --speed NaNx":            `--speed: "NaNx" is neither step nor a number of times`,
+		"serve --nodes a,a":             `--nodes: "a" is given twice`,
+		"step 3":                        `step takes no arguments, but "3" is given`,
+		"settle x":                      `settle takes no arguments, but "x" is given`,
+		"run-for":                       `run-for takes one time such as 90s, 6m or 1h30m, but 0 are given`,
+		"run-for 10":                    `"10" is not a time such as 90s, 6m or 1h30m`,
+		"version x":                     `version takes no arguments`,
 	} {
 		code, out, errOut := command(t, "", strings.Fields(args)...)
 		assert.Equal(t, exitUsage, code, args)
@@ -457,7 +467,8 @@ func TestAScriptEndsItsServerWithSIGINT(t *testing.T) {
 func TestCtrlCEndsAServerUnderAttackAndLeavesNothing(t *testing.T) {
 	pods := ""
 	for name, script := range map[string]string{
-		"steps": "while :; do :; done", "values": "x=a; while :; do x=$x$x; done", "files": "while :; do i=$((i+1)); echo $i > /data/$i; done", "output": "while :; do seq 1000; done",
+		"steps": "while :; do :; done", "values": "x=a; while :; do x=$x$x; done", "files": "while :; do i=$((i+1)); echo $i > /data/$i; done",
+		"output": "while :; do seq 1000; done",
 	} {
 		pods += fmt.Sprintf(`
 apiVersion: v1
@@ -488,7 +499,8 @@ spec:
 	good, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	for i := range 50 {
-		_, err := good.CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("good-", i)}}, metav1.CreateOptions{})
+		_, err := good.CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("good-", i)}},
+			metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
@@ -574,7 +586,8 @@ func TestADiskGivesANodeADirectoryAndTheHintNamesTheFlag(t *testing.T) {
 func TestManifestsWithoutANamespaceAreInTheOneThatIsAskedFor(t *testing.T) {
 	dir := t.TempDir()
 	claim := func(name, namespace string) string {
-		return "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: " + name + namespace + "}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+		return "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: " + name + namespace +
+			"}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
 	}
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "deep", "er"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(claim("a", "")), 0o644))
@@ -681,15 +694,17 @@ spec: {containers: [{name: c, image: nginx, livenessProbe: {tcpSocket: {port: 80
 `)
 	code, _, errOut := command(t, "", "run", "-f", path, "-o", "json")
 	assert.Zero(t, code)
-	assert.Equal(t, `note: HorizontalPodAutoscaler/often: a cluster changes the number of replicas with their load; here the number stays as it is: programs take no measurable CPU or memory
-note: Pod/a, Pod/b: spec.containers[c].livenessProbe.tcpSocket, spec.containers[d].livenessProbe.tcpSocket: `+
-		`a cluster connects to the container, and the probe fails if it does not answer; here there is no network: the probe succeeds while the container runs, after its delay and as often as its threshold says
-`, errOut)
+	assert.Equal(t, "note: HorizontalPodAutoscaler/often: a cluster changes the number of replicas with their load; "+
+		"here the number stays as it is: programs take no measurable CPU or memory\n"+
+		"note: Pod/a, Pod/b: spec.containers[c].livenessProbe.tcpSocket, spec.containers[d].livenessProbe.tcpSocket: "+
+		"a cluster connects to the container, and the probe fails if it does not answer; here there is no network: "+
+		"the probe succeeds while the container runs, after its delay and as often as its threshold says\n", errOut)
 }
 
 // A pod that does not run at the end is explained in any phase.
 func TestRunExplainsAtItsEndAPodThatHasFailed(t *testing.T) {
-	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: once}\nspec:\n  restartPolicy: Never\n  containers: [{name: maker, image: busybox, command: [mkdir, /not/there]}]\n"
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: once}\nspec:\n  restartPolicy: Never\n" +
+		"  containers: [{name: maker, image: busybox, command: [mkdir, /not/there]}]\n"
 	code, out, errOut := command(t, pod, "run", "-f", "-")
 	require.Zero(t, code, errOut)
 	require.Contains(t, out, "pod default/once is Failed on node node-1\n  container maker exited with 1: Error: mkdir: ")
@@ -730,14 +745,17 @@ func TestTheREADMENamesTheProvisionersThatRunByDefault(t *testing.T) {
 func TestTablesWithoutRowsSayWhatTheyWouldShow(t *testing.T) {
 	code, out, errOut := command(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "run", "-f", "/dev/stdin", "-o", "table")
 	require.Zero(t, code, errOut)
-	require.Equal(t, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Deployments, DaemonSets, Jobs, Pods and VolumeAttachments; there are none.\n", out)
+	require.Equal(t, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Deployments, DaemonSets, Jobs, "+
+		"Pods and VolumeAttachments; there are none.\n", out)
 	code, out, _ = command(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "run", "-f", "/dev/stdin", "-o", "table", "--width", "80")
 	require.Zero(t, code)
-	require.Equal(t, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims,\n  StatefulSets, Deployments, DaemonSets, Jobs, Pods and VolumeAttachments; there\n  are none.\n", out)
+	require.Equal(t, "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims,\n"+
+		"  StatefulSets, Deployments, DaemonSets, Jobs, Pods and VolumeAttachments; there\n  are none.\n", out)
 }
 
 func TestAMissingNFSServerIsHinted(t *testing.T) {
-	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: web, image: b, volumeMounts: [{name: v, mountPath: /v}]}]\n  volumes: [{name: v, nfs: {server: 10.0.0.1, path: /data}}]\n"
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: web, image: b, volumeMounts: [{name: v, mountPath: /v}]}]\n" +
+		"  volumes: [{name: v, nfs: {server: 10.0.0.1, path: /data}}]\n"
 	_, out, _ := command(t, pod, "run", "-f", "-")
 	require.Contains(t, out, "  hint: --nfs 10.0.0.1:/data adds a server that exports it\n")
 	_, out, _ = command(t, pod, "run", "-f", "-", "--nfs", "10.0.0.1:/data")

@@ -90,7 +90,8 @@ func (o *runOptions) makeDefault(c *storagesim.Cluster, objects []manifest.Objec
 			return err
 		}
 	}
-	return c.Apply(fmt.Sprintf("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: %q, annotations: {%s: \"true\"}}\nprovisioner: %s\nvolumeBindingMode: WaitForFirstConsumer",
+	return c.Apply(fmt.Sprintf("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: %q, annotations: {%s: \"true\"}}\nprovisioner: %s\n"+
+		"volumeBindingMode: WaitForFirstConsumer",
 		o.defaultClass, defaultAnnotation, localpath.ProvisionerName))
 }
 

@@ -661,11 +661,13 @@ func listAll(out io.Writer, view tables.View) error {
 	}
 	for _, obj := range view.Objects {
 		switch obj.(type) {
-		case *storagev1.StorageClass, *v1.PersistentVolume, *v1.PersistentVolumeClaim, *appsv1.StatefulSet, *appsv1.Deployment, *appsv1.DaemonSet, *batchv1.Job, *v1.Pod, *storagev1.VolumeAttachment:
+		case *storagev1.StorageClass, *v1.PersistentVolume, *v1.PersistentVolumeClaim, *appsv1.StatefulSet, *appsv1.Deployment, *appsv1.DaemonSet, *batchv1.Job,
+			*v1.Pod, *storagev1.VolumeAttachment:
 			return view.Get(out, tables.Options{AllNamespaces: true}, names)
 		}
 	}
-	text := "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Deployments, DaemonSets, Jobs, Pods and VolumeAttachments; there are none."
+	text := "The tables show StorageClasses, PersistentVolumes, PersistentVolumeClaims, StatefulSets, Deployments, DaemonSets, Jobs, " +
+		"Pods and VolumeAttachments; there are none."
 	_, err := fmt.Fprintln(out, prose.Wrap(text, view.Width, 2))
 	return err
 }

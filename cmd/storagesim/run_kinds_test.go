@@ -46,7 +46,8 @@ func TestAnUnknownKindDoesNotStopTheRest(t *testing.T) {
 	path := file(t, "all.yaml", mixed)
 	code, out, errOut := command(t, "", "run", "-f", path)
 	assert.Equal(t, 1, code)
-	assert.Equal(t, path+`:2: ServiceMonitor/web: kind: no matches for kind "ServiceMonitor" in version "monitoring.coreos.com/v1": ensure CRDs are installed first; `+
+	assert.Equal(t, path+
+		`:2: ServiceMonitor/web: kind: no matches for kind "ServiceMonitor" in version "monitoring.coreos.com/v1": ensure CRDs are installed first; `+
 		`expected the CustomResourceDefinition servicemonitors.monitoring.coreos.com
 `+path+`:16: StorageClass/old: apiVersion: no matches for kind "StorageClass" in version "storage.k8s.io/v1beta1"; expected storage.k8s.io/v1
 `, errOut)

@@ -90,7 +90,8 @@ mounted: an error names each mount and the command that ends it.`,
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS:PORT` to listen on; port 0 is any that is free")
 	flags.StringSliceVar(&o.only, "only", nil,
 		"`NAMES` of the control plane's controllers to run here, separated by commas, or none; see storagesim control (default: all)")
-	flags.BoolVar(&o.page, "page", false, "offer a page for a browser, too, on a port of its own: it shows what happens, and steps, crashes and breaks; --speed is step unless it is given")
+	flags.BoolVar(&o.page, "page", false,
+		"offer a page for a browser, too, on a port of its own: it shows what happens, and steps, crashes and breaks; --speed is step unless it is given")
 	flags.BoolVar(&o.looks, "page-view", false, "offer a page that only looks: it shows what happens, and its server plays no command")
 	flags.BoolVar(&o.remote, "remote", false, "allow --listen an address that other machines can reach: who has the token can use the API from there")
 	return cmd

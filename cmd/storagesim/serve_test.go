@@ -89,7 +89,8 @@ func TestServeWithoutAFileForTheKubeconfigLeavesNothing(t *testing.T) {
 func TestServeKeepsTheDirectoriesOfItsNodes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "nodes")
 	pod := filepath.Join(t.TempDir(), "pod.yaml")
-	require.NoError(t, os.WriteFile(pod, []byte(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeName: node-1, volumes: [{name: v, hostPath: {path: /data, type: DirectoryOrCreate}}],
+	require.NoError(t, os.WriteFile(pod,
+		[]byte(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeName: node-1, volumes: [{name: v, hostPath: {path: /data, type: DirectoryOrCreate}}],
   containers: [{name: c, image: busybox, command: [sh, -c, "echo kept > /v/file; sleep infinity"], volumeMounts: [{name: v, mountPath: /v}]}]}}`), 0o600))
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	_, errOut := served(t, func(string) {

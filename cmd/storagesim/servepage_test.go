@@ -113,7 +113,8 @@ func TestOnlyThePageOfAServedClusterMayAskItsServer(t *testing.T) {
 		}
 		code, text, _ = ask(t, "GET", url+"/story", "", bearer)
 		require.Equal(t, 200, code)
-		require.True(t, strings.HasPrefix(text, "# Lines of the page of a served cluster. What other clients wrote is not in it.\ncluster nodes=node-1,node-2 provisioners=\n----\n\nget nodes\n----\nNAME"), text)
+		require.True(t, strings.HasPrefix(text, "# Lines of the page of a served cluster. What other clients wrote is not in it.\n"+
+			"cluster nodes=node-1,node-2 provisioners=\n----\n\nget nodes\n----\nNAME"), text)
 	}, "--page", "--kubeconfig", t.TempDir()+"/kubeconfig")
 	require.NotContains(t, errOut, "error:")
 }
@@ -309,7 +310,8 @@ func TestAStepBringsOnlyWhatIsNewToThePage(t *testing.T) {
 		require.Equal(t, p.model(), m)
 		require.LessOrEqual(t, sent, 4*steps, "steps of the story that were sent")
 		require.Less(t, size, 4000*steps, "bytes")
-		for _, have := range []string{"", "x", "1.1.-1.0.0.0.true", "1.1.99999.0.0.0.true", "1.1.0.0.0.-1.true", "1.1.0.0.0.99.true", "2" + strings.TrimPrefix(m.Version, "1")} {
+		for _, have := range []string{"", "x", "1.1.-1.0.0.0.true", "1.1.99999.0.0.0.true", "1.1.0.0.0.-1.true", "1.1.0.0.0.99.true",
+			"2" + strings.TrimPrefix(m.Version, "1")} {
 			_, text, _ := ask(t, "GET", p.url+"/model?have="+have, "", p.header)
 			var whole liveModel
 			require.NoError(t, json.Unmarshal([]byte(text), &whole), have)

@@ -31,7 +31,8 @@ func TestAShellSavesAStoryThatPlaysTheSame(t *testing.T) {
 	code, out, errOut := command(t, input, "shell", "-f", manifest)
 	require.Equal(t, 0, code, errOut)
 	require.Contains(t, out, "20 steps back; the last command is now: step ")
-	require.Contains(t, out, saved+" is written; storagesim story --check "+saved+" plays it\nerror: save: "+saved+" exists already; save "+saved+" --force replaces it\n")
+	require.Contains(t, out, saved+" is written; storagesim story --check "+saved+" plays it\nerror: save: "+saved+" exists already; save "+saved+
+		" --force replaces it\n")
 	code, _, errOut = command(t, "", "story", "--check", saved)
 	require.Equal(t, 0, code, errOut)
 	script, err := os.ReadFile(saved)
@@ -44,7 +45,8 @@ func TestAShellSavesAStoryThatPlaysTheSame(t *testing.T) {
 }
 
 func TestAShellRunsTheProvisionersOfItsManifests(t *testing.T) {
-	manifest := file(t, "a.yaml", `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: fast}, provisioner: rancher.io/local-path, volumeBindingMode: Immediate}`)
+	manifest := file(t, "a.yaml",
+		`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: fast}, provisioner: rancher.io/local-path, volumeBindingMode: Immediate}`)
 	code, out, errOut := command(t, "", "shell", "-f", manifest)
 	require.Equal(t, 0, code, errOut)
 	require.Contains(t, out, ", rancher.io/local-path\n")
@@ -73,8 +75,9 @@ func TestTabCompletesCommandsActorsAndObjects(t *testing.T) {
 	_, err := p.Do("settle")
 	require.NoError(t, err)
 	for line, want := range map[string]string{
-		"sa": "save ", "appl": "apply ", "crash pers": "crash persistent-volume-binder ", "stop node/": "stop node/node-", "describe node node-": "describe node node-",
-		"get --n": "get --n", "get node/node-1": "get node/node-1 ", "nothing x": "nothing x", "help ba": "help ba",
+		"sa": "save ", "appl": "apply ", "crash pers": "crash persistent-volume-binder ", "stop node/": "stop node/node-",
+		"describe node node-": "describe node node-",
+		"get --n":             "get --n", "get node/node-1": "get node/node-1 ", "nothing x": "nothing x", "help ba": "help ba",
 	} {
 		got, _ := p.complete(line)
 		require.Equal(t, want, got, line)

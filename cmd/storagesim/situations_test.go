@@ -115,8 +115,10 @@ func TestASituationIsAScriptThatPlays(t *testing.T) {
 }
 
 func TestAPageOfALessonStopsAtItsNotes(t *testing.T) {
-	name := file(t, "lesson.txt", "# How a claim waits\n#\n# No volume fits, and no class\n# makes one.\n\ncluster nodes=node-1 provisioners=\n----\n\n# Which controller\n# looks at it?\napply\n"+
-		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: {requests: {storage: 1Gi}}}\n----\n\nsettle\n----\n\n# It waits for ever.\n")
+	name := file(t, "lesson.txt", "# How a claim waits\n#\n# No volume fits, and no class\n# makes one.\n\ncluster nodes=node-1 provisioners=\n----\n\n"+
+		"# Which controller\n# looks at it?\napply\n"+
+		"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: {requests: "+
+		"{storage: 1Gi}}}\n----\n\nsettle\n----\n\n# It waits for ever.\n")
 	code, out, errOut := command(t, "", "page", name)
 	require.Equal(t, 0, code, errOut)
 	p := pageOf(t, out)

@@ -72,7 +72,8 @@ spec: {attachRequired: false, podInfoOnMount: true, fsGroupPolicy: ReadWriteOnce
 
 func TestAStandInTakesAttributesClassesAndSnapshotsThatItDoesNotKnow(t *testing.T) {
 	claim := strings.Replace(ebs, "storageClassName: gp3,", "storageClassName: gp3, volumeAttributesClassName: fast,", 1)
-	claim = strings.Replace(claim, "requests: {storage: 1Gi}}", "requests: {storage: 1Gi}}, dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: old}", 1)
+	claim = strings.Replace(claim, "requests: {storage: 1Gi}}",
+		"requests: {storage: 1Gi}}, dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: old}", 1)
 	path := file(t, "all.yaml", claim+`---
 apiVersion: storage.k8s.io/v1
 kind: VolumeAttributesClass
@@ -99,7 +100,8 @@ spec: {driver: ebs.csi.aws.com, deletionPolicy: Retain, source: {snapshotHandle:
 // Upstream: csimigration/plugin_manager.go TranslateInTreeSpecToCSI, and csi_attacher.go Attach, v1.37.
 func TestAPodsOwnVolumeOfAReplacedPluginIsTheDrivers(t *testing.T) {
 	pod := func(name, volume string) string {
-		return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec:\n  containers: [{name: c, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}]\n" +
+		return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name +
+			"}\nspec:\n  containers: [{name: c, image: nginx, volumeMounts: [{name: data, mountPath: /data}]}]\n" +
 			"  volumes: [{name: data, " + volume + "}]\n"
 	}
 	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: share}\nstringData: {azurestorageaccountname: a, azurestorageaccountkey: b}\n"
@@ -270,7 +272,8 @@ spec:
 // A class of a plugin that a CSI driver has replaced is served by that driver, whose volumes are the plugin's again.
 func TestAStandInServesTheClassOfAMigratedPlugin(t *testing.T) {
 	for plugin, source := range map[string]string{
-		"kubernetes.io/gce-pd": "gcePersistentDisk:", "kubernetes.io/aws-ebs": "awsElasticBlockStore:", "kubernetes.io/azure-disk": "azureDisk:", "kubernetes.io/cinder": "cinder:",
+		"kubernetes.io/gce-pd": "gcePersistentDisk:", "kubernetes.io/aws-ebs": "awsElasticBlockStore:", "kubernetes.io/azure-disk": "azureDisk:",
+		"kubernetes.io/cinder":          "cinder:",
 		"kubernetes.io/portworx-volume": "portworxVolume:",
 	} {
 		path := file(t, "all.yaml", strings.Replace(ebs, "ebs.csi.aws.com", plugin, 1))

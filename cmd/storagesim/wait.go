@@ -88,7 +88,8 @@ func replicasOf(n *int32) int32 {
 }
 
 // errNothingToWaitFor is the error of --wait without an object that it could wait for.
-var errNothingToWaitFor = errors.New("--wait: nothing to wait for: the manifests have no claim, pod, StatefulSet, Deployment, ReplicaSet, ReplicationController, DaemonSet, Job or VolumeSnapshot")
+var errNothingToWaitFor = errors.New("--wait: nothing to wait for: the manifests have no claim, pod, StatefulSet, Deployment, ReplicaSet, " +
+	"ReplicationController, DaemonSet, Job or VolumeSnapshot")
 
 // canWait returns an error if none of the objects is one that --wait waits for.
 func canWait(objects []manifest.Object) error {

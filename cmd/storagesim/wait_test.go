@@ -44,12 +44,18 @@ func TestRunWaitsForClaimsPodsAndWorkloads(t *testing.T) {
 		says     []string
 		no       string
 	}{
-		"all is there, on a stand-in":                    {good, []string{"--wait", "10m", "--stand-ins"}, 0, []string{"note: storagesim stands in for ebs.csi.aws.com"}, "not there"},
-		"nothing serves the class":                       {good, []string{"--wait", "10m"}, exitNotThere, []string{"not there after 10m0s: pvc default/data is Pending: provisioner ebs.csi.aws.com should make a volume", "not there after 10m0s: deployment default/shop is "}, "pod default/once"},
-		"the class is missing":                           {strings.Replace(waitedFor, "CLASS", "gp2", 1), []string{"--wait", "1m", "--stand-ins"}, exitNotThere, []string{`its class "gp3" does not exist`}, "all is"},
-		"nothing to wait for":                            {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", []string{"--wait", "1m"}, exitUsage, []string{"nothing to wait for: the manifests have no claim, pod,"}, "not there"},
-		"no time":                                        {good, []string{"--wait", "0"}, exitUsage, []string{"--wait 0s: the time must be more than 0"}, "not there"},
-		"a refused object is a mistake in the manifests": {good + "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {pods: many}}\n", []string{"--wait", "1m"}, exitError, []string{"many"}, "nothing to wait"},
+		"all is there, on a stand-in": {good, []string{"--wait", "10m", "--stand-ins"}, 0, []string{"note: storagesim stands in for ebs.csi.aws.com"}, "not there"},
+		"nothing serves the class": {good, []string{"--wait", "10m"}, exitNotThere,
+			[]string{"not there after 10m0s: pvc default/data is Pending: provisioner ebs.csi.aws.com should make a volume",
+				"not there after 10m0s: deployment default/shop is "}, "pod default/once"},
+		"the class is missing": {strings.Replace(waitedFor, "CLASS", "gp2", 1), []string{"--wait", "1m", "--stand-ins"}, exitNotThere,
+			[]string{`its class "gp3" does not exist`}, "all is"},
+		"nothing to wait for": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", []string{"--wait", "1m"}, exitUsage,
+			[]string{"nothing to wait for: the manifests have no claim, pod,"}, "not there"},
+		"no time": {good, []string{"--wait", "0"}, exitUsage,
+			[]string{"--wait 0s: the time must be more than 0"}, "not there"},
+		"a refused object is a mistake in the manifests": {good + "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {pods: many}}\n",
+			[]string{"--wait", "1m"}, exitError, []string{"many"}, "nothing to wait"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, errOut := command(t, "", append([]string{"run", "-f", file(t, "all.yaml", tt.manifest)}, tt.args...)...)
@@ -65,7 +71,8 @@ func TestRunWaitsForClaimsPodsAndWorkloads(t *testing.T) {
 
 // The state alone is told of what no verdict is about.
 func TestRunWaitsForAJob(t *testing.T) {
-	job := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: load}\nspec:\n  suspend: true\n  template:\n    spec: {restartPolicy: Never, containers: [{name: c, image: busybox, command: [\"true\"]}]}\n"
+	job := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: load}\nspec:\n  suspend: true\n  template:\n" +
+		"    spec: {restartPolicy: Never, containers: [{name: c, image: busybox, command: [\"true\"]}]}\n"
 	code, _, errOut := command(t, "", "run", "-f", file(t, "job.yaml", job), "--wait", "1m")
 	require.Equal(t, exitNotThere, code, errOut)
 	require.Contains(t, errOut, "not there after 1m0s: job default/load is ")

@@ -96,7 +96,8 @@ func TestAVolumeForOneNodeIsAttachedToAnotherOnlyAfterItIsDetached(t *testing.T)
 	r.pod("four", "node-2", "data")
 	r.runFor(time.Minute)
 	require.Len(t, r.events("four"), 1)
-	assert.Contains(t, r.events("four")[0], `Waiting for detach for volume "data" Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node`)
+	assert.Contains(t, r.events("four")[0],
+		`Waiting for detach for volume "data" Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node`)
 
 	r.inUse("node-1")
 	r.runFor(10 * time.Second)

@@ -141,7 +141,8 @@ func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) (Unattached,
 	case !slices.Contains(node.Status.VolumesInUse, uniqueVolumeName(source)):
 		return Unattached{
 			Object: "node/" + name,
-			Text:   fmt.Sprintf("is attached to node %s, whose kubelet has not yet said in status.volumesInUse that it will use it; it writes its status every 10 s", name),
+			Text: fmt.Sprintf("is attached to node %s, whose kubelet has not yet said in status.volumesInUse that it will use it; it writes its status every 10 s",
+				name),
 		}, true
 	default:
 		return Unattached{}, false
@@ -188,7 +189,8 @@ func (w *snapshot) holds(pv *v1.PersistentVolume, va *storagev1.VolumeAttachment
 	case !inUse || h.outOfService:
 		held.Text = "it is about to be detached"
 	case judge(w.cfg, w.cfg.maxWaitForUnmount()+1, inUse, h).detach:
-		held.Text = fmt.Sprintf("no pod uses it there, and the node is not ready; it is detached %s after its last pod has gone, or at once if the node is tainted %s",
+		held.Text = fmt.Sprintf("no pod uses it there, and the node is not ready; it is detached %s after its last pod has gone, "+
+			"or at once if the node is tainted %s",
 			w.cfg.maxWaitForUnmount(), v1.TaintNodeOutOfService)
 		held.Object, held.Do = "node/"+name, fmt.Sprintf("wait, or taint node %s %s if it is down for good", name, v1.TaintNodeOutOfService)
 	default:

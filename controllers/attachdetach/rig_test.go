@@ -66,7 +66,8 @@ func attacher(env control.Env) error {
 		case len(va.Finalizers) == 0:
 			patch = `{"metadata":{"finalizers":["external-attacher/disk-example-com"]}}`
 		case !va.Status.Attached:
-			_, err := env.Client().StorageV1().VolumeAttachments().Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"attached":true}}`), metav1.PatchOptions{}, "status")
+			_, err := env.Client().StorageV1().VolumeAttachments().Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"attached":true}}`),
+				metav1.PatchOptions{}, "status")
 			return err
 		default:
 			return nil
@@ -118,7 +119,8 @@ func (r *rig) heartbeat(node string) {
 // outOfService adds the taint to a node, or removes it.
 func (r *rig) outOfService(node string) {
 	r.Helper()
-	r.patchNode(node, "", map[string]any{"spec": map[string]any{"taints": []any{map[string]any{"key": v1.TaintNodeOutOfService, "value": "nodeshutdown", "effect": "NoExecute"}}}})
+	r.patchNode(node, "",
+		map[string]any{"spec": map[string]any{"taints": []any{map[string]any{"key": v1.TaintNodeOutOfService, "value": "nodeshutdown", "effect": "NoExecute"}}}})
 }
 
 // unique returns the name of a volume in the status of nodes.
@@ -211,7 +213,8 @@ func (r *rig) pod(name, node string, claims ...string) {
 			pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "scratch", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
 			continue
 		}
-		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: claim, VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
+		pod.Spec.Volumes = append(pod.Spec.Volumes,
+			v1.Volume{Name: claim, VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
 	}
 	_, err := r.User.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
 	require.NoError(r, err)

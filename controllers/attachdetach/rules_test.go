@@ -106,11 +106,12 @@ func TestAVolumeInUseIsDetachedOnlyFromANodeThatIsLost(t *testing.T) {
 		"in use, node lost, late":             {Config{}, late, true, lost, verdict{detach: true, forced: notReady}},
 		"in use, node out of service":         {Config{}, early, true, out, verdict{detach: true, forced: "the node is out of service"}},
 		"an administrator says no":            {Config{DisableForceDetachOnTimeout: true}, late, true, lost, verdict{verify: true}},
-		"an administrator says no, in vain":   {Config{DisableForceDetachOnTimeout: true}, late, true, out, verdict{detach: true, forced: "the node is out of service"}},
-		"an old version, the node is ready":   {always, late, true, ready, verdict{detach: true, forced: "no pod has needed it for 6m0s"}},
-		"an old version, the node is lost":    {always, late, true, lost, verdict{detach: true, forced: notReady}},
-		"an old version, early":               {always, early, true, ready, verdict{verify: true}},
-		"another time, over":                  {Config{MaxWaitForUnmount: 30 * time.Second}, early, false, ready, verdict{detach: true}},
+		"an administrator says no, in vain": {Config{DisableForceDetachOnTimeout: true}, late, true, out,
+			verdict{detach: true, forced: "the node is out of service"}},
+		"an old version, the node is ready": {always, late, true, ready, verdict{detach: true, forced: "no pod has needed it for 6m0s"}},
+		"an old version, the node is lost":  {always, late, true, lost, verdict{detach: true, forced: notReady}},
+		"an old version, early":             {always, early, true, ready, verdict{verify: true}},
+		"another time, over":                {Config{MaxWaitForUnmount: 30 * time.Second}, early, false, ready, verdict{detach: true}},
 	} {
 		assert.Equal(t, c.want, judge(c.cfg, c.waited, c.inUse, c.node), name)
 	}

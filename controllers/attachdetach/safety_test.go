@@ -196,7 +196,8 @@ func TestOnlyANodeThatExistsGetsVolumes(t *testing.T) {
 // What the API server refuses is told to the pod, and what could not be read or deleted leaves the volume attached.
 func TestAFailingAPIServerNeverMakesAVolumeDetachedOrAttachedInThought(t *testing.T) {
 	r := withAttacher(t)
-	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "create", Resource: "volumeattachments", Times: 1, Err: errors.New("it is ill")}))
+	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "create", Resource: "volumeattachments", Times: 1,
+		Err: errors.New("it is ill")}))
 	r.volume("data", rwo)
 	r.pod("web", "node-1", "data")
 	r.runFor(10 * time.Second)
@@ -280,7 +281,8 @@ func TestAVolumeThatIsNeededAgainIsListedAgainAfterAFailedDetach(t *testing.T) {
 
 func TestANodesStatusThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	r := withAttacher(t)
-	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "patch", Resource: "nodes/status", Times: 3, Err: errors.New("it is ill")}))
+	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: attachdetach.ActorName, Verb: "patch", Resource: "nodes/status", Times: 3,
+		Err: errors.New("it is ill")}))
 	r.volume("data", rwo)
 	r.pod("web", "node-1", "data")
 	r.runFor(2 * time.Second)

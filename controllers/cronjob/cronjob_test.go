@@ -86,7 +86,8 @@ func TestACronJobMakesAJobWhenItsScheduleIsDue(t *testing.T) {
 
 func TestTheHistoryKeepsOneJobThatFailed(t *testing.T) {
 	c := newCluster(t)
-	c.Apply(strings.NewReplacer("command: [sleep", `command: [sh, -c, "exit 1`, `, "5"]`, `"]`, "      template:", "      backoffLimit: 0\n      template:").Replace(cron("* * * * *", "5", "")))
+	c.Apply(strings.NewReplacer("command: [sleep", `command: [sh, -c, "exit 1`, `, "5"]`, `"]`, "      template:",
+		"      backoffLimit: 0\n      template:").Replace(cron("* * * * *", "5", "")))
 	c.RunFor(4*time.Minute + 40*time.Second)
 	jobs := jobsOf(t, c)
 	require.Len(t, jobs, 1)

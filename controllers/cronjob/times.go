@@ -34,7 +34,8 @@ func (c *controller) scheduleOf(job *batchv1.CronJob, recorder control.Recorder)
 	if strings.Contains(text, "TZ") {
 		if recorder != nil {
 			recorder.Eventf(job, v1.EventTypeWarning, "UnsupportedSchedule",
-				"CRON_TZ or TZ used in schedule %q is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details", text)
+				"CRON_TZ or TZ used in schedule %q is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details",
+				text)
 		}
 		return cron.Parse(text)
 	}

@@ -110,12 +110,14 @@ func (c cluster) events(reason string) (list []string) {
 // counts returns the numbers of the status: desired, current, misscheduled, ready, updated, available, unavailable.
 func (c cluster) counts() []int32 {
 	s := c.set().Status
-	return []int32{s.DesiredNumberScheduled, s.CurrentNumberScheduled, s.NumberMisscheduled, s.NumberReady, s.UpdatedNumberScheduled, s.NumberAvailable, s.NumberUnavailable}
+	return []int32{s.DesiredNumberScheduled, s.CurrentNumberScheduled, s.NumberMisscheduled, s.NumberReady, s.UpdatedNumberScheduled, s.NumberAvailable,
+		s.NumberUnavailable}
 }
 
 func TestEachNodeHasOnePodThatItsAffinityNames(t *testing.T) {
 	c := newCluster(t, 0, 3)
-	c.Apply(agent("", `      affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: NotIn, values: [node-2]}]}]}}}`))
+	c.Apply(agent("", `      affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: `+
+		`kubernetes.io/hostname, operator: NotIn, values: [node-2]}]}]}}}`))
 	c.Settle()
 	require.Equal(t, []string{"node-1 busybox:1", "node-3 busybox:1"}, c.on())
 	require.Equal(t, []int32{2, 2, 0, 2, 2, 2, 0}, c.counts())
@@ -126,7 +128,8 @@ func TestEachNodeHasOnePodThatItsAffinityNames(t *testing.T) {
 		require.Regexp(t, "^agent-.{5}$", pod.Name)
 		require.True(t, metav1.IsControlledBy(&pod, set))
 		terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-		require.Equal(t, []v1.NodeSelectorTerm{{MatchFields: []v1.NodeSelectorRequirement{{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{pod.Spec.NodeName}}}}}, terms)
+		require.Equal(t, []v1.NodeSelectorTerm{{MatchFields: []v1.NodeSelectorRequirement{{Key: "metadata.name", Operator: v1.NodeSelectorOpIn,
+			Values: []string{pod.Spec.NodeName}}}}}, terms)
 		require.Equal(t, "1", pod.Labels["pod-template-generation"])
 		require.Equal(t, workload.ComputeHash(&set.Spec.Template, nil), pod.Labels[appsv1.ControllerRevisionHashLabelKey])
 		var tolerated []string
@@ -136,7 +139,8 @@ func TestEachNodeHasOnePodThatItsAffinityNames(t *testing.T) {
 			tolerated = append(tolerated, strings.TrimPrefix(toleration.Key, "node.kubernetes.io/")+":"+string(toleration.Effect))
 		}
 		require.Equal(t, []string{
-			"not-ready:NoExecute", "unreachable:NoExecute", "disk-pressure:NoSchedule", "memory-pressure:NoSchedule", "pid-pressure:NoSchedule", "unschedulable:NoSchedule",
+			"not-ready:NoExecute", "unreachable:NoExecute", "disk-pressure:NoSchedule", "memory-pressure:NoSchedule", "pid-pressure:NoSchedule",
+			"unschedulable:NoSchedule",
 		}, tolerated)
 	}
 	require.Len(t, c.events("SuccessfulCreate"), 2)
@@ -145,11 +149,14 @@ func TestEachNodeHasOnePodThatItsAffinityNames(t *testing.T) {
 
 func TestAHostNetworkPodToleratesANodeWithoutNetworkToo(t *testing.T) {
 	c := newCluster(t, 0, 1)
-	c.Apply(agent("", "      hostNetwork: true\n      tolerations: [{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 5}]"))
+	c.Apply(agent("", "      hostNetwork: true\n      tolerations: [{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, "+
+		"tolerationSeconds: 5}]"))
 	c.Settle()
 	tolerations := c.pods()[0].Spec.Tolerations
-	require.Equal(t, v1.Toleration{Key: "node.kubernetes.io/not-ready", Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute}, tolerations[0], "without an end")
-	require.Equal(t, v1.Toleration{Key: "node.kubernetes.io/network-unavailable", Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule}, tolerations[len(tolerations)-1])
+	require.Equal(t, v1.Toleration{Key: "node.kubernetes.io/not-ready", Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute}, tolerations[0],
+		"without an end")
+	require.Equal(t, v1.Toleration{Key: "node.kubernetes.io/network-unavailable", Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule},
+		tolerations[len(tolerations)-1])
 }
 
 func TestACordonedNodeHasItsPodAndATaintedOneHasNone(t *testing.T) {

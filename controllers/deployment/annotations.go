@@ -23,7 +23,8 @@ const maxHistory = 2000
 // Upstream: deployment_util.go skipCopyAnnotation, v1.37.
 func isCopied(name string) bool {
 	switch name {
-	case v1.LastAppliedConfigAnnotation, revisionAnnotation, revisionHistoryAnnotation, desiredReplicasAnnotation, maxReplicasAnnotation, appsv1.DeprecatedRollbackTo:
+	case v1.LastAppliedConfigAnnotation, revisionAnnotation, revisionHistoryAnnotation, desiredReplicasAnnotation, maxReplicasAnnotation,
+		appsv1.DeprecatedRollbackTo:
 		return false
 	}
 	return true

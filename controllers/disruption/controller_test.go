@@ -67,7 +67,8 @@ func (c cluster) pods(owner *appsv1.StatefulSet, from, n int) {
 // budget makes a budget of the pods web-N with one of the two limits.
 func (c cluster) budget(name, minAvailable, maxUnavailable string) {
 	c.Helper()
-	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: web}}}
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: web}}}
 	for text, field := range map[string]**intstr.IntOrString{minAvailable: &budget.Spec.MinAvailable, maxUnavailable: &budget.Spec.MaxUnavailable} {
 		if text != "" {
 			limit := intstr.Parse(text)
@@ -188,12 +189,14 @@ func TestAPodThatWasEvictedAndNotDeletedCountsAgainAfterTwoMinutes(t *testing.T)
 	budgets := c.User.PolicyV1().PodDisruptionBudgets("default")
 	budget, err := budgets.Get(ctx, "web", metav1.GetOptions{})
 	require.NoError(t, err)
-	budget.Status.DisruptionsAllowed, budget.Status.DisruptedPods = 0, map[string]metav1.Time{"web-0": metav1.NewTime(c.Engine.Now()), "gone": metav1.NewTime(c.Engine.Now())}
+	budget.Status.DisruptionsAllowed, budget.Status.DisruptedPods = 0,
+		map[string]metav1.Time{"web-0": metav1.NewTime(c.Engine.Now()), "gone": metav1.NewTime(c.Engine.Now())}
 	_, err = budgets.UpdateStatus(ctx, budget, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	pod, err := c.User.CoreV1().Pods("default").Get(ctx, "web-0", metav1.GetOptions{})
 	require.NoError(t, err)
-	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(c.Engine.Now())})
+	pod.Status.Conditions = append(pod.Status.Conditions,
+		v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(c.Engine.Now())})
 	_, err = c.User.CoreV1().Pods("default").UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	require.NoError(t, err)
 

@@ -292,8 +292,9 @@ func TestAJobLeavesItsPodsUnlessToldOtherwise(t *testing.T) {
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		_, err = c.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "once-1", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}},
-			Spec:       spec,
+			ObjectMeta: metav1.ObjectMeta{Name: "once-1",
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}},
+			Spec: spec,
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		c.Settle()
@@ -360,8 +361,9 @@ func TestThePodsOfADeletedStatefulSetGoWithIt(t *testing.T) {
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	_, err = c.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "db-0", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}},
-		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox"}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "db-0",
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}},
+		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox"}}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	c.Settle()

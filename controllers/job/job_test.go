@@ -146,8 +146,10 @@ func TestTheServerMakesAJobsSelectorAndItsPodsLabels(t *testing.T) {
 	require.Regexp(t, "^SuccessfulCreate: Created pod: once-.{5}$", c.events("SuccessfulCreate")[0])
 	require.ErrorContains(t, c.patch(`{"spec":{"completions":3}}`), "spec.completions: Invalid value: 3: field is immutable")
 	require.ErrorContains(t, c.patch(`{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":5}}}}`), "spec.template: Invalid value: ")
-	require.ErrorContains(t, c.Cluster.Cluster.Apply(strings.Replace(once("true", "  selector: {matchLabels: {app: x}}"), "once", "two", 1)), "`selector` not auto-generated")
-	require.ErrorContains(t, c.Cluster.Cluster.Apply(strings.Replace(once("true", "  selector: {matchLabels: {app: x}}\n  manualSelector: true"), "once", "two", 1)),
+	require.ErrorContains(t, c.Cluster.Cluster.Apply(strings.Replace(once("true", "  selector: {matchLabels: {app: x}}"), "once", "two", 1)),
+		"`selector` not auto-generated")
+	require.ErrorContains(t,
+		c.Cluster.Cluster.Apply(strings.Replace(once("true", "  selector: {matchLabels: {app: x}}\n  manualSelector: true"), "once", "two", 1)),
 		"`selector` does not match template `labels`")
 }
 
@@ -362,7 +364,8 @@ func TestWhatAJobSaysOfItsGangIsDropped(t *testing.T) {
 }
 
 func TestDeletingAJobDeletesItsPodsOrLeavesThem(t *testing.T) {
-	for policy, left := range map[metav1.DeletionPropagation]int{metav1.DeletePropagationBackground: 0, metav1.DeletePropagationForeground: 0, metav1.DeletePropagationOrphan: 1} {
+	for policy, left := range map[metav1.DeletionPropagation]int{metav1.DeletePropagationBackground: 0, metav1.DeletePropagationForeground: 0,
+		metav1.DeletePropagationOrphan: 1} {
 		t.Run(string(policy), func(t *testing.T) {
 			seedtest.Each(t, 6, func(t testing.TB, seed uint64) {
 				c := newCluster(t, seed)

@@ -129,19 +129,30 @@ func TestFailuresOfIndexesAreCountedOnceInEveryOrder(t *testing.T) {
 
 func TestPoliciesOfIndexesAreRefusedAsUpstream(t *testing.T) {
 	for more, says := range map[string]string{
-		"  maxFailedIndexes: 1":                                                                        "spec.backoffLimitPerIndex: Required value: when maxFailedIndexes is specified",
-		"  backoffLimitPerIndex: 1\n  maxFailedIndexes: -1":                                            "spec.maxFailedIndexes: Invalid value: -1: must be greater than or equal to 0",
-		"  backoffLimitPerIndex: 1\n  maxFailedIndexes: 5":                                             "spec.maxFailedIndexes: Invalid value: 5: must be less than or equal to completions",
-		"  successPolicy: {rules: []}":                                                                 "spec.successPolicy.rules: Required value: at least one rules must be specified when the successPolicy is specified",
-		"  successPolicy: {rules: [{}]}":                                                               "spec.successPolicy.rules[0]: Required value: at least one of succeededCount or succeededIndexes must be specified",
-		"  successPolicy: {rules: [{succeededCount: 5}]}":                                              "spec.successPolicy.rules[0].succeededCount: Invalid value: 5: must be less than or equal to 4 (the number of specified completions)",
-		`  successPolicy: {rules: [{succeededIndexes: "0,1", succeededCount: 3}]}`:                     "spec.successPolicy.rules[0].succeededCount: Invalid value: 3: must be less than or equal to 2 (the number of indexes in the specified succeededIndexes field)",
-		`  successPolicy: {rules: [{succeededIndexes: "4"}]}`:                                          `spec.successPolicy.rules[0].succeededIndexes: Invalid value: "4": error parsing succeededIndexes: too large index: "4"`,
-		`  successPolicy: {rules: [{succeededIndexes: "1,0"}]}`:                                        `spec.successPolicy.rules[0].succeededIndexes: Invalid value: "1,0": error parsing succeededIndexes: non-increasing order, previous: 1, current: 0`,
-		`  successPolicy: {rules: [{succeededIndexes: "2-1"}]}`:                                        `error parsing succeededIndexes: non-increasing order, previous: 2, current: 1`,
-		`  successPolicy: {rules: [{succeededIndexes: "0-1-2"}]}`:                                      `error parsing succeededIndexes: the fragment "0-1-2" violates the requirement that an index interval can have at most two parts separated by '-'`,
-		`  successPolicy: {rules: [{succeededIndexes: "one"}]}`:                                        `error parsing succeededIndexes: cannot convert string to integer for index: "one"`,
-		"  podFailurePolicy: {rules: [{action: FailIndex, onExitCodes: {operator: In, values: [1]}}]}": `spec.podFailurePolicy.rules[0].action: Invalid value: "FailIndex": requires the backoffLimitPerIndex to be set`,
+		"  maxFailedIndexes: 1":                             "spec.backoffLimitPerIndex: Required value: when maxFailedIndexes is specified",
+		"  backoffLimitPerIndex: 1\n  maxFailedIndexes: -1": "spec.maxFailedIndexes: Invalid value: -1: must be greater than or equal to 0",
+		"  backoffLimitPerIndex: 1\n  maxFailedIndexes: 5":  "spec.maxFailedIndexes: Invalid value: 5: must be less than or equal to completions",
+		"  successPolicy: {rules: []}": "spec.successPolicy.rules: Required value: " +
+			"at least one rules must be specified when the successPolicy is specified",
+		"  successPolicy: {rules: [{}]}": "spec.successPolicy.rules[0]: Required value: " +
+			"at least one of succeededCount or succeededIndexes must be specified",
+		"  successPolicy: {rules: [{succeededCount: 5}]}": "spec.successPolicy.rules[0].succeededCount: " +
+			"Invalid value: 5: must be less than or equal to 4 (the number of specified completions)",
+		`  successPolicy: {rules: [{succeededIndexes: "0,1", succeededCount: 3}]}`: "spec.successPolicy.rules[0].succeededCount: Invalid value: 3: " +
+			"must be less than or equal to 2 (the number of indexes in the specified " +
+			"succeededIndexes field)",
+		`  successPolicy: {rules: [{succeededIndexes: "4"}]}`: `spec.successPolicy.rules[0].succeededIndexes: ` +
+			`Invalid value: "4": error parsing succeededIndexes: too large index: "4"`,
+		`  successPolicy: {rules: [{succeededIndexes: "1,0"}]}`: `spec.successPolicy.rules[0].succeededIndexes: ` +
+			`Invalid value: "1,0": error parsing succeededIndexes: non-increasing order, previous: 1, current: 0`,
+		`  successPolicy: {rules: [{succeededIndexes: "2-1"}]}`: `error parsing succeededIndexes: non-increasing order, ` +
+			`previous: 2, current: 1`,
+		`  successPolicy: {rules: [{succeededIndexes: "0-1-2"}]}`: `error parsing succeededIndexes: ` +
+			`the fragment "0-1-2" violates the requirement that an index interval can have at most two parts separated by '-'`,
+		`  successPolicy: {rules: [{succeededIndexes: "one"}]}`: `error parsing succeededIndexes: ` +
+			`cannot convert string to integer for index: "one"`,
+		"  podFailurePolicy: {rules: [{action: FailIndex, onExitCodes: {operator: In, values: [1]}}]}": `spec.podFailurePolicy.rules[0].action: Invalid value: ` +
+			`"FailIndex": requires the backoffLimitPerIndex to be set`,
 	} {
 		c := newCluster(t, 0)
 		require.ErrorContains(t, c.Cluster.Cluster.Apply(indexed("true", more)), says, more)

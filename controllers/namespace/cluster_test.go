@@ -39,7 +39,8 @@ spec:
 func TestANamespaceIsDeletedWithItsPodsClaimsVolumesAndCustomObjects(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	c.AddProvisionController(localpath.Controller(localpath.Config{}))
-	c.Apply(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local-path}, provisioner: rancher.io/local-path, volumeBindingMode: WaitForFirstConsumer}` + "\n---\n" + team + clustertest.Backups)
+	c.Apply(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local-path}, provisioner: rancher.io/local-path, volumeBindingMode: ` +
+		`WaitForFirstConsumer}` + "\n---\n" + team + clustertest.Backups)
 	c.RunFor(time.Minute)
 	of := metav1.ListOptions{}
 	pods, err := c.Client().CoreV1().Pods("team").List(t.Context(), of)
@@ -62,9 +63,11 @@ func TestObjectsThatWereWrittenInAnOlderVersionGoWithTheirNamespace(t *testing.T
 	c.Apply(`
 {apiVersion: v1, kind: Namespace, metadata: {name: team}}
 ---
-{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: a, namespace: team}, spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}}
+{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: a, namespace: team},
+  spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}}
 ---
-{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: b}, spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}}
+{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: b}, spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1,
+  kind: Deployment, name: d}}}
 `)
 	c.Delete("ns/team")
 	c.RunFor(time.Minute)

@@ -226,7 +226,8 @@ func TestAKubeletThatComesBackToATaintedNodeRefusesThePodThatIsToEnd(t *testing.
 	})
 	c.Start(kubelet1)
 	c.RunFor(5 * time.Second)
-	assert.Contains(t, c.Story(), "says of pod default/web: Warning TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate")
+	assert.Contains(t, c.Story(),
+		"says of pod default/web: Warning TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate")
 	require.NotNil(t, status)
 	assert.Equal(t, v1.PodFailed, status.Phase)
 	assert.Equal(t, "TaintToleration", status.Reason)
@@ -247,7 +248,8 @@ func TestAKubeletThatStartsAgainRefusesAPodThatItsNodeDoesNotTakeAnyMore(t *test
 	require.Equal(t, "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector", c.Pod("here").Status.Message)
 	nodes := c.Client().CoreV1().Nodes()
 	label := func(value string) {
-		_, err := nodes.Patch(context.Background(), "node-1", types.MergePatchType, []byte(`{"metadata": {"labels": {"disk": `+value+`}}, "spec": {"unschedulable": true}}`), metav1.PatchOptions{})
+		_, err := nodes.Patch(context.Background(), "node-1", types.MergePatchType,
+			[]byte(`{"metadata": {"labels": {"disk": `+value+`}}, "spec": {"unschedulable": true}}`), metav1.PatchOptions{})
 		require.NoError(t, err)
 	}
 	label(`"fast"`)
@@ -263,7 +265,8 @@ func TestAKubeletThatStartsAgainRefusesAPodThatItsNodeDoesNotTakeAnyMore(t *test
 	c.Crash(kubelet1)
 	c.RunFor(10 * time.Second)
 	require.Equal(t, v1.PodFailed, c.Pod("here").Status.Phase)
-	require.Contains(t, c.Story(), "says of pod default/here: Warning NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")
+	require.Contains(t, c.Story(),
+		"says of pod default/here: Warning NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")
 	require.Contains(t, c.Story(), "says of node node-1: Normal NodeNotSchedulable: Node node-1 status is now: NodeNotSchedulable")
 	require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
 	c.Delete("pod/here")

@@ -34,7 +34,8 @@ func TestALeaseThatIsLabelledAfterItsLastRenewalKeepsItsNodeForEver(t *testing.T
 	c := failing(t, 0)
 	c.Stop(kubelet1)
 	c.RunFor(7 * time.Second) // the last renewal has counted
-	_, err := c.Client().CoordinationV1().Leases(v1.NamespaceNodeLease).Patch(t.Context(), "node-1", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	_, err := c.Client().CoordinationV1().Leases(v1.NamespaceNodeLease).Patch(t.Context(), "node-1", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	c.RunFor(10 * time.Minute)
 	require.Empty(t, taints(node(t, c, "node-1")))

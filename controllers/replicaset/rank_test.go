@@ -49,17 +49,21 @@ func TestThePodWithWhichLeastIsLostGoesFirst(t *testing.T) {
 		related []*v1.Pod
 	}{
 		"without a node, although the other is not ready": {a: pod("a", "", hour), b: pod("b", "n", hour, unready)},
-		"Pending":                           {a: pod("a", "n", hour, unready, func(p *v1.Pod) { p.Status.Phase = v1.PodPending }), b: pod("b", "n", hour, unready, cost("-9"))},
-		"not ready, although it costs more": {a: pod("a", "n", hour, unready, cost("9")), b: pod("b", "n", hour)},
-		"of lower deletion cost, although it is older":        {a: pod("a", "n", 9*hour, cost("-1")), b: pod("b", "n", hour)},
-		"a cost that is no number is 0":                       {a: pod("a", "n", hour), b: pod("b", "n", 9*hour, cost("1"))},
-		"on the node with more of its kind":                   {a: pod("a", "full", 9*hour), b: pod("b", "n", hour), related: []*v1.Pod{pod("x", "full", hour), pod("y", "full", hour), pod("z", "n", hour)}},
-		"pods that have ended do not count there":             {a: pod("a", "n", hour), b: pod("b", "m", 9*hour), related: []*v1.Pod{pod("x", "m", hour, func(p *v1.Pod) { p.Status.Phase = v1.PodFailed })}},
-		"ready for less long, by the order of magnitude":      {a: pod("a", "n", hour), b: pod("b", "n", 9*hour)},
-		"of one order of magnitude the UID decides":           {a: pod("a", "n", 70*time.Minute), b: pod("b", "n", 65*time.Minute)},
-		"that restarted more often, if both are as ready":     {a: pod("a", "n", hour, restarted(2), aged(9*hour)), b: pod("b", "n", hour, restarted(1))},
-		"younger, if all else is equal":                       {a: pod("a", "n", hour, unready, aged(hour)), b: pod("b", "n", hour, unready, aged(9*hour))},
-		"younger, and of one order of magnitude by their UID": {a: pod("a", "n", hour, unready, aged(70*time.Minute)), b: pod("b", "n", hour, unready, aged(65*time.Minute))},
+		"Pending": {a: pod("a", "n", hour, unready, func(p *v1.Pod) { p.Status.Phase = v1.PodPending }),
+			b: pod("b", "n", hour, unready, cost("-9"))},
+		"not ready, although it costs more":            {a: pod("a", "n", hour, unready, cost("9")), b: pod("b", "n", hour)},
+		"of lower deletion cost, although it is older": {a: pod("a", "n", 9*hour, cost("-1")), b: pod("b", "n", hour)},
+		"a cost that is no number is 0":                {a: pod("a", "n", hour), b: pod("b", "n", 9*hour, cost("1"))},
+		"on the node with more of its kind": {a: pod("a", "full", 9*hour), b: pod("b", "n", hour),
+			related: []*v1.Pod{pod("x", "full", hour), pod("y", "full", hour), pod("z", "n", hour)}},
+		"pods that have ended do not count there": {a: pod("a", "n", hour), b: pod("b", "m", 9*hour),
+			related: []*v1.Pod{pod("x", "m", hour, func(p *v1.Pod) { p.Status.Phase = v1.PodFailed })}},
+		"ready for less long, by the order of magnitude":  {a: pod("a", "n", hour), b: pod("b", "n", 9*hour)},
+		"of one order of magnitude the UID decides":       {a: pod("a", "n", 70*time.Minute), b: pod("b", "n", 65*time.Minute)},
+		"that restarted more often, if both are as ready": {a: pod("a", "n", hour, restarted(2), aged(9*hour)), b: pod("b", "n", hour, restarted(1))},
+		"younger, if all else is equal":                   {a: pod("a", "n", hour, unready, aged(hour)), b: pod("b", "n", hour, unready, aged(9*hour))},
+		"younger, and of one order of magnitude by their UID": {a: pod("a", "n", hour, unready, aged(70*time.Minute)),
+			b: pod("b", "n", hour, unready, aged(65*time.Minute))},
 	} {
 		t.Run(why, func(t *testing.T) {
 			related := append([]*v1.Pod{tt.a, tt.b}, tt.related...)

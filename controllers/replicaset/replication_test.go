@@ -80,7 +80,8 @@ func TestAReplicationControllerKeepsItsPods(t *testing.T) {
 	for _, owner := range c.pods() {
 		require.Equal(t, "v1 ReplicationController web", owner)
 	}
-	require.Equal(t, v1.ReplicationControllerStatus{Replicas: 2, FullyLabeledReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2, ObservedGeneration: 1}, c.rc().Status)
+	require.Equal(t, v1.ReplicationControllerStatus{Replicas: 2, FullyLabeledReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2, ObservedGeneration: 1},
+		c.rc().Status)
 	made := 0
 	for _, e := range c.Trace().Records() {
 		if event, ok := e.Record.(trace.Event); ok && event.Reason == "SuccessfulCreate" {

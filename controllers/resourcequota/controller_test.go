@@ -107,7 +107,8 @@ func TestAPodThatHasEndedTakesNoMoreThanItsPlace(t *testing.T) {
 	c.quota("few", "pods", "1", "count/pods", "2")
 	c.Settle()
 	pods := c.User.CoreV1().Pods("default")
-	pod, err := pods.Create(ctx, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "job"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox"}}}}, metav1.CreateOptions{})
+	pod, err := pods.Create(ctx, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "job"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox"}}}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	c.Settle()
 	require.Equal(t, map[string]string{"pods": "1", "count/pods": "1"}, c.used("few"))

@@ -23,21 +23,26 @@ const actor = "snapshot-controller"
 
 // world has a bound claim, its volume and a class.
 const world = `
-{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-1}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: default, name: data}, SOURCE}}
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-1}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce],
+  claimRef: {namespace: default, name: data}, SOURCE}}
 ---
-{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], volumeName: pv-1, storageClassName: "", resources: {requests: {storage: 1Gi}}}}
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], volumeName: pv-1, storageClassName: "",
+  resources: {requests: {storage: 1Gi}}}}
 ---
-{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotClass, metadata: {name: snap}, driver: plain.csi.example.com, deletionPolicy: POLICY, parameters: {PARAMETERS}}
+{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotClass, metadata: {name: snap}, driver: plain.csi.example.com, deletionPolicy: POLICY,
+  parameters: {PARAMETERS}}
 ---
 `
 
-const dynamic = `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, metadata: {name: s1}, spec: {volumeSnapshotClassName: snap, source: {persistentVolumeClaimName: data}}}`
+const dynamic = `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, metadata: {name: s1}, spec: {volumeSnapshotClassName: snap, source: ` +
+	`{persistentVolumeClaimName: data}}}`
 
 // newRig returns a rig with the controller, in a world with some words replaced. The test plays the other actors.
 func newRig(t testing.TB, change ...string) enginetest.SnapshotRig {
 	t.Helper()
 	r := enginetest.WithSnapshots(t, engine.Config{}, actor, snapshotcontroller.New(snapshotcontroller.Config{}))
-	r.Create(strings.NewReplacer(append(change, "SOURCE", "csi: {driver: plain.csi.example.com, volumeHandle: h-1}", "POLICY", "Delete", "PARAMETERS", "")...).Replace(world))
+	r.Create(strings.NewReplacer(append(change, "SOURCE", "csi: {driver: plain.csi.example.com, volumeHandle: h-1}", "POLICY", "Delete", "PARAMETERS",
+		"")...).Replace(world))
 	bind(r, "data", v1.ClaimBound)
 	r.Settle()
 	return r
@@ -161,8 +166,10 @@ func TestAContentWithoutItsSnapshotIsNotDeleted(t *testing.T) {
 
 // preprovisioned returns the content mine, which names a snapshot.
 func preprovisioned(snapshot, uid string) string {
-	return `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, metadata: {name: mine}, spec: {driver: plain.csi.example.com, deletionPolicy: Delete,
-  source: {snapshotHandle: sh-1}, volumeSnapshotRef: {apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, name: ` + snapshot + `, namespace: default` + uid + `}}}
+	return `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, metadata: {name: mine}, spec: {driver: plain.csi.example.com,
+  deletionPolicy: Delete,
+  source: {snapshotHandle: sh-1}, volumeSnapshotRef: {apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, name: ` + snapshot +
+		`, namespace: default` + uid + `}}}
 ---
 `
 }
@@ -192,7 +199,8 @@ func TestWhatASnapshotCannotBeIsTold(t *testing.T) {
 		},
 		"of such a volume, without a class": {
 			change: []string{"SOURCE", "hostPath: {path: /x}"}, manifest: strings.Replace(dynamic, "volumeSnapshotClassName: snap, ", "", 1),
-			want: "Warning SetDefaultSnapshotClassFailed: Failed to set default snapshot class with error snapshotting non-CSI volumes is not supported, snapshot:default/s1",
+			want: "Warning SetDefaultSnapshotClassFailed: Failed to set default snapshot class with error snapshotting non-CSI volumes is not supported, " +
+				"snapshot:default/s1",
 		},
 		"with half a secret": {
 			change: []string{"PARAMETERS", "csi.storage.k8s.io/snapshotter-secret-name: s"}, manifest: dynamic,
@@ -213,7 +221,8 @@ func TestWhatASnapshotCannotBeIsTold(t *testing.T) {
 }
 
 func TestTheSecretOfTheClassIsNotedOnTheContent(t *testing.T) {
-	r := newRig(t, "PARAMETERS", `csi.storage.k8s.io/snapshotter-secret-name: "${volumesnapshot.name}-key", csi.storage.k8s.io/snapshotter-secret-namespace: "${volumesnapshot.namespace}"`)
+	r := newRig(t, "PARAMETERS", `csi.storage.k8s.io/snapshotter-secret-name: "${volumesnapshot.name}-key", csi.storage.k8s.io/snapshotter-secret-namespace: `+
+		`"${volumesnapshot.namespace}"`)
 	r.Create(dynamic)
 	content := taken(r)
 	require.Equal(t, "s1-key", content.Annotations[snapshots.AnnDeletionSecretName])

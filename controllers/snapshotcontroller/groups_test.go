@@ -20,16 +20,20 @@ import (
 
 // groupWorld has a second claim beside that of world, both of one application, and a class.
 const groupWorld = `
-{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-2}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: default, name: log}, SECOND}}
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-2}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce],
+  claimRef: {namespace: default, name: log}, SECOND}}
 ---
-{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: log, labels: {app: db}}, spec: {accessModes: [ReadWriteOnce], volumeName: pv-2, storageClassName: "", resources: {requests: {storage: 1Gi}}}}
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: log, labels: {app: db}}, spec: {accessModes: [ReadWriteOnce], volumeName: pv-2,
+  storageClassName: "", resources: {requests: {storage: 1Gi}}}}
 ---
-{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshotClass, metadata: {name: groups, annotations: {DEFAULT}}, driver: plain.csi.example.com, deletionPolicy: POLICY, parameters: {PARAMETERS}}
+{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshotClass, metadata: {name: groups, annotations: {DEFAULT}},
+  driver: plain.csi.example.com, deletionPolicy: POLICY, parameters: {PARAMETERS}}
 ---
 `
 
 const (
-	group   = `{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshot, metadata: {name: g}, spec: {volumeGroupSnapshotClassName: groups, source: {selector: {matchLabels: {app: db}}}}}`
+	group = `{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshot, metadata: {name: g}, spec: {volumeGroupSnapshotClassName: groups, ` +
+		`source: {selector: {matchLabels: {app: db}}}}}`
 	classed = "volumeGroupSnapshotClassName: groups, "
 )
 
@@ -39,7 +43,8 @@ func newGroupRig(t testing.TB, change ...string) enginetest.SnapshotRig {
 	r := enginetest.WithSnapshots(t, engine.Config{}, actor, snapshotcontroller.New(snapshotcontroller.Config{}))
 	r.Settle()
 	r.DefineGroups()
-	change = append(change, "SOURCE", "csi: {driver: plain.csi.example.com, volumeHandle: h-1}", "SECOND", "csi: {driver: plain.csi.example.com, volumeHandle: h-2}",
+	change = append(change, "SOURCE", "csi: {driver: plain.csi.example.com, volumeHandle: h-1}", "SECOND",
+		"csi: {driver: plain.csi.example.com, volumeHandle: h-2}",
 		"POLICY", "Delete", "PARAMETERS", "", "DEFAULT", "", "{name: data}, spec: {accessModes", "{name: data, labels: {app: db}}, spec: {accessModes")
 	r.Create(strings.NewReplacer(change...).Replace(world + groupWorld))
 	bind(r, "data", v1.ClaimBound)
@@ -63,7 +68,8 @@ func groupTaken(r enginetest.SnapshotRig) *groupv1.VolumeGroupSnapshotContent {
 	content := groupContentOf(r, "groupsnapcontent-"+string(groupOf(r).UID))
 	require.NotNil(r, content)
 	handle, ready, at, size := "gh", true, int64(1e18), int64(1<<30)
-	content.Status = &groupv1.VolumeGroupSnapshotContentStatus{VolumeGroupSnapshotHandle: &handle, ReadyToUse: &ready, CreationTime: &metav1.Time{Time: time.Unix(1e9, 0)}}
+	content.Status = &groupv1.VolumeGroupSnapshotContentStatus{VolumeGroupSnapshotHandle: &handle, ReadyToUse: &ready,
+		CreationTime: &metav1.Time{Time: time.Unix(1e9, 0)}}
 	for _, volume := range content.Spec.Source.VolumeHandles {
 		content.Status.VolumeSnapshotInfoList = append(content.Status.VolumeSnapshotInfoList, groupv1.VolumeSnapshotInfo{
 			VolumeHandle: volume, SnapshotHandle: "s-" + volume, CreationTime: &at, ReadyToUse: &ready, RestoreSize: &size,
@@ -139,7 +145,8 @@ func TestAGroupGoesAfterItsContentAndTheMembersAfterTheGroup(t *testing.T) {
 	require.Contains(t, groupContentOf(r, content.Name).Annotations, snapshots.AnnGroupBeingDeleted)
 	require.NotNil(t, r.Snapshot(member).DeletionTimestamp)
 	require.Contains(t, r.Events(), "Warning SnapshotDeletePending: deletion of the individual volume snapshot default/"+member+
-		" is not allowed as it belongs to group snapshot default/g. Deleting the group snapshot will trigger the deletion of all the individual volume snapshots that are part of the group.")
+		" is not allowed as it belongs to group snapshot default/g. Deleting the group snapshot will trigger the deletion of all the individual volume snapshots "+
+		"that are part of the group.")
 	leaveGroup(r, content, contents...)
 	require.Nil(t, groupOf(r))
 	require.Empty(t, r.Names(snapshots.Snapshots(), "default"))
@@ -168,7 +175,8 @@ func TestAGroupWaitsWithItsDeletionWhileAMemberIsRestored(t *testing.T) {
 	r.Settle()
 	r.Delete(snapshots.GroupSnapshots(), "default", "g")
 	require.NoError(t, r.Engine.RunFor(10*time.Second))
-	require.Contains(t, r.Events(), "Warning SnapshotDeletePending: Snapshot default/"+member+" belonging to VolumeGroupSnapshot default/g is being used to restore a PVC")
+	require.Contains(t, r.Events(), "Warning SnapshotDeletePending: Snapshot default/"+member+
+		" belonging to VolumeGroupSnapshot default/g is being used to restore a PVC")
 	require.Nil(t, groupContentOf(r, content.Name).DeletionTimestamp)
 	require.Nil(t, r.Snapshot(member).DeletionTimestamp)
 	bind(r, "copy", v1.ClaimBound)
@@ -177,12 +185,14 @@ func TestAGroupWaitsWithItsDeletionWhileAMemberIsRestored(t *testing.T) {
 }
 
 // oldGroup is the content of a group snapshot that exists already, with one member.
-const oldGroup = `{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshotContent, metadata: {name: mine}, spec: {driver: plain.csi.example.com, deletionPolicy: Delete,
+const oldGroup = `{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshotContent, metadata: {name: mine},
+  spec: {driver: plain.csi.example.com, deletionPolicy: Delete,
   source: {groupSnapshotHandles: {volumeGroupSnapshotHandle: gh, volumeSnapshotHandles: [sh-1]}}, volumeGroupSnapshotRef: {name: g, namespace: default}}}
 ---
 `
 
-const namedGroup = `{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshot, metadata: {name: g}, spec: {source: {volumeGroupSnapshotContentName: mine}}}
+const namedGroup = `{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshot, metadata: {name: g},
+  spec: {source: {volumeGroupSnapshotContentName: mine}}}
 ---
 `
 
@@ -222,14 +232,17 @@ func TestWhatAGroupSnapshotCannotBeIsTold(t *testing.T) {
 		},
 		"of two drivers": {
 			change: []string{"SECOND", second}, manifest: group,
-			want: "Warning CreateGroupSnapshotContentFailed: Volume CSI driver (other.csi.example.com) mismatch with VolumeGroupSnapshotClass (plain.csi.example.com) default/g: pv-2",
+			want: "Warning CreateGroupSnapshotContentFailed: Volume CSI driver (other.csi.example.com) mismatch with VolumeGroupSnapshotClass " +
+				"(plain.csi.example.com) default/g: pv-2",
 		},
 		"of a volume that is not CSI's": {
-			change: []string{"SECOND", "hostPath: {path: /x}"}, manifest: group, want: "Warning CreateGroupSnapshotContentFailed: Cannot snapshot a non-CSI volume: pv-2",
+			change: []string{"SECOND", "hostPath: {path: /x}"}, manifest: group,
+			want: "Warning CreateGroupSnapshotContentFailed: Cannot snapshot a non-CSI volume: pv-2",
 		},
 		"of a class that is not there": {
 			manifest: strings.Replace(group, "Name: groups", "Name: none", 1),
-			want:     `Warning GetGroupSnapshotClassFailed: failed to get group snapshot class with error volumegroupsnapshotclass.groupsnapshot.storage.k8s.io "none" not found`,
+			want: `Warning GetGroupSnapshotClassFailed: failed to get group snapshot class with error ` +
+				`volumegroupsnapshotclass.groupsnapshot.storage.k8s.io "none" not found`,
 		},
 		"without a class and a default": {
 			manifest: strings.Replace(group, classed, "", 1),
@@ -237,7 +250,8 @@ func TestWhatAGroupSnapshotCannotBeIsTold(t *testing.T) {
 		},
 		"with half a secret": {
 			change: []string{"PARAMETERS", "csi.storage.k8s.io/group-snapshotter-secret-name: s"}, manifest: group,
-			want: input + `"failed to get name and namespace template from params: either name and namespace for GroupSnapshotter secrets specified, Both must be specified"`,
+			want: input + `"failed to get name and namespace template from params: either name and namespace for GroupSnapshotter secrets specified, ` +
+				`Both must be specified"`,
 		},
 		"of a content that is not there": {
 			manifest: namedGroup, want: "Warning GroupSnapshotContentMissing: VolumeGroupSnapshotContent is missing",
@@ -247,8 +261,9 @@ func TestWhatAGroupSnapshotCannotBeIsTold(t *testing.T) {
 			want:     "Warning GroupSnapshotContentMisbound: VolumeGroupSnapshotContent [mine] is bound to a different group snapshot",
 		},
 		"of a content that is to be made": {
-			manifest: strings.Replace(oldGroup, "groupSnapshotHandles: {volumeGroupSnapshotHandle: gh, volumeSnapshotHandles: [sh-1]}", "volumeHandles: [h-1]", 1) + namedGroup,
-			want:     "Warning GroupSnapshotContentMismatch: VolumeGroupSnapshotContent is dynamically provisioned while expecting a pre-provisioned one",
+			manifest: strings.Replace(oldGroup, "groupSnapshotHandles: {volumeGroupSnapshotHandle: gh, volumeSnapshotHandles: [sh-1]}", "volumeHandles: [h-1]", 1) +
+				namedGroup,
+			want: "Warning GroupSnapshotContentMismatch: VolumeGroupSnapshotContent is dynamically provisioned while expecting a pre-provisioned one",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -266,7 +281,8 @@ func TestWhatAGroupSnapshotCannotBeIsTold(t *testing.T) {
 
 func TestAGroupWithoutAClassGetsTheDefaultOfItsDriver(t *testing.T) {
 	r := newGroupRig(t, "DEFAULT", `groupsnapshot.storage.kubernetes.io/is-default-class: "true"`,
-		"PARAMETERS", `csi.storage.k8s.io/group-snapshotter-secret-name: "${volumegroupsnapshot.name}-key", csi.storage.k8s.io/group-snapshotter-secret-namespace: "${volumegroupsnapshot.namespace}"`)
+		"PARAMETERS", `csi.storage.k8s.io/group-snapshotter-secret-name: "${volumegroupsnapshot.name}-key", csi.storage.k8s.io/group-snapshotter-secret-namespace: `+
+			`"${volumegroupsnapshot.namespace}"`)
 	r.Create(strings.Replace(group, classed, "", 1))
 	r.Settle()
 	require.Equal(t, "groups", *groupOf(r).Spec.VolumeGroupSnapshotClassName)

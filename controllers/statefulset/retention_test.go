@@ -81,7 +81,8 @@ func TestThePolicySaysWhoOwnsAReplicasClaim(t *testing.T) {
 // hold gives a pod a finalizer.
 func (c *cluster) hold(pod string) {
 	c.Helper()
-	_, err := c.User.CoreV1().Pods("default").Patch(ctx, pod, types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`), metav1.PatchOptions{})
+	_, err := c.User.CoreV1().Pods("default").Patch(ctx, pod, types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`),
+		metav1.PatchOptions{})
 	require.NoError(c, err)
 	c.Settle()
 }
@@ -152,7 +153,8 @@ func TestAClaimOfAnEarlierSetOfTheNameIsNotTouched(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1, retention("Delete", "Retain"))
 	c.Settle()
-	c.own("data-db-0", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "earlier", Controller: new(true), BlockOwnerDeletion: new(true)})
+	c.own("data-db-0", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "earlier", Controller: new(true),
+		BlockOwnerDeletion: new(true)})
 	c.runs("db-0")
 	claim, err := c.User.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data-db-0", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -166,12 +168,14 @@ func TestAConflictOverAClaimsOwnersIsTriedAgain(t *testing.T) {
 	c.Settle()
 	c.runs("db-0")
 	require.NoError(t, c.Engine.Hold(statefulset.ActorName, "persistentvolumeclaims"))
-	_, err := c.User.CoreV1().PersistentVolumeClaims("default").Patch(ctx, "data-db-0", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	_, err := c.User.CoreV1().PersistentVolumeClaims("default").Patch(ctx, "data-db-0", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`),
+		metav1.PatchOptions{})
 	require.NoError(t, err)
 	c.patch(`{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}}`)
 	c.Settle()
 	require.Empty(t, c.owners("data-db-0"))
-	require.Contains(t, c.Engine.Trace().String(), "FailedUpdate: Update Pod db-0 in StatefulSet db failed error: could not update claim data-db-0 for delete policy ownerRefs")
+	require.Contains(t, c.Engine.Trace().String(),
+		"FailedUpdate: Update Pod db-0 in StatefulSet db failed error: could not update claim data-db-0 for delete policy ownerRefs")
 	require.NoError(t, c.Engine.Release(statefulset.ActorName, "persistentvolumeclaims"))
 	require.NoError(t, c.Engine.RunFor(1000*1000*1000*1000))
 	require.Equal(t, []string{"StatefulSet/db"}, c.owners("data-db-0"))

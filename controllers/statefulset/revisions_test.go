@@ -45,9 +45,12 @@ func TestARevisionHasTheNameThatARecordingHas(t *testing.T) {
 	require.Equal(t, map[string]string{"app": "db", "controller.kubernetes.io/hash": "658fbfb6f6"}, revisions[0].Labels)
 	require.EqualValues(t, 1, revisions[0].Revision)
 	require.True(t, metav1.IsControlledBy(&revisions[0], c.set()))
-	require.JSONEq(t, `{"spec": {"template": {"$patch": "replace", "metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"image": "busybox", "imagePullPolicy": "Always", "name": "c",
-		"resources": {}, "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File", "volumeMounts": [{"mountPath": "/d", "name": "data"}]}],
-		"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler", "securityContext": {}, "terminationGracePeriodSeconds": 30}}}}`, string(revisions[0].Data.Raw))
+	require.JSONEq(t, `{"spec": {"template": {"$patch": "replace", "metadata": {"labels": {"app": "db"}},
+  "spec": {"containers": [{"image": "busybox", "imagePullPolicy": "Always", "name": "c",
+		"resources": {}, "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+			"volumeMounts": [{"mountPath": "/d", "name": "data"}]}],
+		"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler", "securityContext": {}, "terminationGracePeriodSeconds": 30}}}}`,
+		string(revisions[0].Data.Raw))
 	require.Equal(t, "db-658fbfb6f6", c.pod("db-0").Labels[appsv1.ControllerRevisionHashLabelKey])
 }
 
@@ -159,5 +162,6 @@ func TestParallelStopsAfterABatchWithAnError(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, []string{"Normal db-0", "Warning db-1", "Normal db-2", "Normal db-1", "Normal db-3"}, order, "the rest of the batch, and then none before the next look")
+	require.Equal(t, []string{"Normal db-0", "Warning db-1", "Normal db-2", "Normal db-1", "Normal db-3"}, order,
+		"the rest of the batch, and then none before the next look")
 }

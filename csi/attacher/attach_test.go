@@ -48,7 +48,8 @@ func TestAVolumeIsAttachedAndDetachedInTheRecordedOrder(t *testing.T) {
 	r.Settle()
 	assert.Nil(t, r.va())
 	assert.Equal(t, []string{"patch volumeattachments", "patch volumeattachments/status 404"}, r.writes()[before:])
-	assert.True(t, proto.Equal(&csi.ControllerUnpublishVolumeRequest{VolumeId: "h-1", NodeId: "id-node-1"}, csitest.Last[*csi.ControllerUnpublishVolumeRequest](r.driver)))
+	assert.True(t, proto.Equal(&csi.ControllerUnpublishVolumeRequest{VolumeId: "h-1", NodeId: "id-node-1"},
+		csitest.Last[*csi.ControllerUnpublishVolumeRequest](r.driver)))
 	assert.Empty(t, r.driver.Published)
 	assert.Equal(t, []string{"kubernetes.io/pv-protection", finalizer}, r.pv("pv-1").Finalizers, "until the volume is deleted")
 }
@@ -232,7 +233,8 @@ func TestTheRequestSaysHowTheVolumeIsUsed(t *testing.T) {
 			r := newRig(t, engine.Config{}, func(d *csitest.Driver, _ *attacher.Config) {
 				d.Controller = append(d.Controller, tt.driver...)
 			})
-			_, err := r.User.CoreV1().Secrets("default").Create(ctx, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Data: map[string][]byte{"k": []byte("v")}}, metav1.CreateOptions{})
+			_, err := r.User.CoreV1().Secrets("default").Create(ctx, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Data: map[string][]byte{"k": []byte("v")}},
+				metav1.CreateOptions{})
 			require.NoError(t, err)
 			r.volume("pv-2", tt.change)
 			r.attach("pv-2")
@@ -294,7 +296,8 @@ func TestADriverOfAnotherNameIsNotServed(t *testing.T) {
 	r.attach("pv-1")
 	require.NoError(t, r.Engine.RunFor(time.Minute))
 	assert.Empty(t, r.writes())
-	assert.Contains(t, r.Engine.Trace().Story(engine.Start()), `the driver says that its name is "other.csi.example.com"; it was installed as "plain.csi.example.com"`)
+	assert.Contains(t, r.Engine.Trace().Story(engine.Start()),
+		`the driver says that its name is "other.csi.example.com"; it was installed as "plain.csi.example.com"`)
 }
 
 func TestSeveralAttachmentsAreWorkedOnAtOnce(t *testing.T) {

@@ -51,7 +51,8 @@ func TestTheNodesIDIsRememberedWhenTheNodeIsGone(t *testing.T) {
 	r.detach()
 	r.Settle()
 	assert.Nil(t, r.va())
-	assert.True(t, proto.Equal(&csi.ControllerUnpublishVolumeRequest{VolumeId: "h-1", NodeId: "id-node-1"}, csitest.Last[*csi.ControllerUnpublishVolumeRequest](r.driver)))
+	assert.True(t, proto.Equal(&csi.ControllerUnpublishVolumeRequest{VolumeId: "h-1", NodeId: "id-node-1"},
+		csitest.Last[*csi.ControllerUnpublishVolumeRequest](r.driver)))
 }
 
 // semantics: section 7.2: a PV deleted while attached.

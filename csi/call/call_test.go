@@ -118,7 +118,8 @@ func (r *rig) rpcs() (found []trace.RPC) {
 func TestACallIsAnsweredByTheServerItself(t *testing.T) {
 	r := newRig(t, engine.Config{})
 	var seen []string
-	r.socket.Options = []grpc.ServerOption{grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	r.socket.Options = []grpc.ServerOption{grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+		handler grpc.UnaryHandler) (any, error) {
 		md, _ := metadata.FromIncomingContext(ctx)
 		seen = append(seen, info.FullMethod, md.Get("x-who")[0])
 		return handler(ctx, req)
@@ -159,7 +160,8 @@ func TestALongErrorOfAServerIsCut(t *testing.T) {
 func TestWhereNobodyListensACallIsUnavailable(t *testing.T) {
 	r := newRig(t, engine.Config{})
 	took, err := r.stage()
-	require.EqualError(t, err, `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix `+socketPath+`: connect: no such file or directory"`)
+	require.EqualError(t, err, `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix `+socketPath+
+		`: connect: no such file or directory"`)
 	require.Zero(t, took)
 }
 
@@ -302,8 +304,10 @@ func TestFaultsStrikeBeforeAndAfterACall(t *testing.T) {
 	}{
 		{"code before", call.Fault{Code: codes.Internal, Message: "no luck"}, codes.Internal, 0, 0, "it is refused before the driver gets it"},
 		{"code after", call.Fault{Code: codes.Internal, After: true}, codes.Internal, 1, 0, "it is refused after the driver has done it"},
-		{"slow code", call.Fault{Code: codes.Aborted, Delay: 5 * time.Second}, codes.Aborted, 0, 5 * time.Second, "it is refused before the driver gets it, after 5s"},
-		{"too slow code", call.Fault{Code: codes.Aborted, Delay: time.Minute, After: true}, codes.DeadlineExceeded, 1, 15 * time.Second, "it is refused after the driver has done it, after 1m0s"},
+		{"slow code", call.Fault{Code: codes.Aborted, Delay: 5 * time.Second}, codes.Aborted, 0, 5 * time.Second,
+			"it is refused before the driver gets it, after 5s"},
+		{"too slow code", call.Fault{Code: codes.Aborted, Delay: time.Minute, After: true}, codes.DeadlineExceeded, 1, 15 * time.Second,
+			"it is refused after the driver has done it, after 1m0s"},
 		{"another answer", call.Fault{Answer: func(any) {}, After: true}, codes.OK, 1, 0, "the answer is another than the driver's"},
 		{"lost", call.Fault{After: true}, codes.Unavailable, 1, 0, "the answer is lost"},
 		{"hang after", call.Fault{Hang: true, After: true}, codes.DeadlineExceeded, 1, 15 * time.Second, "it hangs after the driver has done it"},
@@ -315,7 +319,8 @@ func TestFaultsStrikeBeforeAndAfterACall(t *testing.T) {
 		{"another's", call.Fault{Crash: true, Caller: "kubelet/node-2"}, codes.OK, 1, 0, ""},
 		{"another volume's", call.Fault{Crash: true, Volume: "vol-2"}, codes.OK, 1, 0, ""},
 		{"the next", call.Fault{Crash: true, Skip: 1}, codes.OK, 1, 0, ""},
-		{"all fields", call.Fault{Hang: true, Caller: "kubelet/node-1", Machine: "node/node-1", Driver: "csi.example.com", Method: "csi.v1.Node/NodeStageVolume", Volume: "vol-1"}, codes.DeadlineExceeded, 0, 15 * time.Second, "it hangs before the driver gets it"},
+		{"all fields", call.Fault{Hang: true, Caller: "kubelet/node-1", Machine: "node/node-1", Driver: "csi.example.com", Method: "csi.v1.Node/NodeStageVolume",
+			Volume: "vol-1"}, codes.DeadlineExceeded, 0, 15 * time.Second, "it hangs before the driver gets it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, engine.Config{})
@@ -360,7 +365,8 @@ func TestATraceShowsRequestAndAnswerWithoutSecrets(t *testing.T) {
 	text, err := trace.JSON(r.engine.Trace().Since(0))
 	require.NoError(t, err)
 	require.NotContains(t, text, "admin")
-	require.Contains(t, text, `"type":"RPC","topic":"grpc","text":"calls NodeStageVolume of csi.example.com with volume_id vol-1, staging_target_path /staging: OK"`)
+	require.Contains(t, text,
+		`"type":"RPC","topic":"grpc","text":"calls NodeStageVolume of csi.example.com with volume_id vol-1, staging_target_path /staging: OK"`)
 }
 
 func TestNobodyElseMovesDuringACall(t *testing.T) {

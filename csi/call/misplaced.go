@@ -28,8 +28,9 @@ func (c *invocation) misplaced(l *Listener) error {
 			continue
 		}
 		if _, err := os.Lstat(name); err == nil {
-			return status.Errorf(codes.Internal, "the driver answers OK, and %s is on this computer and not on the disk of %s: it works with real paths. Set csi.Driver.RealPaths, "+
-				"which hands it paths in the node's directory, or use Host.Machine's Disk and Mounter; and remove what is at that path here", name, l.socket.Machine)
+			return status.Errorf(codes.Internal,
+				"the driver answers OK, and %s is on this computer and not on the disk of %s: it works with real paths. Set csi.Driver.RealPaths, "+
+					"which hands it paths in the node's directory, or use Host.Machine's Disk and Mounter; and remove what is at that path here", name, l.socket.Machine)
 		}
 	}
 	return nil

@@ -23,7 +23,8 @@ func TestAVolumeThatTheDriverHasNotCreatedExistsWithAnyVolume(t *testing.T) {
 		require.NoError(t, err)
 		_, err = r.server.NodeStageVolume(ctx, &spec.NodeStageVolumeRequest{VolumeId: id, StagingTargetPath: staging, VolumeCapability: capability()})
 		require.NoError(t, err)
-		_, err = r.server.NodePublishVolume(ctx, &spec.NodePublishVolumeRequest{VolumeId: id, StagingTargetPath: staging, TargetPath: target, VolumeCapability: capability()})
+		_, err = r.server.NodePublishVolume(ctx,
+			&spec.NodePublishVolumeRequest{VolumeId: id, StagingTargetPath: staging, TargetPath: target, VolumeCapability: capability()})
 		require.NoError(t, err)
 		require.NoError(t, r.node.Disk().WriteFile(target+"/f", []byte("kept"), 0o644))
 		held := r.driver.Inventory.Holdings()
@@ -35,13 +36,15 @@ func TestAVolumeThatTheDriverHasNotCreatedExistsWithAnyVolume(t *testing.T) {
 		require.NoError(t, err)
 	}
 	r := newRig(t, Config{})
-	_, err := r.controller.ControllerPublishVolume(ctx, &spec.ControllerPublishVolumeRequest{VolumeId: "server/share", NodeId: "node-1", VolumeCapability: capability()})
+	_, err := r.controller.ControllerPublishVolume(ctx,
+		&spec.ControllerPublishVolumeRequest{VolumeId: "server/share", NodeId: "node-1", VolumeCapability: capability()})
 	assert.Equal(t, codes.NotFound, status.Code(err))
 }
 
 func TestADeletedVolumeOfTheDriverStaysDeletedWithAnyVolume(t *testing.T) {
 	r := newRig(t, Config{AnyVolume: true})
-	_, err := r.controller.ControllerPublishVolume(ctx, &spec.ControllerPublishVolumeRequest{VolumeId: idOf("pvc-1"), NodeId: "node-1", VolumeCapability: capability()})
+	_, err := r.controller.ControllerPublishVolume(ctx,
+		&spec.ControllerPublishVolumeRequest{VolumeId: idOf("pvc-1"), NodeId: "node-1", VolumeCapability: capability()})
 	assert.Equal(t, codes.NotFound, status.Code(err))
 }
 

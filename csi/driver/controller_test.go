@@ -34,7 +34,8 @@ func (r *rig) attach(id, node string, readOnly bool, c *spec.VolumeCapability) e
 func TestAVolumeOfANameIsMadeOnceAndOnlyAsItWasAskedForFirst(t *testing.T) {
 	r := newRig(t, Config{})
 	ask := func(size, limit int64, c *spec.VolumeCapability) (*spec.Volume, error) {
-		return r.createWith(&spec.CreateVolumeRequest{Name: "data", VolumeCapabilities: caps(c), CapacityRange: &spec.CapacityRange{RequiredBytes: size, LimitBytes: limit}})
+		return r.createWith(&spec.CreateVolumeRequest{Name: "data", VolumeCapabilities: caps(c),
+			CapacityRange: &spec.CapacityRange{RequiredBytes: size, LimitBytes: limit}})
 	}
 	first, err := ask(1000, 0, capability())
 	require.NoError(t, err)
@@ -104,7 +105,8 @@ func TestWhatIsFreeIsKnownWithoutReadingTheOtherVolumes(t *testing.T) {
 		require.NoError(t, err)
 	}
 	make("first")
-	_, err := r.controller.ControllerExpandVolume(ctx, &spec.ControllerExpandVolumeRequest{VolumeId: idOf("first"), CapacityRange: &spec.CapacityRange{RequiredBytes: 1<<30 + 5}})
+	_, err := r.controller.ControllerExpandVolume(ctx,
+		&spec.ControllerExpandVolumeRequest{VolumeId: idOf("first"), CapacityRange: &spec.CapacityRange{RequiredBytes: 1<<30 + 5}})
 	require.NoError(t, err)
 	make("first") // it exists already
 	require.EqualValues(t, 2<<30-5, free())
@@ -137,8 +139,10 @@ func TestRequestsToMakeAVolumeThatAreNotCompleteAreRefused(t *testing.T) {
 		"no capability": {&spec.CreateVolumeRequest{Name: "x"}, "volume_capabilities are missing"},
 		"a source": {&spec.CreateVolumeRequest{Name: "x", VolumeCapabilities: caps(capability()), VolumeContentSource: &spec.VolumeContentSource{}},
 			"is not supported"},
-		"no access mode":   {&spec.CreateVolumeRequest{Name: "x", VolumeCapabilities: caps(&spec.VolumeCapability{AccessType: capability().AccessType})}, "access_mode is missing"},
-		"no access type":   {&spec.CreateVolumeRequest{Name: "x", VolumeCapabilities: caps(&spec.VolumeCapability{AccessMode: capability().AccessMode})}, "access_type is missing"},
+		"no access mode": {&spec.CreateVolumeRequest{Name: "x", VolumeCapabilities: caps(&spec.VolumeCapability{AccessType: capability().AccessType})},
+			"access_mode is missing"},
+		"no access type": {&spec.CreateVolumeRequest{Name: "x", VolumeCapabilities: caps(&spec.VolumeCapability{AccessMode: capability().AccessMode})},
+			"access_type is missing"},
 		"two access types": {&spec.CreateVolumeRequest{Name: "x", VolumeCapabilities: caps(capability(), blockCapability())}, "a block or a mount volume, not both"},
 	} {
 		_, err := r.createWith(c.req)
@@ -206,7 +210,8 @@ func TestWithTopologyAVolumeIsOnTheNodeThatIsPreferredAndNowhereElse(t *testing.
 	}
 	v, err := r.createWith(&spec.CreateVolumeRequest{
 		Name: "data", VolumeCapabilities: caps(capability()),
-		AccessibilityRequirements: &spec.TopologyRequirement{Requisite: []*spec.Topology{on("node-1"), on("node-2")}, Preferred: []*spec.Topology{on("node-2"), on("node-1")}},
+		AccessibilityRequirements: &spec.TopologyRequirement{Requisite: []*spec.Topology{on("node-1"), on("node-2")},
+			Preferred: []*spec.Topology{on("node-2"), on("node-1")}},
 	})
 	require.NoError(t, err)
 	require.Len(t, v.AccessibleTopology, 1)
@@ -247,7 +252,8 @@ func TestWithTopologyEachNodeHasRoomOfItsOwn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, [2]int64{answer.AvailableCapacity, answer.GetMaximumVolumeSize().GetValue()}, node)
 	}
-	_, err := r.controller.ControllerExpandVolume(ctx, &spec.ControllerExpandVolumeRequest{VolumeId: idOf("a"), CapacityRange: &spec.CapacityRange{RequiredBytes: 11}})
+	_, err := r.controller.ControllerExpandVolume(ctx,
+		&spec.ControllerExpandVolumeRequest{VolumeId: idOf("a"), CapacityRange: &spec.CapacityRange{RequiredBytes: 11}})
 	requireCode(t, codes.OutOfRange, err, "to grow by 4 bytes, and 3 are free")
 }
 

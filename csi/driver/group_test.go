@@ -58,7 +58,8 @@ func TestAGroupSnapshotIsFoundAgainAndDeletedAsAWhole(t *testing.T) {
 	found, err := r.groups().GetVolumeGroupSnapshot(ctx, &spec.GetVolumeGroupSnapshotRequest{GroupSnapshotId: g.GroupSnapshotId, SnapshotIds: ids})
 	require.NoError(t, err)
 	require.Equal(t, g, found.GroupSnapshot)
-	_, err = r.groups().DeleteVolumeGroupSnapshot(ctx, &spec.DeleteVolumeGroupSnapshotRequest{GroupSnapshotId: g.GroupSnapshotId, SnapshotIds: []string{"other", ids[0]}})
+	_, err = r.groups().DeleteVolumeGroupSnapshot(ctx,
+		&spec.DeleteVolumeGroupSnapshotRequest{GroupSnapshotId: g.GroupSnapshotId, SnapshotIds: []string{"other", ids[0]}})
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 	for range 2 {
 		_, err = r.groups().DeleteVolumeGroupSnapshot(ctx, &spec.DeleteVolumeGroupSnapshotRequest{GroupSnapshotId: g.GroupSnapshotId, SnapshotIds: ids})

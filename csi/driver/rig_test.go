@@ -105,7 +105,8 @@ func (r *rig) stage(id, at string, c *spec.VolumeCapability) error {
 }
 
 func (r *rig) publish(id, from, at string, readOnly bool, c *spec.VolumeCapability) error {
-	_, err := r.server.NodePublishVolume(ctx, &spec.NodePublishVolumeRequest{VolumeId: id, StagingTargetPath: from, TargetPath: at, Readonly: readOnly, VolumeCapability: c})
+	_, err := r.server.NodePublishVolume(ctx,
+		&spec.NodePublishVolumeRequest{VolumeId: id, StagingTargetPath: from, TargetPath: at, Readonly: readOnly, VolumeCapability: c})
 	return err
 }
 

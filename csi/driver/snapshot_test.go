@@ -139,7 +139,8 @@ func TestADriverCanDoWithoutSnapshotsAndClones(t *testing.T) {
 	require.NoError(t, err)
 	for _, capability := range answer.Capabilities {
 		require.NotContains(t, []spec.ControllerServiceCapability_RPC_Type{
-			spec.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT, spec.ControllerServiceCapability_RPC_LIST_SNAPSHOTS, spec.ControllerServiceCapability_RPC_CLONE_VOLUME,
+			spec.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT, spec.ControllerServiceCapability_RPC_LIST_SNAPSHOTS,
+			spec.ControllerServiceCapability_RPC_CLONE_VOLUME,
 		}, capability.GetRpc().GetType())
 	}
 	id := r.create("v", capability())

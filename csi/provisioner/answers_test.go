@@ -23,7 +23,8 @@ func TestAnAnswerThatMakesNoVolumeIsTriedAgain(t *testing.T) {
 	}{
 		"no volume": {
 			func(a *csi.CreateVolumeResponse) { a.Volume = nil }, // seen in u10a_createvolume_without_volume
-			"panics, as upstream's: runtime error: invalid memory address or nil pointer dereference (the CSI driver answered CreateVolume with neither a volume nor an error); its process ends, and starts again at once",
+			"panics, as upstream's: runtime error: invalid memory address or nil pointer dereference (the CSI driver answered CreateVolume with neither a volume nor " +
+				"an error); its process ends, and starts again at once",
 		},
 		"empty handle": {func(a *csi.CreateVolumeResponse) { a.Volume.VolumeId = "" }, "spec.csi.volumeHandle: Required value"},
 		"bad topology": {func(a *csi.CreateVolumeResponse) { a.Volume.AccessibleTopology = segments("no such key!", "a") }, "Invalid value: \"no such key!\""},

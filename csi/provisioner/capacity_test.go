@@ -159,7 +159,8 @@ func TestAnObjectOfNoPairIsDeletedAndOneThatWasDeletedIsMadeAgain(t *testing.T) 
 	labels := map[string]string{"csi.storage.k8s.io/drivername": csitest.Name, "csi.storage.k8s.io/managed-by": "external-provisioner"}
 	stray := func(name, class string, labels map[string]string) {
 		_, err := r.User.StorageV1().CSIStorageCapacities("default").Create(ctx, &storage.CSIStorageCapacity{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, StorageClassName: class, NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{zoneKey: "z1"}},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, StorageClassName: class,
+			NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{zoneKey: "z1"}},
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}

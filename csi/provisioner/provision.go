@@ -25,7 +25,8 @@ func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.Prov
 	claim := options.PVC
 	if name := storageProvisioner(claim); name != p.cfg.Driver && claim.Annotations[binding.AnnMigratedTo] != p.cfg.Driver {
 		return nil, provisioner.ProvisioningFinished, &provisioner.IgnoredError{
-			Reason: fmt.Sprintf("PVC annotated with external-provisioner name %s does not match provisioner driver name %s. This could mean the PVC is not migrated", name, p.cfg.Driver),
+			Reason: fmt.Sprintf("PVC annotated with external-provisioner name %s does not match provisioner driver name %s. This could mean the PVC is not migrated",
+				name, p.cfg.Driver),
 		}
 	}
 	migrated := migration.Driver(options.StorageClass.Provisioner) == p.cfg.Driver

@@ -249,7 +249,8 @@ func TestWhatCannotBeMadeIsRefusedBeforeTheDriverIsAsked(t *testing.T) {
 		},
 		"an unknown parameter of the sidecar": {
 			parameters: map[string]string{"csi.storage.k8s.io/colour": "red"},
-			want:       `failed to strip CSI Parameters of prefixed keys: found unknown parameter key "csi.storage.k8s.io/colour" with reserved namespace csi.storage.k8s.io/`,
+			want: `failed to strip CSI Parameters of prefixed keys: found unknown parameter key "csi.storage.k8s.io/colour" with reserved namespace ` +
+				`csi.storage.k8s.io/`,
 		},
 		"a clone, of a driver that cannot": {
 			claim: func(c *v1.PersistentVolumeClaim) {
@@ -264,7 +265,8 @@ func TestWhatCannotBeMadeIsRefusedBeforeTheDriverIsAsked(t *testing.T) {
 			claim: func(c *v1.PersistentVolumeClaim) {
 				c.Spec.DataSource = &v1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "other"}
 			},
-			want: "error getting handle for DataSource Type PersistentVolumeClaim by Name other: error getting PVC other (namespace \"default\") from api server: persistentvolumeclaim \"other\" not found",
+			want: "error getting handle for DataSource Type PersistentVolumeClaim by Name other: error getting PVC other (namespace \"default\") from api server: " +
+				"persistentvolumeclaim \"other\" not found",
 		},
 		"a snapshot, of a driver that cannot": {
 			claim: func(c *v1.PersistentVolumeClaim) {
@@ -293,7 +295,8 @@ func TestWhatCannotBeMadeIsRefusedBeforeTheDriverIsAsked(t *testing.T) {
 		},
 		"a secret with an empty name": {
 			parameters: secretsOf("node-publish-", "", "default"),
-			want:       "failed to get name and namespace template from params: NodePublish secrets specified in parameters but value of either namespace or name is empty",
+			want: "failed to get name and namespace template from params: NodePublish secrets specified in parameters but value of either " +
+				"namespace or name is empty",
 		},
 		"a secret under two keys": {
 			parameters: map[string]string{
@@ -439,7 +442,8 @@ func TestAfterInvalidArgumentAClaimRestsForFiveMinutes(t *testing.T) {
 	r.claim("data")
 	require.NoError(t, r.Engine.RunFor(4*time.Minute))
 	assert.Len(t, r.driver.Calls, 1)
-	assert.Equal(t, "Volume provisioning failed with infeasible error. Retries will be delayed. rpc error: code = InvalidArgument desc = injected InvalidArgument", r.failed())
+	assert.Equal(t, "Volume provisioning failed with infeasible error. Retries will be delayed. rpc error: code = InvalidArgument desc = injected InvalidArgument",
+		r.failed())
 	require.NoError(t, r.Engine.RunFor(10*time.Minute))
 	assert.Len(t, r.driver.Calls, 2)
 	assert.Len(t, r.volumes(), 1)

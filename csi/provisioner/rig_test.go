@@ -144,7 +144,8 @@ func (r *rig) nodes(zones map[string]string) {
 		if !ok {
 			continue
 		}
-		_, err := r.User.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{zoneKey: zone}}}, metav1.CreateOptions{})
+		_, err := r.User.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{zoneKey: zone}}},
+			metav1.CreateOptions{})
 		require.NoError(r, err)
 		_, err = r.User.StorageV1().CSINodes().Create(ctx, &storage.CSINode{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -165,7 +166,8 @@ const zoneKey = "topo.csi.example.com/zone"
 
 func (r *rig) secret(name string) {
 	r.Helper()
-	_, err := r.User.CoreV1().Secrets("default").Create(ctx, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"k": []byte(name)}}, metav1.CreateOptions{})
+	_, err := r.User.CoreV1().Secrets("default").Create(ctx, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"k": []byte(name)}},
+		metav1.CreateOptions{})
 	require.NoError(r, err)
 }
 

@@ -127,7 +127,8 @@ func (p *csiProvisioner) claimSource(ctx context.Context, claim *v1.PersistentVo
 	case claim.Spec.StorageClassName == nil:
 		return nil, fmt.Errorf("the requested PVC (%s) storageclass cannot be empty", claim.Name)
 	case asked.Value() < has:
-		return nil, fmt.Errorf("error, new PVC request must be greater than or equal in size to the specified PVC data source, requested %v but source is %v", asked.Value(), has)
+		return nil, fmt.Errorf("error, new PVC request must be greater than or equal in size to the specified PVC data source, requested %v but source is %v",
+			asked.Value(), has)
 	case from.Spec.VolumeName == "":
 		return nil, fmt.Errorf("volume name is empty in source PVC %s", from.Name)
 	}

@@ -52,17 +52,18 @@ func TestTheDriverIsToldWhereTheVolumeMustBeReachable(t *testing.T) {
 		claim, node          string
 		requisite, preferred []string
 	}{
-		"of a selected node first":                   {nil, wait, "data", "node-2", both, []string{"z2", "z1"}},
-		"of the other node first":                    {nil, wait, "data", "node-1", both, both},
-		"strictly of the selected node":              {[]change{strict}, wait, "data", "node-2", []string{"z2"}, []string{"z2"}},
-		"within what the class allows":               {nil, append(wait, allowed("z3", "z2")), "data", "node-2", []string{"z2", "z3"}, []string{"z2", "z3"}},
-		"strictly, within what the class allows":     {[]change{strict}, append(wait, allowed("z3", "z2")), "data", "node-2", []string{"z2"}, []string{"z2"}},
-		"without a node, by the hash of the name":    {nil, nil, "data", "", both, []string{"z2", "z1"}},
-		"the first replica of a StatefulSet":         {nil, nil, "data-web-0", "", both, []string{"z2", "z1"}},
-		"the second replica of a StatefulSet":        {nil, nil, "data-web-1", "", both, both},
-		"another claim of the second replica":        {nil, nil, "log-web-1", "", both, both},
-		"without a node, within what class allows":   {nil, []func(*storage.StorageClass){allowed("z3")}, "data", "", []string{"z3"}, []string{"z3"}},
-		"without a node, of a driver that knows how": {[]change{func(_ *csitest.Driver, c *provisioner.Config) { c.ImmediateTopology = ptr(false) }}, nil, "data", "", nil, nil},
+		"of a selected node first":                 {nil, wait, "data", "node-2", both, []string{"z2", "z1"}},
+		"of the other node first":                  {nil, wait, "data", "node-1", both, both},
+		"strictly of the selected node":            {[]change{strict}, wait, "data", "node-2", []string{"z2"}, []string{"z2"}},
+		"within what the class allows":             {nil, append(wait, allowed("z3", "z2")), "data", "node-2", []string{"z2", "z3"}, []string{"z2", "z3"}},
+		"strictly, within what the class allows":   {[]change{strict}, append(wait, allowed("z3", "z2")), "data", "node-2", []string{"z2"}, []string{"z2"}},
+		"without a node, by the hash of the name":  {nil, nil, "data", "", both, []string{"z2", "z1"}},
+		"the first replica of a StatefulSet":       {nil, nil, "data-web-0", "", both, []string{"z2", "z1"}},
+		"the second replica of a StatefulSet":      {nil, nil, "data-web-1", "", both, both},
+		"another claim of the second replica":      {nil, nil, "log-web-1", "", both, both},
+		"without a node, within what class allows": {nil, []func(*storage.StorageClass){allowed("z3")}, "data", "", []string{"z3"}, []string{"z3"}},
+		"without a node, of a driver that knows how": {[]change{func(_ *csitest.Driver, c *provisioner.Config) { c.ImmediateTopology = ptr(false) }}, nil, "data",
+			"", nil, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -268,11 +269,13 @@ func TestWhereTheTopologyIsNotKnownNothingIsMade(t *testing.T) {
 		},
 		"the class does not allow the selected node": {
 			rig: []change{strict}, class: []func(*storage.StorageClass){waiting, allowed("z2")}, zones: map[string]string{"node-1": "z1"}, node: "node-1",
-			want: "error generating accessibility requirements: selected node '\"node-1\"' topology '[{" + zoneKey + " z1}]' is not in allowed topologies: [[{" + zoneKey + " z2}]]",
+			want: "error generating accessibility requirements: selected node '\"node-1\"' topology '[{" + zoneKey + " z1}]' is not in allowed topologies: [[{" +
+				zoneKey + " z2}]]",
 		},
 		"the selected node is not among those allowed": {
 			class: []func(*storage.StorageClass){waiting, allowed("z2")}, zones: map[string]string{"node-1": "z1"}, node: "node-1",
-			want: "error generating accessibility requirements: topology [{" + zoneKey + ` z1}] from selected node "node-1" is not in requisite: [[{` + zoneKey + " z2}]]",
+			want: "error generating accessibility requirements: topology [{" + zoneKey + ` z1}] from selected node "node-1" is not in requisite: [[{` +
+				zoneKey + " z2}]]",
 		},
 	}
 	for name, tt := range tests {

@@ -92,10 +92,12 @@ func ptr[T any](v T) *T { return &v }
 
 func TestAVolumeGetsTheClassThatItsClaimAsksFor(t *testing.T) {
 	r := newModifyRig(t, engine.Config{})
-	_, err := r.User.CoreV1().Secrets("default").Create(ctx, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Data: map[string][]byte{"k": []byte("v")}}, metav1.CreateOptions{})
+	_, err := r.User.CoreV1().Secrets("default").Create(ctx, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Data: map[string][]byte{"k": []byte("v")}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	pv := r.pv()
-	pv.Annotations = map[string]string{"volume.kubernetes.io/controller-modify-secret-name": "s", "volume.kubernetes.io/controller-modify-secret-namespace": "default"}
+	pv.Annotations = map[string]string{"volume.kubernetes.io/controller-modify-secret-name": "s",
+		"volume.kubernetes.io/controller-modify-secret-namespace": "default"}
 	_, err = r.User.CoreV1().PersistentVolumes().Update(ctx, pv, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	r.Settle()
@@ -110,7 +112,8 @@ func TestAVolumeGetsTheClassThatItsClaimAsksFor(t *testing.T) {
 	assert.Equal(t, "h-1", req.VolumeId)
 	assert.Equal(t, map[string]string{"tier": "gold"}, req.MutableParameters)
 	assert.Equal(t, map[string]string{"k": "v"}, req.Secrets)
-	assert.Equal(t, &v1.ModifyVolumeStatus{TargetVolumeAttributesClassName: "gold", Status: v1.PersistentVolumeClaimModifyVolumeInProgress}, during.ModifyVolumeStatus)
+	assert.Equal(t, &v1.ModifyVolumeStatus{TargetVolumeAttributesClassName: "gold", Status: v1.PersistentVolumeClaimModifyVolumeInProgress},
+		during.ModifyVolumeStatus)
 	require.Len(t, during.Conditions, 1)
 	assert.Equal(t, `Modifying volume to "gold" is in progress.`, during.Conditions[0].Message)
 	assert.Equal(t, []string{

@@ -285,7 +285,8 @@ func TestADriverThatCannotExpandIsNeverAskedAndEndsItsResizer(t *testing.T) {
 	require.NoError(t, r.Engine.Settle(), "it is at rest meanwhile")
 	require.Equal(t, began, r.Engine.Now())
 	r.runFor(time.Minute)
-	ends := strings.Count(r.Engine.Trace().String(), "ends by itself: Failed to create CSI resizer: failed to check if plugin supports node resize: error getting node capabilities: rpc error: code = Unimplemented")
+	ends := strings.Count(r.Engine.Trace().String(), "ends by itself: Failed to create CSI resizer: failed to check if plugin supports node resize: "+
+		"error getting node capabilities: rpc error: code = Unimplemented")
 	require.Equal(t, 4, ends, "at once, after 10 s, 20 s and 40 s:\n%s", r.Engine.Trace().String())
 }
 

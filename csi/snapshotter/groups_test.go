@@ -25,7 +25,8 @@ func newGroupRig(t testing.TB, change ...func(*csitest.Driver)) *rig {
 	t.Helper()
 	r := newRig(t, append([]func(*csitest.Driver){func(d *csitest.Driver) { d.Groups = map[string][]string{} }}, change...)...)
 	r.DefineGroups()
-	r.Create(`{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshotClass, metadata: {name: groups}, driver: plain.csi.example.com, deletionPolicy: Delete, parameters: {colour: red}}`)
+	r.Create(`{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshotClass, metadata: {name: groups}, driver: plain.csi.example.com, ` +
+		`deletionPolicy: Delete, parameters: {colour: red}}`)
 	r.Settle()
 	return r
 }
@@ -34,7 +35,8 @@ func newGroupRig(t testing.TB, change ...func(*csitest.Driver)) *rig {
 func (r *rig) groupContent(change ...string) {
 	r.Helper()
 	r.Create(strings.NewReplacer(append(change, "POLICY", "Delete", "SOURCE", "volumeHandles: [h-1, h-2]")...).Replace(`
-{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshotContent, metadata: {name: gc, finalizers: [groupsnapshot.storage.kubernetes.io/volumegroupsnapshotcontent-bound-protection]}, spec: {
+{apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshotContent,
+  metadata: {name: gc, finalizers: [groupsnapshot.storage.kubernetes.io/volumegroupsnapshotcontent-bound-protection]}, spec: {
   driver: plain.csi.example.com, deletionPolicy: POLICY, volumeGroupSnapshotClassName: groups, source: {SOURCE},
   volumeGroupSnapshotRef: {apiVersion: groupsnapshot.storage.k8s.io/v1, kind: VolumeGroupSnapshot, name: g, namespace: default, uid: u-1}}}`))
 }
@@ -62,7 +64,8 @@ func TestAGroupSnapshotIsTakenAndDeleted(t *testing.T) {
 	r.groupContent()
 	r.runFor(5 * time.Second)
 	require.True(t, r.groupReady())
-	assert.Equal(t, []string{"patch volumegroupsnapshotcontents", "update volumegroupsnapshotcontents/status", "patch volumegroupsnapshotcontents"}, r.Writes(actor))
+	assert.Equal(t, []string{"patch volumegroupsnapshotcontents", "update volumegroupsnapshotcontents/status", "patch volumegroupsnapshotcontents"},
+		r.Writes(actor))
 	req := csitest.Last[*csi.CreateVolumeGroupSnapshotRequest](r.driver)
 	assert.Equal(t, "groupsnapshot-u-1", req.GetName())
 	assert.Equal(t, []string{"h-1", "h-2"}, req.GetSourceVolumeIds())
@@ -121,8 +124,9 @@ func TestADriverWithoutGroupSnapshotsIsToldOf(t *testing.T) {
 	r.groupContent()
 	r.runFor(5 * time.Second)
 	require.NotContains(t, r.gc().Annotations, snapshots.AnnGroupBeingCreated)
-	require.Contains(t, r.Events(), `Warning GroupSnapshotCreationFailed: Failed to create group snapshot: failed to take group snapshot of the volumes [h-1 h-2]: `+
-		`"rpc error: code = Unimplemented desc = method CreateVolumeGroupSnapshot not implemented"`)
+	require.Contains(t, r.Events(),
+		`Warning GroupSnapshotCreationFailed: Failed to create group snapshot: failed to take group snapshot of the volumes [h-1 h-2]: `+
+			`"rpc error: code = Unimplemented desc = method CreateVolumeGroupSnapshot not implemented"`)
 	require.Contains(t, r.Engine.Trace().Story(engine.Start()), "it has no capability CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT")
 }
 

@@ -29,7 +29,8 @@ type rig struct {
 	driver *csitest.Driver
 }
 
-const class = `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotClass, metadata: {name: snap}, driver: plain.csi.example.com, deletionPolicy: Delete, parameters: {colour: red}}
+const class = `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotClass, metadata: {name: snap}, driver: plain.csi.example.com,
+  deletionPolicy: Delete, parameters: {colour: red}}
 ---
 `
 
@@ -40,7 +41,8 @@ func newRig(t testing.TB, change ...func(*csitest.Driver)) *rig {
 	for _, f := range change {
 		f(driver)
 	}
-	r := &rig{enginetest.WithSnapshots(t, engine.Config{}, actor, snapshotter.New(snapshotter.Config{Common: sidecar.Common{Driver: csitest.Name, Dial: driver.Dial}})), driver}
+	r := &rig{enginetest.WithSnapshots(t, engine.Config{}, actor,
+		snapshotter.New(snapshotter.Config{Common: sidecar.Common{Driver: csitest.Name, Dial: driver.Dial}})), driver}
 	r.Create(class)
 	r.Settle()
 	return r
@@ -50,7 +52,8 @@ func newRig(t testing.TB, change ...func(*csitest.Driver)) *rig {
 func (r *rig) content(change ...string) {
 	r.Helper()
 	r.Create(strings.NewReplacer(append(change, "ANNOTATIONS", "", "POLICY", "Delete", "HANDLE", "volumeHandle: h-1")...).Replace(`
-{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, metadata: {name: c, annotations: {ANNOTATIONS}, finalizers: [snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection]}, spec: {
+{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, metadata: {name: c, annotations: {ANNOTATIONS},
+  finalizers: [snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection]}, spec: {
   driver: plain.csi.example.com, deletionPolicy: POLICY, volumeSnapshotClassName: snap, source: {HANDLE},
   volumeSnapshotRef: {apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, name: s1, namespace: default, uid: u-1}}}`))
 }
@@ -138,7 +141,8 @@ func TestAnErrorThatIsFinalLetsTheContentGo(t *testing.T) {
 	r.content()
 	r.runFor(5 * time.Second)
 	require.False(t, r.isBeingCreated())
-	require.Contains(t, r.Events(), `Warning SnapshotCreationFailed: Failed to create snapshot: failed to take snapshot of the volume h-1: "rpc error: code = InvalidArgument desc = injected InvalidArgument"`)
+	require.Contains(t, r.Events(), `Warning SnapshotCreationFailed: Failed to create snapshot: failed to take snapshot of the volume h-1: "rpc error: `+
+		`code = InvalidArgument desc = injected InvalidArgument"`)
 	require.Contains(t, *r.Content("c").Status.Error.Message, "injected InvalidArgument")
 	r.remove()
 	r.runFor(5 * time.Second)
@@ -187,9 +191,11 @@ func TestTheSecretOfTheContentIsPassedToEveryCall(t *testing.T) {
 	const noted = "snapshot.storage.kubernetes.io/deletion-secret-name: key, snapshot.storage.kubernetes.io/deletion-secret-namespace: default"
 	r.content("ANNOTATIONS", noted)
 	r.runFor(5 * time.Second)
-	require.Contains(t, r.Events(), `Warning SnapshotCreationFailed: Failed to create snapshot: failed to get input parameters to create snapshot for content c: "cannot get credentials for snapshot content \"c\""`)
+	require.Contains(t, r.Events(), `Warning SnapshotCreationFailed: Failed to create snapshot: failed to get input parameters to create snapshot for content `+
+		`c: "cannot get credentials for snapshot content \"c\""`)
 	require.Empty(t, r.driver.Calls)
-	_, err := r.User.CoreV1().Secrets("default").Create(context.Background(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "key"}, Data: map[string][]byte{"k": []byte("v")}}, metav1.CreateOptions{})
+	_, err := r.User.CoreV1().Secrets("default").Create(context.Background(),
+		&v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "key"}, Data: map[string][]byte{"k": []byte("v")}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	r.runFor(10 * time.Second)
 	require.True(t, r.ready())
@@ -213,7 +219,8 @@ func TestASnapshotThatTheDriverDoesNotKnowIsTold(t *testing.T) {
 	r.content("HANDLE", "snapshotHandle: s-none")
 	r.runFor(5 * time.Second)
 	require.False(t, r.ready())
-	require.Contains(t, r.Events(), `Warning SnapshotContentCheckandUpdateFailed: Failed to check and update snapshot content: failed to list snapshot for content c: "can not find snapshot for snapshotID s-none"`)
+	require.Contains(t, r.Events(), `Warning SnapshotContentCheckandUpdateFailed: Failed to check and update snapshot content: failed to list snapshot for `+
+		`content c: "can not find snapshot for snapshotID s-none"`)
 }
 
 func TestADriverWithoutSnapshotsIsNeverAsked(t *testing.T) {

@@ -16,10 +16,12 @@ func Methods() []string {
 	for _, s := range []struct{ service, methods string }{
 		{"csi.v1.Identity", "GetPluginInfo GetPluginCapabilities Probe"},
 		{"csi.v1.Controller", "CreateVolume DeleteVolume ControllerPublishVolume ControllerUnpublishVolume ValidateVolumeCapabilities ListVolumes GetCapacity " +
-			"ControllerGetCapabilities CreateSnapshot DeleteSnapshot ListSnapshots GetSnapshot ControllerExpandVolume ControllerGetVolume ControllerModifyVolume ControllerListVolumeHealth ControllerGetVolumeHealth"},
+			"ControllerGetCapabilities CreateSnapshot DeleteSnapshot ListSnapshots GetSnapshot ControllerExpandVolume ControllerGetVolume ControllerModifyVolume " +
+			"ControllerListVolumeHealth ControllerGetVolumeHealth"},
 		{"csi.v1.GroupController", "GroupControllerGetCapabilities CreateVolumeGroupSnapshot DeleteVolumeGroupSnapshot GetVolumeGroupSnapshot"},
 		{"csi.v1.SnapshotMetadata", "GetMetadataAllocated GetMetadataDelta"},
-		{"csi.v1.Node", "NodeStageVolume NodeUnstageVolume NodePublishVolume NodeUnpublishVolume NodeGetVolumeStats NodeExpandVolume NodeGetCapabilities NodeGetInfo NodeGetVolumeHealth NodeGetStorageHealth"},
+		{"csi.v1.Node", "NodeStageVolume NodeUnstageVolume NodePublishVolume NodeUnpublishVolume NodeGetVolumeStats NodeExpandVolume NodeGetCapabilities " +
+			"NodeGetInfo NodeGetVolumeHealth NodeGetStorageHealth"},
 		{"pluginregistration.Registration", "GetInfo NotifyRegistrationStatus"},
 	} {
 		for _, method := range strings.Fields(s.methods) {

@@ -94,14 +94,16 @@ func TestWhatACSIDriverHoldsAndNeedNotIsFoundAndNamed(t *testing.T) {
 				held.Staged = append(held.Staged, csi.Place{Volume: id, Node: "node-1", Path: "/mnt/mine"})
 			},
 			leak(leaks.Staging, "/mnt/mine"),
-			"volume " + id + " of driver csi.storagesim.io, staged on node node-1 at /mnt/mine, a path that the driver was not given; it was given " + had.Staged[0].Path,
+			"volume " + id + " of driver csi.storagesim.io, staged on node node-1 at /mnt/mine, a path that the driver was not given; it was given " +
+				had.Staged[0].Path,
 		},
 		"a publication at a path that it was not given": {
 			func(held *csi.Holdings) {
 				held.Published = append(held.Published, csi.Place{Volume: id, Node: "node-1", Path: had.Published[0].Path + "/deeper"})
 			},
 			leak(leaks.Publication, had.Published[0].Path+"/deeper"),
-			"volume " + id + " of driver csi.storagesim.io, published on node node-1 at " + had.Published[0].Path + "/deeper, a path that the driver was not given; for pod default/web it was given " + had.Published[0].Path,
+			"volume " + id + " of driver csi.storagesim.io, published on node node-1 at " + had.Published[0].Path +
+				"/deeper, a path that the driver was not given; for pod default/web it was given " + had.Published[0].Path,
 		},
 		"a publication for a pod that is gone": {
 			func(held *csi.Holdings) {
@@ -167,7 +169,8 @@ type straying struct {
 func (s straying) NodeStageVolume(ctx context.Context, req *spec.NodeStageVolumeRequest) (*spec.NodeStageVolumeResponse, error) {
 	answer, err := s.NodeServer.NodeStageVolume(ctx, req)
 	if err == nil {
-		err = errors.Join(s.host.Machine.Disk().MkdirAll("/mnt/stray", 0o755), s.host.Machine.Mounter().Mount(req.StagingTargetPath, "/mnt/stray", "", []string{"bind"}))
+		err = errors.Join(s.host.Machine.Disk().MkdirAll("/mnt/stray", 0o755),
+			s.host.Machine.Mounter().Mount(req.StagingTargetPath, "/mnt/stray", "", []string{"bind"}))
 	}
 	return answer, err
 }

@@ -95,7 +95,8 @@ func TestEachKindOfLeakSaysInFieldsWhatItIs(t *testing.T) {
 			c, _, pv := shelfWithAVolume(t)
 			_, err := c.Client().StorageV1().VolumeAttachments().Create(t.Context(), &storagev1.VolumeAttachment{
 				ObjectMeta: metav1.ObjectMeta{Name: "csi-1"},
-				Spec:       storagev1.VolumeAttachmentSpec{Attacher: "csi.example.com", NodeName: "gone", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
+				Spec: storagev1.VolumeAttachmentSpec{Attacher: "csi.example.com", NodeName: "gone",
+					Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
 			}, metav1.CreateOptions{})
 			require.NoError(t, err)
 			return c, []storagesim.Leak{{Kind: leaks.Attachment, Attachment: "csi-1", Machine: "node/gone", Volume: pv}}
@@ -164,7 +165,8 @@ func TestWhatAProvisionerMadeAndDidNotReportBeforeItCrashedIsALeak(t *testing.T)
 			c.Must(c.Engine().CrashFor(clustertest.ShelfName, time.Minute))
 			c.Delete("pvc/data")
 			c.RunFor(10 * time.Minute)
-			require.Equal(t, []storagesim.Leak{{Kind: leaks.Directory, Machine: "nfs/nas", Path: "/srv/" + pv, Volume: pv, Provisioner: maker, Maker: maker}}, leaksOf(t, c))
+			require.Equal(t, []storagesim.Leak{{Kind: leaks.Directory, Machine: "nfs/nas", Path: "/srv/" + pv, Volume: pv, Provisioner: maker, Maker: maker}},
+				leaksOf(t, c))
 		})
 	}
 }

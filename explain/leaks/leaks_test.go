@@ -49,7 +49,8 @@ func TestWhatANodeHasOfPodsThatAreGoneIsALeak(t *testing.T) {
 
 	require.NoError(t, node.RemoveAll("/var/lib/kubelet/pods/gone"))
 	requireLeaks(t, c, "mount record /run/mounts/"+clustertest.MountRecord(target)+" on node-1, whose mount is gone (made by kubelet/node-1)")
-	requireLeaks(t, c, "mount record /run/mounts/"+clustertest.MountRecord(target)+" on node-1, whose mount is gone (made by kubelet/node-1)") // looking changes nothing
+	requireLeaks(t, c, "mount record /run/mounts/"+clustertest.MountRecord(target)+
+		" on node-1, whose mount is gone (made by kubelet/node-1)") // looking changes nothing
 }
 
 func TestAPodOnAnotherNodeIsGoneFromThisOne(t *testing.T) {
@@ -75,7 +76,8 @@ func TestAVolumesDirectoryOnAnotherNodeIsALeak(t *testing.T) {
 	}
 	// As if the provisioner had been there first, before the pod moved.
 	helper := &v1.Pod{}
-	require.NoError(t, yaml.UnmarshalStrict([]byte(clustertest.PodYAML("helper", clustertest.HostPathYAML("/var/openebs/local", "DirectoryOrCreate"), "mountPath: /data", "[mkdir, /data/"+pv+"]")), helper))
+	require.NoError(t, yaml.UnmarshalStrict([]byte(clustertest.PodYAML("helper", clustertest.HostPathYAML("/var/openebs/local", "DirectoryOrCreate"),
+		"mountPath: /data", "[mkdir, /data/"+pv+"]")), helper))
 	helper.Spec.NodeName = other
 	pods := fake.New(c.Engine().Server(), openebs.ProvisionerName).CoreV1().Pods("default")
 	_, err := pods.Create(context.Background(), helper, metav1.CreateOptions{})
@@ -140,7 +142,8 @@ func TestWhatAProcessThatEndedLeftBehindIsNamedAsUpstreamsOwnLeak(t *testing.T) 
 		known bool
 	}{
 		"before it creates the pv": {engine.Fault{Actor: openebs.ProvisionerName, Verb: "create", Resource: "pv", Crash: true, Restart: time.Minute}, true},
-		"its requests are refused": {engine.Fault{Actor: openebs.ProvisionerName, Resource: "pods", Verb: "delete", Times: -1, Err: errors.New("etcd is down")}, false},
+		"its requests are refused": {engine.Fault{Actor: openebs.ProvisionerName, Resource: "pods", Verb: "delete", Times: -1, Err: errors.New("etcd is down")},
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := storagesimtest.New(t, storagesim.Config{})

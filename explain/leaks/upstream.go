@@ -11,7 +11,8 @@ import (
 
 // knownLeak explains the leak of the upstream library, which writes nothing down before it
 // calls Provision.
-const knownLeak = "a known leak of the upstream library, not a bug of the provisioner: its process ended after it had made this and before it created the pv, " +
+const knownLeak = "a known leak of the upstream library, not a bug of the provisioner: its process ended after it had made this and before " +
+	"it created the pv, " +
 	"and the claim was deleted meanwhile, so no object refers to it (kubernetes-csi/external-provisioner issue 486)"
 
 // volumeName matches the name that the library gives to the volume of a claim.

@@ -34,10 +34,11 @@ func deleteByForce(c *explore.Cluster, pod string) {
 func forcedFromHealthyNode() Exhibit {
 	return Exhibit{
 		Number: 25, Name: "force detach from a healthy node",
-		Mechanism: "A pod is deleted by force, and its node takes long to unmount the volume: the driver does not answer. The controller waits, here for one minute in place of six, and detaches the volume from the node, which is healthy and still uses it. Then it attaches it to another one.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/106710",
-		Fix:       "attachdetach.Config.ForceDetach: only from nodes that are not ready",
-		Rule:      NotDetachedInUse, Replay: "x1;faults=35:csi-hang",
+		Mechanism: "A pod is deleted by force, and its node takes long to unmount the volume: the driver does not answer. The controller waits, " +
+			"here for one minute in place of six, and detaches the volume from the node, which is healthy and still uses it. Then it attaches it to another one.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/106710",
+		Fix:      "attachdetach.Config.ForceDetach: only from nodes that are not ready",
+		Rule:     NotDetachedInUse, Replay: "x1;faults=35:csi-hang",
 		nodes: []string{"node-1", "node-2"},
 		configure: func(cfg *storagesim.Config, fixed bool) {
 			cfg.Only = []string{storagesim.PVController, storagesim.AttachDetach}
@@ -53,10 +54,11 @@ func forcedFromHealthyNode() Exhibit {
 func attachmentForgotten() Exhibit {
 	return Exhibit{
 		Number: 26, Name: "the attach/detach controller forgets",
-		Mechanism: "A volume moves to another node. The controller takes it out of the old node's status, and ends before it deletes the VolumeAttachment. After its restart it does not know of the attachment and attaches the volume to the other node, which the driver refuses.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/77324",
-		Fix:       "attachdetach.Config.Remember: a VolumeAttachment that no node's status lists is an uncertain attachment",
-		Rule:      explore.NothingLeaks, Replay: "x1;faults=44:crash",
+		Mechanism: "A volume moves to another node. The controller takes it out of the old node's status, and ends before it deletes the VolumeAttachment. " +
+			"After its restart it does not know of the attachment and attaches the volume to the other node, which the driver refuses.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/77324",
+		Fix:      "attachdetach.Config.Remember: a VolumeAttachment that no node's status lists is an uncertain attachment",
+		Rule:     explore.NothingLeaks, Replay: "x1;faults=44:crash",
 		nodes: []string{"node-1", "node-2"},
 		configure: func(cfg *storagesim.Config, fixed bool) {
 			cfg.Only = []string{storagesim.PVController, storagesim.AttachDetach}

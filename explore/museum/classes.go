@@ -23,10 +23,11 @@ import (
 func boundElsewhere() Exhibit {
 	return Exhibit{
 		Number: 18, Name: "Immediate binding and local volumes",
-		Mechanism: "There is a local volume on each of two nodes, and the pod must run on node-1. The PV controller knows nothing of the pod. Of two volumes that fit the claim it takes one or the other.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/43504",
-		Fix:       "the class's volumeBindingMode: WaitForFirstConsumer",
-		Rule:      explore.Liveness, Replay: "x1;faults=1:refused",
+		Mechanism: "There is a local volume on each of two nodes, and the pod must run on node-1. The PV controller knows nothing of the pod. " +
+			"Of two volumes that fit the claim it takes one or the other.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/43504",
+		Fix:      "the class's volumeBindingMode: WaitForFirstConsumer",
+		Rule:     explore.Liveness, Replay: "x1;faults=1:refused",
 		nodes: []string{"node-1", "node-2"},
 		configure: func(cfg *storagesim.Config, _ bool) {
 			cfg.Only = []string{storagesim.PVController, storagesim.Scheduler}
@@ -56,10 +57,11 @@ func (*filesOnly) SupportsBlock(context.Context) bool { return true }
 func wrongMode() Exhibit {
 	return Exhibit{
 		Number: 16, Name: "Block and Filesystem never bind, silently",
-		Mechanism: "A claim wants a block volume. The provisioner says that it can make them, and makes one with a file system. The two never bind, and no event says why.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/59942",
-		Fix:       "claim and volume get the event VolumeMismatch",
-		Rule:      ToldWhy, Replay: "x1",
+		Mechanism: "A claim wants a block volume. The provisioner says that it can make them, and makes one with a file system. The two never bind, " +
+			"and no event says why.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/59942",
+		Fix:      "claim and volume get the event VolumeMismatch",
+		Rule:     ToldWhy, Replay: "x1",
 		configure: without(storagesim.PVController, func(e *env) { e.silent = "VolumeMismatch" }),
 		scenario: func(c *explore.Cluster, _ bool) {
 			b := &filesOnly{}

@@ -44,10 +44,11 @@ func (d careless) DeleteVolume(ctx context.Context, req *spec.DeleteVolumeReques
 func deletedAttached() Exhibit {
 	return Exhibit{
 		Number: 9, Name: "DeleteVolume while the volume is attached",
-		Mechanism: "A pod and its claim are deleted. The volume is Released as soon as the claim is gone, and the provisioner deletes it before the attach/detach controller has had it detached. The driver does not look whether it is attached.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/84226",
-		Fix:       "while there is a VolumeAttachment the volume stays",
-		Rule:      explore.CallOrder, Replay: "x1",
+		Mechanism: "A pod and its claim are deleted. The volume is Released as soon as the claim is gone, and the provisioner deletes it before the attach/detach " +
+			"controller has had it detached. The driver does not look whether it is attached.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/84226",
+		Fix:      "while there is a VolumeAttachment the volume stays",
+		Rule:     explore.CallOrder, Replay: "x1",
 		actors: []string{storagesim.AttachDetach}, nodes: []string{"node-1"},
 		configure: without(csi.ProvisionerActor(driver.Name), func(e *env) { e.show = noAttachments }),
 		scenario: func(c *explore.Cluster, _ bool) {
@@ -76,10 +77,11 @@ func noAttachments(obj control.Object) control.Object {
 func unpublishedTwice() Exhibit {
 	return Exhibit{
 		Number: 27, Name: "ControllerUnpublish is called twice",
-		Mechanism: "The volume is detached, and the attacher clears the status of its VolumeAttachment, then it removes the finalizer. Its own write brings the object back to it, from a cache in which the finalizer is still there.",
-		Upstream:  "https://github.com/kubernetes-csi/external-attacher/issues/587",
-		Fix:       "the finalizer is removed first",
-		Rule:      UnpublishedOnce, Replay: "x1;choices=738:3",
+		Mechanism: "The volume is detached, and the attacher clears the status of its VolumeAttachment, then it removes the finalizer. " +
+			"Its own write brings the object back to it, from a cache in which the finalizer is still there.",
+		Upstream: "https://github.com/kubernetes-csi/external-attacher/issues/587",
+		Fix:      "the finalizer is removed first",
+		Rule:     UnpublishedOnce, Replay: "x1;choices=738:3",
 		actors: []string{storagesim.AttachDetach}, nodes: []string{"node-1"},
 		configure: without(csi.AttacherActor(driver.Name), func(e *env) {
 			e.attachments = func(c storagev1client.VolumeAttachmentInterface) storagev1client.VolumeAttachmentInterface {
@@ -118,10 +120,11 @@ func (s statusFirst) Patch(ctx context.Context, name string, how types.PatchType
 func neverUnstaged() Exhibit {
 	return Exhibit{
 		Number: 28, Name: "staged, timed out, never unstaged",
-		Mechanism: "The driver is slow: each NodeStageVolume times out and succeeds all the same. The pod is deleted. The kubelet takes the failure for final, thinks that nothing was mounted, and does not call NodeUnstageVolume.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/82190",
-		Fix:       "kubelet.Config.Uncertain: a mount in doubt is taken away as if it had succeeded",
-		Rule:      explore.NothingLeaks, Replay: "x1",
+		Mechanism: "The driver is slow: each NodeStageVolume times out and succeeds all the same. The pod is deleted. The kubelet takes the failure for final, " +
+			"thinks that nothing was mounted, and does not call NodeUnstageVolume.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/82190",
+		Fix:      "kubelet.Config.Uncertain: a mount in doubt is taken away as if it had succeeded",
+		Rule:     explore.NothingLeaks, Replay: "x1",
 		actors: []string{storagesim.AttachDetach},
 		nodes:  []string{"node-1"},
 		configure: unfixed(func(cfg *storagesim.Config) {

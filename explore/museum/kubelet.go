@@ -36,10 +36,11 @@ func forget(cfg *kubelet.Config) { cfg.Reconstruct = func(types.UID) bool { retu
 func orphanedMounts() Exhibit {
 	return Exhibit{
 		Number: 29, Name: "the kubelet restarts and its mounts are orphaned",
-		Mechanism: "A pod is deleted, and the kubelet ends before it has unmounted its volume. After the restart it does not know of the mount. The pod does not go, a user deletes it by force, and the mount stays.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/27653",
-		Fix:       "kubelet.Config.Reconstruct: what is in the directories of pods is taken for mounted, perhaps",
-		Rule:      explore.NothingLeaks, Replay: "x1;faults=15:crash",
+		Mechanism: "A pod is deleted, and the kubelet ends before it has unmounted its volume. After the restart it does not know of the mount. " +
+			"The pod does not go, a user deletes it by force, and the mount stays.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/27653",
+		Fix:      "kubelet.Config.Reconstruct: what is in the directories of pods is taken for mounted, perhaps",
+		Rule:     explore.NothingLeaks, Replay: "x1;faults=15:crash",
 		actors: []string{storagesim.Scheduler}, scenario: ended,
 		nodes:     []string{"node-1"},
 		configure: unfixed(func(cfg *storagesim.Config) { cfg.Kubelet = forget }),
@@ -49,10 +50,11 @@ func orphanedMounts() Exhibit {
 func deletedThroughAMount() Exhibit {
 	return Exhibit{
 		Number: 30, Name: "cleaning up deletes data through a live mount",
-		Mechanism: "A kubelet that forgets its mounts (bug 29) ends while a pod ends. After the restart it removes the pod's directory with all that is below. The volume is still mounted there, and its files are removed.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/7317",
-		Fix:       "kubelet.Config.RemoveDir: only empty directories, by rmdir",
-		Rule:      DataIsKept, Replay: "x1;faults=15:crash", except: []string{explore.NothingLeaks},
+		Mechanism: "A kubelet that forgets its mounts (bug 29) ends while a pod ends. After the restart it removes the pod's directory with all that is below. " +
+			"The volume is still mounted there, and its files are removed.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/7317",
+		Fix:      "kubelet.Config.RemoveDir: only empty directories, by rmdir",
+		Rule:     DataIsKept, Replay: "x1;faults=15:crash", except: []string{explore.NothingLeaks},
 		actors: []string{storagesim.Scheduler}, scenario: ended,
 		nodes: []string{"node-1"},
 		configure: func(cfg *storagesim.Config, fixed bool) {

@@ -103,10 +103,11 @@ func addNodes(c *explore.Cluster, names ...string) {
 func nodeGone() Exhibit {
 	return Exhibit{
 		Number: 5, Name: "the selected node is gone",
-		Mechanism: "The scheduler selects a node, which is deleted before the provisioner has got to the claim. Each attempt fails at that node, and the annotation stays.",
-		Upstream:  "https://github.com/kubernetes-sigs/sig-storage-lib-external-provisioner/issues/121",
-		Fix:       "the provisioner answers Reschedule where it answered Finished",
-		Rule:      explore.Liveness, Replay: "x1;faults=4:refused",
+		Mechanism: "The scheduler selects a node, which is deleted before the provisioner has got to the claim. Each attempt fails at that node, " +
+			"and the annotation stays.",
+		Upstream: "https://github.com/kubernetes-sigs/sig-storage-lib-external-provisioner/issues/121",
+		Fix:      "the provisioner answers Reschedule where it answered Finished",
+		Rule:     explore.Liveness, Replay: "x1;faults=4:refused",
 		actors: []string{storagesim.Scheduler},
 		scenario: func(c *explore.Cluster, fixed bool) {
 			playOnNodes(c, reschedules(fixed), func(node string) { deleteNode(c, node) })
@@ -121,10 +122,11 @@ func deleteNode(c *explore.Cluster, node string) {
 func nodeGoneTooLate() Exhibit {
 	return Exhibit{
 		Number: 6, Name: "the fix of bug 5 leaks",
-		Mechanism: "The backend has made the volume, and the process ends before it creates the PersistentVolume. The node is deleted before it is back. The provisioner gives the claim back to the scheduler, and a second volume is made on another node; the first is forgotten.",
-		Upstream:  "https://github.com/kubernetes-sigs/sig-storage-lib-external-provisioner/issues/152",
-		Fix:       "the provisioner goes on with what it has begun",
-		Rule:      explore.NothingLeaks, Replay: "x1;faults=5:crash;holds=5:55s:example.com/disk:persistentvolumeclaims",
+		Mechanism: "The backend has made the volume, and the process ends before it creates the PersistentVolume. The node is deleted before it is back. " +
+			"The provisioner gives the claim back to the scheduler, and a second volume is made on another node; the first is forgotten.",
+		Upstream: "https://github.com/kubernetes-sigs/sig-storage-lib-external-provisioner/issues/152",
+		Fix:      "the provisioner goes on with what it has begun",
+		Rule:     explore.NothingLeaks, Replay: "x1;faults=5:crash;holds=5:55s:example.com/disk:persistentvolumeclaims",
 		actors: []string{storagesim.Scheduler},
 		scenario: func(c *explore.Cluster, fixed bool) {
 			o := reschedules(true)
@@ -137,10 +139,11 @@ func nodeGoneTooLate() Exhibit {
 func nodeFull() Exhibit {
 	return Exhibit{
 		Number: 7, Name: "the selected node is full",
-		Mechanism: "The node that the scheduler selected is full, and cordoned, before the provisioner has got to the claim. The claim keeps the node, and each retry fails.",
-		Upstream:  "https://github.com/kubernetes-sigs/sig-storage-lib-external-provisioner/issues/68",
-		Fix:       "the provisioner answers Reschedule where it answered Finished",
-		Rule:      explore.Liveness, Replay: "x1;faults=4:refused",
+		Mechanism: "The node that the scheduler selected is full, and cordoned, before the provisioner has got to the claim. The claim keeps the node, " +
+			"and each retry fails.",
+		Upstream: "https://github.com/kubernetes-sigs/sig-storage-lib-external-provisioner/issues/68",
+		Fix:      "the provisioner answers Reschedule where it answered Finished",
+		Rule:     explore.Liveness, Replay: "x1;faults=4:refused",
 		actors: []string{storagesim.Scheduler},
 		scenario: func(c *explore.Cluster, fixed bool) {
 			o := reschedules(fixed)

@@ -74,10 +74,11 @@ func start(c *explore.Cluster, b *backend, cfg provisioner.Config) {
 func forgotten() Exhibit {
 	return Exhibit{
 		Number: 1, Name: "the process ends between CreateVolume and the object", Open: true,
-		Mechanism: "The backend has made the volume. The process ends before it creates the PersistentVolume, and the claim is deleted before it is back and has read the claims. Nothing leads to the volume any more.",
-		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/486",
-		Fix:       "the provisioner, when it starts, deletes what has neither a claim nor a PersistentVolume",
-		Rule:      NoAssetIsLost, Replay: "x1;faults=2:crash;holds=2:35s:example.com/disk:persistentvolumes",
+		Mechanism: "The backend has made the volume. The process ends before it creates the PersistentVolume, and the claim is deleted before it is back and has " +
+			"read the claims. Nothing leads to the volume any more.",
+		Upstream: "https://github.com/kubernetes-csi/external-provisioner/issues/486",
+		Fix:      "the provisioner, when it starts, deletes what has neither a claim nor a PersistentVolume",
+		Rule:     NoAssetIsLost, Replay: "x1;faults=2:crash;holds=2:35s:example.com/disk:persistentvolumes",
 		scenario: func(c *explore.Cluster, fixed bool) {
 			b, cfg := &backend{}, provisioner.Config{}
 			if fixed {
@@ -119,10 +120,11 @@ func (b *backend) tidy(env control.Env) (provisioner.Provisioner, error) {
 func timeout() Exhibit {
 	return Exhibit{
 		Number: 2, Name: "a timeout is taken for a final answer",
-		Mechanism: "CreateVolume times out, and the claim is deleted before it is tried again. The backend has made the volume, but the provisioner does not ask again.",
-		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/131",
-		Fix:       "the backend answers Background where it answered Finished",
-		Rule:      explore.NothingLeaks, Replay: "x1",
+		Mechanism: "CreateVolume times out, and the claim is deleted before it is tried again. The backend has made the volume, " +
+			"but the provisioner does not ask again.",
+		Upstream: "https://github.com/kubernetes-csi/external-provisioner/issues/131",
+		Fix:      "the backend answers Background where it answered Finished",
+		Rule:     explore.NothingLeaks, Replay: "x1",
 		scenario: func(c *explore.Cluster, fixed bool) {
 			b := &backend{late: provisioner.ProvisioningFinished}
 			if fixed {
@@ -140,10 +142,11 @@ func timeout() Exhibit {
 func retries() Exhibit {
 	return Exhibit{
 		Number: 3, Name: "each round of retries deletes what it waits for",
-		Mechanism: "Creating the PersistentVolume fails, and the provisioner deletes the volume that it has made. The next attempt makes another one, and so on for as long as it fails. Here a round is one try.",
-		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/94",
-		Fix:       "provisioner.Config.CreateProvisionedPVLimiter: the volume is saved by a queue",
-		Rule:      MadeOnce, Replay: "x1;faults=2:refused",
+		Mechanism: "Creating the PersistentVolume fails, and the provisioner deletes the volume that it has made. The next attempt makes another one, " +
+			"and so on for as long as it fails. Here a round is one try.",
+		Upstream: "https://github.com/kubernetes-csi/external-provisioner/issues/94",
+		Fix:      "provisioner.Config.CreateProvisionedPVLimiter: the volume is saved by a queue",
+		Rule:     MadeOnce, Replay: "x1;faults=2:refused",
 		except: []string{explore.NothingLeaks}, // a lost answer leaves an object whose volume is deleted
 		scenario: func(c *explore.Cluster, fixed bool) {
 			cfg := provisioner.Config{CreateProvisionedPVRetryCount: 1}
@@ -160,10 +163,11 @@ func retries() Exhibit {
 func volumeFirst() Exhibit {
 	return Exhibit{
 		Number: 8, Name: "the volume is deleted before its claim",
-		Mechanism: "A user deletes the PersistentVolume, then its claim. When the claim goes, the object of the volume is removed before the provisioner has deleted the volume in the backend.",
-		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/546",
-		Fix:       "provisioner.Config.AddFinalizer: a finalizer of the provisioner keeps the object",
-		Rule:      explore.NothingLeaks, Replay: "x1",
+		Mechanism: "A user deletes the PersistentVolume, then its claim. When the claim goes, the object of the volume is removed before the provisioner has " +
+			"deleted the volume in the backend.",
+		Upstream: "https://github.com/kubernetes-csi/external-provisioner/issues/546",
+		Fix:      "provisioner.Config.AddFinalizer: a finalizer of the provisioner keeps the object",
+		Rule:     explore.NothingLeaks, Replay: "x1",
 		scenario: func(c *explore.Cluster, fixed bool) {
 			start(c, &backend{}, provisioner.Config{AddFinalizer: fixed})
 			c.Apply(backendClaim())

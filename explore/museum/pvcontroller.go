@@ -38,10 +38,11 @@ func without(actor string, change func(*env)) func(*storagesim.Config, bool) {
 func twoClaims() Exhibit {
 	return Exhibit{
 		Number: 10, Name: "two claims bind one volume",
-		Mechanism: "Two claims want the one volume that there is. The controller writes the first into its claimRef, and has no answer; it still thinks that the volume is free, and writes the second claim over the first.",
-		Upstream:  "https://github.com/openshift/origin/issues/4829",
-		Fix:       "the write has a resourceVersion, and is refused if the volume has changed",
-		Rule:      explore.OneOwner, Replay: "x1;faults=2:lost",
+		Mechanism: "Two claims want the one volume that there is. The controller writes the first into its claimRef, and has no answer; it still thinks that the " +
+			"volume is free, and writes the second claim over the first.",
+		Upstream: "https://github.com/openshift/origin/issues/4829",
+		Fix:      "the write has a resourceVersion, and is refused if the volume has changed",
+		Rule:     explore.OneOwner, Replay: "x1;faults=2:lost",
 		configure: without(storagesim.PVController, func(e *env) {
 			e.volumes = func(c corev1client.PersistentVolumeInterface) corev1client.PersistentVolumeInterface {
 				return unlocked{c}
@@ -68,10 +69,11 @@ func (u unlocked) Update(ctx context.Context, volume *v1.PersistentVolume, optio
 func cacheWithoutClaim() Exhibit {
 	return Exhibit{
 		Number: 11, Name: "a cache without the claim",
-		Mechanism: "The scheduler writes a claim into the claimRef of a volume. The PV controller has the volume from its cache, but not yet the claim. It takes the claim for deleted, and the volume is Released while the claim lives.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/28002",
-		Fix:       "the API server is asked before the volume is released",
-		Rule:      NotReleasedInUse, Replay: "x1;holds=1:15s:persistent-volume-binder:persistentvolumeclaims",
+		Mechanism: "The scheduler writes a claim into the claimRef of a volume. The PV controller has the volume from its cache, but not yet the claim. " +
+			"It takes the claim for deleted, and the volume is Released while the claim lives.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/28002",
+		Fix:      "the API server is asked before the volume is released",
+		Rule:     NotReleasedInUse, Replay: "x1;holds=1:15s:persistent-volume-binder:persistentvolumeclaims",
 		actors: []string{storagesim.Scheduler},
 		configure: without(storagesim.PVController, func(e *env) {
 			e.claims = func(c corev1client.PersistentVolumeClaimInterface) corev1client.PersistentVolumeClaimInterface {
@@ -100,10 +102,11 @@ func (noLiveClaims) Get(_ context.Context, name string, _ metav1.GetOptions) (*v
 func zombieVolume() Exhibit {
 	return Exhibit{
 		Number: 12, Name: "a deleted volume comes back in the cache",
-		Mechanism: "The controller writes the phase of a volume, and the server is slow to answer. Meanwhile the volume is deleted, and the controller is told. Then the answer is stored in the controller's own cache again, and the claim is bound to a volume that does not exist.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/124224",
-		Fix:       "pvcontroller.Config.Remember: what the informer does not have is not stored",
-		Rule:      explore.NothingLeaks, Replay: "x1",
+		Mechanism: "The controller writes the phase of a volume, and the server is slow to answer. Meanwhile the volume is deleted, and the controller is told. " +
+			"Then the answer is stored in the controller's own cache again, and the claim is bound to a volume that does not exist.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/124224",
+		Fix:      "pvcontroller.Config.Remember: what the informer does not have is not stored",
+		Rule:     explore.NothingLeaks, Replay: "x1",
 		configure: unfixed(func(cfg *storagesim.Config) {
 			cfg.PVController.Remember = func(_, _ *v1.PersistentVolume) bool { return true }
 		}),
@@ -130,10 +133,11 @@ func removeVolume(c *explore.Cluster) {
 func nameUsedAgain() Exhibit {
 	return Exhibit{
 		Number: 15, Name: "the claim's name is used again",
-		Mechanism: "A claim is deleted, and made again under the same name at once. The controller finds a claim of that name, takes it for the one that the volume belonged to, and the volume is never released.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/43592",
-		Fix:       "pvcontroller.Config.SameClaim: UIDs are compared",
-		Rule:      ReleasedWithoutClaim, Replay: "x1",
+		Mechanism: "A claim is deleted, and made again under the same name at once. The controller finds a claim of that name, takes it for the one that the " +
+			"volume belonged to, and the volume is never released.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/43592",
+		Fix:      "pvcontroller.Config.SameClaim: UIDs are compared",
+		Rule:     ReleasedWithoutClaim, Replay: "x1",
 		configure: unfixed(func(cfg *storagesim.Config) {
 			cfg.PVController.SameClaim = func(*v1.PersistentVolumeClaim, types.UID) bool { return true }
 		}),
@@ -161,10 +165,11 @@ func untilGone(c *explore.Cluster, claim string) {
 func protectionBelievesCache() Exhibit {
 	return Exhibit{
 		Number: 24, Name: "pvc-protection believes its cache",
-		Mechanism: "A pod with a claim is made, and then the claim is deleted. The controller is told of the deletion first. It knows of no pod with the claim and removes the finalizer, and the claim goes under the pod.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/75980",
-		Fix:       "the API server is asked for pods",
-		Rule:      explore.NotInUse, Replay: "x1;seed=2;choices=19:2,21:1,22:2,24:2,30:2,57:3,58:1,59:2,60:1,61:3",
+		Mechanism: "A pod with a claim is made, and then the claim is deleted. The controller is told of the deletion first. It knows of no pod with the claim and " +
+			"removes the finalizer, and the claim goes under the pod.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/75980",
+		Fix:      "the API server is asked for pods",
+		Rule:     explore.NotInUse, Replay: "x1;seed=2;choices=19:2,21:1,22:2,24:2,30:2,57:3,58:1,59:2,60:1,61:3",
 		configure: without(storagesim.PVCProtection, func(e *env) {
 			e.pods = func(c corev1client.PodInterface) corev1client.PodInterface { return noLivePods{c} }
 		}),

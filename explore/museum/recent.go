@@ -43,10 +43,11 @@ func (s secondTry) CreateVolume(ctx context.Context, req *spec.CreateVolumeReque
 func otherZone() Exhibit {
 	return Exhibit{
 		Number: 33, Name: "a second try makes the volume in another zone",
-		Mechanism: "CreateVolume fails and is tried again. The first try has turned round a list of topologies that it shares with a cache, so the second asks for other zones than the pod's. The volume is made there, and the pod never starts.",
-		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/1465",
-		Fix:       "each try has a list of its own",
-		Rule:      MadeWhereAsked, Replay: "x1",
+		Mechanism: "CreateVolume fails and is tried again. The first try has turned round a list of topologies that it shares with a cache, " +
+			"so the second asks for other zones than the pod's. The volume is made there, and the pod never starts.",
+		Upstream: "https://github.com/kubernetes-csi/external-provisioner/issues/1465",
+		Fix:      "each try has a list of its own",
+		Rule:     MadeWhereAsked, Replay: "x1",
 		except: []string{explore.Liveness},
 		actors: []string{storagesim.Scheduler, storagesim.AttachDetach}, nodes: []string{"node-1", "node-2"},
 		scenario: func(c *explore.Cluster, fixed bool) {

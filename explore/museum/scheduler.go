@@ -57,10 +57,11 @@ func makeDisks(c *explore.Cluster, node string, names ...string) {
 func oldDecision() Exhibit {
 	return Exhibit{
 		Number: 19, Name: "an old decision is used for a new attempt",
-		Mechanism: "The scheduler finds a volume for a pod, and the write is refused. Before the next attempt another pod gets that volume. The scheduler uses what it found at the first attempt, and each one fails, although there is another volume.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/72013",
-		Fix:       "scheduler.Config.Decide: each attempt looks for volumes anew",
-		Rule:      explore.Liveness, Replay: "x1;faults=4:refused",
+		Mechanism: "The scheduler finds a volume for a pod, and the write is refused. Before the next attempt another pod gets that volume. " +
+			"The scheduler uses what it found at the first attempt, and each one fails, although there is another volume.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/72013",
+		Fix:      "scheduler.Config.Decide: each attempt looks for volumes anew",
+		Rule:     explore.Liveness, Replay: "x1;faults=4:refused",
 		actors: []string{storagesim.Scheduler}, nodes: []string{"node-1"},
 		configure: unfixed(func(cfg *storagesim.Config) {
 			cfg.Wrap = func(actor string, f control.Factory) control.Factory {
@@ -99,10 +100,11 @@ func onceForAll() scheduler.Decide {
 func halves() Exhibit {
 	return Exhibit{
 		Number: 20, Name: "each pod holds half", Open: true,
-		Mechanism: "A pod needs two volumes. The scheduler writes that it gets the first, and the second write is refused. Before the pod is tried again another pod takes the second volume. Nothing is rolled back: the pod keeps the volume that it cannot use.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/73263",
-		Fix:       "the user reserves both volumes with spec.claimRef",
-		Rule:      NoHalf, Replay: "x1;faults=6:refused", except: []string{explore.Liveness},
+		Mechanism: "A pod needs two volumes. The scheduler writes that it gets the first, and the second write is refused. Before the pod is tried again another " +
+			"pod takes the second volume. Nothing is rolled back: the pod keeps the volume that it cannot use.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/73263",
+		Fix:      "the user reserves both volumes with spec.claimRef",
+		Rule:     NoHalf, Replay: "x1;faults=6:refused", except: []string{explore.Liveness},
 		actors: []string{storagesim.Scheduler}, nodes: []string{"node-1"},
 		scenario: func(c *explore.Cluster, fixed bool) {
 			first, second := disk("node-1", "disk-1"), disk("node-1", "disk-2")
@@ -122,10 +124,11 @@ func halves() Exhibit {
 func oldClaim() Exhibit {
 	return Exhibit{
 		Number: 21, Name: "placed by the old claim", Open: true,
-		Mechanism: "The pod and the claim of a replica are deleted and made again. The scheduler receives the new pod before it knows that the old claim is being deleted, and binds the pod to the node of the old volume. The new claim waits for a consumer to be scheduled, which will never be.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/128164",
-		Fix:       "the scheduler reads the claims again before it binds the pod",
-		Rule:      explore.Liveness, Replay: "x1;holds=21:20s:kube-scheduler:persistentvolumeclaims",
+		Mechanism: "The pod and the claim of a replica are deleted and made again. The scheduler receives the new pod before it knows that the old claim is being " +
+			"deleted, and binds the pod to the node of the old volume. The new claim waits for a consumer to be scheduled, which will never be.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/128164",
+		Fix:      "the scheduler reads the claims again before it binds the pod",
+		Rule:     explore.Liveness, Replay: "x1;holds=21:20s:kube-scheduler:persistentvolumeclaims",
 		fault:  faultOf("kubernetes/kubernetes 128164", ""),
 		actors: []string{storagesim.Scheduler, storagesim.StatefulSets}, nodes: []string{"node-1", "node-2"},
 		configure: func(cfg *storagesim.Config, fixed bool) {
@@ -174,10 +177,11 @@ func (r readsAgain) Bind(ctx context.Context, binding *v1.Binding, options metav
 func bypassed() Exhibit {
 	return Exhibit{
 		Number: 22, Name: "spec.nodeName bypasses the scheduler",
-		Mechanism: "A user sets spec.nodeName of a pod. The scheduler does not look at the pod, so no volume is chosen for its claim, which waits for a first consumer to be scheduled.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/89953",
-		Fix:       "the user writes a nodeSelector in place of spec.nodeName",
-		Rule:      NoConsumerWaits, Replay: "x1",
+		Mechanism: "A user sets spec.nodeName of a pod. The scheduler does not look at the pod, so no volume is chosen for its claim, " +
+			"which waits for a first consumer to be scheduled.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/89953",
+		Fix:      "the user writes a nodeSelector in place of spec.nodeName",
+		Rule:     NoConsumerWaits, Replay: "x1",
 		actors: []string{storagesim.Scheduler}, nodes: []string{"node-1"},
 		scenario: func(c *explore.Cluster, fixed bool) {
 			where := "nodeName: node-1"

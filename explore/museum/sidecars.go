@@ -32,10 +32,11 @@ func ofClass(class string) string {
 func classNotTakenBack() Exhibit {
 	return Exhibit{
 		Number: 40, Name: "a wrong class cannot be taken back",
-		Mechanism: "A claim requests a VolumeAttributesClass that the driver refuses. The user takes it back and requests the class that the volume has. The resizer sees that the volume has it, and does nothing: the status says for ever that the change to the wrong class is infeasible.",
-		Upstream:  "https://github.com/kubernetes-csi/external-resizer/issues/482",
-		Fix:       "resizer.Config.Settled: it looks whether a change is recorded, too",
-		Rule:      ClassSettles, Replay: "x1",
+		Mechanism: "A claim requests a VolumeAttributesClass that the driver refuses. The user takes it back and requests the class that the volume has. " +
+			"The resizer sees that the volume has it, and does nothing: the status says for ever that the change to the wrong class is infeasible.",
+		Upstream: "https://github.com/kubernetes-csi/external-resizer/issues/482",
+		Fix:      "resizer.Config.Settled: it looks whether a change is recorded, too",
+		Rule:     ClassSettles, Replay: "x1",
 		scenario: func(c *explore.Cluster, fixed bool) {
 			d, err := driver.New(driver.Config{AttributesClasses: true})
 			c.Must(err)
@@ -62,10 +63,11 @@ func hasClass(claim *v1.PersistentVolumeClaim) bool {
 func growthForgotten() Exhibit {
 	return Exhibit{
 		Number: 41, Name: "a growth is forgotten",
-		Mechanism: "A claim is made larger as soon as it is bound. The resizer has the claim in its cache, but not yet the volume, and leaves the claim. The volume comes, and no change of a volume makes the resizer look at a claim: it stays as it is until the next resync.",
-		Upstream:  "https://github.com/kubernetes-csi/external-resizer/pull/521",
-		Fix:       "resizer.Config.DropMissing: the claim is tried again, with backoff",
-		Rule:      Grows, Replay: "x1",
+		Mechanism: "A claim is made larger as soon as it is bound. The resizer has the claim in its cache, but not yet the volume, and leaves the claim. " +
+			"The volume comes, and no change of a volume makes the resizer look at a claim: it stays as it is until the next resync.",
+		Upstream: "https://github.com/kubernetes-csi/external-resizer/pull/521",
+		Fix:      "resizer.Config.DropMissing: the claim is tried again, with backoff",
+		Rule:     Grows, Replay: "x1",
 		scenario: func(c *explore.Cluster, fixed bool) {
 			d, err := driver.New(driver.Config{})
 			c.Must(err)
@@ -88,10 +90,11 @@ func growthForgotten() Exhibit {
 func attachStarves() Exhibit {
 	return Exhibit{
 		Number: 42, Name: "detaches starve an attach", Open: true,
-		Mechanism: "The backend is slow to detach. Attaches and detaches share one queue and its workers, so that an attach to another node, for which the backend would have time, waits until all detaches that came before it have been tried.",
-		Upstream:  "https://github.com/kubernetes-csi/external-attacher/issues/761",
-		Fix:       "attacher.Config.DetachThreads: workers of their own for detaches",
-		Rule:      AttachesSoon, Replay: "x1",
+		Mechanism: "The backend is slow to detach. Attaches and detaches share one queue and its workers, so that an attach to another node, " +
+			"for which the backend would have time, waits until all detaches that came before it have been tried.",
+		Upstream: "https://github.com/kubernetes-csi/external-attacher/issues/761",
+		Fix:      "attacher.Config.DetachThreads: workers of their own for detaches",
+		Rule:     AttachesSoon, Replay: "x1",
 		except: []string{explore.Liveness, explore.NothingLeaks},
 		actors: []string{storagesim.AttachDetach}, nodes: []string{"node-1", "node-2"},
 		scenario: func(c *explore.Cluster, fixed bool) {
@@ -124,10 +127,11 @@ func attachStarves() Exhibit {
 func namedAndLeft() Exhibit {
 	return Exhibit{
 		Number: 43, Name: "a claim and a volume that name each other wait for a resync",
-		Mechanism: "A volume names its claim, and the claim the volume. The controller works on both, and both write the volume's status: one of the writes is refused, as the object has changed. The work is not tried again before the next resync.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/135127",
-		Fix:       "pvcontroller.Config.DropFailed: what failed is tried again, with backoff",
-		Rule:      BindsWhatIsNamed, Replay: "x1;seed=2;order=pct2",
+		Mechanism: "A volume names its claim, and the claim the volume. The controller works on both, and both write the volume's status: " +
+			"one of the writes is refused, as the object has changed. The work is not tried again before the next resync.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/135127",
+		Fix:      "pvcontroller.Config.DropFailed: what failed is tried again, with backoff",
+		Rule:     BindsWhatIsNamed, Replay: "x1;seed=2;order=pct2",
 		configure: func(cfg *storagesim.Config, fixed bool) {
 			cfg.PVController.DropFailed = !fixed
 			cfg.PVController.ResyncPeriod = 10 * time.Minute // so that this wait is longer than those of other faults

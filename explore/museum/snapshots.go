@@ -70,10 +70,11 @@ func deletedWhileTaken(c *explore.Cluster, wakes func(snapshotter.Change) bool) 
 func deletedSnapshotStays() Exhibit {
 	return Exhibit{
 		Number: 34, Name: "a snapshot that is deleted while it is taken stays",
-		Mechanism: "The driver is slow to take a snapshot. The snapshot is deleted meanwhile, and its content waits until the driver has answered. The answer makes the content ready, but the sidecar looks only at changes that are not its own, so that it does not look at the content again.",
-		Upstream:  "https://github.com/kubernetes-csi/external-snapshotter/issues/1388",
-		Fix:       "snapshotter.Config.Wakes: a content that has become ready, or is not marked as being created any more, is looked at",
-		Rule:      GoesWhenDeleted, Replay: "x1",
+		Mechanism: "The driver is slow to take a snapshot. The snapshot is deleted meanwhile, and its content waits until the driver has answered. " +
+			"The answer makes the content ready, but the sidecar looks only at changes that are not its own, so that it does not look at the content again.",
+		Upstream: "https://github.com/kubernetes-csi/external-snapshotter/issues/1388",
+		Fix:      "snapshotter.Config.Wakes: a content that has become ready, or is not marked as being created any more, is looked at",
+		Rule:     GoesWhenDeleted, Replay: "x1",
 		except: []string{explore.NothingLeaks},
 		actors: snapshotActors(),
 		scenario: func(c *explore.Cluster, fixed bool) {
@@ -85,10 +86,11 @@ func deletedSnapshotStays() Exhibit {
 func deletedSnapshotStaysStill() Exhibit {
 	return Exhibit{
 		Number: 35, Name: "the fix of bug 34 is half of one", Open: true,
-		Mechanism: "As in bug 34, with its fix: the content that has become ready is looked at. But at that moment it is still marked as being created, so that it is not deleted. The sidecar then takes the mark away, which is a change of its own, and does not look again.",
-		Upstream:  "https://github.com/kubernetes-csi/external-snapshotter/pull/1392",
-		Fix:       "snapshotter.Config.Wakes: a content that is being deleted is looked at, too, when it is not marked as being created any more",
-		Rule:      GoesWhenDeleted, Replay: "x1;faults=2:csi-snapshotter/csi.storagesim.io:patch:volumesnapshotcontents/status:crash-after",
+		Mechanism: "As in bug 34, with its fix: the content that has become ready is looked at. But at that moment it is still marked as being created, " +
+			"so that it is not deleted. The sidecar then takes the mark away, which is a change of its own, and does not look again.",
+		Upstream: "https://github.com/kubernetes-csi/external-snapshotter/pull/1392",
+		Fix:      "snapshotter.Config.Wakes: a content that is being deleted is looked at, too, when it is not marked as being created any more",
+		Rule:     GoesWhenDeleted, Replay: "x1;faults=2:csi-snapshotter/csi.storagesim.io:patch:volumesnapshotcontents/status:crash-after",
 		except: []string{explore.NothingLeaks},
 		actors: snapshotActors(),
 		scenario: func(c *explore.Cluster, fixed bool) {
@@ -100,10 +102,11 @@ func deletedSnapshotStaysStill() Exhibit {
 func halfRestored() Exhibit {
 	return Exhibit{
 		Number: 36, Name: "a snapshot deleted while a volume is made from it",
-		Mechanism: "CreateVolume from a snapshot is not answered in time; the driver makes the volume all the same. The snapshot is deleted, so that the provisioner refuses to ask again. Snapshot and claim then wait for each other; if the claim is deleted, too, no object leads to the volume.",
-		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/pull/1448",
-		Fix:       "provisioner.Config.RestoresDeleted of the CSI provisioner: what was begun goes on, which a finalizer on the snapshot tells",
-		Rule:      explore.NothingLeaks, Replay: "x1",
+		Mechanism: "CreateVolume from a snapshot is not answered in time; the driver makes the volume all the same. The snapshot is deleted, " +
+			"so that the provisioner refuses to ask again. Snapshot and claim then wait for each other; if the claim is deleted, too, no object leads to the volume.",
+		Upstream: "https://github.com/kubernetes-csi/external-provisioner/pull/1448",
+		Fix:      "provisioner.Config.RestoresDeleted of the CSI provisioner: what was begun goes on, which a finalizer on the snapshot tells",
+		Rule:     explore.NothingLeaks, Replay: "x1",
 		actors: snapshotActors(),
 		scenario: func(c *explore.Cluster, fixed bool) {
 			var sidecars csi.Sidecars
@@ -129,10 +132,11 @@ func halfRestored() Exhibit {
 func finalizerStays() Exhibit {
 	return Exhibit{
 		Number: 37, Name: "the finalizer of a fix stays",
-		Mechanism: "So that bug 36 cannot happen, the provisioner puts a finalizer on the snapshot while it makes a volume from it. Its process ends before it takes the finalizer away, or the request to take it away fails, and nothing comes back to it. The snapshot can never be deleted.",
-		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/1507",
-		Fix:       "provisioner.Config.SnapshotOrphanSweepInterval of the CSI provisioner: all snapshots are looked at when it starts, and every five minutes",
-		Rule:      GoesWhenDeleted, Replay: "x1;faults=2:csi-provisioner/csi.storagesim.io:update:volumesnapshots:refused",
+		Mechanism: "So that bug 36 cannot happen, the provisioner puts a finalizer on the snapshot while it makes a volume from it. Its process ends before it " +
+			"takes the finalizer away, or the request to take it away fails, and nothing comes back to it. The snapshot can never be deleted.",
+		Upstream: "https://github.com/kubernetes-csi/external-provisioner/issues/1507",
+		Fix:      "provisioner.Config.SnapshotOrphanSweepInterval of the CSI provisioner: all snapshots are looked at when it starts, and every five minutes",
+		Rule:     GoesWhenDeleted, Replay: "x1;faults=2:csi-provisioner/csi.storagesim.io:update:volumesnapshots:refused",
 		except: []string{explore.NothingLeaks, explore.Liveness},
 		actors: snapshotActors(),
 		scenario: func(c *explore.Cluster, fixed bool) {
@@ -154,10 +158,11 @@ func finalizerStays() Exhibit {
 func deletionNotTriedAgain() Exhibit {
 	return Exhibit{
 		Number: 38, Name: "the deletion of a snapshot is not tried again",
-		Mechanism: "A snapshot is deleted while a claim is restored from it. The controller emits an event and leaves it at that. When the claim is gone, nothing happens to the snapshot, and it stays until the next resync.",
-		Upstream:  "https://github.com/kubernetes-csi/external-snapshotter/pull/1394",
-		Fix:       "snapshotcontroller.Config.DropBusy: the deletion is tried again, with backoff",
-		Rule:      GoesWhenDeleted, Replay: "x1",
+		Mechanism: "A snapshot is deleted while a claim is restored from it. The controller emits an event and leaves it at that. When the claim is gone, " +
+			"nothing happens to the snapshot, and it stays until the next resync.",
+		Upstream: "https://github.com/kubernetes-csi/external-snapshotter/pull/1394",
+		Fix:      "snapshotcontroller.Config.DropBusy: the deletion is tried again, with backoff",
+		Rule:     GoesWhenDeleted, Replay: "x1",
 		except:    []string{explore.NothingLeaks},
 		actors:    snapshotActors(),
 		configure: unfixed(func(cfg *storagesim.Config) { cfg.SnapshotController.DropBusy = true }),
@@ -178,10 +183,11 @@ func deletionNotTriedAgain() Exhibit {
 func brokenSnapshotKeepsClaim() Exhibit {
 	return Exhibit{
 		Number: 39, Name: "a broken snapshot keeps a claim", Open: true,
-		Mechanism: "A snapshot names a class that does not exist, and is never taken. Another snapshot of the same claim is taken, and puts a finalizer on the claim. The finalizer stays as long as any snapshot of the claim is not ready, and the broken one never is. The claim cannot be deleted.",
-		Upstream:  "https://github.com/kubernetes-csi/external-snapshotter/issues/1305",
-		Fix:       "snapshotcontroller.Config.Keeps: a snapshot that has failed and has no content does not keep the claim",
-		Rule:      GoesWhenDeleted, Replay: "x1",
+		Mechanism: "A snapshot names a class that does not exist, and is never taken. Another snapshot of the same claim is taken, and puts a finalizer on the " +
+			"claim. The finalizer stays as long as any snapshot of the claim is not ready, and the broken one never is. The claim cannot be deleted.",
+		Upstream: "https://github.com/kubernetes-csi/external-snapshotter/issues/1305",
+		Fix:      "snapshotcontroller.Config.Keeps: a snapshot that has failed and has no content does not keep the claim",
+		Rule:     GoesWhenDeleted, Replay: "x1",
 		except: []string{explore.NothingLeaks},
 		actors: snapshotActors(),
 		configure: func(cfg *storagesim.Config, fixed bool) {

@@ -46,9 +46,11 @@ func (s *slowBackend) Delete(ctx context.Context, volume *v1.PersistentVolume) e
 func madeAgain() Exhibit {
 	return Exhibit{
 		Number: 4, Name: "an old copy of the claim makes the volume again",
-		Mechanism: "The claim changes while its volume is being made, so that the provisioner looks at it again. Its caches have neither the volume nor that the claim is bound, and the volume is provisioned once more. Meanwhile the claim is deleted, and then the volume. The second one is finished after the first is gone, and the object that should name it is being deleted.",
-		Upstream:  "https://github.com/kubernetes-csi/external-provisioner/issues/1469",
-		Fix:       "a volume that the cache does not have is read from the API server", Open: true,
+		Mechanism: "The claim changes while its volume is being made, so that the provisioner looks at it again. Its caches have neither the volume nor that the " +
+			"claim is bound, and the volume is provisioned once more. Meanwhile the claim is deleted, and then the volume. The second one is finished after the first " +
+			"is gone, and the object that should name it is being deleted.",
+		Upstream: "https://github.com/kubernetes-csi/external-provisioner/issues/1469",
+		Fix:      "a volume that the cache does not have is read from the API server", Open: true,
 		Rule: explore.NothingLeaks, Replay: "x1",
 		configure: without(backendName, func(e *env) {
 			e.volumes = func(c corev1client.PersistentVolumeInterface) corev1client.PersistentVolumeInterface {
@@ -106,10 +108,11 @@ func (l *looksAgain) Provision(ctx context.Context, options provisioner.Provisio
 func oldUID() Exhibit {
 	return Exhibit{
 		Number: 13, Name: "an old UID releases the new volume", Open: true,
-		Mechanism: "A claim is deleted and made again under the same name. A provisioner whose cache is behind makes a volume for the first one. The volume has that claim's UID, so it is Released at once, and deleted.",
-		Upstream:  "https://github.com/kubernetes/kubernetes/issues/105131",
-		Fix:       "the provisioner reads the claim before it makes a volume",
-		Rule:      ForLivingClaims, Replay: "x1;choices=57:3",
+		Mechanism: "A claim is deleted and made again under the same name. A provisioner whose cache is behind makes a volume for the first one. " +
+			"The volume has that claim's UID, so it is Released at once, and deleted.",
+		Upstream: "https://github.com/kubernetes/kubernetes/issues/105131",
+		Fix:      "the provisioner reads the claim before it makes a volume",
+		Rule:     ForLivingClaims, Replay: "x1;choices=57:3",
 		scenario: func(c *explore.Cluster, fixed bool) {
 			l := &looksAgain{looks: fixed}
 			start(c, &l.backend, provisioner.Config{New: l.run})

@@ -58,7 +58,7 @@ func TestThisRepositoryKeepsItsRules(t *testing.T) {
 		report(t, found)
 	})
 	t.Run("lines have 160 columns at most", func(t *testing.T) {
-		found, err := arch.CheckLines(top, arch.Long())
+		found, err := arch.CheckLines(top)
 		require.NoError(t, err)
 		report(t, found)
 	})
@@ -82,35 +82,42 @@ func TestAnImportAgainstTheDirectionIsFound(t *testing.T) {
 		file, src string
 		want      string // "" if it is allowed
 	}{
-		"a controller imports the rules":              {"scheduler/a.go", `import ` + module + `/binding"`, ""},
-		"a controller imports its own subpackage":     {"kubelet/a.go", `import ` + module + `/kubelet/local"`, ""},
-		"a controller imports a machine":              {"provisioner/a.go", `import ` + module + `/machine/disk"`, ""},
-		"a controller imports the plugin contract":    {"controllers/attachdetach/a.go", `import ` + module + `/volume"`, ""},
-		"a machine imports a controller":              {"machine/a.go", `import ` + module + `/kubelet"`, "machine (machines) imports kubelet (controllers)"},
-		"a volume imports the kubelet":                {"volume/a.go", `import ` + module + `/kubelet"`, "volume (volumes) imports kubelet (controllers)"},
-		"the store knows no kinds":                    {"api/store/a.go", `import ` + module + `/api/registry"`, "api/store (api store) imports api/registry (api kinds)"},
-		"a room of the API server knows no server":    {"api/admission/a.go", `import ` + module + `/api"`, "api/admission (api admission) imports api (api)"},
-		"a view knows no patch":                       {"api/views/a.go", `import ` + module + `/api/patch"`, "api/views (api views) imports api/patch (api patches)"},
-		"the kinds know no server":                    {"api/registry/a.go", `import ` + module + `/api"`, "api/registry (api kinds) imports api (api)"},
-		"a patch is made for a kind":                  {"api/patch/a.go", `import ` + module + `/api/registry"`, ""},
-		"the server imports its store":                {"api/a.go", `import ` + module + `/api/store"`, ""},
-		"the API server imports a machine":            {"api/a.go", `import ` + module + `/machine"`, "api (api) imports machine (machines)"},
-		"a controller imports a helper":               {"kubelet/a.go", `import ` + module + `/internal/x"`, ""},
-		"a controller imports another":                {"scheduler/a.go", `import ` + module + `/pvcontroller/protection"`, "scheduler (controllers) imports pvcontroller/protection (controllers): it may import only internal, binding, trace, control, machine, volume"},
-		"a controller's subpackage imports another":   {"kubelet/local/a.go", `import ` + module + `/provisioner"`, "kubelet/local (controllers) imports provisioner (provisioners)"},
-		"a sidecar imports the provisioner library":   {"csi/provisioner/a.go", `import ` + module + `/provisioner"`, ""},
-		"a sidecar imports a controller":              {"csi/attacher/a.go", `import ` + module + `/controllers/attachdetach"`, "csi/attacher (csi) imports controllers/attachdetach (controllers)"},
-		"a controller imports the API server":         {"pvcontroller/a.go", `import ` + module + `/api"`, "imports api (api)"},
-		"a controller imports the engine, renamed":    {"pvcontroller/a.go", `import e ` + module + `/engine"`, "imports engine (drivers)"},
-		"a controller imports the cluster":            {"pvcontroller/a.go", `import ` + module + `"`, "imports . (cluster)"},
-		"the rules import the contract":               {"binding/a.go", `import ` + module + `/control"`, "binding (rules) imports control (contract)"},
-		"the engine imports a controller":             {"engine/a.go", `import ` + module + `/kubelet"`, "imports kubelet (controllers)"},
-		"the cluster imports a controller":            {"a.go", `import ` + module + `/kubelet"`, ""},
-		"the engine's rig tries seeds":                {"internal/rigs/enginetest/a.go", `import ` + module + `/internal/seedtest"`, ""},
-		"the engine's rig drives the engine":          {"internal/rigs/enginetest/a.go", `import ` + module + `/engine"`, ""},
-		"a rig makes a cluster":                       {"internal/rigs/clustertest/a.go", `import ` + module + `"`, "internal/rigs/clustertest (test support) imports . (cluster)"},
-		"a controller imports the engine's rig":       {"scheduler/a.go", `import ` + module + `/internal/rigs/enginetest"`, "scheduler (controllers) imports internal/rigs/enginetest (test support)"},
-		"seeds know no engine":                        {"internal/seedtest/a.go", `import ` + module + `/engine"`, "internal/seedtest (internal) imports engine (drivers)"},
+		"a controller imports the rules":           {"scheduler/a.go", `import ` + module + `/binding"`, ""},
+		"a controller imports its own subpackage":  {"kubelet/a.go", `import ` + module + `/kubelet/local"`, ""},
+		"a controller imports a machine":           {"provisioner/a.go", `import ` + module + `/machine/disk"`, ""},
+		"a controller imports the plugin contract": {"controllers/attachdetach/a.go", `import ` + module + `/volume"`, ""},
+		"a machine imports a controller":           {"machine/a.go", `import ` + module + `/kubelet"`, "machine (machines) imports kubelet (controllers)"},
+		"a volume imports the kubelet":             {"volume/a.go", `import ` + module + `/kubelet"`, "volume (volumes) imports kubelet (controllers)"},
+		"the store knows no kinds": {"api/store/a.go", `import ` + module + `/api/registry"`,
+			"api/store (api store) imports api/registry (api kinds)"},
+		"a room of the API server knows no server": {"api/admission/a.go", `import ` + module + `/api"`, "api/admission (api admission) imports api (api)"},
+		"a view knows no patch":                    {"api/views/a.go", `import ` + module + `/api/patch"`, "api/views (api views) imports api/patch (api patches)"},
+		"the kinds know no server":                 {"api/registry/a.go", `import ` + module + `/api"`, "api/registry (api kinds) imports api (api)"},
+		"a patch is made for a kind":               {"api/patch/a.go", `import ` + module + `/api/registry"`, ""},
+		"the server imports its store":             {"api/a.go", `import ` + module + `/api/store"`, ""},
+		"the API server imports a machine":         {"api/a.go", `import ` + module + `/machine"`, "api (api) imports machine (machines)"},
+		"a controller imports a helper":            {"kubelet/a.go", `import ` + module + `/internal/x"`, ""},
+		"a controller imports another": {"scheduler/a.go", `import ` + module + `/pvcontroller/protection"`,
+			"scheduler (controllers) imports pvcontroller/protection (controllers): it may import only internal, binding, trace, control, machine, volume"},
+		"a controller's subpackage imports another": {"kubelet/local/a.go", `import ` + module + `/provisioner"`,
+			"kubelet/local (controllers) imports provisioner (provisioners)"},
+		"a sidecar imports the provisioner library": {"csi/provisioner/a.go", `import ` + module + `/provisioner"`, ""},
+		"a sidecar imports a controller": {"csi/attacher/a.go", `import ` + module + `/controllers/attachdetach"`,
+			"csi/attacher (csi) imports controllers/attachdetach (controllers)"},
+		"a controller imports the API server":      {"pvcontroller/a.go", `import ` + module + `/api"`, "imports api (api)"},
+		"a controller imports the engine, renamed": {"pvcontroller/a.go", `import e ` + module + `/engine"`, "imports engine (drivers)"},
+		"a controller imports the cluster":         {"pvcontroller/a.go", `import ` + module + `"`, "imports . (cluster)"},
+		"the rules import the contract":            {"binding/a.go", `import ` + module + `/control"`, "binding (rules) imports control (contract)"},
+		"the engine imports a controller":          {"engine/a.go", `import ` + module + `/kubelet"`, "imports kubelet (controllers)"},
+		"the cluster imports a controller":         {"a.go", `import ` + module + `/kubelet"`, ""},
+		"the engine's rig tries seeds":             {"internal/rigs/enginetest/a.go", `import ` + module + `/internal/seedtest"`, ""},
+		"the engine's rig drives the engine":       {"internal/rigs/enginetest/a.go", `import ` + module + `/engine"`, ""},
+		"a rig makes a cluster": {"internal/rigs/clustertest/a.go", `import ` + module + `"`,
+			"internal/rigs/clustertest (test support) imports . (cluster)"},
+		"a controller imports the engine's rig": {"scheduler/a.go", `import ` + module + `/internal/rigs/enginetest"`,
+			"scheduler (controllers) imports internal/rigs/enginetest (test support)"},
+		"seeds know no engine": {"internal/seedtest/a.go", `import ` + module + `/engine"`,
+			"internal/seedtest (internal) imports engine (drivers)"},
 		"an exploration tries seeds":                  {"explore/a.go", `import ` + module + `/internal/seeds"`, ""},
 		"the conformance harness tries seeds":         {"conformance/a.go", `import ` + module + `/internal/seeds"`, ""},
 		"the conformance harness explores":            {"conformance/a.go", `import ` + module + `/explore"`, "conformance (scripts) imports explore (exploration)"},
@@ -148,16 +155,17 @@ func TestARoomOfTheAPIServerThatKnowsTooMuchIsFound(t *testing.T) {
 		file, src string
 		want      string // "" if it is allowed
 	}{
-		"the store imports pods":         {"api/store/a.go", `import "k8s.io/api/core/v1"`, "imports k8s.io/api/core/v1: the store is given functions"},
-		"the store's test imports pods":  {"api/store/a_test.go", `import "k8s.io/api/core/v1"`, "imports k8s.io/api/core/v1"},
-		"the store imports metadata":     {"api/store/a.go", `import "k8s.io/apimachinery/pkg/apis/meta/v1"`, ""},
-		"a server of many methods":       {"api/a.go", methods("Server", 21), "Server has more than 20 methods"},
-		"a server of some methods":       {"api/a.go", methods("Server", 20), ""},
-		"rules that are methods":         {"api/internal/validation/pods/a.go", methods("Problems", 21), "Problems has more than 20 methods"},
-		"a controller of many methods":   {"scheduler/a.go", methods("Scheduler", 21), ""},
-		"admission reads":                {"api/admission/a.go", `type Reader interface { Get(); List() }`, ""},
-		"admission writes":               {"api/admission/a.go", `type Reader interface { Get(); Put() }`, "Reader.Put neither gets nor lists"},
-		"admission's reader is a server": {"api/admission/a.go", `type Reader interface { Get(); GetA(); GetB(); GetC(); GetD(); GetE(); GetF() }`, "Reader has 7 methods, at most 6 are allowed"},
+		"the store imports pods":        {"api/store/a.go", `import "k8s.io/api/core/v1"`, "imports k8s.io/api/core/v1: the store is given functions"},
+		"the store's test imports pods": {"api/store/a_test.go", `import "k8s.io/api/core/v1"`, "imports k8s.io/api/core/v1"},
+		"the store imports metadata":    {"api/store/a.go", `import "k8s.io/apimachinery/pkg/apis/meta/v1"`, ""},
+		"a server of many methods":      {"api/a.go", methods("Server", 21), "Server has more than 20 methods"},
+		"a server of some methods":      {"api/a.go", methods("Server", 20), ""},
+		"rules that are methods":        {"api/internal/validation/pods/a.go", methods("Problems", 21), "Problems has more than 20 methods"},
+		"a controller of many methods":  {"scheduler/a.go", methods("Scheduler", 21), ""},
+		"admission reads":               {"api/admission/a.go", `type Reader interface { Get(); List() }`, ""},
+		"admission writes":              {"api/admission/a.go", `type Reader interface { Get(); Put() }`, "Reader.Put neither gets nor lists"},
+		"admission's reader is a server": {"api/admission/a.go", `type Reader interface { Get(); GetA(); GetB(); GetC(); GetD(); GetE(); GetF() }`,
+			"Reader has 7 methods, at most 6 are allowed"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -169,23 +177,29 @@ func TestARoomOfTheAPIServerThatKnowsTooMuchIsFound(t *testing.T) {
 }
 
 func TestALineThatIsTooLongIsFound(t *testing.T) {
+	const tooLong = "a line of more than 160 columns"
 	words := strings.Repeat("word ", 40)
 	for name, tt := range map[string]struct{ file, src, want string }{
-		"a comment":              {"api/a.go", "// " + words, "a comment of more than 160 columns"},
-		"a comment of a test":    {"api/a_test.go", "// " + words, "a comment of more than 160 columns"},
-		"code":                   {"api/a.go", "var x = " + strings.Repeat("a + ", 40) + "a", "a line of more than 160 columns"},
-		"code of a test":         {"api/a_test.go", "var x = " + strings.Repeat("a + ", 40) + "a", ""},
-		"a text":                 {"api/a.go", `var x = "` + words + `"`, ""},
-		"a row of a table":       {"api/a.go", "{" + strings.Repeat("a, ", 60) + "},", ""},
-		"a file with long lines": {"api/internal/typed/kinds.go", "// " + words, ""},
-		"160 columns":            {"api/a.go", "//" + strings.Repeat("é", 158), ""},
+		"a comment":                {"api/a.go", "// " + words, tooLong},
+		"a comment of a test":      {"api/a_test.go", "// " + words, tooLong},
+		"code":                     {"api/a.go", "var x = " + strings.Repeat("a + ", 40) + "a", tooLong},
+		"code of a test":           {"api/a_test.go", "var x = " + strings.Repeat("a + ", 40) + "a", tooLong},
+		"a text":                   {"api/a.go", `var x = "` + words + `"`, tooLong},
+		"a text between backticks": {"api/a.go", "var x = `" + words + "`", tooLong},
+		"a text of two lines":      {"api/a.go", "var x = `" + words + "\n" + words + "`", ""},
+		"a quotation in a comment": {"api/a.go", "//\t" + words, ""},
+		"160 columns":              {"api/a.go", "//" + strings.Repeat("é", 158), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := arch.CheckLines(tree(tt.file, tt.src), arch.Long())
+			found, err := arch.CheckLines(tree(tt.file, tt.src))
 			require.NoError(t, err)
 			check(t, found, tt.want)
 		})
 	}
+	generated := "// Code generated by a program. DO NOT EDIT.\n\npackage p\n\n// " + words
+	found, err := arch.CheckLines(fstest.MapFS{"api/a.go": {Data: []byte(generated)}})
+	require.NoError(t, err)
+	require.Empty(t, found)
 }
 
 // methods returns n methods of a type.
@@ -205,15 +219,16 @@ func TestAnImportThatIsKeptForOtherPackagesIsFound(t *testing.T) {
 		"the API server imports client-go's actions": {"api/a.go", `import "k8s.io/client-go/testing"`, "imports k8s.io/client-go/testing, which only api/fake may"},
 		"the API server imports the fake clientset":  {"api/a.go", `import "k8s.io/client-go/kubernetes/fake"`, "imports k8s.io/client-go/kubernetes/fake"},
 		"the cluster imports another fake":           {"a.go", `import "k8s.io/client-go/dynamic/fake"`, "imports k8s.io/client-go/dynamic/fake"},
-		"the engine imports a typed fake":            {"engine/a.go", `import "k8s.io/client-go/kubernetes/typed/core/v1/fake"`, "imports k8s.io/client-go/kubernetes/typed/core/v1/fake"},
-		"the adapter imports them":                   {"api/fake/a.go", `import "k8s.io/client-go/testing"`, ""},
-		"a test imports them":                        {"api/a_test.go", `import "k8s.io/client-go/testing"`, ""},
-		"the API server imports another package":     {"api/a.go", `import "k8s.io/client-go/kubernetes/scheme"`, ""},
-		"the cluster imports testing":                {"a.go", `import "testing"`, "imports testing, which only storagesimtest"},
-		"a story imports testing":                    {"story/a.go", `import "testing"`, "imports testing, which only storagesimtest"},
-		"a test imports testing":                     {"a_test.go", `import "testing"`, ""},
-		"the helpers for tests import it":            {"storagesimtest/a.go", `import "testing"`, ""},
-		"a typed client is no fake":                  {"engine/a.go", `import "k8s.io/client-go/kubernetes/typed/core/v1"`, ""},
+		"the engine imports a typed fake": {"engine/a.go", `import "k8s.io/client-go/kubernetes/typed/core/v1/fake"`,
+			"imports k8s.io/client-go/kubernetes/typed/core/v1/fake"},
+		"the adapter imports them":               {"api/fake/a.go", `import "k8s.io/client-go/testing"`, ""},
+		"a test imports them":                    {"api/a_test.go", `import "k8s.io/client-go/testing"`, ""},
+		"the API server imports another package": {"api/a.go", `import "k8s.io/client-go/kubernetes/scheme"`, ""},
+		"the cluster imports testing":            {"a.go", `import "testing"`, "imports testing, which only storagesimtest"},
+		"a story imports testing":                {"story/a.go", `import "testing"`, "imports testing, which only storagesimtest"},
+		"a test imports testing":                 {"a_test.go", `import "testing"`, ""},
+		"the helpers for tests import it":        {"storagesimtest/a.go", `import "testing"`, ""},
+		"a typed client is no fake":              {"engine/a.go", `import "k8s.io/client-go/kubernetes/typed/core/v1"`, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -230,10 +245,11 @@ func TestAnImportThatMakesProgramsLargeIsFound(t *testing.T) {
 		file, src string
 		want      string // "" if it is allowed
 	}{
-		"the cluster imports gRPC":                {"a.go", `import "google.golang.org/grpc"`, "a.go:2: imports google.golang.org/grpc, and package . imports it"},
-		"a package that the cluster imports does": {"explain/a.go", `import "google.golang.org/grpc/status"`, "explain/a.go:2: imports google.golang.org/grpc/status"},
+		"the cluster imports gRPC": {"a.go", `import "google.golang.org/grpc"`, "a.go:2: imports google.golang.org/grpc, and package . imports it"},
+		"a package that the cluster imports does": {"explain/a.go", `import "google.golang.org/grpc/status"`,
+			"explain/a.go:2: imports google.golang.org/grpc/status"},
 		"a package that another of these imports": {"kubelet/a.go", `import "github.com/container-storage-interface/spec/lib/go/csi"`, "kubelet/a.go:2: imports"},
-		"only the codes":                          {"explain/a.go", `import "google.golang.org/grpc/codes"`, ""},
+		"only the codes": {"explain/a.go", `import "google.golang.org/grpc/codes"`, ""},
 		"a package that the cluster does not use": {"csi/a.go", `import "google.golang.org/grpc"`, ""},
 		"a test": {"a_test.go", `import "google.golang.org/grpc"`, ""},
 	}
@@ -287,15 +303,16 @@ func TestWhatWouldMakeDrivenCodeUnrepeatableIsFound(t *testing.T) {
 		file, src string
 		want      string // "" if it is allowed
 	}{
-		"a goroutine":                      {"scheduler/a.go", `func f() { go f() }`, "starts a goroutine"},
-		"a goroutine in a closure":         {"scheduler/a.go", `const c = 1; func f() { _ = func() { go f() } }`, "starts a goroutine"},
-		"the machine's time":               {"scheduler/a.go", `import "time"; func f() { _ = time.Now() }`, "uses time.Now"},
-		"the machine's time as a value":    {"scheduler/a.go", `import "time"; func f(g func(func() time.Time)) { g(time.Now) }`, "uses time.Now"},
-		"the machine's time under a name":  {"scheduler/a.go", `import clock "time"; func f() { clock.Sleep(1) }`, "uses time.Sleep"},
-		"a timer":                          {"scheduler/a.go", `import "time"; func f() { <-time.After(1) }`, "uses time.After"},
-		"a duration":                       {"scheduler/a.go", `import "time"; func f() time.Duration { return time.Second }`, ""},
-		"a dot import":                     {"scheduler/a.go", `import . "time"; func f() { Sleep(1) }`, "imports time with a dot"},
-		"a random number":                  {"scheduler/a.go", `import "math/rand/v2"; func f() { rand.Int() }`, "imports math/rand/v2: driven code uses control.Env.Choose"},
+		"a goroutine":                     {"scheduler/a.go", `func f() { go f() }`, "starts a goroutine"},
+		"a goroutine in a closure":        {"scheduler/a.go", `const c = 1; func f() { _ = func() { go f() } }`, "starts a goroutine"},
+		"the machine's time":              {"scheduler/a.go", `import "time"; func f() { _ = time.Now() }`, "uses time.Now"},
+		"the machine's time as a value":   {"scheduler/a.go", `import "time"; func f(g func(func() time.Time)) { g(time.Now) }`, "uses time.Now"},
+		"the machine's time under a name": {"scheduler/a.go", `import clock "time"; func f() { clock.Sleep(1) }`, "uses time.Sleep"},
+		"a timer":                         {"scheduler/a.go", `import "time"; func f() { <-time.After(1) }`, "uses time.After"},
+		"a duration":                      {"scheduler/a.go", `import "time"; func f() time.Duration { return time.Second }`, ""},
+		"a dot import":                    {"scheduler/a.go", `import . "time"; func f() { Sleep(1) }`, "imports time with a dot"},
+		"a random number": {"scheduler/a.go", `import "math/rand/v2"; func f() { rand.Int() }`,
+			"imports math/rand/v2: driven code uses control.Env.Choose"},
 		"the log":                          {"kubelet/a.go", `import "log"; func f() { log.Print() }`, "imports log: "},
 		"the structured log":               {"kubelet/a.go", `import "log/slog"; func f() { slog.Info("") }`, "imports log/slog: "},
 		"klog":                             {"kubelet/a.go", `import "k8s.io/klog/v2"; func f() { klog.Info("") }`, "imports k8s.io/klog/v2: "},
@@ -327,10 +344,11 @@ func TestARemovalThatGoesThroughMountsIsFound(t *testing.T) {
 		file, src string
 		want      string // "" if it is allowed
 	}{
-		"in the cluster":           {"a.go", `import "os"; func f() { os.RemoveAll("x") }`, "removes a directory through mounts: use mount.RemoveAll"},
-		"as a value":               {"live/a.go", `import "os"; var f = os.RemoveAll`, "removes a directory through mounts"},
-		"under another name":       {"cmd/a.go", `import o "os"; func f() { o.RemoveAll("x") }`, "removes a directory through mounts"},
-		"of an os.Root":            {"machine/disk/a.go", `import "os"; type r struct { *os.Root }; func (r r) f() { r.Root.RemoveAll("x") }`, "removes a directory through mounts"},
+		"in the cluster":     {"a.go", `import "os"; func f() { os.RemoveAll("x") }`, "removes a directory through mounts: use mount.RemoveAll"},
+		"as a value":         {"live/a.go", `import "os"; var f = os.RemoveAll`, "removes a directory through mounts"},
+		"under another name": {"cmd/a.go", `import o "os"; func f() { o.RemoveAll("x") }`, "removes a directory through mounts"},
+		"of an os.Root": {"machine/disk/a.go", `import "os"; type r struct { *os.Root }; func (r r) f() { r.Root.RemoveAll("x") }`,
+			"removes a directory through mounts"},
 		"of a node's disk":         {"kubelet/a.go", `func f(d interface{ RemoveAll(string) }) { d.RemoveAll("/x") }`, ""},
 		"of one file":              {"cmd/a.go", `import "os"; func f() { os.Remove("x") }`, ""},
 		"where it stops at mounts": {"machine/internal/removal/a.go", `import "os"; func f() { os.RemoveAll("x") }`, ""},

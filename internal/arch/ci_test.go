@@ -117,7 +117,8 @@ func TestTheBenchmarksThatTheDocumentsRunExist(t *testing.T) {
 	commands := 0
 	for _, doc := range []string{"benchmarks.md", "benchmarks-binding.md"} {
 		for line := range strings.Lines(read(t, "docs", doc)) {
-			command := regexp.MustCompile(`^(?:GOGC=\d+ )?go test -run '\^\$' -bench '?([^' ]+)'?[^#]* (\./\S*|\.)(?:\s|$)|^go test (\./\S+) .*-bench \. `).FindStringSubmatch(line)
+			command := regexp.MustCompile(
+				`^(?:GOGC=\d+ )?go test -run '\^\$' -bench '?([^' ]+)'?[^#]* (\./\S*|\.)(?:\s|$)|^go test (\./\S+) .*-bench \. `).FindStringSubmatch(line)
 			if command == nil {
 				require.False(t, strings.HasPrefix(line, "go test"), "%s: which benchmarks does this run? %s", doc, line)
 				continue

@@ -51,7 +51,10 @@ func Layers() []Layer {
 		{Name: "workloads", Tops: []string{"internal/workload"}, May: ground},
 		{Name: "provisioners", Tops: []string{"provisioner"}, May: ground},
 		{Name: "csi", Tops: []string{"csi"}, May: append(slices.Clone(ground), "provisioners")},
-		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "kubelet", "controllers/attachdetach", "controllers/cronjob", "controllers/daemonset", "controllers/deployment", "controllers/disruption", "controllers/garbagecollector", "controllers/job", "controllers/namespace", "controllers/nodelifecycle", "controllers/podgc", "controllers/replicaset", "controllers/resourcequota", "controllers/snapshotcontroller", "controllers/statefulset", "controllers/tainteviction"}, May: append(slices.Clone(ground), "workloads")},
+		{Name: "controllers", Tops: []string{"pvcontroller", "scheduler", "kubelet", "controllers/attachdetach", "controllers/cronjob", "controllers/daemonset",
+			"controllers/deployment", "controllers/disruption", "controllers/garbagecollector", "controllers/job", "controllers/namespace", "controllers/nodelifecycle",
+			"controllers/podgc", "controllers/replicaset", "controllers/resourcequota", "controllers/snapshotcontroller", "controllers/statefulset",
+			"controllers/tainteviction"}, May: append(slices.Clone(ground), "workloads")},
 		{Name: "explanations", Tops: []string{"explain"}, May: append(slices.Clone(ground), "provisioners", "csi", "controllers")},
 		{Name: "cluster", Tops: []string{"."}, May: cluster},
 		{Name: "bundled", Tops: []string{"story/bundled"}, May: cluster},
@@ -61,7 +64,8 @@ func Layers() []Layer {
 		{Name: "exploration", Tops: []string{"explore"}, May: append(slices.Clone(cluster), "scripts")},
 		{Name: "museum", Tops: []string{"explore/museum"}, May: append(slices.Clone(cluster), "exploration")},
 		{Name: "test support", Tops: []string{"internal/rigs"}, May: append(slices.Clone(ground), "provisioners", "api", "drivers")}, // below the cluster
-		{Name: "top", Tops: []string{"cmd", "examples"}, May: append(slices.Clone(cluster), "bundled", "scripts", "lessons", "exploration", "museum", "serving", "remote", "views", "pages", "test support")},
+		{Name: "top", Tops: []string{"cmd", "examples"},
+			May: append(slices.Clone(cluster), "bundled", "scripts", "lessons", "exploration", "museum", "serving", "remote", "views", "pages", "test support")},
 	}
 }
 

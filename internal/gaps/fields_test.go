@@ -29,10 +29,12 @@ import (
 // objects holds an object of each kind whose fields are judged.
 var objects = []any{
 	v1.PersistentVolumeClaim{}, v1.PersistentVolume{}, storagev1.StorageClass{}, storagev1.CSIDriver{}, storagev1.CSINode{}, storagev1.VolumeAttachment{},
-	storagev1.CSIStorageCapacity{}, storagev1.VolumeAttributesClass{}, snapshotv1.VolumeSnapshot{}, snapshotv1.VolumeSnapshotContent{}, snapshotv1.VolumeSnapshotClass{},
+	storagev1.CSIStorageCapacity{}, storagev1.VolumeAttributesClass{}, snapshotv1.VolumeSnapshot{}, snapshotv1.VolumeSnapshotContent{},
+	snapshotv1.VolumeSnapshotClass{},
 	v1.Pod{}, appsv1.StatefulSet{}, appsv1.Deployment{}, appsv1.ReplicaSet{}, appsv1.DaemonSet{}, v1.ReplicationController{}, batchv1.Job{}, batchv1.CronJob{},
 	v1.Node{}, policyv1.PodDisruptionBudget{}, schedulingv1.PriorityClass{}, autoscalingv2.HorizontalPodAutoscaler{},
-	admissionv1.MutatingWebhookConfiguration{}, admissionv1.ValidatingWebhookConfiguration{}, admissionv1.MutatingAdmissionPolicy{}, admissionv1.MutatingAdmissionPolicyBinding{},
+	admissionv1.MutatingWebhookConfiguration{}, admissionv1.ValidatingWebhookConfiguration{}, admissionv1.MutatingAdmissionPolicy{},
+	admissionv1.MutatingAdmissionPolicyBinding{},
 	admissionv1.ValidatingAdmissionPolicy{}, admissionv1.ValidatingAdmissionPolicyBinding{},
 }
 
@@ -46,7 +48,8 @@ func kindsOf(objects []any) map[string]reflect.Type {
 }
 
 // whole lists types that are one field to the judges. What is in a template is judged with its kind.
-var whole = []string{"ObjectMeta", "Quantity", "LabelSelector", "IntOrString", "Time", "ObjectReference", "PodTemplateSpec", "NodeConfigSource", "PersistentVolumeSpec", "PersistentVolumeClaimSpec", "PersistentVolumeClaim"}
+var whole = []string{"ObjectMeta", "Quantity", "LabelSelector", "IntOrString", "Time", "ObjectReference", "PodTemplateSpec", "NodeConfigSource",
+	"PersistentVolumeSpec", "PersistentVolumeClaimSpec", "PersistentVolumeClaim"}
 
 // leaves returns the fields below a type that have no fields of their own, and of a status only the
 // first level.
@@ -189,7 +192,8 @@ func judge(kinds map[string]reflect.Type, register []*gaps.Gap, lines []line, ex
 			l, _, ok := v.of(kind, path)
 			switch {
 			case !ok:
-				wrong = append(wrong, fmt.Sprintf("%s: %s: name a test that fails if it is ignored, say why that does no harm (testdata/fields.txt), or add it to the register", kind, path))
+				wrong = append(wrong,
+					fmt.Sprintf("%s: %s: name a test that fails if it is ignored, say why that does no harm (testdata/fields.txt), or add it to the register", kind, path))
 			case l.harmless != "":
 				harmless++
 			}
@@ -244,7 +248,8 @@ func TestTheJudgesOfFieldsFindWhatIsWrong(t *testing.T) {
 	register := []*gaps.Gap{{Kinds: []string{"PriorityClass"}, Fields: []string{"preemptionPolicy"}}}
 	for text, want := range map[string]string{
 		good: "",
-		"== PriorityClass\nvalue: TestA\ndescription: harmless: why\n": "PriorityClass: globalDefault: name a test that fails if it is ignored, say why that does no harm (testdata/fields.txt), or add it to the register",
+		"== PriorityClass\nvalue: TestA\ndescription: harmless: why\n": "PriorityClass: globalDefault: name a test that fails if it is ignored, " +
+			"say why that does no harm (testdata/fields.txt), or add it to the register",
 		good + "weight: TestA\n":           "fields.txt: PriorityClass has no field weight: it is gone",
 		good + "value: TestA\n":            "fields.txt: PriorityClass: value is there twice",
 		good + "preemptionPolicy: TestA\n": "fields.txt: PriorityClass: preemptionPolicy is in the register, too",

@@ -107,11 +107,12 @@ var containers = []*Gap{
 		Here:    "the container is restarted by the policy of its pod",
 	},
 	{
-		Kinds:   pods,
-		Fields:  ofContainers("image"),
-		Images:  []string{"node-disk-manager", "node-disk-operator", "node-disk-exporter"},
-		Cluster: "runs OpenEBS' node-disk-manager, which finds the block devices of its nodes, keeps a BlockDevice for each, and gives one to a claim of StorageType device",
-		Here:    "the container runs and looks for no device, and openebs.io/local refuses claims of StorageType device",
+		Kinds:  pods,
+		Fields: ofContainers("image"),
+		Images: []string{"node-disk-manager", "node-disk-operator", "node-disk-exporter"},
+		Cluster: "runs OpenEBS' node-disk-manager, which finds the block devices of its nodes, keeps a BlockDevice for each, and gives one to a claim of " +
+			"StorageType device",
+		Here: "the container runs and looks for no device, and openebs.io/local refuses claims of StorageType device",
 	},
 	{
 		Kinds:   pods,

@@ -65,7 +65,8 @@ func TestAnEntryAboutImagesIsUsedByTheseImagesOnly(t *testing.T) {
 	for _, image := range []string{"", "busybox", "node-disk-manager/other:node-disk-manager", "localhost:5000/web"} {
 		require.Empty(t, of(image), image)
 	}
-	set := &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "ndm", Image: "openebs/node-disk-manager:1.8.0"}}}}}}
+	set := &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "ndm",
+		Image: "openebs/node-disk-manager:1.8.0"}}}}}}
 	uses := gaps.Of("DaemonSet", set)
 	require.Len(t, uses, 1)
 	require.Equal(t, []string{"spec.template.spec.containers[ndm].image"}, uses[0].Paths)

@@ -111,13 +111,15 @@ const document = "# A\n\nBelow is a class.\n\n```yaml\nkind: StorageClass\nmetad
 func small() string {
 	lines := items.Lines(document)
 	return "# A comment.\ndocument d A document\nsection A\n1 3 claim " + items.HashOf(lines[0:3]) + " 4 | a class | out.txt | class a\n" +
-		"6 7 yaml " + items.HashOf(lines[5:7]) + " 4 | the class | docs/stories/a.txt\n10 10 command " + items.HashOf(lines[9:10]) + " 4 | get sc | out.txt | $ kubectl get sc | part: no column\n"
+		"6 7 yaml " + items.HashOf(lines[5:7]) + " 4 | the class | docs/stories/a.txt\n10 10 command " + items.HashOf(lines[9:10]) +
+		" 4 | get sc | out.txt | $ kubectl get sc | part: no column\n"
 }
 
 func TestAWitnessThatDoesNotShowTheItemIsAnError(t *testing.T) {
 	l, err := items.Parse(small())
 	require.NoError(t, err)
-	files := fstest.MapFS{"out.txt": {Data: []byte("class a\n$ kubectl get sc\n")}, "docs/stories/a.txt": {Data: []byte("apply\nkind: StorageClass\nmetadata: {name: a}\n----\n")}}
+	files := fstest.MapFS{"out.txt": {Data: []byte("class a\n$ kubectl get sc\n")},
+		"docs/stories/a.txt": {Data: []byte("apply\nkind: StorageClass\nmetadata: {name: a}\n----\n")}}
 	sum, err := l.Sum(files, "d")
 	require.NoError(t, err)
 	require.Equal(t, "2 of 3 items whole, 1 in part, 0 told", sum.String())
@@ -165,10 +167,12 @@ func TestAListThatMakesNoSenseNamesTheLine(t *testing.T) {
 }
 
 func TestWhatACommandPrintsIsComparedButForWhatMayDiffer(t *testing.T) {
-	const shown = "$ kubectl get pvc\nNAME  STATUS VOLUME                                    AGE\ndata  Bound  pvc-3f4a1a65-6cbc-42bf-a1f8-87ad238c0b88 5m41s\n  selfLink: /api\n"
+	const shown = "$ kubectl get pvc\nNAME  STATUS VOLUME                                    AGE\ndata  Bound  pvc-3f4a1a65-6cbc-42bf-a1f8-87ad238c0b88 5m41s\n" +
+		"  selfLink: /api\n"
 	l, err := items.Parse("document d D\n1 4 command x 3 | get pvc | out.txt | $ kubectl get pvc\n1 1 command x 3 | get pvc (errs) | none.txt | l\n")
 	require.NoError(t, err)
-	ours := fstest.MapFS{"out.txt": {Data: []byte("get pvc\n----\nNAME   STATUS   VOLUME         VOLUMEATTRIBUTESCLASS   AGE\ndata   Bound    pvc-56a9ebfe   <unset>   2s\n")}}
+	ours := fstest.MapFS{"out.txt": {Data: []byte("get pvc\n----\nNAME   STATUS   VOLUME         VOLUMEATTRIBUTESCLASS   AGE\n" +
+		"data   Bound    pvc-56a9ebfe   <unset>   2s\n")}}
 	wrong, err := l.CheckCommands(ours, "d", items.Lines(shown))
 	require.NoError(t, err)
 	require.Empty(t, wrong)

@@ -134,7 +134,8 @@ func (p *parser) unknownKind(node *yaml.Node, gvk schema.GroupVersionKind, kinds
 		}
 	}
 	if gvk.Group == "kustomize.config.k8s.io" {
-		p.unknown(line, name, "kind", "%q is a file of kustomize, not of a cluster; write kubectl kustomize FOLDER, and give what it prints to storagesim run -f -", gvk.Kind)
+		p.unknown(line, name, "kind", "%q is a file of kustomize, not of a cluster; write kubectl kustomize FOLDER, and give what it prints to storagesim run -f -",
+			gvk.Kind)
 		return
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)

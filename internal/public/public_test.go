@@ -107,10 +107,13 @@ func TestTheEndOfARunIsComparedWithTheRow(t *testing.T) {
 	rows, err := public.Parse(list)
 	require.NoError(t, err)
 	claim := func(name, phase string) string {
-		return `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"namespace":"default","name":"` + name + `"},"spec":{"volumeName":"pv-1"},"status":{"phase":"` + phase + `"}}`
+		return `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"namespace":"default","name":"` + name +
+			`"},"spec":{"volumeName":"pv-1"},"status":{"phase":"` + phase + `"}}`
 	}
-	pod := `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"ns","name":"p"},"spec":{"nodeName":"node-1"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
-	event := `{"apiVersion":"v1","kind":"Event","metadata":{},"involvedObject":{"kind":"Pod","namespace":"default","name":"p"},"reason":"Failed","message":"x not found"}`
+	pod := `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"ns","name":"p"},"spec":{"nodeName":"node-1"},"status":{"conditions":[{"type":"Ready",` +
+		`"status":"True"}]}}`
+	event := `{"apiVersion":"v1","kind":"Event","metadata":{},"involvedObject":{"kind":"Pod","namespace":"default","name":"p"},"reason":"Failed",` +
+		`"message":"x not found"}`
 	o := &public.Outcome{Objects: objects(t, claim("d1", "Bound"), claim("d2", "Bound"), pod, event), StandIns: []string{"s.io"}}
 	require.Empty(t, rows[0].Check(o))
 

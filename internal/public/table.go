@@ -15,7 +15,8 @@ func Table(rows []*Row) string {
 	for _, row := range rows {
 		count[row.counted()]++
 	}
-	fmt.Fprintf(&b, "%d runs of manifests as they are: %d without anything in place of another program, %d with a stand-in, %d with programs that are taken to run, %d with both. %d runs with a planted fault.\n",
+	fmt.Fprintf(&b, "%d runs of manifests as they are: %d without anything in place of another program, %d with a stand-in, %d with programs that are taken to "+
+		"run, %d with both. %d runs with a planted fault.\n",
 		len(rows)-len(planted), count[""], count["stand-in"], count["taken"], count["both"], len(planted))
 	repo := ""
 	for _, row := range rows {
@@ -29,7 +30,8 @@ func Table(rows []*Row) string {
 		fmt.Fprintf(&b, "| %s | %s | `%s` | %s | %s | %s |\n",
 			row.Name, cell(row.paths()), strings.Join(row.Flags, " "), row.summary(), row.counted(), strings.Join(row.Shapes, ", "))
 	}
-	b.WriteString("\n**Planted faults**\n\n| row | in row | file | instead of | stands | end on a cluster | shape |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("\n**Planted faults**\n\n| row | in row | file | instead of | stands | end on a cluster | shape |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, row := range planted {
 		file, _, _ := strings.Cut(row.Edit.File, "@")
 		line := func(text string) string { return "`" + cell(strings.Join(strings.Fields(text), " ")) + "`" }

@@ -72,7 +72,8 @@ func TestOnlyFieldsThatHoldQuantitiesAreChecked(t *testing.T) {
 
 func TestQuantitiesOfObjectsAreFoundWhereverTheyAre(t *testing.T) {
 	huge := resource.MustParse("1e2147483646")
-	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{}, {Resources: v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": resource.MustParse("1"), "memory": huge}}}}}}
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{},
+		{Resources: v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": resource.MustParse("1"), "memory": huge}}}}}}
 	err := quantity.CheckObject(pod)
 	require.NotNil(t, err)
 	require.EqualError(t, err, `spec.containers[1].resources.limits[memory]: "1e2147483646": `+wrongExponent)
@@ -117,7 +118,9 @@ func TestEveryKindCanBeChecked(t *testing.T) {
 
 func BenchmarkCheckObject(b *testing.B) {
 	for _, obj := range []any{
-		&v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{Resources: v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("5Gi")}}}},
+		&v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{Resources: v1.VolumeResourceRequirements{
+			Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("5Gi")},
+		}}},
 		&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{}, {}}, Volumes: []v1.Volume{{}, {}}}},
 	} {
 		b.Run(reflect.TypeOf(obj).Elem().Name(), func(b *testing.B) {

@@ -32,7 +32,8 @@ func Counts() []Count {
 		{Name: "exercises-go", Files: []string{"learn/exercises/*/exercise.yaml"}, With: regexp.MustCompile(`(?m)^go:`)},
 		{Name: "examples", Files: []string{"examples/*/output.txt"}, Words: []string{"examples", "个例子"}},
 		{Name: "errata", Files: []string{"docs/errata.md"}, With: regexp.MustCompile(`(?m)^### E\d+$`), Each: true, Words: []string{"errata", "条勘误"}},
-		{Name: "exhibits", Files: []string{"explore/museum/*.go"}, With: regexp.MustCompile(`(?m)^func \w+\(\) Exhibit \{$`), Each: true, Words: []string{"exhibits"}},
+		{Name: "exhibits", Files: []string{"explore/museum/*.go"}, With: regexp.MustCompile(`(?m)^func \w+\(\) Exhibit \{$`), Each: true,
+			Words: []string{"exhibits"}},
 		{Name: "recordings", Files: []string{"conformance/testdata/*.json", "conformance/testdata/*/*.json"}, Words: []string{"recordings", "份录像"}},
 		{Name: "situations", Files: []string{"cmd/storagesim/situations/*.txt"}, Words: []string{"situations"}},
 		{Name: "rules", Files: []string{"docs/semantics.md"}, With: regexp.MustCompile(`(?m)^\d+\. `), Each: true},
@@ -92,8 +93,10 @@ func Counted(text string, root fs.FS) (string, error) {
 }
 
 // number matches a number, in digits or words, at the end of a text.
-var number = regexp.MustCompile(`(?i)(?:^|[^\w-])((?:\d+|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?|a hundred|` +
-	`[二三四五六七八九十百]+)[ -]?)$`)
+var number = regexp.MustCompile(
+	`(?i)(?:^|[^\w-])((?:\d+|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|` +
+		`(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?|a hundred|` +
+		`[二三四五六七八九十百]+)[ -]?)$`)
 
 // before is the part of a text before a name in which a number of things is looked for.
 const before = 32

@@ -17,7 +17,8 @@ import (
 
 // countedTexts are the documents in which a number of things stands only between markers.
 var countedTexts = []string{
-	"README.md", "README.zh.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "VERSIONING.md", "docs/*.md", "docs/zh/*.md", "docs/lessons/*.md", "examples/*/README.md", "conformance/testdata/README.md",
+	"README.md", "README.zh.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "VERSIONING.md", "docs/*.md", "docs/zh/*.md", "docs/lessons/*.md", "examples/*/README.md",
+	"conformance/testdata/README.md",
 }
 
 // TestNumbersOfThingsInTheDocumentsStandBetweenMarkers: with -update they are written anew.
@@ -62,14 +63,16 @@ func TestANumberOutsideOfMarkersIsFound(t *testing.T) {
 	require.Equal(t, "<!-- n chapters -->2<!-- /n --> chapters, <!-- n errata -->3<!-- /n --> errata", text)
 	require.Empty(t, release.Uncounted(text))
 	for wrong, want := range map[string]string{
-		"There are 23 exercises.": "23 exercises", "Forty-odd chapters": "Forty-odd chapters", "five situations": "five situations", "共 23 道练习": "23 道练习", "x\n27 examples": "27 examples",
+		"There are 23 exercises.": "23 exercises", "Forty-odd chapters": "Forty-odd chapters", "five situations": "five situations", "共 23 道练习": "23 道练习",
+		"x\n27 examples": "27 examples",
 	} {
 		require.Equal(t, []string{want}, release.Uncounted(wrong))
 	}
 	for _, right := range []string{"chapter 23, exercises", "```\n23 exercises\n```\n", "v1.2-3 examples"} {
 		require.Empty(t, release.Uncounted(right), right)
 	}
-	for wrong, want := range map[string]string{"<!-- n x -->1<!-- /n -->": `"x" is not a count of the table`, "<!-- n recordings -->1<!-- /n -->": `count "recordings": there are none`} {
+	for wrong, want := range map[string]string{"<!-- n x -->1<!-- /n -->": `"x" is not a count of the table`,
+		"<!-- n recordings -->1<!-- /n -->": `count "recordings": there are none`} {
 		_, err := release.Counted(wrong, repository)
 		require.EqualError(t, err, want)
 	}

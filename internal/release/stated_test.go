@@ -47,7 +47,8 @@ func TestVersionsInTheDocumentsStandBetweenMarkers(t *testing.T) {
 
 func TestAVersionOutsideOfMarkersIsFound(t *testing.T) {
 	const mod = "<!-- v conformance/interop/go.mod:k8s.io/kubernetes -->"
-	text, err := release.Marked("<!-- v kubernetes -->v1.1.1<!-- /v --> and "+mod+"v0.1<!-- /v -->", func(string) (string, error) { return "require (\n\tk8s.io/kubernetes v1.2.3\n)\n", nil })
+	text, err := release.Marked("<!-- v kubernetes -->v1.1.1<!-- /v --> and "+mod+"v0.1<!-- /v -->",
+		func(string) (string, error) { return "require (\n\tk8s.io/kubernetes v1.2.3\n)\n", nil })
 	require.NoError(t, err)
 	require.Equal(t, "<!-- v kubernetes -->"+release.Kubernetes+"<!-- /v --> and "+mod+"v1.2.3<!-- /v -->", text)
 	stray, _ := release.Unmarked("a.md", text+"\nin `v1.30`, [x](v1.2.md)\n```\nv1.3\n```\n")

@@ -36,10 +36,12 @@ func TestWhatCarriesAndShowsEachRuleIsThere(t *testing.T) {
 
 func TestARuleIsReadWithItsFunctionsAndTests(t *testing.T) {
 	rules, err := read(fstest.MapFS{
-		"docs/semantics.md": {Data: []byte("## 1. A\n\n1. Not printed.\n\n- **1 must 1.** One,\n  two. Shown by\n  [TestA](../a/a_test.go) and [TestB](../b/b_test.go).\n" +
+		"docs/semantics.md": {Data: []byte("## 1. A\n\n1. Not printed.\n\n- **1 must 1.** One,\n  two. Shown by\n" +
+			"  [TestA](../a/a_test.go) and [TestB](../b/b_test.go).\n" +
 			"- **1 must 2.** Three. Seen in [r](../c/r.json).\n\n## 11. B\n\n1. Four. In [`f`, `g`](../d.go). Shown by [TestA](../a/a_test.go).\n")},
-		"ARCHITECTURE.md": {Data: []byte("# x\n\n## Bounds\n\n| what | bound | beyond it | where | test |\n| --- | --- | --- | --- | --- |\n| a | 1 | no | `d.go` | TestA |\n| b | 2 | no | `e` | the tests of `e` |\n")},
-		"a/a_test.go":     {Data: []byte("package a\n\nfunc TestA(t *testing.T) {}\n")},
+		"ARCHITECTURE.md": {Data: []byte("# x\n\n## Bounds\n\n| what | bound | beyond it | where | test |\n| --- | --- | --- | --- | --- |\n" +
+			"| a | 1 | no | `d.go` | TestA |\n| b | 2 | no | `e` | the tests of `e` |\n")},
+		"a/a_test.go": {Data: []byte("package a\n\nfunc TestA(t *testing.T) {}\n")},
 	})
 	require.NoError(t, err)
 	require.Equal(t, []rule{

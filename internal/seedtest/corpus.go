@@ -50,7 +50,8 @@ func mutated(rng *rand.Rand, seeds [][]any) []any {
 }
 
 // tokens are texts that parsers treat in a special way.
-const tokens = "\x00 \n \t \" ' ` { } [ ] ( ) < > & | ; : , - --- # $ $( ${ * ** ? ! % \\ / .. ../ / // = == + ~ @ ^ \xff \u00e9 \u4e2d 0 1 -1 1e400 9223372036854775808 null true {} []"
+const tokens = "\x00 \n \t \" ' ` { } [ ] ( ) < > & | ; : , - --- # $ $( ${ * ** ? ! % \\ / .. ../ / // = == + ~ @ ^ \xff \u00e9 \u4e2d 0 1 -1 1e400 " +
+	"9223372036854775808 null true {} []"
 
 // changed returns text with one to four edits: bytes left out, doubled, replaced by chance or by a
 // token, and parts of another text.

@@ -35,8 +35,9 @@ func coreTables() map[schema.GroupKind]table {
 		core("Secret"): listing(columns("Name", "Type", "#Data", "Age"), func(s *v1.Secret, now time.Time) []string {
 			return []string{s.Name, string(s.Type), fmt.Sprint(len(s.Data)), age(s, now)}
 		}),
-		{Group: policyv1.GroupName, Kind: "PodDisruptionBudget"}: listing(columns("Name", "Min Available", "Max Unavailable", "##Allowed Disruptions", "Age"), disruptionBudget),
-		{Group: schedulingv1.GroupName, Kind: "PriorityClass"}:   listing(columns("Name", "##Value", "?Global-Default", "Age", "PreemptionPolicy"), priorityClass),
+		{Group: policyv1.GroupName, Kind: "PodDisruptionBudget"}: listing(columns("Name", "Min Available", "Max Unavailable", "##Allowed Disruptions", "Age"),
+			disruptionBudget),
+		{Group: schedulingv1.GroupName, Kind: "PriorityClass"}: listing(columns("Name", "##Value", "?Global-Default", "Age", "PreemptionPolicy"), priorityClass),
 		core("ResourceQuota"): listing(columns("Name", "Request", "Limit", "Age"), resourceQuota),
 		{Group: coordinationv1.GroupName, Kind: "Lease"}: listing(columns("Name", "Holder", "Age"), func(l *coordinationv1.Lease, now time.Time) []string {
 			return []string{l.Name, text(l.Spec.HolderIdentity, ""), age(l, now)}

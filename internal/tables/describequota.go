@@ -11,10 +11,13 @@ import (
 // scopeHelp says what scopes of quotas are.
 // Upstream: kubectl describe.go helpTextForResourceQuotaScope, v1.37.
 var scopeHelp = map[v1.ResourceQuotaScope]string{
-	v1.ResourceQuotaScopeTerminating:    "Matches all pods that have an active deadline. These pods have a limited lifespan on a node before being actively terminated by the system.",
-	v1.ResourceQuotaScopeNotTerminating: "Matches all pods that do not have an active deadline. These pods usually include long running pods whose container command is not expected to terminate.",
-	v1.ResourceQuotaScopeBestEffort:     "Matches all pods that do not have resource requirements set. These pods have a best effort quality of service.",
-	v1.ResourceQuotaScopeNotBestEffort:  "Matches all pods that have at least one resource requirement set. These pods have a burstable or guaranteed quality of service.",
+	v1.ResourceQuotaScopeTerminating: "Matches all pods that have an active deadline. These pods have a limited lifespan on a node before being actively " +
+		"terminated by the system.",
+	v1.ResourceQuotaScopeNotTerminating: "Matches all pods that do not have an active deadline. These pods usually include long running pods whose container " +
+		"command is not expected to terminate.",
+	v1.ResourceQuotaScopeBestEffort: "Matches all pods that do not have resource requirements set. These pods have a best effort quality of service.",
+	v1.ResourceQuotaScopeNotBestEffort: "Matches all pods that have at least one resource requirement set. These pods have a burstable or guaranteed " +
+		"quality of service.",
 }
 
 // Upstream: kubectl describe.go describeQuota, v1.37, which shows no events.

@@ -260,7 +260,8 @@ data   Pending                                                     <unset>      
 
 func TestDescribePrintsWhatKubectlDescribes(t *testing.T) {
 	view := fixture(t)
-	for _, args := range []string{"pvc data", "pvc logs", "pv pv-1", "pv pv-2", "pod web", "pod init", "pod wipe", "sc fast", "sc slow", "node node-1", "csinode node-1", "va csi-1", "quota few", "limits small", "pvc nosuch"} {
+	for _, args := range []string{"pvc data", "pvc logs", "pv pv-1", "pv pv-2", "pod web", "pod init", "pod wipe", "sc fast", "sc slow", "node node-1",
+		"csinode node-1", "va csi-1", "quota few", "limits small", "pvc nosuch"} {
 		t.Run(args, func(t *testing.T) {
 			got := shown(func(w *strings.Builder) error { return view.Describe(w, Options{}, strings.Fields(args)...) })
 			file := "testdata/describe-" + strings.ReplaceAll(args, " ", "-") + ".txt"
@@ -303,16 +304,20 @@ func TestThePodColumnSaysWhatItsContainersDo(t *testing.T) {
 		pod  v1.Pod
 		want string
 	}{
-		"pending":              {v1.Pod{Status: v1.PodStatus{Phase: v1.PodPending}}, "Pending"},
-		"evicted":              {v1.Pod{Status: v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted"}}, "Evicted"},
-		"gated":                {v1.Pod{Status: v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Reason: "SchedulingGated"}}}}, "SchedulingGated"},
-		"succeeded":            {v1.Pod{Status: v1.PodStatus{Phase: v1.PodSucceeded, ContainerStatuses: []v1.ContainerStatus{done}}}, "Completed"},
-		"failed":               {v1.Pod{Status: v1.PodStatus{Phase: v1.PodFailed, ContainerStatuses: []v1.ContainerStatus{done, failed}}}, "ExitCode:3"},
-		"killed":               {v1.Pod{Status: v1.PodStatus{Phase: v1.PodFailed, ContainerStatuses: []v1.ContainerStatus{killed}}}, "Signal:9"},
-		"one done":             {v1.Pod{Status: v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{done, running}}}, "NotReady"},
-		"one done, ready":      {v1.Pod{Status: v1.PodStatus{Phase: v1.PodRunning, Conditions: ready, ContainerStatuses: []v1.ContainerStatus{done, running}}}, "Running"},
-		"init failed":          {v1.Pod{Status: v1.PodStatus{Phase: v1.PodPending, InitContainerStatuses: []v1.ContainerStatus{failed}}}, "Init:ExitCode:3"},
-		"init done, then runs": {v1.Pod{Status: v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: []v1.ContainerStatus{done}, ContainerStatuses: []v1.ContainerStatus{running}}}, "Running"},
+		"pending": {v1.Pod{Status: v1.PodStatus{Phase: v1.PodPending}}, "Pending"},
+		"evicted": {v1.Pod{Status: v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted"}}, "Evicted"},
+		"gated": {v1.Pod{Status: v1.PodStatus{Phase: v1.PodPending,
+			Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Reason: "SchedulingGated"}}}}, "SchedulingGated"},
+		"succeeded": {v1.Pod{Status: v1.PodStatus{Phase: v1.PodSucceeded, ContainerStatuses: []v1.ContainerStatus{done}}}, "Completed"},
+		"failed":    {v1.Pod{Status: v1.PodStatus{Phase: v1.PodFailed, ContainerStatuses: []v1.ContainerStatus{done, failed}}}, "ExitCode:3"},
+		"killed":    {v1.Pod{Status: v1.PodStatus{Phase: v1.PodFailed, ContainerStatuses: []v1.ContainerStatus{killed}}}, "Signal:9"},
+		"one done":  {v1.Pod{Status: v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{done, running}}}, "NotReady"},
+		"one done, ready": {v1.Pod{Status: v1.PodStatus{Phase: v1.PodRunning, Conditions: ready, ContainerStatuses: []v1.ContainerStatus{done, running}}},
+			"Running"},
+		"init failed": {v1.Pod{Status: v1.PodStatus{Phase: v1.PodPending, InitContainerStatuses: []v1.ContainerStatus{failed}}}, "Init:ExitCode:3"},
+		"init done, then runs": {v1.Pod{Status: v1.PodStatus{Phase: v1.PodRunning, InitContainerStatuses: []v1.ContainerStatus{done},
+			ContainerStatuses: []v1.ContainerStatus{running}}},
+			"Running"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

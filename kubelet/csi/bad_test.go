@@ -26,7 +26,8 @@ func TestADriverThatCannotBeRegisteredIsToldWhyAndTriedAgain(t *testing.T) {
 	}{
 		"no versions": {
 			func(w *world) { w.registrar.info.SupportedVersions = nil },
-			`RegisterPlugin error -- plugin validation failed with err: validation failed for CSI Driver disk.example.com at endpoint ` + endpoint + `: kubernetes.io/csi: ValidatePlugin for CSI driver "disk.example.com" failed. Plugin returned an empty list for supported versions`,
+			`RegisterPlugin error -- plugin validation failed with err: validation failed for CSI Driver disk.example.com at endpoint ` + endpoint +
+				`: kubernetes.io/csi: ValidatePlugin for CSI driver "disk.example.com" failed. Plugin returned an empty list for supported versions`,
 		},
 		"a version to come": {
 			func(w *world) { w.registrar.info.SupportedVersions = []string{"2.0.0"} },

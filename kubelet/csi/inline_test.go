@@ -21,7 +21,8 @@ var internal = status.Error(codes.Internal, "no luck")
 func inline(name string) v1.Volume {
 	ext4, no := "ext4", false
 	return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{CSI: &v1.CSIVolumeSource{
-		Driver: driverName, FSType: &ext4, ReadOnly: &no, VolumeAttributes: map[string]string{"size": "1Gi"}, NodePublishSecretRef: &v1.LocalObjectReference{Name: "key"},
+		Driver: driverName, FSType: &ext4, ReadOnly: &no, VolumeAttributes: map[string]string{"size": "1Gi"},
+		NodePublishSecretRef: &v1.LocalObjectReference{Name: "key"},
 	}}}
 }
 
@@ -63,7 +64,8 @@ func TestADriverIsNotGivenVolumesOfAKindThatItDoesNotHave(t *testing.T) {
 	w.boundVolume("data", nil)
 	w.create(pod("web", claim("data")))
 	w.run(5 * time.Second)
-	require.Contains(t, w.events("web"), `FailedMount: MountVolume.SetUp failed for volume "pv-data" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode "Persistent" not supported by driver disk.example.com (only supports ["Ephemeral"])`)
+	require.Contains(t, w.events("web"), `FailedMount: MountVolume.SetUp failed for volume "pv-data" : kubernetes.io/csi: mounter.SetupAt failed to check `+
+		`volume lifecycle mode: volume mode "Persistent" not supported by driver disk.example.com (only supports ["Ephemeral"])`)
 	require.NotContains(t, w.driver.calls, "NodePublishVolume")
 	w.delete("web")
 	w.run(time.Minute)
@@ -73,7 +75,8 @@ func TestADriverIsNotGivenVolumesOfAKindThatItDoesNotHave(t *testing.T) {
 	persistentOnly.secret("key", nil)
 	persistentOnly.create(pod("web", inline("scratch")))
 	persistentOnly.run(5 * time.Second)
-	require.Contains(t, persistentOnly.events("web"), `FailedMount: MountVolume.SetUp failed for volume "scratch" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode "Ephemeral" not supported by driver disk.example.com (only supports ["Persistent"])`)
+	require.Contains(t, persistentOnly.events("web"), `FailedMount: MountVolume.SetUp failed for volume "scratch" : kubernetes.io/csi: `+
+		`mounter.SetupAt failed to check volume lifecycle mode: volume mode "Ephemeral" not supported by driver disk.example.com (only supports ["Persistent"])`)
 	require.NotContains(t, persistentOnly.driver.calls, "NodePublishVolume")
 	persistentOnly.delete("web")
 	persistentOnly.run(time.Minute)
@@ -84,6 +87,7 @@ func TestADriverIsNotGivenVolumesOfAKindThatItDoesNotHave(t *testing.T) {
 	unknown.run(5 * time.Second)
 	unknown.create(pod("web", inline("scratch")))
 	unknown.run(5 * time.Second)
-	require.Contains(t, unknown.events("web"), `FailedMount: MountVolume.SetUp failed for volume "scratch" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode "Ephemeral" not supported by driver disk.example.com (no CSIDriver object)`)
+	require.Contains(t, unknown.events("web"), `FailedMount: MountVolume.SetUp failed for volume "scratch" : kubernetes.io/csi: mounter.SetupAt failed to check `+
+		`volume lifecycle mode: volume mode "Ephemeral" not supported by driver disk.example.com (no CSIDriver object)`)
 	require.NotContains(t, unknown.driver.calls, "NodePublishVolume")
 }

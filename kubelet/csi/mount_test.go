@@ -36,7 +36,8 @@ func TestAVolumeIsStagedThenPublishedThenTakenAway(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &data))
 	require.Len(t, data["attachmentID"], len("csi-")+64)
 	delete(data, "attachmentID")
-	require.Equal(t, map[string]string{"driverName": driverName, "nodeName": "node-1", "specVolID": "pv-data", "volumeHandle": "vol-data", "volumeLifecycleMode": "Persistent"}, data)
+	require.Equal(t, map[string]string{"driverName": driverName, "nodeName": "node-1", "specVolID": "pv-data", "volumeHandle": "vol-data",
+		"volumeLifecycleMode": "Persistent"}, data)
 	text, err = w.disk.ReadFile(path.Dir(stage.StagingTargetPath) + "/vol_data.json")
 	require.NoError(t, err)
 	require.JSONEq(t, `{"driverName":"`+driverName+`","volumeHandle":"vol-data"}`, string(text))
@@ -128,7 +129,8 @@ func TestWithoutADriverTheVolumeWaitsForIt(t *testing.T) {
 	w.boundVolume("data", nil)
 	w.create(pod("web", claim("data")))
 	w.run(5 * time.Second)
-	require.Equal(t, []string{`FailedMount: MountVolume.MountDevice failed for volume "pv-data" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: driver name disk.example.com not found in the list of registered CSI drivers`}, w.events("web"))
+	require.Equal(t, []string{`FailedMount: MountVolume.MountDevice failed for volume "pv-data" : kubernetes.io/csi: attacher.MountDevice failed to create ` +
+		`newCsiDriverClient: driver name disk.example.com not found in the list of registered CSI drivers`}, w.events("web"))
 	w.listen()
 	w.run(10 * time.Second)
 	require.Equal(t, v1.PodRunning, w.phase("web"))

@@ -45,7 +45,8 @@ func (w *world) stageRequest() *csipb.NodeStageVolumeRequest {
 
 func (w *world) secret(name string, data map[string][]byte) {
 	w.t.Helper()
-	_, err := w.user.CoreV1().Secrets("default").Create(context.Background(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{})
+	_, err := w.user.CoreV1().Secrets("default").Create(context.Background(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data},
+		metav1.CreateOptions{})
 	require.NoError(w.t, err)
 }
 
@@ -141,7 +142,8 @@ func TestEachCallHasItsOwnSecret(t *testing.T) {
 	})
 	w.create(pod("web", claim("data")))
 	w.run(5 * time.Second)
-	require.Contains(t, w.events("web"), `FailedMount: MountVolume.SetUp failed for volume "pv-data" : fetching NodePublishSecretRef default/publish failed: kubernetes.io/csi: failed to find the secret publish in the namespace default with error: secrets "publish" not found`)
+	require.Contains(t, w.events("web"), `FailedMount: MountVolume.SetUp failed for volume "pv-data" : fetching NodePublishSecretRef default/publish failed: `+
+		`kubernetes.io/csi: failed to find the secret publish in the namespace default with error: secrets "publish" not found`)
 	require.NotContains(t, w.driver.calls, "NodePublishVolume")
 	w.secret("publish", map[string][]byte{"p": []byte("2")})
 	w.run(time.Minute)
@@ -160,7 +162,8 @@ func TestAVolumeWhoseStagingSecretIsMissingIsNotStaged(t *testing.T) {
 	})
 	w.create(pod("web", claim("data")))
 	w.run(5 * time.Second)
-	require.Equal(t, []string{`FailedMount: MountVolume.MountDevice failed for volume "pv-data" : fetching NodeStageSecretRef default/stage failed: kubernetes.io/csi: failed to find the secret stage in the namespace default with error: secrets "stage" not found`}, w.events("web"))
+	require.Equal(t, []string{`FailedMount: MountVolume.MountDevice failed for volume "pv-data" : fetching NodeStageSecretRef default/stage failed: ` +
+		`kubernetes.io/csi: failed to find the secret stage in the namespace default with error: secrets "stage" not found`}, w.events("web"))
 	w.delete("web")
 	w.run(time.Minute)
 	require.NotContains(t, w.driver.calls, "NodeStageVolume")

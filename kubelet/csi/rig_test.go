@@ -80,7 +80,8 @@ func newDecidingWorld(t testing.TB, cfg engine.Config, decisions volumemanager.D
 	}))
 	w.e, w.user = rig.Engine, rig.User
 	w.driver = newNodeDriver(w.disk, mounter)
-	w.registrar = &registrar{info: &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: driverName, Endpoint: endpoint, SupportedVersions: []string{"1.0.0"}}}
+	w.registrar = &registrar{info: &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: driverName, Endpoint: endpoint,
+		SupportedVersions: []string{"1.0.0"}}}
 	return w
 }
 
@@ -243,7 +244,8 @@ func (w *world) requireNothingLeft() {
 	require.Empty(w.t, w.driver.broken)
 	require.Empty(w.t, w.driver.staged)
 	require.Empty(w.t, w.driver.published)
-	for _, dir := range []string{"/var/lib/kubelet/pods", "/run/mounts", "/var/lib/kubelet/plugins/kubernetes.io/csi/" + driverName, "/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices"} {
+	for _, dir := range []string{"/var/lib/kubelet/pods", "/run/mounts", "/var/lib/kubelet/plugins/kubernetes.io/csi/" + driverName,
+		"/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices"} {
 		names, err := w.disk.List(dir)
 		if err == nil && strings.HasSuffix(dir, "volumeDevices") { // those of all devices stay, as upstream's
 			require.Subset(w.t, []string{"publish/", "staging/"}, names, dir)

@@ -101,7 +101,8 @@ func (w *world) failAttach(code codes.Code) {
 	pv := "pv-data"
 	attachments := w.user.StorageV1().VolumeAttachments()
 	va, err := attachments.Create(ctx, &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: "node-1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}}}, metav1.CreateOptions{})
+		Spec: storagev1.VolumeAttachmentSpec{Attacher: driverName, NodeName: "node-1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}}},
+		metav1.CreateOptions{})
 	require.NoError(w.t, err)
 	va.Status.AttachError = &storagev1.VolumeError{Message: "no", ErrorCode: &number, Time: metav1.Now()}
 	_, err = attachments.UpdateStatus(ctx, va, metav1.UpdateOptions{})
@@ -134,7 +135,8 @@ func TestAPodWhoseVolumeFindsTheNodeFullIsGivenUpAndTheLimitIsTold(t *testing.T)
 			}
 			p, err := w.user.CoreV1().Pods("default").Get(context.Background(), "web", metav1.GetOptions{})
 			require.NoError(t, err)
-			words := "Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: context deadline exceeded"
+			words := "Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: " +
+				"context deadline exceeded"
 			require.Equal(t, v1.PodFailed, p.Status.Phase)
 			require.Equal(t, "VolumeAttachmentLimitExceeded", p.Status.Reason)
 			require.Equal(t, "Pod was rejected: "+words, p.Status.Message)

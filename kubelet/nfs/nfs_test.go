@@ -116,10 +116,11 @@ func TestWhatMakesAShareReadOnly(t *testing.T) {
 		readOnly bool
 		options  []string
 	}{
-		"the pod's own volume":  {podSpec("nas", "/srv", true), true, []string{"ro"}},
-		"the pod's claim":       {pvSpec(true, func(*v1.PersistentVolume) {}), true, []string{"ro"}},
-		"the PV's mountOptions": {pvSpec(false, func(pv *v1.PersistentVolume) { pv.Spec.MountOptions = []string{"ro", "nfsvers=4.1"} }), true, []string{"nfsvers=4.1", "ro"}},
-		"not what the PV says":  {pvSpec(false, func(pv *v1.PersistentVolume) { pv.Spec.NFS.ReadOnly = true }), false, nil},
+		"the pod's own volume": {podSpec("nas", "/srv", true), true, []string{"ro"}},
+		"the pod's claim":      {pvSpec(true, func(*v1.PersistentVolume) {}), true, []string{"ro"}},
+		"the PV's mountOptions": {pvSpec(false, func(pv *v1.PersistentVolume) { pv.Spec.MountOptions = []string{"ro", "nfsvers=4.1"} }), true,
+			[]string{"nfsvers=4.1", "ro"}},
+		"not what the PV says": {pvSpec(false, func(pv *v1.PersistentVolume) { pv.Spec.NFS.ReadOnly = true }), false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -207,7 +208,8 @@ func TestServersAreFoundByAnySpellingOfTheirAddress(t *testing.T) {
 		require.NoError(t, err, source)
 		require.NoError(t, d.Close())
 	}
-	for source, want := range map[string]string{"nas": "not in 'host:dir' format", ":/x": "not in 'host:dir' format", "[fd00::1]/srv": "not in 'host:dir' format"} {
+	for source, want := range map[string]string{"nas": "not in 'host:dir' format", ":/x": "not in 'host:dir' format",
+		"[fd00::1]/srv": "not in 'host:dir' format"} {
 		_, err := net.Mount("nfs", source)
 		require.ErrorContains(t, err, want, source)
 	}

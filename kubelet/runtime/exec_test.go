@@ -102,13 +102,15 @@ func TestWhatCannotBeRunInAContainerIsRefusedAndSaysWhy(t *testing.T) {
 	result, err := c.Cluster.Machine("pod/web").Exec("d", "catt", "/data/x")
 	require.NoError(t, err)
 	require.EqualValues(t, 127, result.ExitCode)
-	require.Contains(t, result.Stderr, `catt: not found; this simulation has no such program, and its image is not known to start with it (did you mean "cat"?); expected one of [, ash,`)
+	require.Contains(t, result.Stderr,
+		`catt: not found; this simulation has no such program, and its image is not known to start with it (did you mean "cat"?); expected one of [, ash,`)
 
 	require.NoError(t, c.Cluster.Stop("kubelet/node-1"))
 	_, err = c.Cluster.Machine("pod/web").Exec("d", "ls")
 	require.Regexp(t, `^error dialing backend: dial tcp 172\.18\.\d+\.\d+:10250: connect: connection refused$`, err.Error())
 	_, err = c.Cluster.Machine("pod/web").Logs("d", false)
-	require.Regexp(t, `^Get "https://172\.18\.(\d+\.\d+):10250/containerLogs/default/web/d": dial tcp 172\.18\.(\d+\.\d+):10250: connect: connection refused$`, err.Error())
+	require.Regexp(t, `^Get "https://172\.18\.(\d+\.\d+):10250/containerLogs/default/web/d": dial tcp 172\.18\.(\d+\.\d+):10250: connect: connection refused$`,
+		err.Error())
 }
 
 func TestACommandIsStoppedWhenItsContainerOrItsKubeletGoesMeanwhile(t *testing.T) {

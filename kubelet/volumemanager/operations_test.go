@@ -403,7 +403,8 @@ func TestPluginsThatCanDoLess(t *testing.T) {
 	v := &volumeToMount{podVolume: fakeKey, spec: fakeSpec("pv-data"), plugin: plain, attachable: true, about: podOf("pod-1", true)}
 	assert.NoError(t, waitForAttach(ctx, v))
 	assert.NoError(t, m.checkNodeAffinity(ctx, &volumeToMount{spec: &volume.Spec{}}), "a volume of the pod's own is on any node")
-	assert.EqualError(t, m.maps.mapVolume(ctx, v), `MapVolume.FindMapperPluginBySpec failed for volume "pv-data" : volume plugin "example.com/fake" does not support volumeMode Block`)
+	assert.EqualError(t, m.maps.mapVolume(ctx, v),
+		`MapVolume.FindMapperPluginBySpec failed for volume "pv-data" : volume plugin "example.com/fake" does not support volumeMode Block`)
 	_, err := m.expansion.deviceResizeOptions(v, volume.NodeResizeOptions{})
 	assert.EqualError(t, err, `MapVolume.FindMapperPluginBySpec failed to find BlockVolumeMapper plugin for volume "pv-data"`)
 	err = m.maps.unmapDevice(ctx, &mountedDevice{plugin: devicePlugin{p}, spec: fakeSpec("pv-data")})
@@ -524,12 +525,18 @@ func TestAVolumeIsRefusedBeforeAnythingIsDone(t *testing.T) {
 		want   [2]string // as a directory, and as a device
 	}{
 		"nothing is wrong": {func(*v1.PersistentVolume) {}, func(*rig) {}, [2]string{}},
-		"it is elsewhere":  {away, func(*rig) {}, [2]string{`FailedMount: MountVolume.NodeAffinity check failed for volume "pv-data" : no matching NodeSelectorTerms`, `FailedMount: MapVolume.NodeAffinity check failed for volume "pv-data" : no matching NodeSelectorTerms`}},
-		"no node":          {func(*v1.PersistentVolume) {}, unread, [2]string{`FailedMount: MountVolume.NodeAffinity check failed for volume "pv-data" : error retrieving node: not now`, `FailedMount: MapVolume.NodeAffinity check failed for volume "pv-data" : error retrieving node: not now`}},
-		"another pod's":    {only, taken, [2]string{`FailedMount: MountVolume.SetUp failed for volume "pv-data" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`, `FailedMapVolume: MapVolume.SetUpDevice failed for volume "pv-data" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`}},
+		"it is elsewhere": {away, func(*rig) {}, [2]string{`FailedMount: MountVolume.NodeAffinity check failed for volume "pv-data" : no matching NodeSelectorTerms`,
+			`FailedMount: MapVolume.NodeAffinity check failed for volume "pv-data" : no matching NodeSelectorTerms`}},
+		"no node": {func(*v1.PersistentVolume) {}, unread,
+			[2]string{`FailedMount: MountVolume.NodeAffinity check failed for volume "pv-data" : error retrieving node: not now`,
+				`FailedMount: MapVolume.NodeAffinity check failed for volume "pv-data" : error retrieving node: not now`}},
+		"another pod's": {only, taken,
+			[2]string{`FailedMount: MountVolume.SetUp failed for volume "pv-data" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`,
+				`FailedMapVolume: MapVolume.SetUpDevice failed for volume "pv-data" : volume uses the ReadWriteOncePod access mode and is already in use by another pod`}},
 		"an option that it takes": {func(pv *v1.PersistentVolume) { pv.Spec.MountOptions = []string{"ro"} },
 			func(r *rig) { fakeOf(r).options = true }, [2]string{}},
-		"one mount option": {func(pv *v1.PersistentVolume) { pv.Spec.MountOptions = []string{"ro"} }, func(*rig) {}, [2]string{`FailedMount: MountVolume.MountOptionSupport check failed for volume "pv-data" : mount options are not supported for this volume type`}},
+		"one mount option": {func(pv *v1.PersistentVolume) { pv.Spec.MountOptions = []string{"ro"} }, func(*rig) {},
+			[2]string{`FailedMount: MountVolume.MountOptionSupport check failed for volume "pv-data" : mount options are not supported for this volume type`}},
 	} {
 		for i, want := range c.want {
 			r, p := newFakeRig(t, nil, func(pv *v1.PersistentVolume) {

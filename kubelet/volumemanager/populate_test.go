@@ -54,19 +54,22 @@ func TestWhyAVolumeCannotBeProcessedIsSaidUntilItIs(t *testing.T) {
 			r.editStatus(func(claim *v1.PersistentVolumeClaim) { claim.Status.Phase = v1.ClaimPending })
 		}, want: claim + "PVC is not bound"},
 		"a claim without a volume": {claim: func(claim *v1.PersistentVolumeClaim) { claim.Spec.VolumeName = "" }, want: claim + "PVC has empty pvc.Spec.VolumeName"},
-		"a claim for each pod":     {claim: func(claim *v1.PersistentVolumeClaim) { claim.Name = "web-data" }, pod: ephemeral, want: "PVC default/web-data was not created for pod default/web (pod is not owner)"},
+		"a claim for each pod": {claim: func(claim *v1.PersistentVolumeClaim) { claim.Name = "web-data" }, pod: ephemeral,
+			want: "PVC default/web-data was not created for pod default/web (pod is not owner)"},
 		"a claim for this pod": {claim: func(claim *v1.PersistentVolumeClaim) {
 			claim.Name = "web-data"
 			claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "web", UID: "pod-1", Controller: new(true)}}
 		}, pod: ephemeral},
-		"no claim for this pod": {pod: ephemeral, want: `error processing PVC default/web-data: failed to fetch PVC from API server: persistentvolumeclaims "web-data" not found`},
+		"no claim for this pod": {pod: ephemeral,
+			want: `error processing PVC default/web-data: failed to fetch PVC from API server: persistentvolumeclaims "web-data" not found`},
 		"a claim without protection": {before: func(r *rig) {
 			claim := r.claim()
 			claim.Finalizers = nil
 			_, err := r.User.CoreV1().PersistentVolumeClaims("default").Update(context.Background(), claim, metav1.UpdateOptions{})
 			require.NoError(t, err)
 		}},
-		"no volume": {pv: func(pv *v1.PersistentVolume) { pv.Name = "other" }, want: claim + `failed to fetch PV pv-data from API server: persistentvolumes "pv-data" not found`},
+		"no volume": {pv: func(pv *v1.PersistentVolume) { pv.Name = "other" },
+			want: claim + `failed to fetch PV pv-data from API server: persistentvolumes "pv-data" not found`},
 		"a volume of nobody": {pv: func(pv *v1.PersistentVolume) { pv.Spec.ClaimRef = nil },
 			want: claim + "found PV object pv-data but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim"},
 		"a volume of an earlier claim": {pv: func(pv *v1.PersistentVolume) { pv.Spec.ClaimRef.UID = "earlier" },
@@ -78,8 +81,9 @@ func TestWhyAVolumeCannotBeProcessedIsSaidUntilItIs(t *testing.T) {
 			pv.Labels = map[string]string{v1.LabelTopologyZone: "a__b"}
 			pv.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{GCEPersistentDisk: &v1.GCEPersistentDiskVolumeSource{PDName: "disk"}}
 		}, want: "failed to translate in tree pv to CSI: "},
-		"a device as a directory":                                 {pv: ofBlocks, want: "volume data has volumeMode Block, but is specified in volumeMounts"},
-		"a directory as a device":                                 {pod: podOf("pod-1", true), want: "volume data has volumeMode Filesystem, but is specified in volumeDevices"},
+		"a device as a directory": {pv: ofBlocks, want: "volume data has volumeMode Block, but is specified in volumeMounts"},
+		"a directory as a device": {pod: podOf("pod-1", true),
+			want: "volume data has volumeMode Filesystem, but is specified in volumeDevices"},
 		"a plugin that cannot say whether it mounts for the node": {fails: "CanDeviceMount", want: "broken"},
 		"a plugin that cannot say whether it is attached":         {fails: "CanAttach", want: "broken"},
 		"a plugin that cannot say its name":                       {fails: "GetVolumeName", want: `failed to get unique name of volume "data": broken`},
@@ -260,7 +264,8 @@ func TestTheReasonsOfSeveralVolumesAreToldInOrder(t *testing.T) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "unused"})
 	r.addPod(pod)
 	r.run(time.Second)
-	assert.Equal(t, []string{"FailedMount: Unable to attach or mount volumes: unmounted volumes=[a z z-again], unattached volumes=[], failed to process volumes=[a z z-again]: " +
+	assert.Equal(t, []string{"FailedMount: Unable to attach or mount volumes: unmounted volumes=[a z z-again], unattached volumes=[], " +
+		"failed to process volumes=[a z z-again]: " +
 		`error processing PVC default/a: failed to fetch PVC from API server: persistentvolumeclaims "a" not found; ` +
 		`error processing PVC default/z: failed to fetch PVC from API server: persistentvolumeclaims "z" not found`}, r.said())
 	assert.True(t, r.vm.actual.isMounted(fakeKey), "the other one is mounted")

@@ -39,7 +39,8 @@ func TestWhatIsFoundOnTheDiskIsAnUncertainMountOrLeft(t *testing.T) {
 		"one that may need to be attached":       {path: dir, fails: "CanAttach", node: "-", noted: orphan + "broken", orphan: true},
 		"one without a name":                     {path: dir, fails: "GetVolumeName", node: "-", noted: orphan + "broken", orphan: true},
 		"one of no plugin": {path: layout.PodVolumeDir("pod-1", "example.com~other", "pv-data"), node: "-", orphan: true,
-			noted: layout.PodVolumeDir("pod-1", "example.com~other", "pv-data") + " is not known to be a volume and will be removed if it is empty: no volume plugin matched name: example.com/other"},
+			noted: layout.PodVolumeDir("pod-1", "example.com~other", "pv-data") +
+				" is not known to be a volume and will be removed if it is empty: no volume plugin matched name: example.com/other"},
 		"a device":                         {path: fakeLink, volume: "example.com/fake/pv-data", block: true, node: fakeGlobal},
 		"a device that is the pod's alone": {path: fakeLink, alone: true, volume: "example.com/fake/pod-1-pv-data", block: true, node: "-"},
 		"a device without links":           {path: fakeLink, fails: "NewBlockVolumeUnmapper", volume: "example.com/fake/pv-data", block: true, node: ""},

@@ -102,7 +102,8 @@ func newRigOf(t testing.TB, cfg engine.Config, claim *v1.PersistentVolumeClaim, 
 		return err
 	})
 	ctx := context.Background()
-	_, err = r.User.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{v1.LabelHostname: "node-1"}}}, metav1.CreateOptions{})
+	_, err = r.User.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{v1.LabelHostname: "node-1"}}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	claim, err = r.User.CoreV1().PersistentVolumeClaims("default").Create(ctx, claim, metav1.CreateOptions{})
 	require.NoError(t, err)

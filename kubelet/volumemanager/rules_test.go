@@ -130,7 +130,8 @@ func TestAVolumeForOnePodIsRefusedToASecondOne(t *testing.T) {
 		for _, user := range c.users {
 			w.volumes.put(podVolume{"v", user}, &mountedVolume{})
 		}
-		v := &volumeToMount{podVolume: podVolume{"v", "pod"}, spec: &volume.Spec{PersistentVolume: &v1.PersistentVolume{Spec: v1.PersistentVolumeSpec{AccessModes: c.modes}}}}
+		v := &volumeToMount{podVolume: podVolume{"v", "pod"},
+			spec: &volume.Spec{PersistentVolume: &v1.PersistentVolume{Spec: v1.PersistentVolumeSpec{AccessModes: c.modes}}}}
 		assert.Equal(t, c.refuse, w.checkReadWriteOncePod(v) != nil, "%+v", c)
 	}
 	assert.NoError(t, world().checkReadWriteOncePod(&volumeToMount{spec: &volume.Spec{}}), "it is no PersistentVolume")
@@ -248,7 +249,8 @@ func TestVolumesInUseStayUntilThePodsAreKnown(t *testing.T) {
 		"a version that keeps, pods seen":         {false, true, false, list("v")},
 		"pods not all seen":                       {true, false, true, list("v")},
 	} {
-		a := &attachments{shared: &shared{desired: newDesiredStateOfWorld(), actual: world()}, attachable: map[v1.UniqueVolumeName]bool{"v": true, "w": true}, synced: c.synced}
+		a := &attachments{shared: &shared{desired: newDesiredStateOfWorld(), actual: world()}, attachable: map[v1.UniqueVolumeName]bool{"v": true, "w": true},
+			synced: c.synced}
 		a.decisions.KeepInUse = c.keep
 		a.desired.volumes.put(podVolume{"v", "pod"}, &volumeToMount{})
 		if c.unseen {
@@ -360,7 +362,8 @@ func TestAPodsDirectoryWithAFileStays(t *testing.T) {
 
 func TestAVolumeOfAPodKeepsItsPlaceAndGetsItsNames(t *testing.T) {
 	dsw := newDesiredStateOfWorld()
-	first, second := &volumeToMount{podVolume: podVolume{"w", "pod"}, outerNames: []string{"a"}}, &volumeToMount{podVolume: podVolume{"v", "pod"}, outerNames: []string{"b"}}
+	first, second := &volumeToMount{podVolume: podVolume{"w", "pod"}, outerNames: []string{"a"}},
+		&volumeToMount{podVolume: podVolume{"v", "pod"}, outerNames: []string{"b"}}
 	dsw.add(first)
 	dsw.add(second)
 	dsw.add(&volumeToMount{podVolume: podVolume{"w", "pod"}, outerNames: []string{"a", "c"}})

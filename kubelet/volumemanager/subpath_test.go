@@ -73,7 +73,8 @@ func TestAPartIsMadeAndMountedAnewForEachContainer(t *testing.T) {
 
 // The pod is told in general terms that a part cannot be mounted, and the trace what is wrong. Nothing is left where it would be.
 func TestAPartThatCannotBeMountedLeavesNothing(t *testing.T) {
-	const prepare, create = `failed to prepare subPath for volumeMount "data" of container "c"`, `failed to create subPath directory for volumeMount "data" of container "c"`
+	const prepare, create = `failed to prepare subPath for volumeMount "data" of container "c"`,
+		`failed to create subPath directory for volumeMount "data" of container "c"`
 	for at, want := range map[string]string{
 		"stat /disk/data":               "stat /disk/data: operation not permitted",
 		"open /disk/data":               prepare,

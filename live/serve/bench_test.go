@@ -90,7 +90,8 @@ func BenchmarkWritesOverTLS(b *testing.B) {
 				}
 				wg.Wait()
 				b.ReportMetric(float64(8*each)/time.Since(began).Seconds(), "writes/s")
-				require.NoError(b, benchClient(b, config).CoreV1().PersistentVolumeClaims("default").DeleteCollection(b.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+				require.NoError(b, benchClient(b, config).CoreV1().PersistentVolumeClaims("default").DeleteCollection(b.Context(), metav1.DeleteOptions{},
+					metav1.ListOptions{}))
 			}
 		})
 	}

@@ -87,12 +87,15 @@ func (c *Client) do(ctx context.Context, method, command string, into any) error
 	}
 	var status metav1.Status
 	switch err := json.Unmarshal(text, &status); {
-	case answer.StatusCode == http.StatusNotFound && (err != nil || status.Message == ""), strings.HasPrefix(status.Message, "the server could not find the requested resource"):
+	case answer.StatusCode == http.StatusNotFound && (err != nil || status.Message == ""),
+		strings.HasPrefix(status.Message, "the server could not find the requested resource"):
 		return fmt.Errorf("the server at %s is not one of storagesim serve", c.url)
 	case answer.StatusCode == http.StatusUnauthorized:
-		return fmt.Errorf("the server at %s does not accept the token of the kubeconfig (%s): storagesim serve makes a new one each time it starts, so take the file that it wrote last", c.url, status.Message)
+		return fmt.Errorf("the server at %s does not accept the token of the kubeconfig (%s): storagesim serve makes a new one each time it starts, "+
+			"so take the file that it wrote last", c.url, status.Message)
 	case answer.StatusCode == http.StatusForbidden:
-		return fmt.Errorf("the server at %s refuses: %s; storagesim serve lets its user read everything, so this is another cluster, of which it knows nothing: use the kubeconfig that serve has written", c.url, status.Message)
+		return fmt.Errorf("the server at %s refuses: %s; storagesim serve lets its user read everything, so this is another cluster, of which it knows nothing: "+
+			"use the kubeconfig that serve has written", c.url, status.Message)
 	case err != nil || status.Message == "":
 		return fmt.Errorf("the server at %s answers %s", c.url, answer.Status)
 	}

@@ -38,7 +38,8 @@ func TestAClusterThatIsNotServedIsNamedWithWhatItSaysAndWhatToDo(t *testing.T) {
 		says   string
 	}{
 		"no rights": {
-			metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: `forbidden: User "jane" cannot get path "/storagesim/explain/pvc/data"`},
+			metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+				Message: `forbidden: User "jane" cannot get path "/storagesim/explain/pvc/data"`},
 			`forbidden: User "jane" cannot get path "/storagesim/explain/pvc/data"; storagesim serve lets its user read everything, so this is another cluster`,
 		},
 		"no such path": {metav1.Status{Code: http.StatusNotFound, Message: "the server could not find the requested resource"}, "is not one of storagesim serve"},

@@ -29,7 +29,8 @@ func prepared(t *testing.T, server *serve.Server) *storagesim.Cluster {
 func TestAnotherClusterTakesThePlaceOfTheOneThatWasOffered(t *testing.T) {
 	server, config := started(t, serve.Config{})
 	client := clientOf(t, config)
-	w, err := client.CoreV1().Namespaces().Watch(t.Context(), metav1.ListOptions{SendInitialEvents: new(false), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
+	w, err := client.CoreV1().Namespaces().Watch(t.Context(),
+		metav1.ListOptions{SendInitialEvents: new(false), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
 	require.NoError(t, err)
 	_, err = client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

@@ -100,7 +100,8 @@ func TestNobodyGetsInWithoutTheToken(t *testing.T) {
 	_, config := started(t, serve.Config{})
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the certificate is not the question
 	defer client.CloseIdleConnections()
-	for _, path := range []string{"/", "/api", "/api/v1/pods", "/version", "/healthz", "/readyz", "/openapi/v3", "/storagesim/story", "/debug/pprof/", "/metrics"} {
+	for _, path := range []string{"/", "/api", "/api/v1/pods", "/version", "/healthz", "/readyz", "/openapi/v3", "/storagesim/story",
+		"/debug/pprof/", "/metrics"} {
 		for _, authorization := range []string{"", "Bearer", "Bearer x", "Basic " + config.BearerToken, config.BearerToken, "Bearer " + config.BearerToken + "x"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
 			require.NoError(t, err)
@@ -124,7 +125,8 @@ func TestNobodyGetsInWithoutTheToken(t *testing.T) {
 // A client without the token cannot keep a connection by sending a body slowly.
 func TestNobodyIsWaitedForWithoutTheToken(t *testing.T) {
 	_, config := started(t, serve.Config{})
-	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", strings.TrimPrefix(config.Host, "https://")) // the certificate is not the question
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp",
+		strings.TrimPrefix(config.Host, "https://")) // the certificate is not the question
 	require.NoError(t, err)
 	defer conn.Close()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
@@ -367,7 +369,8 @@ func TestARequestForACommandThatCannotBeBegunIsRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "Upgrade request required")
 	err = client.Post().AbsPath(path+"exec").Param("stdout", "1").Do(t.Context()).Error()
 	assert.ErrorContains(t, err, "you must specify at least one command")
-	err = client.Post().AbsPath(path+"exec").Param("command", "ls").Param("stdout", "1").SetHeader("Connection", "upgrade").SetHeader("Upgrade", "SPDY/3.1").Do(t.Context()).Error()
+	err = client.Post().AbsPath(path+"exec").Param("command", "ls").Param("stdout", "1").SetHeader("Connection", "upgrade").SetHeader("Upgrade",
+		"SPDY/3.1").Do(t.Context()).Error()
 	assert.ErrorContains(t, err, "not SPDY")
 	err = client.Post().AbsPath(path + "portforward").Do(t.Context()).Error()
 	assert.ErrorContains(t, err, "containers have no network")
@@ -460,7 +463,8 @@ func TestALongStoryIsToldInParts(t *testing.T) {
 	_, config := started(t, serve.Config{})
 	clients := clientOf(t, config)
 	for i := range 30 {
-		_, err := clients.CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)}}, metav1.CreateOptions{})
+		_, err := clients.CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i)}},
+			metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	part := func(query ...string) string {

@@ -31,7 +31,8 @@ func TestNothingStaysOpen(t *testing.T) {
 	require.NoError(t, m.node.MkdirAll("/pods/a/b", 0o755))
 	m.link("../var", "pods/linked")
 	require.NoError(t, m.node.Plain("/pods", 1))
-	names := []string{"/", "/out", "/out/passwd", "/loop/x", "/var/data", "/var/data/file", "/var/data/file/x", "/short/data", "/pods/a", "/pods/linked/data", "/new", "/none/x"}
+	names := []string{"/", "/out", "/out/passwd", "/loop/x", "/var/data", "/var/data/file", "/var/data/file/x", "/short/data", "/pods/a", "/pods/linked/data",
+		"/new", "/none/x"}
 	chance := rand.New(rand.NewPCG(1, 2))
 	pick := func() string { return names[chance.IntN(len(names))] }
 	before := openHandles(t)

@@ -72,7 +72,8 @@ func checkPrivate(root string) error {
 	}
 	switch at := table.Containing(root); {
 	case at == nil:
-		return fmt.Errorf("the kernel's table of mounts does not say what %s is on, so whether mounts there would be seen in other mount namespaces is not known", root)
+		return fmt.Errorf("the kernel's table of mounts does not say what %s is on, so whether mounts there would be seen in other mount namespaces is not known",
+			root)
 	case at.Shared:
 		return fmt.Errorf("mounts below %s would be seen in other mount namespaces; make it private: mount --make-rprivate /", at.Path)
 	}

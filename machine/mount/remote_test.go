@@ -101,7 +101,8 @@ func TestRemoteMountsThatCannotBeAreRefusedAndLeaveNothing(t *testing.T) {
 		options                []string
 		want                   string
 	}{
-		{"nas:/other", "/mnt/a", "nfs", nil, "mount failed: exit status 32\nMounting command: mount\nMounting arguments: -t nfs nas:/other /mnt/a\nOutput: mount.nfs: no route to host"},
+		{"nas:/other", "/mnt/a", "nfs", nil, "mount failed: exit status 32\nMounting command: mount\nMounting arguments: -t nfs nas:/other /mnt/a\n" +
+			"Output: mount.nfs: no route to host"},
 		{"nas:/share", "/mnt/a", "nfs", []string{"ro", "hard"}, ""},
 		{"nas:/share", "/mnt/none", "nfs", nil, "no such file"},
 		{"nas:/share", "/mnt/file", "nfs", nil, "not a directory"},

@@ -89,7 +89,8 @@ func TestAnAbsentProgramIsTakenWhereItWouldEndTheScript(t *testing.T) {
 
 // A probe's command says nothing without the program, wherever it calls it.
 func TestAProgramThatIsNotThereExcusesTheWholeCommand(t *testing.T) {
-	for _, script := range []string{"start", "start || exit 1", "test $(start) = 1", "echo a | start | cat", "if ! start; then exit 1; fi", "(start); exit 3", "sh -c start; exit 1"} {
+	for _, script := range []string{"start", "start || exit 1", "test $(start) = 1", "echo a | start | cat", "if ! start; then exit 1; fi", "(start); exit 3",
+		"sh -c start; exit 1"} {
 		c := newBox(t)
 		config := c.config("sh", "-c", script)
 		config.Absent = func(string) shell.Absent { return shell.Excuses }

@@ -185,7 +185,8 @@ func (f *finder) primary() predicate {
 	case "-exec":
 		return f.exec()
 	default:
-		f.err = fmt.Errorf("%s is not supported; the tests and actions are -name -path -type -empty -mindepth -maxdepth -depth -prune -print -print0 -delete -exec", word)
+		f.err = fmt.Errorf("%s is not supported; the tests and actions are -name -path -type -empty -mindepth -maxdepth -depth -prune -print -print0 -delete -exec",
+			word)
 	}
 	return yes
 }

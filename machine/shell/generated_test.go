@@ -23,8 +23,10 @@ func (w *writer) file() string { return w.one("f", "g", "d/f", "d/g", "d", "e", 
 func (w *writer) value() string {
 	return w.one(
 		w.name(), "12", "0", `"two words"`, "'q  q'", "$"+w.name(), `"$`+w.name()+`"`, `"$@"`, "$*", "$#", "$?", "*", "d/*", "[df]*", `"*"`, `\*`,
-		"${"+w.name()+":-none}", "${"+w.name()+"-x y}", "${"+w.name()+":+set}", "${#"+w.name()+"}", "${"+w.name()+"%"+w.pattern()+"}", "${"+w.name()+"##"+w.pattern()+"}",
-		`"${`+w.name()+"#"+w.pattern()+`}"`, "$(("+w.sum()+"))", "$(echo "+w.name()+" '  z')", `"$(printf 'l1\nl2\n\n')"`, "$1", "${2}x", `"$2"`, "x$"+w.name()+"y", "${3+has}", "a=b", "--",
+		"${"+w.name()+":-none}", "${"+w.name()+"-x y}", "${"+w.name()+":+set}", "${#"+w.name()+"}", "${"+w.name()+"%"+w.pattern()+"}",
+		"${"+w.name()+"##"+w.pattern()+"}",
+		`"${`+w.name()+"#"+w.pattern()+`}"`, "$(("+w.sum()+"))", "$(echo "+w.name()+" '  z')", `"$(printf 'l1\nl2\n\n')"`, "$1", "${2}x", `"$2"`, "x$"+w.name()+"y",
+		"${3+has}", "a=b", "--",
 	)
 }
 

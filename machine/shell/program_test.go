@@ -34,7 +34,8 @@ func TestAProgramSleepsOnTheVirtualClock(t *testing.T) {
 
 func TestALoopOfGreetingsWritesItsGreetings(t *testing.T) {
 	b := newBox(t)
-	p := shell.New(b.config("sh", "-c", "while true; do echo \"`date` [`hostname`] Hello from OpenEBS Local PV.\" >> greet.txt; sleep $(($RANDOM % 5 + 300)); done"))
+	p := shell.New(b.config("sh", "-c",
+		"while true; do echo \"`date` [`hostname`] Hello from OpenEBS Local PV.\" >> greet.txt; sleep $(($RANDOM % 5 + 300)); done"))
 	defer p.Stop()
 	require.False(t, b.goOn(p, 20*time.Minute))
 	data, err := b.node.ReadFile("/disk/greet.txt")
@@ -120,9 +121,12 @@ func TestNothingOutsideOfTheVolumesIsReached(t *testing.T) {
 	require.NoError(t, err)
 	for _, script := range []string{
 		"cat /canary", "cat ../canary", "cat /data/../canary", "echo x > /canary", "echo x >> out", "cat out", "cat root/canary", "rm -rf root/canary", "rm -rf /",
-		"rm -rf /canary", "rm -rf ../*", "mv out/.. x", "cp out x", "ln -s ../canary l && cat l", "ln -s /canary l", "chmod 000 out", "chmod -R 000 root/", "find root/ -delete",
-		"find / -name canary -delete", "cd root && rm -rf *", "cd .. && rm -rf *", "read x < out && echo $x", "mkdir /x", "touch ../x", "mkdir -p root/x", "echo x > root/x",
-		". /canary", "sh /canary", "/canary", "cp -r / x", "mv / x", "ls root/", "stat -L out", "du root/", "xfs_quota -x -c 'project -s -p /etc 7' /", "tee /canary", "cp /dev/null out",
+		"rm -rf /canary", "rm -rf ../*", "mv out/.. x", "cp out x", "ln -s ../canary l && cat l", "ln -s /canary l", "chmod 000 out", "chmod -R 000 root/",
+		"find root/ -delete",
+		"find / -name canary -delete", "cd root && rm -rf *", "cd .. && rm -rf *", "read x < out && echo $x", "mkdir /x", "touch ../x", "mkdir -p root/x",
+		"echo x > root/x",
+		". /canary", "sh /canary", "/canary", "cp -r / x", "mv / x", "ls root/", "stat -L out", "du root/", "xfs_quota -x -c 'project -s -p /etc 7' /", "tee /canary",
+		"cp /dev/null out",
 	} {
 		p := b.run("sh", "-c", script)
 		assert.NotContains(t, p.Log(), "alive", script)
@@ -132,7 +136,8 @@ func TestNothingOutsideOfTheVolumesIsReached(t *testing.T) {
 	}
 	_, err = b.node.Stat("/x")
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	p := b.run("sh", "-c", "echo x > /script/x; mkdir /script/d; rm -rf /script; ls /; ls -a /script; cd / && pwd; test -w /script || echo ro; mkdir /new; touch /new")
+	p := b.run("sh", "-c",
+		"echo x > /script/x; mkdir /script/d; rm -rf /script; ls /; ls -a /script; cd / && pwd; test -w /script || echo ro; mkdir /new; touch /new")
 	require.Contains(t, p.Log(), "read-only file system")
 	require.Contains(t, p.Log(), "boot\ndata\ndev\n", "the volumes are there to be seen")
 	require.Contains(t, p.Log(), "sbin\nscript\nsrv\n")
@@ -269,7 +274,8 @@ func TestTheWholeOfAPipeIsReadByWhatComesNext(t *testing.T) {
 }
 
 func TestWaitingForNothingWaitsForEver(t *testing.T) {
-	for _, argv := range [][]string{{"sleep", "infinity"}, {"tail", "-f", "/dev/null"}, {"tail", "-F", "/not/there"}, {"sh", "-c", "sleep inf; echo no"}, {"sleep", "99999999999d"}} {
+	for _, argv := range [][]string{{"sleep", "infinity"}, {"tail", "-f", "/dev/null"}, {"tail", "-F", "/not/there"}, {"sh", "-c", "sleep inf; echo no"},
+		{"sleep", "99999999999d"}} {
 		b := newBox(t)
 		p := shell.New(b.config(argv...))
 		for range 3 {

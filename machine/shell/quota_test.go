@@ -56,8 +56,9 @@ func TestAProjectQuotaTakesEffectOnADiskInMemory(t *testing.T) {
 		set  []string // a may hold 16 KiB
 		past string
 	}{
-		"xfs_quota": {[]string{"xfs_quota -x -c 'project -s -p /data/a 7' /data", "xfs_quota -x -c 'limit -p bsoft=12k bhard=16k 7' /data"}, "no space left on device"},
-		"setquota":  {[]string{"chattr +P -p 7 /data/a", "setquota -P 7 12 16K 0 0 /data"}, "disk quota exceeded"},
+		"xfs_quota": {[]string{"xfs_quota -x -c 'project -s -p /data/a 7' /data", "xfs_quota -x -c 'limit -p bsoft=12k bhard=16k 7' /data"},
+			"no space left on device"},
+		"setquota": {[]string{"chattr +P -p 7 /data/a", "setquota -P 7 12 16K 0 0 /data"}, "disk quota exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBoxOn(t, disk.InMemory(func() time.Time { return time.Unix(0, 0) }))

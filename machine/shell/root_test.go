@@ -23,21 +23,25 @@ func (b *box) newRoot() *shell.Root {
 
 func TestAContainerHasDirectoriesOfAnImageAndWritesThere(t *testing.T) {
 	for script, want := range map[string]string{
-		"touch /tmp/healthy; ls /tmp; rm -f /tmp/healthy; ls /tmp":                                                "healthy\n",
-		"echo x > /tmp/a && cat /tmp/a":                                                                           "x\n",
-		"mkdir -p /data2/db && echo y > /data2/db/f && cd /data2 && ls *":                                         "f\n",
-		"cd / && pwd && ls -d dev etc tmp usr var":                                                                "/\ndev\netc\ntmp\nusr\nvar\n",
-		"stat -c '%a %F' /tmp /root /dev/null":                                                                    "1777 directory\n700 directory\n666 character special file\n",
-		"test -c /dev/zero && test -w /tmp && test -d /proc && echo yes":                                          "yes\n",
-		"head -c 3 /dev/zero > /data/z; wc -c < /data/z; head -c 5 /dev/urandom | wc -c":                          "3\n5\n",
-		"cat /dev/zero || echo no":                                                                                "cat: /dev/zero: it has no end: head -c N reads N bytes of it\nno\n",
-		"echo x > /dev/null; echo y | tee /dev/null; cp /data/../dev/null /tmp/n; wc -c < /tmp/n":                 "y\n0\n",
-		"echo x > /dev/full || echo full":                                                                         "echo: write error: no space left on device\nfull\n",
+		"touch /tmp/healthy; ls /tmp; rm -f /tmp/healthy; ls /tmp":        "healthy\n",
+		"echo x > /tmp/a && cat /tmp/a":                                   "x\n",
+		"mkdir -p /data2/db && echo y > /data2/db/f && cd /data2 && ls *": "f\n",
+		"cd / && pwd && ls -d dev etc tmp usr var":                        "/\ndev\netc\ntmp\nusr\nvar\n",
+		"stat -c '%a %F' /tmp /root /dev/null": "1777 directory\n700 directory\n" +
+			"666 character special file\n",
+		"test -c /dev/zero && test -w /tmp && test -d /proc && echo yes":                 "yes\n",
+		"head -c 3 /dev/zero > /data/z; wc -c < /data/z; head -c 5 /dev/urandom | wc -c": "3\n5\n",
+		"cat /dev/zero || echo no": "cat: /dev/zero: it has no end: " +
+			"head -c N reads N bytes of it\nno\n",
+		"echo x > /dev/null; echo y | tee /dev/null; cp /data/../dev/null /tmp/n; wc -c < /tmp/n": "y\n0\n",
+		"echo x > /dev/full || echo full": "echo: write error: " +
+			"no space left on device\nfull\n",
 		"grep ' /data ' /proc/mounts; mount | grep -c .":                                                          "/dev/disk /data ext4 rw,relatime 0 0\n8\n",
 		"printf '#!/bin/sh\\necho ran $1\\n' > /usr/local/bin/x; chmod +x /usr/local/bin/x; /usr/local/bin/x now": "ran now\n",
 		"ln -s /tmp/a /tmp/l; echo via > /tmp/l; cat /tmp/a; readlink /tmp/l":                                     "via\na\n",
-		"mv /etc/hosts /tmp/h || echo busy; rm /etc/hosts || echo busy":                                           "mv: cannot move '/etc/hosts' to '/tmp/h': device or resource busy\nbusy\nrm: cannot remove '/etc/hosts': device or resource busy\nbusy\n",
-		"echo kept > /tmp/f; mv /tmp/f /data/f && cat /data/f; cp /data/f /opt && cat /opt/f":                     "kept\nkept\n",
+		"mv /etc/hosts /tmp/h || echo busy; rm /etc/hosts || echo busy": "mv: cannot move '/etc/hosts' to '/tmp/h': " +
+			"device or resource busy\nbusy\nrm: cannot remove '/etc/hosts': device or resource busy\nbusy\n",
+		"echo kept > /tmp/f; mv /tmp/f /data/f && cat /data/f; cp /data/f /opt && cat /opt/f": "kept\nkept\n",
 	} {
 		b := newBox(t)
 		p := b.run("sh", "-c", script)
@@ -70,7 +74,8 @@ func TestAReadOnlyRootFileSystemRefusesWritesButBelowDev(t *testing.T) {
 	root.ReadOnly = true
 	root.TerminationLog = "/var/log/end"
 	p := shell.New(b.rootConfig(root, "sh", "-c", "touch /tmp/a; mkdir -p /tmp && echo there; mkdir /x; echo y > /data/y; rm -rf /etc/hosts; "+
-		"echo 1.2.3.4 me >> /etc/hosts && tail -n 1 /etc/hosts; echo why > /var/log/end; touch /dev/shm/s && ls /dev/shm; test -w /tmp || echo ro; mount | head -n 1"))
+		"echo 1.2.3.4 me >> /etc/hosts && tail -n 1 /etc/hosts; echo why > /var/log/end; touch /dev/shm/s && ls /dev/shm; test -w /tmp || echo ro; "+
+		"mount | head -n 1"))
 	_, ended := p.Run(b.host)
 	require.True(t, ended)
 	require.Equal(t, "touch: cannot touch '/tmp/a': read-only file system\nthere\nmkdir: cannot create directory '/x': read-only file system\n"+
@@ -80,7 +85,8 @@ func TestAReadOnlyRootFileSystemRefusesWritesButBelowDev(t *testing.T) {
 
 func TestARootFileSystemIsFullAfter64MiB(t *testing.T) {
 	b := newBox(t)
-	p := b.run("sh", "-c", "head -c 40000000 /dev/zero > /tmp/a; head -c 40000000 /dev/zero > /tmp/b || echo full; df /tmp | tail -n 1; head -c 999999999 /dev/zero > /tmp/c; rm /tmp/a; df | tail -n 3")
+	p := b.run("sh", "-c", "head -c 40000000 /dev/zero > /tmp/a; head -c 40000000 /dev/zero > /tmp/b || echo full; df /tmp | tail -n 1; "+
+		"head -c 999999999 /dev/zero > /tmp/c; rm /tmp/a; df | tail -n 3")
 	require.Equal(t, "head: write error: no space left on device\nfull\noverlay 65536 65536 0 100% /\nhead: /dev/zero: file too large; the limit is 64 MiB\n"+
 		"tmpfs 65536 26472 39064 41% /dev\n/dev/disk 104857600 4 104857596 1% /data\n/dev/disk 104857600 4 104857596 1% /script\n", p.Log())
 }

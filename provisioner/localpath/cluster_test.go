@@ -140,7 +140,8 @@ func TestTheDefaultScriptsMakeAndRemoveTheDirectory(t *testing.T) {
 	assert.Equal(t, []string{folder + "/"}, c.list("node2", localpath.DefaultPath))
 	c.Machine("pod/web").WriteFile("/data/x", "here")
 	assert.Equal(t, "here", c.Machine("node/node2").ReadFile(localpath.DefaultPath+"/"+folder+"/x"))
-	assert.Contains(t, c.Story(), `runs "/bin/sh /script/setup -p /opt/local-path-provisioner/`+folder+` -s 134217728 -m Filesystem -a create" in pod local-path-storage/helper-pod-create-`+name)
+	assert.Contains(t, c.Story(), `runs "/bin/sh /script/setup -p /opt/local-path-provisioner/`+folder+
+		` -s 134217728 -m Filesystem -a create" in pod local-path-storage/helper-pod-create-`+name)
 	assert.Contains(t, c.Story(), `runs "mkdir -m 0777 -p /opt/local-path-provisioner/`+folder+`"`)
 	assert.NotContains(t, c.Story(), "kube-scheduler            binds pod local-path-storage/", "nobody schedules helper pods")
 
@@ -156,10 +157,14 @@ func TestTheDefaultScriptsMakeAndRemoveTheDirectory(t *testing.T) {
 // made.
 func TestRootAsAPathIsRefused(t *testing.T) {
 	for config, want := range map[string]string{
-		`{"nodePathMap": [{"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": ["/"]}]}`: "no valid config available: StorageClass config canonicalization failed: cannot use root ('/') as path on node DEFAULT_PATH_FOR_NON_LISTED_NODES",
-		`{"nodePathMap": [{"node": "node2", "paths": ["/opt", "//"]}]}`:                    "no valid config available: StorageClass config canonicalization failed: cannot use root ('/') as path on node node2",
-		`{"sharedFileSystemPath": "/."}`:                                                   "failed to create volume pvc-558a3044-d9ab-451d-bf3b-29391f5b604b: invalid path create for /pvc-558a3044-d9ab-451d-bf3b-29391f5b604b_default_data: cannot find parent dir or volume dir or parent dir is relative",
-		`{"sharedFileSystemPath": "mnt"}`:                                                  "failed to create volume pvc-558a3044-d9ab-451d-bf3b-29391f5b604b: volume path mnt/pvc-558a3044-d9ab-451d-bf3b-29391f5b604b_default_data is not absolute",
+		`{"nodePathMap": [{"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": ["/"]}]}`: "no valid config available: StorageClass config canonicalization " +
+			"failed: cannot use root ('/') as path on node DEFAULT_PATH_FOR_NON_LISTED_NODES",
+		`{"nodePathMap": [{"node": "node2", "paths": ["/opt", "//"]}]}`: "no valid config available: StorageClass config canonicalization " +
+			"failed: cannot use root ('/') as path on node node2",
+		`{"sharedFileSystemPath": "/."}`: "failed to create volume pvc-558a3044-d9ab-451d-bf3b-29391f5b604b: " +
+			"invalid path create for /pvc-558a3044-d9ab-451d-bf3b-29391f5b604b_default_data: cannot find parent dir or volume dir or parent dir is relative",
+		`{"sharedFileSystemPath": "mnt"}`: "failed to create volume pvc-558a3044-d9ab-451d-bf3b-29391f5b604b: " +
+			"volume path mnt/pvc-558a3044-d9ab-451d-bf3b-29391f5b604b_default_data is not absolute",
 	} {
 		c := simple(t)
 		c.configure("config.json", config)
@@ -353,14 +358,16 @@ func TestDeletingNeedsTheConfigurationAndIsTriedAgain(t *testing.T) {
 func TestAPathPatternThatEscapesItsFolderIsRefused(t *testing.T) {
 	const prefix = "{{ .PVC.Namespace }}/{{ .PVC.Name }}/"
 	for pattern, want := range map[string]string{
-		prefix + "../../../etc":                "folder path contains invalid references: default/data/../../../etc",
-		prefix + "{{ .PVC.Annotations.dir }}":  "folder path contains invalid references: default/data/../../..",
-		"../" + prefix:                         "failed to create path from pattern ../" + prefix + ": pathPattern must start with " + prefix + ": ../default/data/",
-		"/etc/{{ .PVC.Name }}":                 "failed to create path from pattern /etc/{{ .PVC.Name }}: pathPattern must start with " + prefix + ": /etc/data",
-		"{{ .PVC.Namespace }}/{{ .PVC.Name }}": "failed to create path from pattern {{ .PVC.Namespace }}/{{ .PVC.Name }}: pathPattern must start with " + prefix + ": default/data",
-		prefix + `{{ printf "%5000d" 1 }}`:     "failed to create path from pattern " + prefix + `{{ printf "%5000d" 1 }}: it gives more than 4096 bytes`,
-		"{{ .Secret }}":                        `failed to create path from pattern {{ .Secret }}: template: pathPattern:1:3: executing "pathPattern" at <.Secret>: can't evaluate field Secret in type localpath.pvMetadata`,
-		"{{":                                   "failed to create path from pattern {{: template: pathPattern:1: unclosed action",
+		prefix + "../../../etc":               "folder path contains invalid references: default/data/../../../etc",
+		prefix + "{{ .PVC.Annotations.dir }}": "folder path contains invalid references: default/data/../../..",
+		"../" + prefix:                        "failed to create path from pattern ../" + prefix + ": pathPattern must start with " + prefix + ": ../default/data/",
+		"/etc/{{ .PVC.Name }}":                "failed to create path from pattern /etc/{{ .PVC.Name }}: pathPattern must start with " + prefix + ": /etc/data",
+		"{{ .PVC.Namespace }}/{{ .PVC.Name }}": "failed to create path from pattern {{ .PVC.Namespace }}/{{ .PVC.Name }}: pathPattern must start with " + prefix +
+			": default/data",
+		prefix + `{{ printf "%5000d" 1 }}`: "failed to create path from pattern " + prefix + `{{ printf "%5000d" 1 }}: it gives more than 4096 bytes`,
+		"{{ .Secret }}": `failed to create path from pattern {{ .Secret }}: template: pathPattern:1:3: executing "pathPattern" at ` +
+			`<.Secret>: can't evaluate field Secret in type localpath.pvMetadata`,
+		"{{": "failed to create path from pattern {{: template: pathPattern:1: unclosed action",
 	} {
 		t.Run(pattern, func(t *testing.T) {
 			c := newCluster(t, localpath.Config{})
@@ -374,7 +381,8 @@ func TestAPathPatternThatEscapesItsFolderIsRefused(t *testing.T) {
 // and the slash at the end of the README's pattern is not part of the path.
 func TestAPathPatternIsFilledInAsItIs(t *testing.T) {
 	const prefix = "{{ .PVC.Namespace }}/{{ .PVC.Name }}/"
-	for pattern, want := range map[string]string{prefix: "", prefix + "{{ .PVC.Labels.none }}": "/<no value>", prefix + "x/../y": "/y", prefix + "{{ .PVName }}": "/pvc-558a3044-d9ab-451d-bf3b-29391f5b604b"} {
+	for pattern, want := range map[string]string{prefix: "", prefix + "{{ .PVC.Labels.none }}": "/<no value>", prefix + "x/../y": "/y",
+		prefix + "{{ .PVName }}": "/pvc-558a3044-d9ab-451d-bf3b-29391f5b604b"} {
 		c := newCluster(t, localpath.Config{})
 		c.Apply(class("", fmt.Sprintf("parameters: {pathPattern: %q}", pattern)), fmt.Sprintf(claimYAML, "", "ReadWriteOnce"), podYAML)
 		c.Settle()
@@ -402,25 +410,32 @@ func TestAPathPatternNamesTheDirectory(t *testing.T) {
 func TestAnUnsafePathPatternMayLeadAnywhereOnTheNodeAndNowhereElse(t *testing.T) {
 	for pattern, want := range map[string]string{"../etc/{{ .PVC.Name }}": "/opt/etc/data", "flat": localpath.DefaultPath + "/flat"} {
 		c := newCluster(t, localpath.Config{})
-		c.Apply(class("", fmt.Sprintf(`parameters: {pathPattern: %q, allowUnsafePathPattern: "true"}`, pattern)), fmt.Sprintf(claimYAML, "", "ReadWriteOnce"), podYAML)
+		c.Apply(class("", fmt.Sprintf(`parameters: {pathPattern: %q, allowUnsafePathPattern: "true"}`, pattern)),
+			fmt.Sprintf(claimYAML, "", "ReadWriteOnce"), podYAML)
 		c.Settle()
 		assert.Equal(t, want, c.Volume(c.Claim("data").Spec.VolumeName).Spec.HostPath.Path)
 		assert.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
 	}
 	c := newCluster(t, localpath.Config{})
 	c.Apply(class("", `parameters: {pathPattern: "../../../../../etc", allowUnsafePathPattern: "true"}`), fmt.Sprintf(claimYAML, "", "ReadWriteOnce"), podYAML)
-	c.requireRefused("failed to create volume pvc-558a3044-d9ab-451d-bf3b-29391f5b604b: invalid path create for /etc: cannot find parent dir or volume dir or parent dir is relative")
+	c.requireRefused("failed to create volume pvc-558a3044-d9ab-451d-bf3b-29391f5b604b: invalid path create for /etc: cannot find parent dir or volume dir or " +
+		"parent dir is relative")
 }
 
 func TestWhatCannotBeHadIsRefusedInUpstreamsWords(t *testing.T) {
 	for name, tt := range map[string]struct{ class, claim, want string }{
 		"a path nobody configured": {class("", "parameters: {nodePath: /mnt}"), "", "config doesn't contain path /mnt on node node2"},
-		"a path with a slash":      {class("", "parameters: {nodePath: /opt/local-path-provisioner/}"), "", "config doesn't contain path /opt/local-path-provisioner/ on node node2"},
-		"a user that is not there": {class("", `parameters: {userPattern: "{{ .PVC.Labels.uid }}"}`), "", `failed to create user from pattern {{ .PVC.Labels.uid }}: template: dataPattern:1:7: executing "dataPattern" at <.PVC.Labels.uid>: map has no entry for key "uid"`},
-		"a bad group":              {class(`  annotations: {groupPattern: "{{"}`, ""), "", "failed to create group from pattern {{: template: dataPattern:1: unclosed action"},
-		"bad permissions":          {class("", `parameters: {permPattern: "{{ .Mode }}"}`), "", "failed to create perm from pattern {{ .Mode }}: template: dataPattern:1:3: "},
-		"a selector":               {class("", ""), "", "claim.Spec.Selector is not supported"},
-		"block mode":               {class("", ""), "", "rancher.io/local-path does not support block volume provisioning"},
+		"a path with a slash": {class("", "parameters: {nodePath: /opt/local-path-provisioner/}"), "",
+			"config doesn't contain path /opt/local-path-provisioner/ on node node2"},
+		"a user that is not there": {class("", `parameters: {userPattern: "{{ .PVC.Labels.uid }}"}`), "",
+			`failed to create user from pattern {{ .PVC.Labels.uid }}: template: dataPattern:1:7: executing "dataPattern" at <.PVC.Labels.uid>: ` +
+				`map has no entry for key "uid"`},
+		"a bad group": {class(`  annotations: {groupPattern: "{{"}`, ""), "",
+			"failed to create group from pattern {{: template: dataPattern:1: unclosed action"},
+		"bad permissions": {class("", `parameters: {permPattern: "{{ .Mode }}"}`), "",
+			"failed to create perm from pattern {{ .Mode }}: template: dataPattern:1:3: "},
+		"a selector": {class("", ""), "", "claim.Spec.Selector is not supported"},
+		"block mode": {class("", ""), "", "rancher.io/local-path does not support block volume provisioning"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, localpath.Config{})
@@ -453,9 +468,12 @@ func TestAnUnknownVolumeTypeIsFoundWhenTheDirectoryHasBeenMade(t *testing.T) {
 // effect.
 func TestWhatUpstreamDoesNotLookAtHasNoEffectAndTheTraceSaysSo(t *testing.T) {
 	for name, tt := range map[string]struct{ class, spec, want string }{
-		"unknown parameter":   {class("", "parameters: {nodepath: /x}"), "", `storage class local-storage has the unknown parameter "nodepath", which is ignored; known are nodePath, nodeAffinityKey, pathPattern`},
-		"malformed parameter": {class("", "parameters: {allowUnsafePathPattern: maybe}"), "", `storage class local-storage has allowUnsafePathPattern "maybe", which is neither true nor false and counts as false`},
-		"data source":         {class("", ""), "  dataSource: {kind: PersistentVolumeClaim, name: old}\n", `its dataSource, PersistentVolumeClaim "old", is ignored: the volume will be empty`},
+		"unknown parameter": {class("", "parameters: {nodepath: /x}"), "",
+			`storage class local-storage has the unknown parameter "nodepath", which is ignored; known are nodePath, nodeAffinityKey, pathPattern`},
+		"malformed parameter": {class("", "parameters: {allowUnsafePathPattern: maybe}"), "",
+			`storage class local-storage has allowUnsafePathPattern "maybe", which is neither true nor false and counts as false`},
+		"data source": {class("", ""), "  dataSource: {kind: PersistentVolumeClaim, name: old}\n",
+			`its dataSource, PersistentVolumeClaim "old", is ignored: the volume will be empty`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, localpath.Config{})
@@ -519,7 +537,8 @@ func TestTheVolumeIsLocalIfTheClaimOrTheClassSaysSo(t *testing.T) {
 }
 
 func TestTheAffinityIsOfTheConfiguredLabel(t *testing.T) {
-	c := newCluster(t, localpath.Config{DeleteOnSelectedNode: true}, storagesim.Node{Name: "node2", Labels: map[string]string{v1.LabelHostname: "node2", "rack": "r1"}})
+	c := newCluster(t, localpath.Config{DeleteOnSelectedNode: true},
+		storagesim.Node{Name: "node2", Labels: map[string]string{v1.LabelHostname: "node2", "rack": "r1"}})
 	c.Apply(class("", "parameters: {nodeAffinityKey: rack}"), fmt.Sprintf(claimYAML, "", "ReadWriteOnce"), podYAML)
 	c.Settle()
 	pv := c.Volume(c.Claim("data").Spec.VolumeName)
@@ -535,7 +554,8 @@ func TestTheConfigurationIsReadAgainAndKeptWhenItIsInvalid(t *testing.T) {
 	c := simple(t)
 	c.Apply(podYAML)
 	c.Settle()
-	require.Equal(t, localpath.DefaultPath, strings.TrimSuffix(c.Volume(c.Claim("data").Spec.VolumeName).Spec.HostPath.Path, "/"+c.Claim("data").Spec.VolumeName+"_default_data"))
+	require.Equal(t, localpath.DefaultPath,
+		strings.TrimSuffix(c.Volume(c.Claim("data").Spec.VolumeName).Spec.HostPath.Path, "/"+c.Claim("data").Spec.VolumeName+"_default_data"))
 
 	again := func(name string) string {
 		c.Apply(strings.ReplaceAll(fmt.Sprintf(claimYAML, "", "ReadWriteOnce"), "name: data", "name: "+name),
@@ -547,7 +567,8 @@ func TestTheConfigurationIsReadAgainAndKeptWhenItIsInvalid(t *testing.T) {
 	}
 	c.configure("config.json", `{"nodePathMap": [{"node": "node2", "paths": ["relative"]}]}`)
 	c.RunFor(31 * time.Second)
-	assert.Contains(t, c.Story(), "configmap local-path-storage/local-path-config: config.json is not taken, the old one stays: StorageClass config canonicalization failed: path must start with / for path relative on node node2")
+	assert.Contains(t, c.Story(), "configmap local-path-storage/local-path-config: config.json is not taken, the old one stays: "+
+		"StorageClass config canonicalization failed: path must start with / for path relative on node node2")
 	assert.Equal(t, localpath.DefaultPath, again("second"))
 	assert.Equal(t, 1, strings.Count(c.Story(), "the old one stays"), "it is said once")
 
@@ -569,7 +590,8 @@ func TestTheTemplateIsReadAgainAndKeptWhenItIsUnsafe(t *testing.T) {
 		c.RunFor(2 * time.Minute)
 		c.Delete("pod/web", "pvc/data")
 		c.Settle()
-		const refused = "helperPod.yaml is not taken, the old one stays: helper pod template must not enable host namespaces unless allow-unsafe-helper-pod-template is enabled"
+		const refused = "helperPod.yaml is not taken, the old one stays: helper pod template must not enable host namespaces unless " +
+			"allow-unsafe-helper-pod-template is enabled"
 		if allowed {
 			assert.NotContains(t, c.Story(), refused)
 			assert.Contains(t, c.Story(), "creates pod local-path-storage/mine-delete-pvc-")

@@ -22,8 +22,9 @@ func TestABadConfigurationIsRefused(t *testing.T) {
 		node(`"/a", "/"`):   "StorageClass config canonicalization failed: cannot use root ('/') as path on node n",
 		node(`"/a/.."`):     "StorageClass config canonicalization failed: cannot use root ('/') as path on node n",
 		node(`"/a", "/a/"`): "StorageClass config canonicalization failed: duplicate path /a/ on node n",
-		`{"nodePathMap": [{"node": "n"}, {"node": "n"}]}`:                                       "StorageClass config canonicalization failed: duplicate node n",
-		`{"storageClassConfigs": {"a": {"nodePathMap": [{"node": "n", "paths": ["b", "/"]}]}}}`: "config for class a is invalid: StorageClass config canonicalization failed: path must start with / for path b on node n",
+		`{"nodePathMap": [{"node": "n"}, {"node": "n"}]}`: "StorageClass config canonicalization failed: duplicate node n",
+		`{"storageClassConfigs": {"a": {"nodePathMap": [{"node": "n", "paths": ["b", "/"]}]}}}`: "config for class a is invalid: " +
+			"StorageClass config canonicalization failed: path must start with / for path b on node n",
 	} {
 		_, err := parseConfig(text)
 		assert.EqualError(t, err, want, text)
@@ -53,7 +54,8 @@ func TestAConfigurationIsEitherSharedOrOfNodes(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                  "both nodePathMap and sharedFileSystemPath are unconfigured",
 		`{"nodePathMap": []}`: "both nodePathMap and sharedFileSystemPath are unconfigured",
-		`{"nodePathMap": [{"node": "n"}], "sharedFileSystemPath": "/s"}`: "both nodePathMap and sharedFileSystemPath are defined. Please make sure only one is in use",
+		`{"nodePathMap": [{"node": "n"}], "sharedFileSystemPath": "/s"}`: "both nodePathMap and sharedFileSystemPath are defined. " +
+			"Please make sure only one is in use",
 	} {
 		config, err := parseConfig(text)
 		require.NoError(t, err)
@@ -100,7 +102,8 @@ func TestTheNodePathMapChoosesTheDirectory(t *testing.T) {
 }
 
 func TestTheConfigOfAClassIsPickedByItsNameAndAMissingOneIsNamed(t *testing.T) {
-	config, err := parseConfig(`{"storageClassConfigs": {"fast": {"sharedFileSystemPath": "/fast"}, "slow": {"nodePathMap": [{"node": "n", "paths": ["/slow"]}]}}}`)
+	config, err := parseConfig(`{"storageClassConfigs": {"fast": {"sharedFileSystemPath": "/fast"}, "slow": {"nodePathMap": [{"node": "n", ` +
+		`"paths": ["/slow"]}]}}}`)
 	require.NoError(t, err)
 	fast, err := config.pickConfig("fast")
 	require.NoError(t, err)
@@ -315,7 +318,8 @@ func TestADirectoryThatCannotBeMadeIsRefused(t *testing.T) {
 func TestTheNodeOfAVolumeIsReadFromItsAffinity(t *testing.T) {
 	in := func(values ...string) *v1.PersistentVolume {
 		return &v1.PersistentVolume{Spec: v1.PersistentVolumeSpec{NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{
-			NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: values}}}},
+			NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn,
+				Values: values}}}},
 		}}}}
 	}
 	node, err := checkedProvisioner(t).nodeOf(in("n"))
@@ -354,5 +358,6 @@ func TestWithoutANodeTheErrorIsPlain(t *testing.T) {
 
 func TestATemplateWithAHugeQuantityIsRefusedAtOnce(t *testing.T) {
 	_, err := loadHelperPod("spec: {containers: [{name: helper-pod, resources: {limits: {memory: '1e-2147483648'}}}]}", false)
-	require.EqualError(t, err, `helper pod template: spec.containers[0].resources.limits[memory]: "1e-2147483648": the exponent of a quantity must be from -999 to 999`)
+	require.EqualError(t, err,
+		`helper pod template: spec.containers[0].resources.limits[memory]: "1e-2147483648": the exponent of a quantity must be from -999 to 999`)
 }

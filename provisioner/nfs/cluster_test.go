@@ -255,7 +255,8 @@ func TestAPathPatternThatEscapesTheExportIsRefused(t *testing.T) {
 		c := newCluster(t)
 		c.Apply(classYAML(nfs.SubdirName, fmt.Sprintf("parameters: {pathPattern: %q}", pattern)), claimYAML("data", "annotations: {dir: ../../etc}", ""))
 		c.RunFor(time.Minute)
-		assert.Contains(t, c.Story(), fmt.Sprintf("storage class my-nfs has pathPattern %q, which gives %q for claim default/data; it must be a directory in the export", pattern, gives))
+		assert.Contains(t, c.Story(),
+			fmt.Sprintf("storage class my-nfs has pathPattern %q, which gives %q for claim default/data; it must be a directory in the export", pattern, gives))
 		assert.Zero(t, c.volumes())
 		assert.Empty(t, c.exported())
 	}
@@ -291,7 +292,8 @@ spec:
 // The library deletes what it cannot save, which archives the directory, and makes the volume again under the same name.
 func TestAVolumeThatCouldNotBeSavedAtFirstCanNeverBeDeleted(t *testing.T) {
 	c := newCluster(t)
-	c.Inject(engine.Fault{Actor: nfs.SubdirName, Verb: "create", Resource: "persistentvolumes", Times: 5, Err: apierrors.NewServiceUnavailable("the API server is restarted")})
+	c.Inject(engine.Fault{Actor: nfs.SubdirName, Verb: "create", Resource: "persistentvolumes", Times: 5,
+		Err: apierrors.NewServiceUnavailable("the API server is restarted")})
 	c.Apply(classYAML(nfs.SubdirName, ""), claimYAML("data", "", ""))
 	c.RunFor(5 * time.Minute)
 	require.Equal(t, v1.ClaimBound, c.Claim("data").Status.Phase)
@@ -300,7 +302,8 @@ func TestAVolumeThatCouldNotBeSavedAtFirstCanNeverBeDeleted(t *testing.T) {
 	c.Delete("pvc/data")
 	c.RunFor(time.Hour)
 	require.Equal(t, []string{"archived-" + volume, volume}, c.exported())
-	require.Contains(t, c.Story(), "VolumeFailedDelete: rename "+strings.TrimSuffix(volume, "/")+": archived-"+strings.TrimSuffix(volume, "/")+": file already exists")
+	require.Contains(t, c.Story(), "VolumeFailedDelete: rename "+strings.TrimSuffix(volume, "/")+": archived-"+strings.TrimSuffix(volume, "/")+
+		": file already exists")
 	require.Equal(t, 1, c.volumes())
 }
 
@@ -320,19 +323,26 @@ func TestTwoArchivesOfOneNameCollideAndTheSecondVolumeStays(t *testing.T) {
 func TestBadInputIsAnEventThatNamesIt(t *testing.T) {
 	const static, subdir = nfs.StaticName, nfs.SubdirName
 	for name, tt := range map[string]struct{ provisioner, class, claim, want string }{
-		"static: unknown parameter":   {static, `parameters: {server: s, path: /p, mode: rw}`, "", `storage class my-nfs has the unknown parameter "mode"; allowed are server, path, readOnly`},
-		"static: no server":           {static, `parameters: {path: /p}`, "", "storage class my-nfs has no parameter server"},
-		"static: relative path":       {static, `parameters: {server: s, path: p}`, "", `storage class my-nfs has path "p"; it must be an absolute path`},
-		"static: path up":             {static, `parameters: {server: s, path: /p/../..}`, "", `storage class my-nfs has path "/p/../.."; it must be an absolute path`},
-		"static: readOnly":            {static, `parameters: {server: s, path: /p, readOnly: "yes"}`, "", `storage class my-nfs has readOnly "yes"; it must be true or false`},
-		"static: selector":            {static, staticParameters, "selector: {matchLabels: {a: b}}", "claim Selector is not supported"},
-		"static: data source":         {static, staticParameters, "dataSource: {kind: PersistentVolumeClaim, name: old}", `PersistentVolumeClaim "old" is not supported by this provisioner`},
-		"static: block mode":          {static, staticParameters, "volumeMode: Block", static + " does not support block volume provisioning"},
-		"subdir: unknown parameter":   {subdir, `parameters: {ondelete: retain}`, "", `storage class my-nfs has the unknown parameter "ondelete"; allowed are pathPattern, onDelete, archiveOnDelete`},
-		"subdir: unknown onDelete":    {subdir, `parameters: {onDelete: Delete}`, "", `storage class my-nfs has onDelete "Delete"; it must be delete or retain`},
-		"subdir: bad archiveOnDelete": {subdir, `parameters: {archiveOnDelete: never}`, "", `storage class my-nfs has archiveOnDelete "never"; it must be true or false`},
-		"subdir: selector":            {subdir, "", "selector: {matchLabels: {a: b}}", "claim Selector is not supported"},
-		"subdir: data source":         {subdir, "", "dataSource: {kind: PersistentVolumeClaim, name: old}", `PersistentVolumeClaim "old" is not supported by this provisioner`},
+		"static: unknown parameter": {static, `parameters: {server: s, path: /p, mode: rw}`, "",
+			`storage class my-nfs has the unknown parameter "mode"; allowed are server, path, readOnly`},
+		"static: no server":     {static, `parameters: {path: /p}`, "", "storage class my-nfs has no parameter server"},
+		"static: relative path": {static, `parameters: {server: s, path: p}`, "", `storage class my-nfs has path "p"; it must be an absolute path`},
+		"static: path up": {static, `parameters: {server: s, path: /p/../..}`, "",
+			`storage class my-nfs has path "/p/../.."; it must be an absolute path`},
+		"static: readOnly": {static, `parameters: {server: s, path: /p, readOnly: "yes"}`, "",
+			`storage class my-nfs has readOnly "yes"; it must be true or false`},
+		"static: selector": {static, staticParameters, "selector: {matchLabels: {a: b}}", "claim Selector is not supported"},
+		"static: data source": {static, staticParameters, "dataSource: {kind: PersistentVolumeClaim, name: old}",
+			`PersistentVolumeClaim "old" is not supported by this provisioner`},
+		"static: block mode": {static, staticParameters, "volumeMode: Block", static + " does not support block volume provisioning"},
+		"subdir: unknown parameter": {subdir, `parameters: {ondelete: retain}`, "",
+			`storage class my-nfs has the unknown parameter "ondelete"; allowed are pathPattern, onDelete, archiveOnDelete`},
+		"subdir: unknown onDelete": {subdir, `parameters: {onDelete: Delete}`, "", `storage class my-nfs has onDelete "Delete"; it must be delete or retain`},
+		"subdir: bad archiveOnDelete": {subdir, `parameters: {archiveOnDelete: never}`, "",
+			`storage class my-nfs has archiveOnDelete "never"; it must be true or false`},
+		"subdir: selector": {subdir, "", "selector: {matchLabels: {a: b}}", "claim Selector is not supported"},
+		"subdir: data source": {subdir, "", "dataSource: {kind: PersistentVolumeClaim, name: old}",
+			`PersistentVolumeClaim "old" is not supported by this provisioner`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)

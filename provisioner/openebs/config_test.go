@@ -64,12 +64,14 @@ func TestABadAnnotationIsAnErrorThatNamesIt(t *testing.T) {
 		"unknown name":           {"- {name: BasePath, value: /mnt}\n- {name: Basepath, value: /mnt}", `entry 1 has the unknown name "Basepath"; allowed are`},
 		"named twice":            {"- {name: BasePath, value: /a/b}\n- {name: BasePath, value: /c/d}", `entry 1 names "BasePath" a second time`},
 		"neither true nor false": {"- {name: XFSQuota, enabled: maybe}", `XFSQuota has enabled "maybe"; it must be "true" or "false"`},
-		"unknown data":           {"- {name: XFSQuota, data: {softLimit: 1%}}", `XFSQuota has the unknown data "softLimit"; allowed are softLimitGrace, hardLimitGrace`},
-		"a value for a list":     {"- {name: NodeAffinityLabels, value: zone}", "NodeAffinityLabels has a field value, which has no effect; it takes list"},
-		"a list for a value":     {"- {name: BasePath, list: [/mnt/ssd]}", "BasePath has a field list, which has no effect; it takes value"},
-		"a value for data":       {"- {name: XFSQuota, enabled: true, value: 80%}", "XFSQuota has a field value, which has no effect; it takes data"},
-		"a name of old":          {"- {name: NodeAffinityLabel, value: zone}", "NodeAffinityLabel has no effect any more; NodeAffinityLabels has the labels in its list"},
-		"unknown permission":     {"- {name: FilePermissions, data: {uid: 1}}", `FilePermissions has the unknown data "uid"; allowed are UID, GID, mode`},
+		"unknown data": {"- {name: XFSQuota, data: {softLimit: 1%}}",
+			`XFSQuota has the unknown data "softLimit"; allowed are softLimitGrace, hardLimitGrace`},
+		"a value for a list": {"- {name: NodeAffinityLabels, value: zone}", "NodeAffinityLabels has a field value, which has no effect; it takes list"},
+		"a list for a value": {"- {name: BasePath, list: [/mnt/ssd]}", "BasePath has a field list, which has no effect; it takes value"},
+		"a value for data":   {"- {name: XFSQuota, enabled: true, value: 80%}", "XFSQuota has a field value, which has no effect; it takes data"},
+		"a name of old": {"- {name: NodeAffinityLabel, value: zone}",
+			"NodeAffinityLabel has no effect any more; NodeAffinityLabels has the labels in its list"},
+		"unknown permission": {"- {name: FilePermissions, data: {uid: 1}}", `FilePermissions has the unknown data "uid"; allowed are UID, GID, mode`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -88,11 +88,13 @@ func newWorld(t testing.TB, policy engine.Policy) *world {
 	_, err := w.user.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: openebs.DefaultNamespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	for _, name := range []string{"node1", "node2"} {
-		_, err := w.user.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}}}, metav1.CreateOptions{})
+		_, err := w.user.CoreV1().Nodes().Create(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}}},
+			metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	w.class, err = w.user.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
-		ObjectMeta:  metav1.ObjectMeta{Name: "openebs-hostpath", Annotations: map[string]string{openebs.AnnCASConfig: "- {name: BasePath, value: /var/openebs/local/}"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "openebs-hostpath",
+			Annotations: map[string]string{openebs.AnnCASConfig: "- {name: BasePath, value: /var/openebs/local/}"}},
 		Provisioner: openebs.ProvisionerName, VolumeBindingMode: &wait,
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -215,20 +217,23 @@ func TestAClaimThatHostpathCannotServeIsRefusedWithTheReason(t *testing.T) {
 		"data source": {func(c *v1.PersistentVolumeClaim) {
 			c.Spec.DataSource = &v1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "old"}
 		}, "", "clone feature not supported by this provisioner"},
-		"block":           {func(c *v1.PersistentVolumeClaim) { c.Spec.VolumeMode = &block }, "", "PV with BlockMode is not supported with StorageType hostpath"},
-		"device":          {nil, "- {name: StorageType, value: device}", "PV with StorageType device is not supported"},
-		"base path root":  {nil, "- {name: BasePath, value: /}", "host path validation failed: [path should not be a root directory: //pvc-"},
-		"base path up":    {nil, "- {name: BasePath, value: /var/../..}", "host path validation failed: [path should not be a root directory: /var/../../pvc-"},
-		"relative path":   {nil, "- {name: BasePath, value: var/x}", "host path validation failed: [invalid path var/x/pvc-"},
-		"no base path":    {nil, "- {name: BasePath, value: ' '}", "failed to get path: base path is empty"},
-		"no label value":  {nil, "- {name: NodeAffinityLabels, list: [rack]}", "[failed to build Pod object: missing node label values]"},
-		"unknown setting": {nil, "- {name: Basepath, value: /mnt}", `failed to get config: invalid sc config {- {name: Basepath, value: /mnt}}: entry 0 has the unknown name "Basepath"`},
-		"bad limit":       {nil, "- {name: XFSQuota, enabled: true, data: {softLimitGrace: '80'}}", "invalid format for limit grace"},
-		"a huge limit":    {nil, "- {name: XFSQuota, enabled: true, data: {softLimitGrace: 1e2147483648%}}", "invalid format for limit grace"},
-		"hard below soft": {nil, "- {name: EXT4Quota, enabled: true, data: {softLimitGrace: 80%, hardLimitGrace: 20%}}", "hard limit cannot be smaller than soft limit"},
-		"two quotas":      {nil, "- {name: EXT4Quota, enabled: true}\n- {name: XFSQuota, enabled: true}", "XFSQuota and EXT4Quota are both enabled"},
-		"bad mode":        {nil, "- {name: FilePermissions, enabled: true, data: {mode: rwx}}", `FilePermissions has the mode "rwx"; it must be octal, like 0770, or symbolic, like g+s`},
-		"bad UID":         {nil, "- {name: FilePermissions, enabled: true, data: {UID: root}}", `FilePermissions has the UID "root"; it must be a number`},
+		"block":          {func(c *v1.PersistentVolumeClaim) { c.Spec.VolumeMode = &block }, "", "PV with BlockMode is not supported with StorageType hostpath"},
+		"device":         {nil, "- {name: StorageType, value: device}", "PV with StorageType device is not supported"},
+		"base path root": {nil, "- {name: BasePath, value: /}", "host path validation failed: [path should not be a root directory: //pvc-"},
+		"base path up":   {nil, "- {name: BasePath, value: /var/../..}", "host path validation failed: [path should not be a root directory: /var/../../pvc-"},
+		"relative path":  {nil, "- {name: BasePath, value: var/x}", "host path validation failed: [invalid path var/x/pvc-"},
+		"no base path":   {nil, "- {name: BasePath, value: ' '}", "failed to get path: base path is empty"},
+		"no label value": {nil, "- {name: NodeAffinityLabels, list: [rack]}", "[failed to build Pod object: missing node label values]"},
+		"unknown setting": {nil, "- {name: Basepath, value: /mnt}",
+			`failed to get config: invalid sc config {- {name: Basepath, value: /mnt}}: entry 0 has the unknown name "Basepath"`},
+		"bad limit":    {nil, "- {name: XFSQuota, enabled: true, data: {softLimitGrace: '80'}}", "invalid format for limit grace"},
+		"a huge limit": {nil, "- {name: XFSQuota, enabled: true, data: {softLimitGrace: 1e2147483648%}}", "invalid format for limit grace"},
+		"hard below soft": {nil, "- {name: EXT4Quota, enabled: true, data: {softLimitGrace: 80%, hardLimitGrace: 20%}}",
+			"hard limit cannot be smaller than soft limit"},
+		"two quotas": {nil, "- {name: EXT4Quota, enabled: true}\n- {name: XFSQuota, enabled: true}", "XFSQuota and EXT4Quota are both enabled"},
+		"bad mode": {nil, "- {name: FilePermissions, enabled: true, data: {mode: rwx}}",
+			`FilePermissions has the mode "rwx"; it must be octal, like 0770, or symbolic, like g+s`},
+		"bad UID": {nil, "- {name: FilePermissions, enabled: true, data: {UID: root}}", `FilePermissions has the UID "root"; it must be a number`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +280,8 @@ func TestAParameterOfTheClassHasNoEffectAndTheTraceSaysSo(t *testing.T) {
 	require.NoError(t, err)
 	w.claim("node2")
 	require.NoError(t, w.Settle())
-	assert.Contains(t, w.Trace().String(), `pvc default/data: storage class openebs-hostpath has the parameter BasePath: "/mnt", which is ignored; the settings of openebs.io/local are in the annotation cas.openebs.io/config`)
+	assert.Contains(t, w.Trace().String(), `pvc default/data: storage class openebs-hostpath has the parameter BasePath: "/mnt", which is ignored; `+
+		`the settings of openebs.io/local are in the annotation cas.openebs.io/config`)
 	require.Len(t, w.volumes(), 1)
 	assert.Contains(t, w.volumes()[0].Spec.Local.Path, "/var/openebs/local/pvc-")
 }
@@ -380,7 +386,8 @@ func TestAVolumeWhoseNodeCannotBeToldIsNotDeletedAnywhere(t *testing.T) {
 			require.NoError(w.t, w.user.CoreV1().Nodes().Delete(context.Background(), "node2", metav1.DeleteOptions{}))
 		},
 		"Unable to determine the Node. Found multiple nodes matching the labels {map[kubernetes.io/hostname:node2]}": func(w *world) {
-			_, err := w.user.CoreV1().Nodes().Create(context.Background(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "twin", Labels: map[string]string{v1.LabelHostname: "node2"}}}, metav1.CreateOptions{})
+			_, err := w.user.CoreV1().Nodes().Create(context.Background(),
+				&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "twin", Labels: map[string]string{v1.LabelHostname: "node2"}}}, metav1.CreateOptions{})
 			require.NoError(w.t, err)
 		},
 	} {
@@ -403,7 +410,10 @@ func TestAVolumeWhoseNodeCannotBeToldIsNotDeletedAnywhere(t *testing.T) {
 func TestAVolumeThatNobodyHereMadeIsNotRemoved(t *testing.T) {
 	for want, change := range map[string]func(*v1.PersistentVolume){
 		"host path validation failed: [volume directory {/etc} should not be under root directory]": func(pv *v1.PersistentVolume) { pv.Spec.Local.Path = "/etc" },
-		"host path validation failed: [invalid path /var/../etc/x]":                                 func(pv *v1.PersistentVolume) { pv.Spec.Local.Path = "/var/../etc/x" },
+		"host path validation failed: [invalid path /var/../etc/x]": func(
+			pv *v1.PersistentVolume) {
+			pv.Spec.Local.Path = "/var/../etc/x"
+		},
 		"no HostPath set":                    func(pv *v1.PersistentVolume) { pv.Spec.Local = nil },
 		"cannot find affinited node details": func(pv *v1.PersistentVolume) { pv.Spec.NodeAffinity = nil },
 		"volume pv: node affinity must be one term of label expressions": func(pv *v1.PersistentVolume) {
@@ -458,7 +468,8 @@ func TestACrashAtAnyCallLeavesNothingBehind(t *testing.T) {
 func TestUnderAnyInterleavingNothingIsLeftBehind(t *testing.T) {
 	seedtest.Each(t, 100, func(t testing.TB, seed uint64) {
 		w := newWorld(t, engine.Seeded(seed))
-		require.NoError(t, w.Inject(engine.Fault{Actor: openebs.ProvisionerName, Skip: int(seed % 9), After: seed%2 == 0, Crash: true, Restart: time.Duration(seed%7) * time.Second}))
+		require.NoError(t, w.Inject(engine.Fault{Actor: openebs.ProvisionerName, Skip: int(seed % 9), After: seed%2 == 0, Crash: true,
+			Restart: time.Duration(seed%7) * time.Second}))
 		w.requireLife()
 	})
 }

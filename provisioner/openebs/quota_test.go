@@ -42,8 +42,9 @@ func TestALimitIsTheSizeAndTheGrace(t *testing.T) {
 func TestABadGraceIsRefused(t *testing.T) {
 	const format, parse = "invalid format for limit grace", "invalid format, cannot parse"
 	for grace, want := range map[string]string{
-		"80": format, "-5%": format, "80 %": format, "1e3%": format, "80%%": format, "NaN%": format, "Inf%": format, "0x10%": format, "1.2.3%": format, " 80%": format,
-		"%": parse, ".%": parse, strings.Repeat("9", 400) + "%": parse,
+		"80": format, "-5%": format, "80 %": format, "1e3%": format, "80%%": format, "NaN%": format, "Inf%": format, "0x10%": format, "1.2.3%": format,
+		" 80%": format,
+		"%":    parse, ".%": parse, strings.Repeat("9", 400) + "%": parse,
 	} {
 		_, err := newQuota(keyXFSQuota, "pv", grace, "", 1<<30)
 		assert.EqualError(t, err, want, grace)

@@ -19,7 +19,8 @@ import (
 )
 
 // errReferenceDriver is why "csi" runs in a Cluster only.
-var errReferenceDriver = errors.New(`provisioner "csi": the reference driver keeps its volumes in this process, where no other kubelet can mount them; run a driver of your own`)
+var errReferenceDriver = errors.New(`provisioner "csi": the reference driver keeps its volumes in this process, where no other kubelet can mount them; ` +
+	`run a driver of your own`)
 
 // CheckActors says what is wrong with names for Actors: "csi", which only a Cluster can run, or
 // a name that does not exist.

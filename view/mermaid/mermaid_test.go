@@ -57,7 +57,8 @@ func TestAStepIsAnArrowOrANote(t *testing.T) {
 func TestALongRunSaysWhatIsLeftOut(t *testing.T) {
 	var steps []view.Step
 	for i := range 40 {
-		steps = append(steps, view.Step{Kind: "write", Text: fmt.Sprintf("write %d", i), Write: &view.Write{}}, view.Step{Kind: "event", Text: strings.Repeat("says ", 20)})
+		steps = append(steps, view.Step{Kind: "write", Text: fmt.Sprintf("write %d", i), Write: &view.Write{}},
+			view.Step{Kind: "event", Text: strings.Repeat("says ", 20)})
 	}
 	text := drawn(t, page(steps...))
 	require.Contains(t, text, "write 39")
@@ -75,8 +76,10 @@ func TestALongRunSaysWhatIsLeftOut(t *testing.T) {
 
 // FuzzNoTextIsAStatement draws any text as names and messages.
 func FuzzNoTextIsAStatement(f *testing.F) {
-	seedtest.Corpus(f, 200, texts("", "\n  p0->>p4: x", "end; loop x", "%%{init: {}}%%", "<script>", "#59;", "\x00\u2028", "\xff", "a:b", "-x", strings.Repeat("é", 5000))...)
-	statement := regexp.MustCompile(`^(?:sequenceDiagram|  participant p\d as [^#;<>%{}]*(?:#\d+;[^#;<>%{}]*)*|  (?:p\d(?:->>|-x)p\d|Note over p\d): [^#;<>%{}]*(?:#\d+;[^#;<>%{}]*)*)$`)
+	seedtest.Corpus(f, 200,
+		texts("", "\n  p0->>p4: x", "end; loop x", "%%{init: {}}%%", "<script>", "#59;", "\x00\u2028", "\xff", "a:b", "-x", strings.Repeat("é", 5000))...)
+	statement := regexp.MustCompile(`^(?:sequenceDiagram|  participant p\d as [^#;<>%{}]*(?:#\d+;[^#;<>%{}]*)*|  (?:p\d(?:->>|-x)p\d|Note over p\d): ` +
+		`[^#;<>%{}]*(?:#\d+;[^#;<>%{}]*)*)$`)
 	f.Fuzz(func(t *testing.T, hostile string) {
 		p := page(view.Step{Kind: "write", Text: hostile, Write: &view.Write{}}, view.Step{Kind: "mount", Lane: 1, Text: hostile})
 		p.Lanes[0].Name = hostile

@@ -89,7 +89,8 @@ func WriteLive(w io.Writer, title string) error {
 // LivePolicy returns the content security policy for a page of WriteLive, which its server sends as a header: the page's own script and style,
 // and requests to its own server.
 func LivePolicy() string {
-	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "+
+		"frame-ancestors 'none'",
 		hash(`document.documentElement.dataset.live = "1"; `+script), hash(style))
 }
 

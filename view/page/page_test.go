@@ -64,7 +64,8 @@ func TestAPageIsOneFileThatRunsItsOwnScriptOnly(t *testing.T) {
 		sum := sha256.Sum256([]byte(inline))
 		require.Contains(t, policy, asset.directive+" 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
 	}
-	require.Empty(t, regexp.MustCompile(`(?i)<(?:link|img|iframe|object|embed|base|form)\b|\bsrc=|\shref=|\son[a-z]+="`).FindString(between(t, text, "<body>", `<script type="application/json"`)))
+	require.Empty(t, regexp.MustCompile(`(?i)<(?:link|img|iframe|object|embed|base|form)\b|\bsrc=|\shref=|\son[a-z]+="`).FindString(
+		between(t, text, "<body>", `<script type="application/json"`)))
 }
 
 func TestWithoutJavaScriptTheStoryIsATable(t *testing.T) {

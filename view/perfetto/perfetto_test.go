@@ -70,7 +70,8 @@ func TestEachCallInFlightHasAThreadOfItsOwn(t *testing.T) {
 		{Ph: "X", Cat: "call", PID: 1, TID: 1, TS: 4_000_000, Dur: 1_000_000},
 		{Ph: "X", Cat: "call", PID: 1, TID: 2, TS: 4_500_000},
 	}, calls)
-	require.Equal(t, []event{{Ph: "X", Cat: "down", PID: 1, TS: 6_000_000, Dur: 2_000_000}, {Ph: "X", Cat: "down", TS: 8_500_000, Dur: 500_000}}, downs, "until it starts again, or to the end")
+	require.Equal(t, []event{{Ph: "X", Cat: "down", PID: 1, TS: 6_000_000, Dur: 2_000_000}, {Ph: "X", Cat: "down", TS: 8_500_000, Dur: 500_000}}, downs,
+		"until it starts again, or to the end")
 }
 
 func TestATraceIsAsItWas(t *testing.T) {

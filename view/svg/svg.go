@@ -81,9 +81,11 @@ func (d drawing) begin(steps int) {
 		height += rowHeight
 	}
 	width := d.textX() + textWidth
-	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" font-family="system-ui, sans-serif" font-size="12">`+"\n", width, height, width, height)
+	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" font-family="system-ui, sans-serif" font-size="12">`+
+		"\n", width, height, width, height)
 	d.printf("<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", escape(d.page.Title))
-	d.printf(`<defs><marker id="to" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="%s"/></marker></defs>`+"\n", good)
+	d.printf(`<defs><marker id="to" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" `+
+		`fill="%s"/></marker></defs>`+"\n", good)
 	for i, lane := range d.page.Lanes {
 		d.middle(d.x(i), 16, lane.Name)
 		d.middle(d.x(i), 32, lane.Node)

@@ -68,7 +68,8 @@ func TestALongRunIsCut(t *testing.T) {
 
 // FuzzAnyTextIsTextInAPicture draws any text everywhere: the picture is XML with the same elements.
 func FuzzAnyTextIsTextInAPicture(f *testing.F) {
-	seedtest.Corpus(f, 200, texts("", "</text><script>alert(1)</script>", "\" onload=\"x", "]]>", "\x00\x1b", "\xff\xfe", "\ufffe", "&lt;", strings.Repeat("é", 1000))...)
+	seedtest.Corpus(f, 200,
+		texts("", "</text><script>alert(1)</script>", "\" onload=\"x", "]]>", "\x00\x1b", "\xff\xfe", "\ufffe", "&lt;", strings.Repeat("é", 1000))...)
 	f.Fuzz(func(t *testing.T, text string) { require.Equal(t, elements(t, page("x")), elements(t, page("x"+text))) })
 }
 

@@ -68,7 +68,8 @@ func TestStorageObjectsGetTheDefaultsOfTheRealServer(t *testing.T) {
 		{apitest.GoodVolume, "spec", `{"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "5Gi"}, "hostPath": {"path": "/tmp/pv", "type": ""},
 			"persistentVolumeReclaimPolicy": "Retain", "storageClassName": "manual", "volumeMode": "Filesystem"}`},
 		{apitest.GoodVolume, "status", `{"phase": "Pending"}`},
-		{apitest.GoodClaim, "spec", `{"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "5Gi"}}, "storageClassName": "manual", "volumeMode": "Filesystem"}`},
+		{apitest.GoodClaim, "spec",
+			`{"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "5Gi"}}, "storageClassName": "manual", "volumeMode": "Filesystem"}`},
 		{apitest.GoodClaim, "status", `{"phase": "Pending"}`},
 		{apitest.GoodCSIDriver, "spec", `{"attachRequired": true, "podInfoOnMount": false, "storageCapacity": false, "fsGroupPolicy": "ReadWriteOnceWithFSType",
 			"preventPodSchedulingIfMissing": false, "requiresRepublish": false, "seLinuxMount": false, "volumeLifecycleModes": ["Persistent"]}`},
@@ -153,6 +154,7 @@ func TestOtherKindsGetTheirDefaults(t *testing.T) {
 
 	job := defaulted(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: b}, spec: {template: {spec: {}}}}")["spec"].(map[string]any)
 	delete(job, "template")
-	require.Equal(t, jsonTree(t, `{"backoffLimit": 6, "completionMode": "NonIndexed", "manualSelector": false, "completions": 1, "parallelism": 1, "suspend": false,
+	require.Equal(t, jsonTree(t,
+		`{"backoffLimit": 6, "completionMode": "NonIndexed", "manualSelector": false, "completions": 1, "parallelism": 1, "suspend": false,
 		"podReplacementPolicy": "TerminatingOrFailed"}`), job)
 }

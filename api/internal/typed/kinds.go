@@ -76,32 +76,38 @@ func (g appsV1) ReplicaSets(namespace string) typedappsv1.ReplicaSetInterface {
 
 func (g appsV1) StatefulSets(namespace string) typedappsv1.StatefulSetInterface {
 	return newWorkload[*autoscalingv1.Scale, *applyautoscalingv1.ScaleApplyConfiguration](
-		newListed[*appsv1.StatefulSet, *appsv1.StatefulSetList, *applyappsv1.StatefulSetApplyConfiguration](g.of, appsv1.SchemeGroupVersion, "statefulsets", namespace))
+		newListed[*appsv1.StatefulSet, *appsv1.StatefulSetList, *applyappsv1.StatefulSetApplyConfiguration](g.of, appsv1.SchemeGroupVersion,
+			"statefulsets", namespace))
 }
 
 func (g appsV1beta2) StatefulSets(namespace string) typedappsv1beta2.StatefulSetInterface {
 	return newWorkload[*appsv1beta2.Scale, *applyappsv1beta2.ScaleApplyConfiguration](
-		newListed[*appsv1beta2.StatefulSet, *appsv1beta2.StatefulSetList, *applyappsv1beta2.StatefulSetApplyConfiguration](g.of, appsv1beta2.SchemeGroupVersion, "statefulsets", namespace))
+		newListed[*appsv1beta2.StatefulSet, *appsv1beta2.StatefulSetList, *applyappsv1beta2.StatefulSetApplyConfiguration](g.of, appsv1beta2.SchemeGroupVersion,
+			"statefulsets", namespace))
 }
 
 func (g coreV1) ReplicationControllers(namespace string) typedcorev1.ReplicationControllerInterface {
 	return newWorkload[*autoscalingv1.Scale, *applyautoscalingv1.ScaleApplyConfiguration](
-		newListed[*corev1.ReplicationController, *corev1.ReplicationControllerList, *applycorev1.ReplicationControllerApplyConfiguration](g.of, corev1.SchemeGroupVersion, "replicationcontrollers", namespace))
+		newListed[*corev1.ReplicationController, *corev1.ReplicationControllerList, *applycorev1.ReplicationControllerApplyConfiguration](g.of,
+			corev1.SchemeGroupVersion, "replicationcontrollers", namespace))
 }
 
 func (g extensionsV1beta1) ReplicaSets(namespace string) typedextensionsv1beta1.ReplicaSetInterface {
 	return newWorkload[*extensionsv1beta1.Scale, *applyextensionsv1beta1.ScaleApplyConfiguration](
-		newListed[*extensionsv1beta1.ReplicaSet, *extensionsv1beta1.ReplicaSetList, *applyextensionsv1beta1.ReplicaSetApplyConfiguration](g.of, extensionsv1beta1.SchemeGroupVersion, "replicasets", namespace))
+		newListed[*extensionsv1beta1.ReplicaSet, *extensionsv1beta1.ReplicaSetList, *applyextensionsv1beta1.ReplicaSetApplyConfiguration](g.of,
+			extensionsv1beta1.SchemeGroupVersion, "replicasets", namespace))
 }
 
 // oldDeployments can also be rolled back.
 type oldDeployments struct {
-	*workload[*extensionsv1beta1.Deployment, *extensionsv1beta1.DeploymentList, *applyextensionsv1beta1.DeploymentApplyConfiguration, *extensionsv1beta1.Scale, *applyextensionsv1beta1.ScaleApplyConfiguration]
+	*workload[*extensionsv1beta1.Deployment, *extensionsv1beta1.DeploymentList, *applyextensionsv1beta1.DeploymentApplyConfiguration, *extensionsv1beta1.Scale,
+		*applyextensionsv1beta1.ScaleApplyConfiguration]
 }
 
 func (g extensionsV1beta1) Deployments(namespace string) typedextensionsv1beta1.DeploymentInterface {
 	return &oldDeployments{newWorkload[*extensionsv1beta1.Scale, *applyextensionsv1beta1.ScaleApplyConfiguration](
-		newListed[*extensionsv1beta1.Deployment, *extensionsv1beta1.DeploymentList, *applyextensionsv1beta1.DeploymentApplyConfiguration](g.of, extensionsv1beta1.SchemeGroupVersion, "deployments", namespace))}
+		newListed[*extensionsv1beta1.Deployment, *extensionsv1beta1.DeploymentList, *applyextensionsv1beta1.DeploymentApplyConfiguration](g.of,
+			extensionsv1beta1.SchemeGroupVersion, "deployments", namespace))}
 }
 
 func (c *oldDeployments) Rollback(ctx context.Context, rollback *extensionsv1beta1.DeploymentRollback, opts metav1.CreateOptions) error {
@@ -115,28 +121,34 @@ func (c *oldDeployments) Rollback(ctx context.Context, rollback *extensionsv1bet
 }
 
 type signingRequests struct {
-	*listed[*certificatesv1.CertificateSigningRequest, *certificatesv1.CertificateSigningRequestList, *applycertificatesv1.CertificateSigningRequestApplyConfiguration]
+	*listed[*certificatesv1.CertificateSigningRequest, *certificatesv1.CertificateSigningRequestList,
+		*applycertificatesv1.CertificateSigningRequestApplyConfiguration]
 }
 
 func (g certificatesV1) CertificateSigningRequests() typedcertificatesv1.CertificateSigningRequestInterface {
-	return &signingRequests{newListed[*certificatesv1.CertificateSigningRequest, *certificatesv1.CertificateSigningRequestList, *applycertificatesv1.CertificateSigningRequestApplyConfiguration](
+	return &signingRequests{newListed[*certificatesv1.CertificateSigningRequest, *certificatesv1.CertificateSigningRequestList,
+		*applycertificatesv1.CertificateSigningRequestApplyConfiguration](
 		g.of, certificatesv1.SchemeGroupVersion, "certificatesigningrequests", "")}
 }
 
-func (c *signingRequests) UpdateApproval(ctx context.Context, name string, csr *certificatesv1.CertificateSigningRequest, opts metav1.UpdateOptions) (*certificatesv1.CertificateSigningRequest, error) {
+func (c *signingRequests) UpdateApproval(ctx context.Context, name string, csr *certificatesv1.CertificateSigningRequest,
+	opts metav1.UpdateOptions) (*certificatesv1.CertificateSigningRequest, error) {
 	return c.update(ctx, "approval", name, csr, opts)
 }
 
 type oldSigningRequests struct {
-	*listed[*certificatesv1beta1.CertificateSigningRequest, *certificatesv1beta1.CertificateSigningRequestList, *applycertificatesv1beta1.CertificateSigningRequestApplyConfiguration]
+	*listed[*certificatesv1beta1.CertificateSigningRequest, *certificatesv1beta1.CertificateSigningRequestList,
+		*applycertificatesv1beta1.CertificateSigningRequestApplyConfiguration]
 }
 
 func (g certificatesV1beta1) CertificateSigningRequests() typedcertificatesv1beta1.CertificateSigningRequestInterface {
-	return &oldSigningRequests{newListed[*certificatesv1beta1.CertificateSigningRequest, *certificatesv1beta1.CertificateSigningRequestList, *applycertificatesv1beta1.CertificateSigningRequestApplyConfiguration](
+	return &oldSigningRequests{newListed[*certificatesv1beta1.CertificateSigningRequest, *certificatesv1beta1.CertificateSigningRequestList,
+		*applycertificatesv1beta1.CertificateSigningRequestApplyConfiguration](
 		g.of, certificatesv1beta1.SchemeGroupVersion, "certificatesigningrequests", "")}
 }
 
-func (c *oldSigningRequests) UpdateApproval(ctx context.Context, csr *certificatesv1beta1.CertificateSigningRequest, opts metav1.UpdateOptions) (*certificatesv1beta1.CertificateSigningRequest, error) {
+func (c *oldSigningRequests) UpdateApproval(ctx context.Context, csr *certificatesv1beta1.CertificateSigningRequest,
+	opts metav1.UpdateOptions) (*certificatesv1beta1.CertificateSigningRequest, error) {
 	return c.update(ctx, "approval", "", csr, opts)
 }
 
@@ -149,7 +161,8 @@ func (g coreV1) ServiceAccounts(namespace string) typedcorev1.ServiceAccountInte
 		g.of, corev1.SchemeGroupVersion, "serviceaccounts", namespace)}
 }
 
-func (c *accounts) CreateToken(ctx context.Context, name string, token *authenticationv1.TokenRequest, opts metav1.CreateOptions) (*authenticationv1.TokenRequest, error) {
+func (c *accounts) CreateToken(ctx context.Context, name string, token *authenticationv1.TokenRequest,
+	opts metav1.CreateOptions) (*authenticationv1.TokenRequest, error) {
 	req := c.request("create", "token", name)
 	req.Object, req.Write = token, writeOptions(opts.DryRun, opts.FieldManager, opts.FieldValidation)
 	return do[*authenticationv1.TokenRequest](ctx, c.client, req)

@@ -20,9 +20,10 @@ func TestAValueIsShownAsTheServersOwnType(t *testing.T) {
 		`{"labels":{"a":"b"},"Spec":{"Volumes":null,"InitContainers":null,"Containers":[{"Name":"c","Image":"","Command":null,`: v1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}},
 		},
-		`{"Spec":{"Volumes":[],`:                                        v1.PodTemplateSpec{Spec: v1.PodSpec{Volumes: []v1.Volume{}}},
-		`{"Path":"/","Port":"web","Host":""`:                            &v1.HTTPGetAction{Path: "/", Port: intstr.FromString("web")},
-		`{"LabelSelector":{"matchLabels":{"a":"b"}},"Namespaces":null,`: v1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}},
+		`{"Spec":{"Volumes":[],`:             v1.PodTemplateSpec{Spec: v1.PodSpec{Volumes: []v1.Volume{}}},
+		`{"Path":"/","Port":"web","Host":""`: &v1.HTTPGetAction{Path: "/", Port: intstr.FromString("web")},
+		`{"LabelSelector":{"matchLabels":{"a":"b"}},` +
+			`"Namespaces":null,`: v1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}},
 		`null`: (*v1.Affinity)(nil),
 	} {
 		text, err := json.Marshal(InternalForm{Value: value})

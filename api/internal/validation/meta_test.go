@@ -14,7 +14,8 @@ import (
 func TestMetadataOfNewObjectsIsChecked(t *testing.T) {
 	const key = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
 		"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-	const value = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
+	const value = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " +
+		"alphanumeric character " +
 		"(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 	refusesNew(t, apitest.GoodClaim, []refusal{
 		{"no name", "metadata: {name: null}", []string{"metadata.name: Required value: name or generateName is required"}},
@@ -32,7 +33,8 @@ func TestMetadataOfNewObjectsIsChecked(t *testing.T) {
 			`metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and foregroundDeletion cannot be both set`}},
 		{"an owner without a UID", "metadata: {ownerReferences: [{apiVersion: v1, kind: Pod, name: a, uid: ''}]}",
 			[]string{`metadata.ownerReferences[0].uid: Required value: must not be empty`}},
-		{"two controllers", "metadata: {ownerReferences: [{apiVersion: v1, kind: Pod, name: a, uid: u1, controller: true}, {apiVersion: v1, kind: Pod, name: b, uid: u2, controller: true}]}",
+		{"two controllers", "metadata: {ownerReferences: [{apiVersion: v1, kind: Pod, name: a, uid: u1, controller: true}, {apiVersion: v1, kind: Pod, name: b, " +
+			"uid: u2, controller: true}]}",
 			[]string{`metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"Pod","name":"a","uid":"u1","controller":true},` +
 				`{"apiVersion":"v1","kind":"Pod","name":"b","uid":"u2","controller":true}]: Only one reference can have Controller set to true. ` +
 				`Found "true" in references for Pod/a and Pod/b`}},

@@ -31,18 +31,24 @@ func TestNewPodsAreRefusedInTheWordsOfTheRealServer(t *testing.T) {
 			`string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character ` +
 			`(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`}},
 		{"an empty affinity term list", "spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}}",
-			[]string{"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: must have at least one node selector term"}},
+			[]string{"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: " +
+				"must have at least one node selector term"}},
 		{"a field selector on another field", "spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: " +
 			"{nodeSelectorTerms: [{matchFields: [{key: metadata.uid, operator: In, values: [a]}]}]}}}}",
 			[]string{"spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].key: " +
 				`Invalid value: "metadata.uid": not a valid field selector key`}},
-		{"pod affinity without a topology", "spec: {affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, podAffinityTerm: {topologyKey: a/}}]}}}",
+		{"pod affinity without a topology",
+			"spec: {affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, podAffinityTerm: {topologyKey: a/}}]}}}",
 			[]string{"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: must be in the range 1-100",
-				"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey: Invalid value: \"a/\": name part must be non-empty",
-				"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey: Invalid value: \"a/\": name part must consist of alphanumeric characters, " +
-					"'-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"}},
+				"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey: Invalid value: \"a/\": " +
+					"name part must be non-empty",
+				"spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey: Invalid value: \"a/\": " +
+					"name part must consist of alphanumeric characters, " +
+					"'-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is " +
+					"'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"}},
 		{"a toleration of everything that is not Exists", "spec: {tolerations: [{effect: NoSchedule}]}",
-			[]string{`spec.tolerations[0].operator: Invalid value: "": operator must be Exists when ` + "`key`" + ` is empty, which means "match all values and all keys"`}},
+			[]string{`spec.tolerations[0].operator: Invalid value: "": operator must be Exists when ` + "`key`" +
+				` is empty, which means "match all values and all keys"`}},
 		{"toleration seconds without eviction", "spec: {tolerations: [{key: a, effect: NoSchedule, tolerationSeconds: 5}]}",
 			[]string{`spec.tolerations[0].effect: Invalid value: "NoSchedule": effect must be 'NoExecute' when ` + "`tolerationSeconds`" + ` is set`}},
 		{"more asked for than allowed", "spec: {containers: [{" + box + ", resources: {limits: {cpu: 1}, requests: {cpu: 2}}}]}",
@@ -95,7 +101,8 @@ func TestAPodsVolumesAreRefusedInTheWordsOfTheRealServer(t *testing.T) {
 			[]string{"spec.volumes[0].configMap.defaultMode: Invalid value: 512: must be a number between 0 and 0777 (octal), both inclusive"}},
 		{"a downward file with nothing in it", volume("downwardAPI: {items: [{path: a}]}"),
 			[]string{"spec.volumes[0].downwardAPI: Required value: one of fieldRef and resourceFieldRef is required"}},
-		{"two projected files at one path", volume("projected: {sources: [{configMap: {name: a, items: [{key: k, path: p}]}}, {secret: {name: b, items: [{key: k, path: p}]}}]}"),
+		{"two projected files at one path",
+			volume("projected: {sources: [{configMap: {name: a, items: [{key: k, path: p}]}}, {secret: {name: b, items: [{key: k, path: p}]}}]}"),
 			[]string{`spec.volumes[0].projected: Invalid value: "b": conflicting duplicate paths`}},
 		{"a token in no file", volume("projected: {sources: [{serviceAccountToken: {expirationSeconds: 5}}]}"), []string{
 			"spec.volumes[0].projected.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 5: may not specify a duration less than 10 minutes",
@@ -103,9 +110,10 @@ func TestAPodsVolumesAreRefusedInTheWordsOfTheRealServer(t *testing.T) {
 		{"an ephemeral volume without a template", volume("ephemeral: {}"), []string{"spec.volumes[0].ephemeral.volumeClaimTemplate: Required value"}},
 		{"an ephemeral volume whose claim is bad", volume("ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce]}}}"),
 			[]string{"spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources[storage]: Required value"}},
-		{"a CSI volume without a driver's name", volume("csi: {driver: X_Y}"), []string{`spec.volumes[0].csi.driver: Invalid value: "X_Y": a lowercase RFC 1123 subdomain must ` +
-			`consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', ` +
-			`regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
+		{"a CSI volume without a driver's name", volume("csi: {driver: X_Y}"),
+			[]string{`spec.volumes[0].csi.driver: Invalid value: "X_Y": a lowercase RFC 1123 subdomain must ` +
+				`consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', ` +
+				`regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
 	})
 }
 

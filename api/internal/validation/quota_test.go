@@ -11,7 +11,8 @@ kind: ResourceQuota
 metadata: {name: few, namespace: default}
 spec: {hard: {pods: "1"}}`
 	refusesNew(t, quota, []refusal{
-		{"classes, counts and devices", "spec: {hard: {gold.storageclass.storage.k8s.io/requests.storage: 1Gi, count/jobs.batch: '1', requests.example.com/gpu: '1'}}", nil},
+		{"classes, counts and devices",
+			"spec: {hard: {gold.storageclass.storage.k8s.io/requests.storage: 1Gi, count/jobs.batch: '1', requests.example.com/gpu: '1'}}", nil},
 		{"less than none", "spec: {hard: {pods: '-1'}}", []string{`spec.hard[pods]: Invalid value: "-1": must be greater than or equal to 0`}},
 		{"half a pod", "spec: {hard: {pods: 500m}}", []string{`spec.hard[pods]: Invalid value: "500m": must be an integer`}},
 		{"storage without requests", "spec: {hard: {storage: 1Gi}}", []string{`spec.hard[storage]: Invalid value: "storage": must be a standard resource for quota`}},
@@ -48,9 +49,11 @@ spec: {limits: [{type: PersistentVolumeClaim, min: {storage: 1Gi}}]}`
 				`spec.limits[0].max[storage]: Invalid value: "storage": must be a standard resource for containers`,
 				`spec.limits[0].default[storage]: Invalid value: "storage": must be a standard resource for containers`,
 				`spec.limits[0].defaultRequest[storage]: Invalid value: "storage": must be a standard resource for containers`}},
-		{"defaults of pods", "spec: {limits: [{type: Pod, default: {cpu: 1}}]}", []string{"spec.limits[0].default: Forbidden: may not be specified when `type` is 'Pod'"}},
+		{"defaults of pods", "spec: {limits: [{type: Pod, default: {cpu: 1}}]}",
+			[]string{"spec.limits[0].default: Forbidden: may not be specified when `type` is 'Pod'"}},
 		{"a type twice", "spec: {limits: [{type: Pod}, {type: Pod}]}", []string{`spec.limits[1].type: Duplicate value: "Pod"`}},
-		{"an unknown type", "spec: {limits: [{type: Node}]}", []string{`spec.limits[0].type: Invalid value: "Node": must be a standard limit type or fully qualified`}},
+		{"an unknown type", "spec: {limits: [{type: Node}]}",
+			[]string{`spec.limits[0].type: Invalid value: "Node": must be a standard limit type or fully qualified`}},
 		{"a default beyond the most", "spec: {limits: [{type: Container, default: {cpu: 2}, max: {cpu: 1}}]}", []string{
 			`spec.limits[0].defaultRequest[cpu]: Invalid value: "2": default request value 2 is greater than max value 1`,
 			`spec.limits[0].default[cpu]: Invalid value: "1": default value 2 is greater than max value 1`}},

@@ -74,7 +74,8 @@ func TestAVolumeAttachmentNamesOneVolumeAndStaysAsItIs(t *testing.T) {
 				`spec.source.persistentVolumeName: Invalid value: "": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', ` +
 					`and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is ` +
 					`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
-		{"with a claim inline", "spec: {source: {persistentVolumeName: null, inlineVolumeSpec: {accessModes: [ReadWriteOnce], claimRef: {name: a}, csi: {driver: x, volumeHandle: h}}}}",
+		{"with a claim inline",
+			"spec: {source: {persistentVolumeName: null, inlineVolumeSpec: {accessModes: [ReadWriteOnce], claimRef: {name: a}, csi: {driver: x, volumeHandle: h}}}}",
 			[]string{"spec.source.inlineVolumeSpec.claimRef: Forbidden: may not be specified in the context of inline volumes"}},
 	})
 	got := apitest.Words(create(apitest.Created(t, apitest.GoodAttachment, "spec: {nodeName: ''}")))

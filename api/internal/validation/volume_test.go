@@ -142,9 +142,11 @@ func TestAVolumesNodeAffinityIsSetOnce(t *testing.T) {
 	}
 	old := apitest.Created(t, apitest.GoodVolume, affinity(v1.LabelFailureDomainBetaZone))
 	other := apitest.Created(t, apitest.GoodVolume, affinity("zone"))
-	require.Equal(t, []string{`nodeAffinity: Invalid value: {"Required":{"NodeSelectorTerms":[{"MatchExpressions":[{"Key":"zone","Operator":"In","Values":["b"]}],"MatchFields":null}]}}: ` +
+	require.Equal(t, []string{`nodeAffinity: Invalid value: {"Required":{"NodeSelectorTerms":[{"MatchExpressions":[{"Key":"zone","Operator":"In",` +
+		`"Values":["b"]}],"MatchFields":null}]}}: ` +
 		`field is immutable, except for updating from beta label to GA`}, apitest.Words(update(other, old)))
-	require.Equal(t, []string{"nodeAffinity: Invalid value: null: field is immutable, except for updating from beta label to GA"}, apitest.Words(update(apitest.Created(t, apitest.GoodVolume), old)))
+	require.Equal(t, []string{"nodeAffinity: Invalid value: null: field is immutable, except for updating from beta label to GA"},
+		apitest.Words(update(apitest.Created(t, apitest.GoodVolume), old)))
 	require.Empty(t, apitest.Words(update(apitest.Created(t, apitest.GoodVolume, affinity(v1.LabelTopologyZone)), old)),
 		"an old label may be replaced by its successor")
 }

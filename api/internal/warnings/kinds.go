@@ -160,7 +160,8 @@ func CSIDrivers() Kind {
 		if len(tokens) == 0 || driver.Spec.ServiceAccountTokenInSecrets != nil || old != nil && equality.Semantic.DeepEqual(tokens, old.Spec.TokenRequests) {
 			return nil
 		}
-		return []string{"spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes"}
+		return []string{"spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in " +
+			"volume attributes"}
 	})}
 }
 
@@ -488,7 +489,8 @@ func CronJobs() Kind {
 	return Kind{Write: func(obj, old runtime.Object) []string {
 		list := kind.Write(obj, old)
 		if job := obj.(*batchv1.CronJob); old != nil && strings.Contains(job.Spec.Schedule, "TZ") {
-			list = append(list, "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details")
+			list = append(list, "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, "+
+				"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details")
 		}
 		return list
 	}}

@@ -22,7 +22,8 @@ func Chances() []Chance {
 	return []Chance{
 		chance(".*", `^events: only (upstream|ours): Service \S+: .* endpoint-slice-controller:`,
 			"there is no controller of EndpointSlices here, and upstream's sometimes meets a conflict"),
-		chance(".*", `^events: only (upstream|ours): \S+ \S+: Warning FailedScheduling, default-scheduler: .*(not found|waiting for ephemeral volume controller|unbound immediate)`,
+		chance(".*", `^events: only (upstream|ours): \S+ \S+: Warning FailedScheduling, default-scheduler: .*(not found|waiting for ephemeral volume `+
+			`controller|unbound immediate)`,
 			"whether the scheduler's cache knows the claim, or that it is bound, when the pod comes"),
 		chance(".*", `^events: only (upstream|ours): PersistentVolumeClaim \S+: Normal WaitFor(FirstConsumer|PodScheduled), `,
 			"what the volume controller finds when it looks: a claim without a pod, with one that waits, or one whose node is chosen"),

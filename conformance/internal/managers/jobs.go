@@ -68,14 +68,16 @@ func jobScenarios() []Scenario {
 			job("sleep 1; exit $JOB_COMPLETION_INDEX", "completions: 2\nparallelism: 2\ncompletionMode: Indexed\nbackoffLimitPerIndex: 1").For(20 * time.Second),
 		}},
 		{Name: "job-max-failed-indexes", Steps: []Step{
-			job("sleep 1; exit $JOB_COMPLETION_INDEX", "completions: 3\nparallelism: 3\ncompletionMode: Indexed\nbackoffLimitPerIndex: 0\nmaxFailedIndexes: 1").For(8 * time.Second),
+			job("sleep 1; exit $JOB_COMPLETION_INDEX", "completions: 3\nparallelism: 3\ncompletionMode: Indexed\nbackoffLimitPerIndex: 0\nmaxFailedIndexes: 1").For(
+				8 * time.Second),
 		}},
 		{Name: "job-fail-index", Steps: []Step{
 			job("sleep 1; exit $JOB_COMPLETION_INDEX", "completions: 2\nparallelism: 2\ncompletionMode: Indexed\nbackoffLimitPerIndex: 3\n"+
 				"podFailurePolicy: {rules: [{action: FailIndex, onExitCodes: {operator: In, values: [1]}}]}").For(8 * time.Second),
 		}},
 		{Name: "job-success-policy", Steps: []Step{
-			job("test $JOB_COMPLETION_INDEX = 1 || sleep 3600", "completions: 3\nparallelism: 3\ncompletionMode: Indexed\nsuccessPolicy: {rules: [{succeededIndexes: \"1-2\", succeededCount: 1}]}").For(8 * time.Second),
+			job("test $JOB_COMPLETION_INDEX = 1 || sleep 3600", "completions: 3\nparallelism: 3\ncompletionMode: Indexed\n"+
+				"successPolicy: {rules: [{succeededIndexes: \"1-2\", succeededCount: 1}]}").For(8 * time.Second),
 		}},
 		{Name: "job-indexed-elastic", Steps: []Step{
 			job("sleep 3600", "completions: 2\nparallelism: 2\ncompletionMode: Indexed"),

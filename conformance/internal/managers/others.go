@@ -19,7 +19,8 @@ func budgetScenarios() []Scenario {
 	}
 	const app = "selector: {matchLabels: {app: web}}"
 	return []Scenario{
-		{Name: "budget-min-available", Steps: []Step{web(3), budget("pdb", "minAvailable: 2, "+app), Evict("evict", "app=web"), Patch("scale", deployments, "web", `{"spec":{"replicas":2}}`), Evict("evict again", "app=web")}},
+		{Name: "budget-min-available", Steps: []Step{web(3), budget("pdb", "minAvailable: 2, "+app), Evict("evict", "app=web"),
+			Patch("scale", deployments, "web", `{"spec":{"replicas":2}}`), Evict("evict again", "app=web")}},
 		{Name: "budget-max-unavailable", Steps: []Step{budget("pdb", "maxUnavailable: 50%, "+app), web(3), Delete("deployment/web")}},
 		{Name: "budget-of-no-pod", Steps: []Step{budget("pdb", "minAvailable: 1, selector: {matchLabels: {app: none}}"), Delete("pdb/pdb")}},
 		{Name: "budget-of-lone-pods", Steps: []Step{
@@ -27,7 +28,8 @@ func budgetScenarios() []Scenario {
 				container+"]}"),
 			budget("percent", "minAvailable: 50%, "+app), Delete("pdb/percent"), budget("number", "minAvailable: 1, "+app), Evict("evict", "app=web"),
 		}},
-		{Name: "budget-two-for-one-pod", Steps: []Step{web(2), budget("one", "minAvailable: 0, "+app), budget("two", "minAvailable: 0, "+app), Evict("evict", "app=web")}},
+		{Name: "budget-two-for-one-pod",
+			Steps: []Step{web(2), budget("one", "minAvailable: 0, "+app), budget("two", "minAvailable: 0, "+app), Evict("evict", "app=web")}},
 		{Name: "budget-of-crashing-pods", Steps: []Step{
 			Apply("a Deployment", workload("Deployment", "web", "replicas: 2", `containers: [{name: c, image: "busybox:1", command: [sh, -c, "exit 3"]}]`)),
 			budget("pdb", "minAvailable: 1, unhealthyPodEvictionPolicy: AlwaysAllow, "+app), Evict("evict", "app=web"),
@@ -40,12 +42,15 @@ func quotaScenarios() []Scenario {
 		return Apply("a quota "+name, fmt.Sprintf("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: %s}\nspec: {%s}", name, spec))
 	}
 	pod := func(name, more string) Step {
-		return Apply("a pod "+name, fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec:\n  terminationGracePeriodSeconds: 0\n  containers: [{name: c, image: \"busybox:1\", command: [sleep, infinity]%s}]", name, more))
+		return Apply("a pod "+name,
+			fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec:\n  terminationGracePeriodSeconds: 0\n"+
+				"  containers: [{name: c, image: \"busybox:1\", command: [sleep, infinity]%s}]", name, more))
 	}
 	const half = ", resources: {requests: {cpu: 500m, memory: 64Mi}, limits: {cpu: 500m, memory: 128Mi}}"
 	return []Scenario{
 		{Name: "quota-counts", Steps: []Step{
-			pod("a", half), quota("all", `hard: {pods: 2, requests.cpu: "1", limits.memory: 1Gi, persistentvolumeclaims: 1, requests.storage: 2Gi, secrets: 3, count/deployments.apps: 2}`),
+			pod("a", half), quota("all",
+				`hard: {pods: 2, requests.cpu: "1", limits.memory: 1Gi, persistentvolumeclaims: 1, requests.storage: 2Gi, secrets: 3, count/deployments.apps: 2}`),
 			pod("b", half), pod("c", half), pod("d", ""), Delete("pod/a"), Apply("a claim", claim("data", "manual")),
 			Apply("another claim", claim("more", "manual")), Delete("pvc/data"),
 		}},
@@ -77,7 +82,8 @@ func deletionScenarios() []Scenario {
 	const team = "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n---\n"
 	return []Scenario{
 		{Name: "namespace-deleted", Steps: []Step{
-			Apply("create", team+"apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team}\nspec: {terminationGracePeriodSeconds: 0, containers: ["+container+"]}\n---\n"+
+			Apply("create", team+"apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team}\nspec: {terminationGracePeriodSeconds: 0, containers: ["+
+				container+"]}\n---\n"+
 				"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: team}\n"),
 			Delete("namespace/team").For(12 * time.Second),
 		}},
@@ -90,11 +96,15 @@ func deletionScenarios() []Scenario {
 			DeleteWith("delete in the foreground", metav1.DeletePropagationForeground, deployments, "web"),
 		}},
 		{Name: "collector-owner-that-is-none", Steps: []Step{
-			Apply("create", "apiVersion: v1\nkind: Pod\nmetadata: {name: p, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: 00000000-0000-0000-0000-000000000001}]}\nspec: {schedulingGates: [{name: example.com/wait}], terminationGracePeriodSeconds: 0, containers: ["+container+"]}"),
+			Apply("create", "apiVersion: v1\nkind: Pod\nmetadata: {name: p, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: "+
+				"00000000-0000-0000-0000-000000000001}]}\nspec: {schedulingGates: [{name: example.com/wait}], terminationGracePeriodSeconds: 0, containers: ["+
+				container+"]}"),
 		}},
 		{Name: "taint-evicts", Nodes: storagesim.Nodes("node-1", "node-2"), Steps: []Step{
-			Apply("create", "apiVersion: v1\nkind: Pod\nmetadata: {name: stays}\nspec: {nodeName: node-1, tolerations: [{operator: Exists}], terminationGracePeriodSeconds: 0, containers: ["+container+"]}\n---\n"+
-				"apiVersion: v1\nkind: Pod\nmetadata: {name: later}\nspec: {nodeName: node-1, tolerations: [{key: out, operator: Exists, effect: NoExecute, tolerationSeconds: 4}], terminationGracePeriodSeconds: 0, containers: ["+container+"]}\n---\n"+
+			Apply("create", "apiVersion: v1\nkind: Pod\nmetadata: {name: stays}\nspec: {nodeName: node-1, tolerations: [{operator: Exists}], "+
+				"terminationGracePeriodSeconds: 0, containers: ["+container+"]}\n---\n"+
+				"apiVersion: v1\nkind: Pod\nmetadata: {name: later}\nspec: {nodeName: node-1, tolerations: [{key: out, operator: Exists, effect: NoExecute, "+
+				"tolerationSeconds: 4}], terminationGracePeriodSeconds: 0, containers: ["+container+"]}\n---\n"+
 				"apiVersion: v1\nkind: Pod\nmetadata: {name: goes}\nspec: {nodeName: node-1, terminationGracePeriodSeconds: 0, containers: ["+container+"]}"),
 			Patch("taint", nodes, "node-1", `{"spec":{"taints":[{"key":"out","effect":"NoExecute"}]}}`),
 			{Name: "later", Do: func(*User) error { return nil }, Wait: 6 * time.Second},
@@ -182,8 +192,10 @@ func volumeScenarios() []Scenario {
 			Apply("a pod", user("p", "data", "")).For(16 * time.Second),
 			Apply("a second pod of another node", user("q", "data", "nodeSelector: {kubernetes.io/hostname: node-1}")),
 		}},
-		{Name: "volume-without-a-provisioner", Steps: []Step{Apply("a class", immediate), Apply("a claim", claim("data", "other")), Apply("a pod", user("p", "data", ""))}},
-		{Name: "volume-without-a-class", Steps: []Step{Apply("a claim", claim("data", "missing")), Apply("a pod", user("p", "data", "")), Apply("a pod without a claim", user("q", "nothing", ""))}},
+		{Name: "volume-without-a-provisioner",
+			Steps: []Step{Apply("a class", immediate), Apply("a claim", claim("data", "other")), Apply("a pod", user("p", "data", ""))}},
+		{Name: "volume-without-a-class", Steps: []Step{Apply("a claim", claim("data", "missing")), Apply("a pod", user("p", "data", "")),
+			Apply("a pod without a claim", user("q", "nothing", ""))}},
 		{Name: "volume-once-in-a-pod", Steps: []Step{
 			Apply("a volume", volume("pv-1", "accessModes: [ReadWriteOncePod]")), Apply("a claim for one pod", oncePod), Apply("a pod", user("p", "data", "")),
 			Apply("a second pod", user("q", "data", "")), Delete("pod/p"),
@@ -193,14 +205,16 @@ func volumeScenarios() []Scenario {
 			Delete("pvc/data"), Apply("the claim again", claim("data", "manual")),
 		}},
 		{Name: "volume-of-zones", Nodes: []storagesim.Node{
-			{Name: "node-1", Labels: map[string]string{"topology.kubernetes.io/zone": "a"}}, {Name: "node-2", Labels: map[string]string{"topology.kubernetes.io/zone": "b"}},
+			{Name: "node-1", Labels: map[string]string{"topology.kubernetes.io/zone": "a"}},
+			{Name: "node-2", Labels: map[string]string{"topology.kubernetes.io/zone": "b"}},
 		}, Steps: []Step{
 			Apply("a volume of zone b", `
 apiVersion: v1
 kind: PersistentVolume
 metadata: {name: pv-1, labels: {topology.kubernetes.io/zone: b}}
 spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: manual, hostPath: {path: /tmp/pv-1}}
-`), Apply("a claim", claim("data", "manual")), Apply("a pod", user("p", "data", "")), Apply("a pod for zone a", user("q", "data", "nodeSelector: {topology.kubernetes.io/zone: a}")),
+`), Apply("a claim", claim("data", "manual")), Apply("a pod", user("p", "data", "")),
+			Apply("a pod for zone a", user("q", "data", "nodeSelector: {topology.kubernetes.io/zone: a}")),
 		}},
 		{Name: "volume-ephemeral", Steps: []Step{
 			Apply("a volume", volume("pv-1", "")), Apply("a pod", `
@@ -210,7 +224,8 @@ metadata: {name: p}
 spec:
   terminationGracePeriodSeconds: 0
   containers: [{name: c, image: "busybox:1", command: [sleep, infinity], volumeMounts: [{name: v, mountPath: /v}]}]
-  volumes: [{name: v, ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], storageClassName: manual, resources: {requests: {storage: 1Gi}}}}}}]
+  volumes: [{name: v, ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], storageClassName: manual,
+    resources: {requests: {storage: 1Gi}}}}}}]
 `), Delete("pod/p"),
 		}},
 		{Name: "volume-grows", Steps: []Step{

@@ -24,7 +24,8 @@ func TestThePageSaysWhatWasCompared(t *testing.T) {
 			objects += len(step.Objects)
 		}
 	}
-	assert.Contains(t, page, fmt.Sprintf("%d scenarios have %d steps, with %d objects at their ends, and %d events. All agree, except where chance decides.", len(Scenarios()), steps, objects, events))
+	assert.Contains(t, page, fmt.Sprintf("%d scenarios have %d steps, with %d objects at their ends, and %d events. All agree, except where chance decides.",
+		len(Scenarios()), steps, objects, events))
 	for _, c := range Chances() {
 		assert.Contains(t, page, c.Why)
 	}

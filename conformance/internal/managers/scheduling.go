@@ -45,33 +45,40 @@ func schedulingScenarios() []Scenario {
 		}},
 		{Name: "scheduling-affinity", Nodes: two(), Steps: []Step{
 			Apply("to no pod", pod("a", "100m", "app: a",
-				"affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: b}}}]}}")),
+				"affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: "+
+					"{matchLabels: {app: b}}}]}}")),
 			Apply("to itself", pod("self", "100m", "app: self",
-				"affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: self}}}]}}\nnodeSelector: {kubernetes.io/hostname: node-1}")),
+				"affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: "+
+					"self}}}]}}\nnodeSelector: {kubernetes.io/hostname: node-1}")),
 			Apply("a key that no node has", pod("c", "100m", "app: c",
 				"affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: nowhere, labelSelector: {matchLabels: {app: self}}}]}}")),
 			Apply("whom the first waits for", pod("b", "100m", "app: b", "nodeSelector: {kubernetes.io/hostname: node-2}")),
 		}},
 		{Name: "scheduling-anti-affinity", Nodes: two(), Steps: []Step{
 			Apply("three that avoid each other", workload("ReplicaSet", "web", "replicas: 3",
-				"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}}\n"+
+				"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: "+
+					"{app: web}}}]}}\n"+
 					"nodeSelector: {kubernetes.io/hostname: node-1}")),
 			Apply("one that the others avoid", pod("web", "100m", "app: web", "nodeSelector: {kubernetes.io/hostname: node-1}")),
 		}},
 		{Name: "scheduling-spread", Nodes: two(), Steps: []Step{
 			Apply("one on each", workload("ReplicaSet", "web", "replicas: 2",
-				"topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}]")),
+				"topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: "+
+					"{matchLabels: {app: web}}}]")),
 			Patch("one node is cordoned", nodes, "node-2", `{"spec":{"unschedulable":true}}`), Patch("two more", replicaSets, "web", `{"spec":{"replicas":4}}`, "scale"),
 			Patch("no cordon", nodes, "node-2", `{"spec":{"unschedulable":null}}`),
 		}},
 		{Name: "scheduling-preferences", Nodes: two(), Steps: []Step{
 			Apply("a pod on node-2", pod("a", "100m", "app: a", "nodeSelector: {kubernetes.io/hostname: node-2}")),
 			Apply("near it", pod("b", "100m", "app: b",
-				"affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: a}}}}]}}")),
+				"affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: {topologyKey: kubernetes.io/hostname, "+
+					"labelSelector: {matchLabels: {app: a}}}}]}}")),
 			Apply("far from it", pod("c", "100m", "app: c",
-				"affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: a}}}}]}}")),
+				"affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: {topologyKey: kubernetes.io/hostname, "+
+					"labelSelector: {matchLabels: {app: a}}}}]}}")),
 			Apply("on node-1 rather", pod("d", "100m", "app: d",
-				"affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-1]}]}}]}}")),
+				"affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: kubernetes.io/hostname, "+
+					"operator: In, values: [node-1]}]}}]}}")),
 		}},
 		{Name: "scheduling-ports", Nodes: two()[:1], Steps: []Step{
 			Apply("a port of the node", strings.Replace(withPort, "NAME", "b", 1)), Apply("once more", strings.Replace(withPort, "NAME", "c", 1)), Delete("pod/b"),
@@ -150,7 +157,8 @@ func preemptionScenarios() []Scenario {
 		}},
 		{Name: "preemption-of-those-that-avoid-it", Nodes: two(), Steps: []Step{
 			Apply("pods", priorities+pod("a", "100m", "app: a", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}\n"+
-				"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: c}}}]}}")),
+				"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: "+
+				"{matchLabels: {app: c}}}]}}")),
 			Apply("a higher one", pod("c", "100m", "app: c", "priorityClassName: high\nnodeSelector: {kubernetes.io/hostname: node-1}")),
 		}},
 	}

@@ -95,7 +95,8 @@ func deploymentScenarios() []Scenario {
 		{Name: "deployment-never-ready", Steps: []Step{
 			Apply("create", workload("Deployment", "web", "replicas: 2\nprogressDeadlineSeconds: 5", "")),
 			Patch("a template whose pods are never ready", deployments, "web",
-				`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"busybox:2","command":["sleep","infinity"],"readinessProbe":{"exec":{"command":["false"]},"periodSeconds":1}}]}}}}`).For(9 * time.Second),
+				`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"busybox:2","command":["sleep","infinity"],`+
+					`"readinessProbe":{"exec":{"command":["false"]},"periodSeconds":1}}]}}}}`).For(9 * time.Second),
 			rollout("1"),
 		}},
 		{Name: "deployment-whose-set-is-scaled", Steps: []Step{
@@ -114,7 +115,8 @@ func deploymentScenarios() []Scenario {
 		}},
 		{Name: "deployment-surge-on-several-nodes", Nodes: storagesim.Nodes("node-1", "node-2"), Steps: []Step{
 			Apply("one replica for each node", workload("Deployment", "web", "replicas: 2\nstrategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}",
-				"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}}")),
+				"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: "+
+					"{matchLabels: {app: web}}}]}}")),
 			rollout("2"),
 			Patch("a third one", deployments, "web", `{"spec":{"replicas":3}}`),
 		}},
@@ -124,7 +126,9 @@ func deploymentScenarios() []Scenario {
 func replicaSetScenarios() []Scenario {
 	set := func(more string) Step { return Apply("create", workload("ReplicaSet", "web", more, "")) }
 	pod := func(name, labels string) Step {
-		return Apply("a pod "+name, fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, labels: %s}\nspec: {terminationGracePeriodSeconds: 0, containers: [%s]}", name, labels, container))
+		return Apply("a pod "+name,
+			fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, labels: %s}\nspec: {terminationGracePeriodSeconds: 0, containers: [%s]}", name,
+				labels, container))
 	}
 	return []Scenario{
 		{Name: "replicaset-adoption", Steps: []Step{
@@ -222,13 +226,15 @@ func daemonSetScenarios() []Scenario {
 			Patch("a taint that evicts comes", nodes, "node-2", `{"spec":{"taints":[{"key":"out","effect":"NoExecute"}]}}`),
 			Patch("a cordon", nodes, "node-1", `{"spec":{"unschedulable":true}}`),
 		}},
-		{Name: "daemonset-tolerations", Nodes: three(), Steps: []Step{agent("", "tolerations: [{key: only, operator: Exists}]"), rollout("2"), Delete("daemonset/agent")}},
+		{Name: "daemonset-tolerations", Nodes: three(),
+			Steps: []Step{agent("", "tolerations: [{key: only, operator: Exists}]"), rollout("2"), Delete("daemonset/agent")}},
 		{Name: "daemonset-node-selector", Nodes: three(), Steps: []Step{
 			agent("", "nodeSelector: {disk: ssd}"), Patch("another node", nodes, "node-2", `{"metadata":{"labels":{"disk":"ssd"}}}`),
 			Patch("the first one no more", nodes, "node-1", `{"metadata":{"labels":{"disk":null}}}`),
 		}},
 		{Name: "daemonset-affinity", Nodes: three(), Steps: []Step{agent("",
-			"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: DoesNotExist}]}]}}}")}},
+			"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: "+
+				"DoesNotExist}]}]}}}")}},
 		{Name: "daemonset-for-no-node", Nodes: three(), Steps: []Step{agent("", "nodeSelector: {no: node}"), rollout("2")}},
 		{Name: "daemonset-on-delete", Nodes: three(), Steps: []Step{agent("updateStrategy: {type: OnDelete}", ""), rollout("2"), Delete("daemonset/agent")}},
 		{Name: "daemonset-surge", Nodes: three(), Steps: []Step{agent("updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}", ""), rollout("2")}},

@@ -224,7 +224,8 @@ func (g *changer) text(name string, s *shape, each func(...any)) {
 	switch {
 	case strings.Contains(name, "path"):
 		each("/a", "../a", "/a/../b", "/a:b")
-	case strings.Contains(name, "ip"), strings.Contains(name, "cidr"), strings.Contains(name, "addresses"), strings.Contains(name, "nameservers"), strings.Contains(name, "ranges"):
+	case strings.Contains(name, "ip"), strings.Contains(name, "cidr"), strings.Contains(name, "addresses"), strings.Contains(name, "nameservers"),
+		strings.Contains(name, "ranges"):
 		each("1.2.3.4", "::1", "010.0.0.1", "10.0.0.0/8", "10.0.0.1/8", "fd00::/64", "10.0.0.0/33")
 	case strings.Contains(name, "finalizers"):
 		each("example.com/f", "foregroundDeletion")

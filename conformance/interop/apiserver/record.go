@@ -112,7 +112,8 @@ func (r *recorder) kind(real *Real, c *catalogue, object *unstructured.Unstructu
 		base += "/namespaces/" + object.GetNamespace()
 	}
 	a := &about{
-		recorder: r, section: gvk.Kind + " " + gvk.Version + " " + object.GetName(), collection: base + "/" + resource.Name, one: base + "/" + resource.Name + "/" + object.GetName(),
+		recorder: r, section: gvk.Kind + " " + gvk.Version + " " + object.GetName(), collection: base + "/" + resource.Name, one: base + "/" + resource.Name + "/" +
+			object.GetName(),
 		object: object.Object, name: object.GetName(), limit: options.Limit, seed: options.Seed,
 	}
 	s := c.kinds[gvk]
@@ -254,7 +255,8 @@ func (a *about) patches() {
 		{"json patch bad op", "", jsonPatch, `[{"op":"bad","path":"/metadata"}]`},
 		{"json patch unknown", "?fieldValidation=Strict", jsonPatch, `[{"op":"add","path":"/wrong","value":1}]`},
 		{"json patch object", "", jsonPatch, `{}`},
-		{"apply", "?fieldManager=m", applyYAML, `{"apiVersion":` + version + `,"kind":` + kind + `,"metadata":{"name":` + text(a.name) + `,"labels":{"applied":"a"}}}`},
+		{"apply", "?fieldManager=m", applyYAML, `{"apiVersion":` + version + `,"kind":` + kind + `,"metadata":{"name":` + text(a.name) +
+			`,"labels":{"applied":"a"}}}`},
 		{"apply conflict", "?fieldManager=other", applyYAML, `{"apiVersion":` + version + `,"kind":` + kind + `,"metadata":{"labels":{"applied":"b"}}}`},
 		{"apply force", "?fieldManager=other&force=true", applyYAML, `{"apiVersion":` + version + `,"kind":` + kind + `,"metadata":{"labels":{"applied":"b"}}}`},
 		{"apply without a manager", "", applyYAML, `{"apiVersion":` + version + `,"kind":` + kind + `}`},
@@ -327,9 +329,11 @@ func (a *about) reads() {
 	get("get at a version", a.one+"?resourceVersion=0", "")
 	get("get what is not there", a.collection+"/not-there", "")
 	for _, query := range []string{
-		"labelSelector=applied%3Db", "labelSelector=applied%3Db&limit=1", "labelSelector=applied%20in%20(a,c)", "labelSelector=applied%20in%20(", "fieldSelector=metadata.name%3D" + a.name,
+		"labelSelector=applied%3Db", "labelSelector=applied%3Db&limit=1", "labelSelector=applied%20in%20(a,c)", "labelSelector=applied%20in%20(",
+		"fieldSelector=metadata.name%3D" + a.name,
 		"fieldSelector=spec.wrong%3Da", "fieldSelector=metadata.name", "labelSelector=applied%3Db&resourceVersion=0", "labelSelector=applied%3Db&resourceVersion=x",
-		"labelSelector=applied%3Db&resourceVersionMatch=Exact", "labelSelector=applied%3Db&resourceVersion=0&resourceVersionMatch=Exact", "labelSelector=applied%3Db&resourceVersion=1&resourceVersionMatch=Bad",
+		"labelSelector=applied%3Db&resourceVersionMatch=Exact", "labelSelector=applied%3Db&resourceVersion=0&resourceVersionMatch=Exact",
+		"labelSelector=applied%3Db&resourceVersion=1&resourceVersionMatch=Bad",
 		"labelSelector=applied%3Db&limit=-1", "continue=x", "watch=true&resourceVersion=x", "labelSelector=applied%3Db&timeoutSeconds=x", "sendInitialEvents=true",
 		"watch=true&sendInitialEvents=true", "watch=true&resourceVersionMatch=NotOlderThan",
 	} {

@@ -58,7 +58,8 @@ type catalogue struct {
 
 // discover asks the server for its documents.
 func (r *Real) discover() (*catalogue, error) {
-	c := &catalogue{map[string]*shape{}, map[schema.GroupVersionKind]*shape{}, map[schema.GroupVersionKind]metav1.APIResource{}, map[schema.GroupVersionKind]bool{}}
+	c := &catalogue{map[string]*shape{}, map[schema.GroupVersionKind]*shape{}, map[schema.GroupVersionKind]metav1.APIResource{},
+		map[schema.GroupVersionKind]bool{}}
 	var statuses []schema.GroupVersionResource
 	var index struct {
 		Paths map[string]struct{ ServerRelativeURL string }

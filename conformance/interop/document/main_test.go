@@ -118,7 +118,8 @@ func serve(ctx context.Context, t *testing.T, home string) *kubernetes.Clientset
 	t.Helper()
 	kubeconfig := filepath.Join(home, ".kube", "config")
 	check(t, os.Mkdir(filepath.Dir(kubeconfig), 0o700))
-	cmd := exec.CommandContext(ctx, filepath.Join(home, "storagesim"), "serve", "--provisioners=", "--nfs", "192.168.203.110:/data/nfs", "--kubeconfig", kubeconfig)
+	cmd := exec.CommandContext(ctx, filepath.Join(home, "storagesim"), "serve", "--provisioners=", "--nfs", "192.168.203.110:/data/nfs",
+		"--kubeconfig", kubeconfig)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	check(t, err)

@@ -143,7 +143,8 @@ func TestTheMockDriverTakesSnapshots(t *testing.T) {
 	c.RunFor(5 * time.Second)
 	c.Apply(manifests(d.Name, "Immediate", "sleep 3600"), snapshot)
 	c.RunFor(time.Minute)
-	c.Apply(strings.NewReplacer("name: data", "name: restored", "spec:", "spec:\n  dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: monday}").
+	c.Apply(strings.NewReplacer("name: data", "name: restored", "spec:",
+		"spec:\n  dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: monday}").
 		Replace(strings.Split(manifests(d.Name, "Immediate", ""), "---")[1]))
 	c.RunFor(time.Minute)
 	c.RequireBound("restored")
@@ -157,7 +158,8 @@ func TestTheMockDriverTakesSnapshots(t *testing.T) {
 			made = append(made, rpc.Method)
 		}
 	}
-	require.Equal(t, []string{"CreateVolume", "CreateSnapshot", "CreateVolume", "DeleteSnapshot"}, slices.Compact(made), "a volume, its snapshot, and a volume of it")
+	require.Equal(t, []string{"CreateVolume", "CreateSnapshot", "CreateVolume", "DeleteSnapshot"}, slices.Compact(made),
+		"a volume, its snapshot, and a volume of it")
 }
 
 const snapshot = `

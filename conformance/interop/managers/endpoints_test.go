@@ -32,7 +32,8 @@ spec:
 	w.do(func() { require.NoError(t, w.cluster.Apply(service)) })
 	w.until("the two pods are endpoints", func() bool { return len(w.endpoints()) == 2 && slices.Equal(w.endpoints(), w.addresses()) })
 	w.do(func() {
-		_, err := w.cluster.Client().AppsV1().Deployments("default").Patch(context.Background(), "web", "application/merge-patch+json", []byte(`{"spec":{"replicas":1}}`), metav1.PatchOptions{})
+		_, err := w.cluster.Client().AppsV1().Deployments("default").Patch(context.Background(), "web", "application/merge-patch+json",
+			[]byte(`{"spec":{"replicas":1}}`), metav1.PatchOptions{})
 		require.NoError(t, err)
 	})
 	w.until("the pod that is left is the only endpoint", func() bool { return len(w.endpoints()) == 1 && slices.Equal(w.endpoints(), w.addresses()) })
@@ -40,7 +41,8 @@ spec:
 
 // endpoints returns the addresses of the ready endpoints of all slices but the API server's own, sorted.
 func (w *world) endpoints() (list []string) {
-	all, err := w.cluster.Client().DiscoveryV1().EndpointSlices("default").List(context.Background(), metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=web"})
+	all, err := w.cluster.Client().DiscoveryV1().EndpointSlices("default").List(context.Background(),
+		metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=web"})
 	require.NoError(w, err)
 	for _, slice := range all.Items {
 		for _, e := range slice.Endpoints {

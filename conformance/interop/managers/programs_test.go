@@ -28,13 +28,14 @@ var built = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// controllers lists the controllers of kube-controller-manager that have a counterpart here, and two that have none: endpointslice-controller, which is watched at work against
-// this API server, and serviceaccount-controller, whose work this API server does itself.
+// controllers lists the controllers of kube-controller-manager that have a counterpart here, and two that have none:
+// endpointslice-controller, which is watched at work against this API server, and serviceaccount-controller, whose work this API server does itself.
 var controllers = []string{
 	"cronjob-controller", "daemonset-controller", "deployment-controller", "disruption-controller", "endpointslice-controller", "ephemeral-volume-controller",
 	"garbage-collector-controller", "job-controller", "namespace-controller", "node-lifecycle-controller", "persistentvolume-attach-detach-controller",
 	"persistentvolume-binder-controller", "persistentvolume-expander-controller", "persistentvolume-protection-controller",
-	"persistentvolumeclaim-protection-controller", "pod-garbage-collector-controller", "replicaset-controller", "replicationcontroller-controller", "resourcequota-controller",
+	"persistentvolumeclaim-protection-controller", "pod-garbage-collector-controller", "replicaset-controller", "replicationcontroller-controller",
+	"resourcequota-controller",
 	"serviceaccount-controller", "statefulset-controller", "taint-eviction-controller", "ttl-after-finished-controller",
 	"volumeattributesclass-protection-controller",
 }

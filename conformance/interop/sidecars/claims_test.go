@@ -87,9 +87,11 @@ func claimsAndPods(n int) string {
 	var text strings.Builder
 	for i := range n {
 		fmt.Fprintf(&text, `---
-{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-%[1]d}, spec: {accessModes: [ReadWriteOnce], storageClassName: csi, resources: {requests: {storage: 1Gi}}}}
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-%[1]d}, spec: {accessModes: [ReadWriteOnce], storageClassName: csi,
+  resources: {requests: {storage: 1Gi}}}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: web-%[1]d}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: v, mountPath: /data}]}],
+{apiVersion: v1, kind: Pod, metadata: {name: web-%[1]d}, spec: {terminationGracePeriodSeconds: 1,
+  containers: [{name: c, image: busybox, command: [sleep, "100000"], volumeMounts: [{name: v, mountPath: /data}]}],
   volumes: [{name: v, persistentVolumeClaim: {claimName: data-%[1]d}}]}}
 `, i)
 	}

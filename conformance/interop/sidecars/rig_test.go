@@ -89,7 +89,8 @@ func start(t testing.TB, s setup) *rig {
 	for i := range s.nodes {
 		nodes = append(nodes, fmt.Sprintf("node-%d", i+1))
 	}
-	cluster, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(nodes...), Disks: storagesim.MemoryDisks, Start: time.Now().UTC().Truncate(time.Second), CrossNamespaceVolumeDataSource: s.across})
+	cluster, err := storagesim.New(storagesim.Config{Nodes: storagesim.Nodes(nodes...), Disks: storagesim.MemoryDisks,
+		Start: time.Now().UTC().Truncate(time.Second), CrossNamespaceVolumeDataSource: s.across})
 	require.NoError(t, err)
 	r := &rig{TB: t, cluster: cluster, logs: map[string]*log{}, refused: map[string][]codes.Code{}, lacks: s.lacks, began: time.Now()}
 	dir, err := os.MkdirTemp("", "csi") // short, as a socket's path must be

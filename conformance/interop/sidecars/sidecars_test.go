@@ -34,7 +34,8 @@ var scenarios = []struct {
 	{"the first consumer chooses the node", setup{nodes: 2, speed: 5, driver: driver.Config{Topology: true}, writers: programs[:2]}, firstConsumer},
 	{"the driver refuses each call once", setup{nodes: 1, speed: 5, writers: programs}, refusals},
 	{"secrets of all roles", setup{nodes: 1, speed: 5, writers: programs}, secrets},
-	{"attributes classes", setup{nodes: 1, speed: 5, driver: driver.Config{AttributesClasses: true}, writers: []string{"csi-provisioner", "csi-resizer"}}, attributes},
+	{"attributes classes", setup{nodes: 1, speed: 5, driver: driver.Config{AttributesClasses: true}, writers: []string{"csi-provisioner", "csi-resizer"}},
+		attributes},
 	{"capacity", setup{nodes: 2, speed: 5, driver: driver.Config{Topology: true, StorageCapacity: true, Capacity: 2 << 30}, more: map[string][]string{
 		"csi-provisioner": {"--enable-capacity", "--capacity-ownerref-level=-1"},
 	}, writers: []string{"csi-provisioner"}}, capacity},
@@ -165,7 +166,8 @@ func (r *rig) reclass(claim, class string) {
 
 func (r *rig) patch(claim, patch string) {
 	r.Helper()
-	_, err := r.cluster.Client().CoreV1().PersistentVolumeClaims("default").Patch(context.Background(), claim, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := r.cluster.Client().CoreV1().PersistentVolumeClaims("default").Patch(context.Background(), claim, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	require.NoError(r, err)
 }
 

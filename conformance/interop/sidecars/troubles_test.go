@@ -114,7 +114,8 @@ func impossible(r *rig) {
 	r.step("a snapshot is taken", func() { r.apply(file(r, "snapshot")) }, r.ready("monday"))
 	r.step("a claim is too small for a snapshot", func() { r.apply(file(r, "restored-small")) }, r.said("small", "ProvisioningFailed"))
 	r.step("a snapshot that there is not", func() { r.apply(file(r, "restored-nothing")) }, r.said("nothing", "ProvisioningFailed"))
-	r.step("claims and a snapshot that came to nothing are deleted", func() { r.delete("pvc/small", "pvc/nothing", "volumesnapshot/unbound") }, r.only("data", "cloned"))
+	r.step("claims and a snapshot that came to nothing are deleted", func() { r.delete("pvc/small", "pvc/nothing", "volumesnapshot/unbound") },
+		r.only("data", "cloned"))
 	r.step("the snapshot is deleted", func() { r.delete("volumesnapshot/monday") }, func() bool { return len(r.contents()) == 0 })
 	r.step("all is deleted", func() { r.delete("pod/writer", "pvc/data", "pvc/cloned") }, r.empty)
 }
@@ -160,7 +161,8 @@ func kept(r *rig) {
 	content := r.contents()[0]
 	handle, _, err := unstructured.NestedString(content.Object, "status", "snapshotHandle")
 	require.NoError(r, err)
-	r.step("its object is deleted", func() { r.delete("volumesnapshot/monday") }, func() bool { return r.contents()[0].GetResourceVersion() != content.GetResourceVersion() })
+	r.step("its object is deleted", func() { r.delete("volumesnapshot/monday") },
+		func() bool { return r.contents()[0].GetResourceVersion() != content.GetResourceVersion() })
 	r.step("its content is deleted", func() { r.delete("volumesnapshotcontent/" + content.GetName()) }, func() bool { return len(r.contents()) == 0 })
 	r.step("another content takes it up", func() { r.apply(strings.ReplaceAll(file(r, "taken-up"), "HANDLE", handle)) }, func() bool {
 		ready, _, err := unstructured.NestedBool(r.contents()[0].Object, "status", "readyToUse")

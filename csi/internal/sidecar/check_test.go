@@ -27,15 +27,22 @@ func TestDefaultsReplaceZeroAndNothingElse(t *testing.T) {
 
 func TestAllSidecarsRefuseTheSameOfTheirConfigsInTheSameWords(t *testing.T) {
 	for want, factory := range map[string]control.Factory{
-		"csi/provisioner.Config.Driver is empty; it must be the name of a CSI driver":                          provisioner.New(provisioner.Config{Dial: dial}),
-		"attacher.Config.Driver is empty; it must be the name of a CSI driver":                                 attacher.New(attacher.Config{Common: sidecar.Common{Dial: dial}}),
-		"resizer.Config.Driver is empty; it must be the name of a CSI driver":                                  resizer.New(resizer.Config{Common: sidecar.Common{Dial: dial}}),
-		`csi/provisioner of driver "d": Config.Dial must be set`:                                               provisioner.New(provisioner.Config{Driver: "d"}),
-		`attacher of driver "d": Config.Dial must be set`:                                                      attacher.New(attacher.Config{Common: sidecar.Common{Driver: "d"}}),
-		`resizer of driver "d": Config.Dial must be set`:                                                       resizer.New(resizer.Config{Common: sidecar.Common{Driver: "d"}}),
-		`csi/provisioner of driver "d": Config.WorkerThreads is -1; it must be positive, or 0 for the default`: provisioner.New(provisioner.Config{Driver: "d", Dial: dial, WorkerThreads: -1}),
-		`attacher of driver "d": Config.RetryIntervalMax is -1s; it must be positive, or 0 for the default`:    attacher.New(attacher.Config{Common: sidecar.Common{Driver: "d", Dial: dial, RetryIntervalMax: -time.Second}}),
-		`resizer of driver "d": Config.RetryIntervalStart is -1m0s; it must be positive, or 0 for the default`: resizer.New(resizer.Config{Common: sidecar.Common{Driver: "d", Dial: dial, RetryIntervalStart: -time.Minute}}),
+		"csi/provisioner.Config.Driver is empty; it must be the name of a CSI driver": provisioner.New(provisioner.Config{Dial: dial}),
+		"attacher.Config.Driver is empty; it must be the name of a CSI driver": attacher.New(
+			attacher.Config{Common: sidecar.Common{Dial: dial}}),
+		"resizer.Config.Driver is empty; it must be the name of a CSI driver": resizer.New(
+			resizer.Config{Common: sidecar.Common{Dial: dial}}),
+		`csi/provisioner of driver "d": Config.Dial must be set`: provisioner.New(provisioner.Config{Driver: "d"}),
+		`attacher of driver "d": Config.Dial must be set`: attacher.New(
+			attacher.Config{Common: sidecar.Common{Driver: "d"}}),
+		`resizer of driver "d": Config.Dial must be set`: resizer.New(
+			resizer.Config{Common: sidecar.Common{Driver: "d"}}),
+		`csi/provisioner of driver "d": Config.WorkerThreads is -1; it must be positive, ` +
+			`or 0 for the default`: provisioner.New(provisioner.Config{Driver: "d", Dial: dial, WorkerThreads: -1}),
+		`attacher of driver "d": Config.RetryIntervalMax is -1s; it must be positive, ` +
+			`or 0 for the default`: attacher.New(attacher.Config{Common: sidecar.Common{Driver: "d", Dial: dial, RetryIntervalMax: -time.Second}}),
+		`resizer of driver "d": Config.RetryIntervalStart is -1m0s; it must be positive, ` +
+			`or 0 for the default`: resizer.New(resizer.Config{Common: sidecar.Common{Driver: "d", Dial: dial, RetryIntervalStart: -time.Minute}}),
 	} {
 		require.EqualError(t, factory(nil), want)
 	}

@@ -59,38 +59,47 @@ func TestPicturesShowTheNodesAndEdgesOfTheirRuns(t *testing.T) {
 		},
 		"two-pointers": {
 			[]string{"pvc data", "pv disk-1"},
-			[]string{"PV controller -> API server: pv claimRef", "PV controller -> API server: pvc volumeName", "pvc data -> pv disk-1: volumeName", "pv disk-1 -> pvc data: claimRef"},
+			[]string{"PV controller -> API server: pv claimRef", "PV controller -> API server: pvc volumeName", "pvc data -> pv disk-1: volumeName",
+				"pv disk-1 -> pvc data: claimRef"},
 		},
 		"two-cycles": {
 			[]string{"scheduler", "API server", "csi-provisioner"},
-			[]string{"scheduler: chooses node-2", "scheduler -> API server: pvc: selected-node node-2", "csi-provisioner -> driver: CreateVolume", "scheduler -> API server: pod one: nodeName"},
+			[]string{"scheduler: chooses node-2", "scheduler -> API server: pvc: selected-node node-2", "csi-provisioner -> driver: CreateVolume",
+				"scheduler -> API server: pod one: nodeName"},
 		},
 		"local-and-hostpath": {
 			[]string{"node-1", "node-2"},
 			[]string{"with-hostpath -> node-1: first", "with-hostpath -> node-2: again", "with-local -> node-1: first", "with-local -> no node"},
 		},
-		"mount-tree":       {[]string{"…/globalmount", "pod one", "pod two"}, []string{"globalmount -> pod one: NodePublishVolume", "globalmount -> pod two: NodePublishVolume"}},
-		"attach-and-mount": {[]string{"attach/detach", "csi-attacher", "driver on node-2"}, []string{"csi-attacher -> driver: ControllerPublishVolume", "kubelet node-2 -> driver on node-2: NodeStageVolume"}},
-		"csi-pieces":       {[]string{"driver", "csi-attacher"}, []string{"csi-provisioner -> driver: CreateVolume", "kubelet node-2 -> driver on node-2: NodeStageVolume, NodePublishVolume"}},
+		"mount-tree": {[]string{"…/globalmount", "pod one", "pod two"},
+			[]string{"globalmount -> pod one: NodePublishVolume", "globalmount -> pod two: NodePublishVolume"}},
+		"attach-and-mount": {[]string{"attach/detach", "csi-attacher", "driver on node-2"},
+			[]string{"csi-attacher -> driver: ControllerPublishVolume", "kubelet node-2 -> driver on node-2: NodeStageVolume"}},
+		"csi-pieces": {[]string{"driver", "csi-attacher"},
+			[]string{"csi-provisioner -> driver: CreateVolume", "kubelet node-2 -> driver on node-2: NodeStageVolume, NodePublishVolume"}},
 		"node-dies": {
 			[]string{"node-1", "taint eviction", "kubelet node-2"},
 			[]string{"node-1 is NotReady after 55 s", "deletes pod db-0 after 5 min", "detaches the disk after 6 min", "csi-attacher: attaches it to node-2"},
 		},
 		"csi-unmount": {
 			[]string{"kubelet node-2", "driver on node-2"},
-			[]string{"kubelet node-2 -> driver on node-2: NodeUnpublishVolume", "kubelet node-2 -> driver on node-2: NodeUnstageVolume", "kubelet node-2 -> API server: node: no volumesInUse"},
+			[]string{"kubelet node-2 -> driver on node-2: NodeUnpublishVolume", "kubelet node-2 -> driver on node-2: NodeUnstageVolume",
+				"kubelet node-2 -> API server: node: no volumesInUse"},
 		},
 		"csi-detach": {
 			[]string{"attach/detach", "csi-attacher"},
-			[]string{"attach/detach -> API server: node: no volumesAttached", "attach/detach -> API server: deletes attachment", "csi-attacher -> driver: ControllerUnpublishVolume", "csi-attacher -> API server: removes attachment"},
+			[]string{"attach/detach -> API server: node: no volumesAttached", "attach/detach -> API server: deletes attachment",
+				"csi-attacher -> driver: ControllerUnpublishVolume", "csi-attacher -> API server: removes attachment"},
 		},
 		"csi-delete": {
 			[]string{"PV controller", "csi-provisioner"},
-			[]string{"user -> API server: deletes pvc data", "PV controller -> API server: pv: phase Released", "csi-provisioner -> driver: DeleteVolume", "csi-provisioner -> API server: deletes pv pvc-558a3044"},
+			[]string{"user -> API server: deletes pvc data", "PV controller -> API server: pv: phase Released", "csi-provisioner -> driver: DeleteVolume",
+				"csi-provisioner -> API server: deletes pv pvc-558a3044"},
 		},
 		"openebs-calls": {
 			[]string{"syncClaim", "shouldProvision", "Provision", "initPod", "StoreVolume"},
-			[]string{"syncClaim -> shouldProvision", "makeDirectory -> initPod", "provisionClaimOperation -> StoreVolume", "Run -> API server: creates pod", "StoreVolume -> API server: creates pv"},
+			[]string{"syncClaim -> shouldProvision", "makeDirectory -> initPod", "provisionClaimOperation -> StoreVolume", "Run -> API server: creates pod",
+				"StoreVolume -> API server: creates pv"},
 		},
 	}
 	for _, p := range pictures {

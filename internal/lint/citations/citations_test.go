@@ -9,7 +9,8 @@ import (
 func release(t *testing.T, find, config string) tree {
 	t.Helper()
 	all := tree{}
-	for path, source := range map[string]string{"kubernetes/pkg/binding/find.go": find, "kubernetes/pkg/config/types.go": config, "kubernetes/pkg/binding/find_test.go": "package binding\n\nfunc Test_Find() {}"} {
+	for path, source := range map[string]string{"kubernetes/pkg/binding/find.go": find, "kubernetes/pkg/config/types.go": config,
+		"kubernetes/pkg/binding/find_test.go": "package binding\n\nfunc Test_Find() {}"} {
 		declared, err := declarations([]byte(source))
 		if err != nil {
 			t.Fatal(err)
@@ -21,10 +22,12 @@ func release(t *testing.T, find, config string) tree {
 
 func TestACitationIsRaisedOnlyWhereWhatItNamesIsTheSame(t *testing.T) {
 	before := release(t,
-		"package binding\n\nfunc Find() int { return 1 }\ntype Cache struct {\n\tSyncPeriod, size int\n\tkeep int\n}\nfunc (c *Cache) Get() int { return 1 }\nconst (\n\tA = iota\n\tB\n)\nconst (\n\tPeriod = 1\n\tLimit = 1\n)",
+		"package binding\n\nfunc Find() int { return 1 }\ntype Cache struct {\n\tSyncPeriod, size int\n\tkeep int\n}\nfunc (c *Cache) Get() int { return 1 }\n"+
+			"const (\n\tA = iota\n\tB\n)\nconst (\n\tPeriod = 1\n\tLimit = 1\n)",
 		"package config\n\nvar Usual = 1")
 	after := release(t,
-		"package binding\n\n// Find is documented now.\nfunc Find() int {\n\treturn 1\n}\ntype Cache struct {\n\tSyncPeriod, size int\n\tkeep int64\n}\nfunc (c *Cache) Get() int { return 2 }\nconst (\n\tNew = iota\n\tA\n\tB\n)\nconst (\n\tPeriod = 1\n\tLimit = 2\n)",
+		"package binding\n\n// Find is documented now.\nfunc Find() int {\n\treturn 1\n}\ntype Cache struct {\n\tSyncPeriod, size int\n\tkeep int64\n}\n"+
+			"func (c *Cache) Get() int { return 2 }\nconst (\n\tNew = iota\n\tA\n\tB\n)\nconst (\n\tPeriod = 1\n\tLimit = 2\n)",
 		"package config\n\nvar Usual = 1")
 	for comment, want := range map[string][]verdict{
 		"// Upstream: find.go Find, v1.36.":                                         {same},

@@ -209,7 +209,8 @@ func (m *maker) add(n ast.Node, before, after, what string) {
 }
 
 func (m *maker) addAs(n ast.Node, before, after, what string) {
-	m.list = append(m.list, &mutant{file: m.file, line: m.set.Position(n.Pos()).Line, function: m.function, what: what, piece: m.piece(n), before: before, after: after})
+	m.list = append(m.list, &mutant{file: m.file, line: m.set.Position(n.Pos()).Line, function: m.function, what: what, piece: m.piece(n), before: before,
+		after: after})
 }
 
 // withAll returns a file with its mutants, each at its number, and where each of them is in what is returned.

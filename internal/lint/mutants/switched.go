@@ -35,7 +35,8 @@ func mutantIsOn(number int) bool {
 	return number == mutantThatIsOn
 }
 
-func mutantNumber[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr | ~float32 | ~float64](number, more int, value T) T {
+func mutantNumber[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr | ~float32 | ~float64](
+	number, more int, value T) T {
 	if mutantIsOn(number) {
 		return value + T(more)
 	}
@@ -157,7 +158,8 @@ func of(mutants map[int]*mutant, file string) map[int]*mutant {
 func innermost(places map[int]piece, offset int) int {
 	best := 0
 	for number, p := range places {
-		if p.from <= offset && offset < p.to && (best == 0 || p.to-p.from < places[best].to-places[best].from || p.to-p.from == places[best].to-places[best].from && number < best) {
+		if p.from <= offset && offset < p.to &&
+			(best == 0 || p.to-p.from < places[best].to-places[best].from || p.to-p.from == places[best].to-places[best].from && number < best) {
 			best = number
 		}
 	}

@@ -52,13 +52,15 @@ func TestHostPathTypesAreChecked(t *testing.T) {
 }
 
 func TestAHostPathThatStepsBackIsRefused(t *testing.T) {
-	m, err := volumetest.NewNode(t).MounterOf(hostpath.NewPlugin(), volumetest.PVSpec(v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/a/../b"}}), "a")
+	m, err := volumetest.NewNode(t).MounterOf(hostpath.NewPlugin(),
+		volumetest.PVSpec(v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/a/../b"}}), "a")
 	require.NoError(t, err)
 	require.EqualError(t, m.SetUp(context.Background(), volume.MounterArgs{}), "invalid HostPath `/a/../b`: must not contain '..'")
 }
 
 func TestARelativeHostPathIsOneOfTheNodesRoot(t *testing.T) {
-	m, err := volumetest.NewNode(t).MounterOf(hostpath.NewPlugin(), volumetest.PVSpec(v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "disk"}}), "a")
+	m, err := volumetest.NewNode(t).MounterOf(hostpath.NewPlugin(), volumetest.PVSpec(v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "disk"}}),
+		"a")
 	require.NoError(t, err)
 	require.Equal(t, "/disk", m.GetPath())
 	require.NoError(t, m.SetUp(context.Background(), volume.MounterArgs{}))

@@ -18,7 +18,8 @@ import (
 func TestThePatchOfANodeIsThatOfItsWholeStatus(t *testing.T) {
 	old := nodeTemplate(&v1.Node{}, runtime.Version{RuntimeName: "containerd", RuntimeVersion: "2.1.0"})
 	old.Name = "a"
-	old.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionFalse, Reason: "KubeletNotReady"}, {Type: v1.NodeDiskPressure, Status: v1.ConditionFalse}}
+	old.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionFalse, Reason: "KubeletNotReady"},
+		{Type: v1.NodeDiskPressure, Status: v1.ConditionFalse}}
 	old.Status.VolumesInUse = []v1.UniqueVolumeName{"x"}
 	conditions := map[string]bool{"a condition": true, "a heartbeat": true, "times and texts of both": true}
 	for name, change := range map[string]func(*v1.Node){

@@ -83,7 +83,8 @@ func TestHowAPodEndsIsWhatRunSays(t *testing.T) {
 		"it cannot be created":            {v1.PodSucceeded, refusing(t, "create"), "etcd is down", 0, false},
 		"it cannot be looked at":          {v1.PodSucceeded, refusing(t, "get"), "etcd is down", time.Second, false},
 		"it cannot be deleted":            {v1.PodSucceeded, refusing(t, "delete"), "cannot delete helper pod default/helper: etcd is down", time.Second, true},
-		"it fails and cannot be deleted":  {v1.PodFailed, refusing(t, "delete"), "has failed; and cannot delete helper pod default/helper: etcd is down", time.Second, true},
+		"it fails and cannot be deleted": {v1.PodFailed, refusing(t, "delete"), "has failed; and cannot delete helper pod default/helper: etcd is down",
+			time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			took, left, err := run(t, tt.ends, tt.prepare)

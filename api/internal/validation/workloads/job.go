@@ -142,7 +142,8 @@ func checkJobUpdate(p *validation.Problems, j, old *batchv1.Job) {
 	switch at := validation.SpecPath.Child("completions"); {
 	case !indexed:
 		p.Immutable(now.Completions, was.Completions, at)
-	case now.Completions != nil && !apiequality.Semantic.DeepEqual(now.Completions, was.Completions) && (now.Parallelism == nil || *now.Completions != *now.Parallelism):
+	case now.Completions != nil && !apiequality.Semantic.DeepEqual(now.Completions, was.Completions) &&
+		(now.Parallelism == nil || *now.Completions != *now.Parallelism):
 		p.Invalid(at, *now.Completions, "can only be modified in tandem with spec.parallelism")
 	}
 	p.Immutable(now.Selector, was.Selector, validation.SpecPath.Child("selector"))

@@ -29,17 +29,23 @@ func TestOpenAPIv3SaysWhatBodiesAndAnswersAre(t *testing.T) {
 			return paths[path].(openapi.Object)[method].(openapi.Object)["requestBody"]
 		}
 		answer := func(method string) any {
-			return paths[tt.base].(openapi.Object)[method].(openapi.Object)["responses"].(openapi.Object)["200"].(openapi.Object)["content"].(openapi.Object)["application/json"].(openapi.Object)["schema"]
+			at := paths[tt.base].(openapi.Object)[method].(openapi.Object)
+			for _, key := range []string{"responses", "200", "content", "application/json"} {
+				at = at[key].(openapi.Object)
+			}
+			return at["schema"]
 		}
 		assert.Equal(t, openapi.Object{"$ref": "#/components/schemas/" + tt.model + "List"}, answer("get"))
 		assert.Equal(t, openapi.Object{"$ref": "#/components/schemas/" + tt.model}, answer("post"))
 		assert.Equal(t, openapi.Object{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.Status"}, answer("delete"))
 		list := document["components"].(openapi.Object)["schemas"].(map[string]openapi.Object)[tt.model+"List"]
-		assert.Equal(t, []openapi.Object{{"group": tt.of.GVK.Group, "version": tt.of.GVK.Version, "kind": tt.of.GVK.Kind + "List"}}, list["x-kubernetes-group-version-kind"])
+		assert.Equal(t, []openapi.Object{{"group": tt.of.GVK.Group, "version": tt.of.GVK.Version, "kind": tt.of.GVK.Kind + "List"}},
+			list["x-kubernetes-group-version-kind"])
 		items := openapi.Object{"type": "array", "items": openapi.Object{"$ref": "#/components/schemas/" + tt.model}}
 		assert.Equal(t, items, list["properties"].(openapi.Object)["items"])
 
-		object := openapi.Object{"required": true, "content": openapi.Object{"*/*": openapi.Object{"schema": openapi.Object{"$ref": "#/components/schemas/" + tt.model}}}}
+		object := openapi.Object{"required": true,
+			"content": openapi.Object{"*/*": openapi.Object{"schema": openapi.Object{"$ref": "#/components/schemas/" + tt.model}}}}
 		assert.Equal(t, object, body(tt.base, "post"))
 		assert.Equal(t, object, body(tt.base+"/{name}", "put"))
 		patch := body(tt.base+"/{name}", "patch").(openapi.Object)["content"].(openapi.Object)

@@ -102,16 +102,20 @@ func doubled(n int) string {
 func tooManyValues(s *site) error {
 	return errors.Join(
 		s.says("value", "bad", doubled(24)+"echo done", "", "of more than 1048576 bytes"),
-		s.says("variables", "bad", doubled(19)+fmt.Sprintf(`f() { [ $1 -gt %d ] && return; local x$1="$x"; f $(($1+1)); }; f 1; echo done`, times(16)), "", "variables of more than"),
-		s.says("held", "bad", doubled(20)+fmt.Sprintf(`y=$x z=$x v=$x w=$x u=$x t=$x; f() { [ $1 -gt %d ] && return; (f $(($1+1))); }; f 1; echo done`, times(40)), "", "more than"),
+		s.says("variables", "bad", doubled(19)+fmt.Sprintf(`f() { [ $1 -gt %d ] && return; local x$1="$x"; f $(($1+1)); }; f 1; echo done`, times(16)), "",
+			"variables of more than"),
+		s.says("held", "bad", doubled(20)+fmt.Sprintf(`y=$x z=$x v=$x w=$x u=$x t=$x; f() { [ $1 -gt %d ] && return; (f $(($1+1))); }; f 1; echo done`, times(40)),
+			"", "more than"),
 	)
 }
 
 // 256 MiB, a file for each 4 KiB; ENOSPC.
 func tooManyFiles(s *site) error {
 	return errors.Join(
-		s.says("bytes", "full", doubled(19)+fmt.Sprintf(`for i in $(seq %d); do for j in 1 2 3 4; do echo $x >> /data/$i || exit 1; done; done`, times(128)), "", "no space left on device"),
-		s.says("files", "filed", fmt.Sprintf(`for i in $(seq %d); do mkdir /data/$i && cd /data/$i && touch $(seq 6554) || exit 1; done`, times(10)), "", "no space left on device"),
+		s.says("bytes", "full", doubled(19)+fmt.Sprintf(`for i in $(seq %d); do for j in 1 2 3 4; do echo $x >> /data/$i || exit 1; done; done`, times(128)), "",
+			"no space left on device"),
+		s.says("files", "filed", fmt.Sprintf(`for i in $(seq %d); do mkdir /data/$i && cd /data/$i && touch $(seq 6554) || exit 1; done`, times(10)), "",
+			"no space left on device"),
 	)
 }
 
@@ -120,7 +124,8 @@ func tooMuchOnAVolume(s *site) error {
 	if err := s.claim("small", driver.Name, "8Mi"); err != nil {
 		return err
 	}
-	return s.says("filler", "bad", doubled(19)+fmt.Sprintf(`for i in $(seq %d); do echo $x >> /data/$i || exit 1; done`, times(16)), "small", "no space left on device")
+	return s.says("filler", "bad", doubled(19)+fmt.Sprintf(`for i in $(seq %d); do echo $x >> /data/$i || exit 1; done`, times(16)), "small",
+		"no space left on device")
 }
 
 // 3 MiB, 1.5 MiB; 413, an internal error as etcd's.
@@ -150,7 +155,8 @@ spec:
   scope: Namespaced
   names: {plural: %[1]s, kind: %[2]s}
   versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {list: {type: array, %[3]s}}}}}}}
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object,
+    properties: {spec: {type: object, properties: {list: {type: array, %[3]s}}}}}}}
 `, plural, kind, items))
 	for err == nil {
 		var made apiextensions.CustomResourceDefinition
@@ -252,7 +258,8 @@ func tooMuchOutput(*site) error {
 		return err
 	}
 	defer c.Close()
-	err = errors.Join(c.Apply("{apiVersion: v1, kind: Pod, metadata: {name: output}, spec: {containers: [{name: c, image: busybox, command: [sleep, infinity]}]}}"), c.Settle())
+	err = errors.Join(c.Apply("{apiVersion: v1, kind: Pod, metadata: {name: output}, spec: {containers: [{name: c, image: busybox, command: "+
+		"[sleep, infinity]}]}}"), c.Settle())
 	if err != nil {
 		return err
 	}
@@ -393,7 +400,8 @@ func tooLongAStory(s *site) error {
 	for i := range 101 { // the writes of a program, 100 between two steps
 		if !s.Do(func() {
 			for j := range 100 {
-				_, failed := s.cluster.Client().CoreV1().ConfigMaps("default").Create(s.ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("record-%d-%d", i, j)}}, metav1.CreateOptions{})
+				_, failed := s.cluster.Client().CoreV1().ConfigMaps("default").Create(s.ctx,
+					&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("record-%d-%d", i, j)}}, metav1.CreateOptions{})
 				err = errors.Join(err, failed)
 			}
 		}) {
@@ -470,9 +478,11 @@ func tooMuchPatched(s *site) error {
 	}
 	return errors.Join(
 		refused(patch(strings.Repeat(`,{"op":"add","path":"/x","value":{}}`, times(8_000))), http.StatusRequestEntityTooLarge, "maximum operations"),
-		refused(patch(`{"op":"add","path":"/data","value":{"a":"`+strings.Repeat("a", 300<<10)+`"}}`+strings.Repeat(`,{"op":"copy","from":"/data/a","path":"/data/b"}`, times(10))),
+		refused(patch(`{"op":"add","path":"/data","value":{"a":"`+strings.Repeat("a", 300<<10)+`"}}`+
+			strings.Repeat(`,{"op":"copy","from":"/data/a","path":"/data/b"}`, times(10))),
 			http.StatusUnprocessableEntity, ""),
-		refused(patch(`{"op":"add","path":"/metadata/finalizers","value":["a.b/c"`+strings.Repeat(`,"d"`, 600_000)+`]}`+strings.Repeat(`,{"op":"remove","path":"/metadata/finalizers/1"}`, 9_800)),
+		refused(patch(`{"op":"add","path":"/metadata/finalizers","value":["a.b/c"`+strings.Repeat(`,"d"`, 600_000)+`]}`+
+			strings.Repeat(`,{"op":"remove","path":"/metadata/finalizers/1"}`, 9_800)),
 			http.StatusRequestEntityTooLarge, "items moved"),
 	)
 }

@@ -163,7 +163,8 @@ func play(t *testing.T) (r result) {
 	s.control, err = serve.NewClient(server.Kubeconfig())
 	require.NoError(t, err)
 	for _, name := range []string{driver.Name, hostileName, lockerName} {
-		require.NoError(t, s.post("/apis/storage.k8s.io/v1/storageclasses", "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: "+name+"}, provisioner: "+name+"}"))
+		require.NoError(t, s.post("/apis/storage.k8s.io/v1/storageclasses", "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: "+name+
+			"}, provisioner: "+name+"}"))
 	}
 
 	// The client that asks for more virtual time than will ever pass is there all the while: it moves the clock for the others.
@@ -241,15 +242,17 @@ func (s *site) post(path, manifest string) error {
 // claim creates a claim of a class.
 func (s *site) claim(name, class, size string) error {
 	return s.post("/api/v1/namespaces/default/persistentvolumeclaims", fmt.Sprintf(
-		"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {storageClassName: %s, accessModes: [ReadWriteOnce], resources: {requests: {storage: %s}}}}", name, class, size))
+		"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {storageClassName: %s, accessModes: [ReadWriteOnce], resources: "+
+			"{requests: {storage: %s}}}}", name, class, size))
 }
 
 // pod creates a pod on a node that runs a script, with a claim at /data, or a directory of the node's without one.
 func (s *site) pod(name, node, script, claim string) error {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.PodSpec{
 		NodeName: node, RestartPolicy: v1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(0)),
-		Containers: []v1.Container{{Name: "c", Image: "busybox", Command: []string{"sh", "-c", script}, VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/data"}}}},
-		Volumes:    []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
+		Containers: []v1.Container{{Name: "c", Image: "busybox", Command: []string{"sh", "-c", script},
+			VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/data"}}}},
+		Volumes: []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}},
 	}}
 	if claim != "" {
 		pod.Spec.Volumes[0].VolumeSource = v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}

@@ -51,7 +51,8 @@ func TestFiguresOfTheMainStorysPage(t *testing.T) {
 	}
 	b := open(t, file, look{calm: true})
 	b.is(`document.querySelectorAll(".row").length > 10`)
-	t.Logf("the main story: %.0f kB, %.0f ms to the first picture, %.1f ms from a key to the picture", float64(info.Size())/1000, eval[float64](b, firstPicture), eval[float64](b, stepTime))
+	t.Logf("the main story: %.0f kB, %.0f ms to the first picture, %.1f ms from a key to the picture", float64(info.Size())/1000, eval[float64](b, firstPicture),
+		eval[float64](b, stepTime))
 	if info.Size() > 400_000 {
 		t.Errorf("the page has %d bytes, and may have 400,000", info.Size())
 	}
@@ -69,7 +70,8 @@ func TestFiguresOfAServedCluster(t *testing.T) {
 		fmt.Fprintf(&more, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}}\n", i)
 	}
 	b.click(".live-more summary")
-	eval[bool](b, fmt.Sprintf(`(document.querySelector(".live-yaml").value = %q, [...document.querySelectorAll(".live-panel button")].find((b) => b.textContent === "Apply").click(), true)`, more.String()))
+	eval[bool](b, fmt.Sprintf(`(document.querySelector(".live-yaml").value = %q, [...document.querySelectorAll(".live-panel button")].find((b) => b.textContent `+
+		`=== "Apply").click(), true)`, more.String()))
 	b.until(`document.querySelectorAll(".live-lines li").length === 16`)
 	t.Logf("with 5,000 records: %.1f ms", eval[float64](b, clickTime))
 	b.is(`document.querySelectorAll(".live-lines li").length === 31`)

@@ -73,7 +73,8 @@ func TestALivePageStepsAppliesBreaksAndAsksWhy(t *testing.T) {
 	b := openURL(t, url, look{calm: true})
 	b.until(`!!document.querySelector(".live-panel")`)
 	b.click(".live-more summary")
-	eval[string](b, `document.querySelector(".live-yaml").value = `+"`apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: {requests: {storage: 1Gi}}}`")
+	eval[string](b, `document.querySelector(".live-yaml").value = `+"`apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"+
+		"spec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: {requests: {storage: 1Gi}}}`")
 	eval[bool](b, `([...document.querySelectorAll(".live-panel button")].find((b) => b.textContent === "Apply").click(), true)`)
 	b.until(`document.querySelector(".live-said").textContent.includes("persistentvolumeclaim/data created")`)
 	b.until(`[...document.querySelectorAll(".card.o-pvc")].some((card) => card.textContent.includes("data"))`)
@@ -103,7 +104,8 @@ func TestALivePageStepsAppliesBreaksAndAsksWhy(t *testing.T) {
 	b.press("\r")
 	b.until(`document.querySelector(".live-said.bad") !== null`)
 	story := eval[string](b, `fetch("/story", {headers: {Authorization: "Bearer " + location.hash.match(/token=(\w+)/)[1]}}).then((a) => a.text())`)
-	for _, want := range []string{"cluster nodes=node-1 provisioners=\n", "\nstep\n----\n", "\ncrash persistent-volume-binder\n----\npersistent-volume-binder crashed\n", "\nsettle\n----\n", "\nexplain pvc/data\n----\n"} {
+	for _, want := range []string{"cluster nodes=node-1 provisioners=\n", "\nstep\n----\n",
+		"\ncrash persistent-volume-binder\n----\npersistent-volume-binder crashed\n", "\nsettle\n----\n", "\nexplain pvc/data\n----\n"} {
 		if !strings.Contains(story, want) {
 			t.Errorf("the story has no %q:\n%s", want, story)
 		}
@@ -125,8 +127,10 @@ func TestALivePageStepsAppliesBreaksAndAsksWhy(t *testing.T) {
 }
 
 // pair is a volume and a claim that bind.
-const pair = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: disk}\nspec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /disk}}\n---\n" +
-	"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: {requests: {storage: 1Gi}}}"
+const pair = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: disk}\nspec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: " +
+	"{path: /disk}}\n---\n" +
+	"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: " +
+	"{requests: {storage: 1Gi}}}"
 
 // A class crashes the controller between its two pointers, goes back, and lets it live.
 func TestALineAtAnEarlierStepForks(t *testing.T) {
@@ -222,7 +226,8 @@ func TestAPageThatGrewIsThatWhichIsOpenedAnew(t *testing.T) {
 	b.press(kb.End)
 	b.until(place + " - 1 === " + last)
 
-	const shown = `JSON.stringify([[...document.querySelectorAll("[data-row]")].sort((a, b) => a.dataset.row - b.dataset.row).map((row) => [row.dataset.row, row.style.top, row.className, row.textContent]),
+	const shown = `JSON.stringify([[...document.querySelectorAll("[data-row]")].sort((a, b) => a.dataset.row - b.dataset.row).map((row) => [row.dataset.row,
+  row.style.top, row.className, row.textContent]),
 		...[".cards", ".detail-body", ".lanes-head", ".player .place", ".about", ".live-lines"].map((part) => document.querySelector(part).textContent)])`
 	other := openURL(t, url, tall)
 	other.until(`!!document.querySelector(".live-panel")`)
@@ -281,7 +286,8 @@ func TestAPageWhoseServerIsGoneSaysSo(t *testing.T) {
 func TestAPageThatOnlyLooksHasNoButtonsThatAct(t *testing.T) {
 	findChromium(t)
 	config := filepath.Join(t.TempDir(), "config")
-	url, _ := servedWith(t, "--page-view", "--speed", "step", "-f", "examples/static-binding/nfs-pv.yaml", "-f", "examples/static-binding/nfs-pvc.yaml", "--kubeconfig", config)
+	url, _ := servedWith(t, "--page-view", "--speed", "step", "-f", "examples/static-binding/nfs-pv.yaml", "-f", "examples/static-binding/nfs-pvc.yaml",
+		"--kubeconfig", config)
 	b := openURL(t, url, look{calm: true})
 	b.until(`document.querySelectorAll(".row").length > 0`)
 	b.is(`!document.querySelector(".live-panel") && document.querySelector(".banner").hidden`)

@@ -59,7 +59,8 @@ func TestMermaidDrawsTheDiagramsOfSituations(t *testing.T) {
 		missing := eval[string](b, `mermaid.render("d", `+string(text)+`).then(({svg}) => {
 			document.body.innerHTML = svg;
 			const words = document.body.textContent.replace(/\s+/g, " ");
-			return `+string(words)+`.filter((w) => !words.includes(w)).join("; ") + [...document.querySelectorAll("img, script")].map((e) => " an element: " + e.outerHTML).join("");
+			return `+string(words)+
+			`.filter((w) => !words.includes(w)).join("; ") + [...document.querySelectorAll("img, script")].map((e) => " an element: " + e.outerHTML).join("");
 		}, (e) => "mermaid refuses it: " + e)`)
 		if missing != "" {
 			t.Errorf("%s: %s", strings.Join(c.args, " "), missing)

@@ -134,7 +134,8 @@ func TestButtonsCopyTheLineOfAStory(t *testing.T) {
 	b.click(named("Copy: crash here"))
 	b.until(`document.querySelector(".said").textContent.includes("crash persistent-volume-binder before update persistentvolumes nfs-pv")`)
 	b.click(named("Copy: as a Go test"))
-	b.until(`[...document.querySelectorAll(".said")].some((said) => said.textContent.includes('engine.Fault{Actor: "persistent-volume-binder", Verb: "update", Resource: "persistentvolumes", Name: "nfs-pv", Crash: true}'))`)
+	b.until(`[...document.querySelectorAll(".said")].some((said) => said.textContent.includes('engine.Fault{Actor: "persistent-volume-binder", Verb: "update", ` +
+		`Resource: "persistentvolumes", Name: "nfs-pv", Crash: true}'))`)
 }
 
 // Deliveries are details, whose arrows the cursor's write has.
@@ -143,7 +144,8 @@ func TestAWriteShowsWhoSeesItLater(t *testing.T) {
 		steps := m["steps"].([]any)
 		write := slices.IndexFunc(steps, func(s any) bool { return s.(model)["n"] == 8.0 && s.(model)["kind"] == "write" })
 		for lane := range 2 {
-			steps = append(steps, model{"n": 8, "t": 300000, "lane": 1 + lane, "kind": "delivery", "text": "", "detail": true, "delivery": model{"rv": 13, "resource": "persistentvolumes", "of": write}})
+			steps = append(steps, model{"n": 8, "t": 300000, "lane": 1 + lane, "kind": "delivery", "text": "", "detail": true,
+				"delivery": model{"rv": 13, "resource": "persistentvolumes", "of": write}})
 		}
 		m["steps"] = append(steps, model{"n": 1002, "t": 300000, "lane": 1, "kind": "other", "text": "is done"})
 	})
@@ -227,7 +229,8 @@ func many(n int) func(model) {
 		last := steps[len(steps)-1].(model)
 		for i := range n {
 			steps = append(steps, model{
-				"n": last["n"].(float64) + float64(i+1), "t": last["t"].(float64) + float64(100*i), "lane": 1, "kind": "write", "text": fmt.Sprintf("updates pv nfs-pv: turn = %d", i), "about": 0,
+				"n": last["n"].(float64) + float64(i+1), "t": last["t"].(float64) + float64(100*i), "lane": 1, "kind": "write",
+				"text": fmt.Sprintf("updates pv nfs-pv: turn = %d", i), "about": 0,
 				"write": model{"verb": "update", "rv": 1000 + i, "changes": []any{model{"path": "/metadata/annotations/turn", "value": fmt.Sprint(i)}}},
 			})
 		}
@@ -243,7 +246,8 @@ func TestManyNodesShareALaneAndStoppedActorsAreGrey(t *testing.T) {
 			lanes = append(lanes, model{"id": "kubelet/" + name, "name": "kubelet", "kind": "kubelet", "node": name})
 			steps = append(steps, model{"n": 2000 + i, "t": 300000, "lane": len(lanes) - 1, "kind": "other", "text": "is there"})
 		}
-		steps = append(steps, model{"n": 3000, "t": 300000, "lane": 1, "kind": "down", "text": "is stopped"}, model{"n": 3001, "t": 301000, "lane": 1, "kind": "up", "text": "starts again"})
+		steps = append(steps, model{"n": 3000, "t": 300000, "lane": 1, "kind": "down", "text": "is stopped"},
+			model{"n": 3001, "t": 301000, "lane": 1, "kind": "up", "text": "starts again"})
 		m["lanes"], m["steps"] = lanes, steps
 	}), look{hash: "#step=3000"})
 	b.is(`[...document.querySelectorAll(".col")].some((column) => column.textContent === "51 kubelets")`)

@@ -121,7 +121,8 @@ func (b *tab) watch(url string, event any) {
 		}
 	case *network.EventRequestWillBeSent:
 		asked, _, _ := strings.Cut(e.Request.URL, "#")
-		if page, _, _ := strings.Cut(url, "#"); asked != page && !(strings.HasPrefix(page, "http://") && strings.HasPrefix(asked, page)) && !strings.HasPrefix(asked, "blob:"+page) {
+		if page, _, _ := strings.Cut(url, "#"); asked != page && !(strings.HasPrefix(page, "http://") && strings.HasPrefix(asked, page)) &&
+			!strings.HasPrefix(asked, "blob:"+page) {
 			trouble = "a request: " + e.Request.URL
 		}
 	}
@@ -169,7 +170,8 @@ func (b *tab) until(expression string) {
 	b.t.Helper()
 	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(limit/2)))
 	if err != nil {
-		b.t.Fatalf("%s never came true: %v\n%s", expression, err, eval[string](b, "document.querySelector('.player')?.innerText ?? document.body.innerText.slice(0, 400)"))
+		b.t.Fatalf("%s never came true: %v\n%s", expression, err,
+			eval[string](b, "document.querySelector('.player')?.innerText ?? document.body.innerText.slice(0, 400)"))
 	}
 }
 
