@@ -15,7 +15,7 @@ var _ control.Foreign = (*env)(nil)
 // foreign is a call of code that may never return.
 type foreign struct {
 	blocked func(took time.Duration)
-	running stacks.Goroutine
+	running stacks.Mark
 	doing   string
 	about   trace.Ref
 	lost    atomic.Bool // given up: if it returns after all, no task waits for it
@@ -26,7 +26,7 @@ type foreign struct {
 func (v *env) Foreign(doing string, about trace.Ref, f func(), blocked func(took time.Duration)) {
 	t := v.task("Foreign")
 	outer := t.foreign
-	call := &foreign{blocked: blocked, running: stacks.Current(), doing: doing, about: about}
+	call := &foreign{blocked: blocked, running: stacks.NewMark(), doing: doing, about: about}
 	t.foreign = call
 	defer func() {
 		thrown := recover()
@@ -44,7 +44,7 @@ func (v *env) Foreign(doing string, about trace.Ref, f func(), blocked func(took
 	}()
 	t.pause()
 	defer freeThread()
-	f()
+	stacks.Marked(call.running, f)
 }
 
 // maxThreadLocks is the number of calls of runtime.LockOSThread that freeThread takes back.
@@ -94,7 +94,7 @@ func (t *task) resume() (answered bool) {
 		}
 		call.lost.Store(true)
 		if halted != nil {
-			t.actor.engine.record(t.actor.name, trace.Blocks{Doing: call.doing, About: call.about, Took: limit, Stack: stacks.Of(call.running)})
+			t.actor.engine.record(t.actor.name, trace.Blocks{Doing: call.doing, About: call.about, Took: limit, Stack: call.running.Stack()})
 			call.blocked(limit)
 		}
 		return false

@@ -15,7 +15,6 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/internal/bounded"
-	"github.com/storagesim/storagesim/internal/stacks"
 )
 
 var _ grpc.ClientConnInterface = (*Conn)(nil)
@@ -184,7 +183,7 @@ func (c *invocation) ask(l *Listener) error {
 		return err
 	}
 	l.mu.Lock()
-	c.stack = stacks.Of(l.running)
+	c.stack = l.running.Stack()
 	l.mu.Unlock()
 	cancel()
 	<-answered // gRPC returns at once when its context ends

@@ -27,7 +27,7 @@ type failure struct {
 // guard recovers the panic of a handler. It ends the driver's process instead of the simulation.
 func (l *Listener) guard(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 	returned := false
-	running := stacks.Current()
+	running := stacks.NewMark()
 	l.mu.Lock()
 	l.running = running
 	l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *Listener) guard(ctx context.Context, req any, info *grpc.UnaryServerInf
 		go l.server.Stop() // breaks the connections; in a goroutine, since this call is running
 		answer, err = nil, status.Error(codes.Unavailable, "error reading from server: EOF")
 	}()
-	answer, err = handler(l.pointsOf(ctx, info.FullMethod, running), req)
+	stacks.Marked(running, func() { answer, err = handler(l.pointsOf(ctx, info.FullMethod, running), req) })
 	returned = true
 	return answer, err
 }

@@ -18,13 +18,13 @@ import (
 type handling struct {
 	listener *Listener
 	method   string
-	running  stacks.Goroutine
+	running  stacks.Mark
 }
 
 var _ mayfail.Hook = (*handling)(nil)
 
 // pointsOf returns the context of a handler: faults strike its points if the server belongs to an actor.
-func (l *Listener) pointsOf(ctx context.Context, method string, running stacks.Goroutine) context.Context {
+func (l *Listener) pointsOf(ctx context.Context, method string, running stacks.Mark) context.Context {
 	if _, ok := l.socket.Env.(control.Points); !ok {
 		return ctx
 	}
@@ -79,7 +79,7 @@ func (h *handling) crash(name string, f *control.PointFault) {
 	l.mu.Lock()
 	l.failure = &failure{method: h.method, planned: &Fault{Crash: true, Restart: f.Restart}, words: "the driver crashes " + when + " its point " + name}
 	l.mu.Unlock()
-	if stacks.Current() != h.running { // it does not unwind the handler
+	if !h.running.IsHere() { // it does not unwind the handler
 		go l.server.Stop()
 	}
 	runtime.Goexit()

@@ -65,9 +65,9 @@ type Listener struct {
 
 	mu      sync.Mutex
 	closed  bool
-	failure *failure         // of a handler
-	running stacks.Goroutine // that of the last handler
-	late    time.Duration    // by which points have delayed the answer of a handler
+	failure *failure      // of a handler
+	running stacks.Mark   // that of the last handler
+	late    time.Duration // by which points have delayed the answer of a handler
 }
 
 // Listen starts a server. Like bind, it refuses a path that is too long, on which a server listens, or at which

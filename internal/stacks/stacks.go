@@ -4,41 +4,60 @@ package stacks
 
 import (
 	"bytes"
+	"fmt"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 )
 
-// Goroutine identifies a goroutine.
-type Goroutine string
+// A Mark identifies one call of Marked. It costs nothing until the stack is asked for. Being an array, it is passed in memory and not in a
+// register, so that a stack trace shows its value.
+type Mark [2]uint64
 
-// Current returns the goroutine of the caller.
-func Current() Goroutine {
-	var buf [64]byte
-	words := strings.Fields(string(buf[:runtime.Stack(buf[:], false)])) // "goroutine 17 [running]:"
-	if len(words) < 2 {
-		return ""
-	}
-	return Goroutine(words[1])
-}
+var marks atomic.Uint64
+
+// NewMark returns a mark that no other call has.
+func NewMark() Mark { return Mark{marks.Add(1)} }
+
+// Marked calls f. While f runs, the mark finds its goroutine.
+//
+//go:noinline
+func Marked(_ Mark, f func()) { f() }
+
+// marked is how a stack trace begins the line of a call of Marked.
+var marked = reflect.TypeFor[Mark]().PkgPath() + ".Marked("
+
+// line is the beginning of the line of the call in a stack trace.
+func (m Mark) line() []byte { return fmt.Appendf(nil, "\n%s{%#x,", marked, m[0]) }
 
 // most is the number of bytes of all stacks that are looked at.
 const most = 16 << 20
 
-// Of returns the stack of a goroutine, "" if it has ended. All goroutines stop for that moment.
-func Of(g Goroutine) string {
-	buf := make([]byte, 1<<20)
-	n := runtime.Stack(buf, true)
-	for n == len(buf) && n < most {
-		buf = make([]byte, 2*len(buf))
-		n = runtime.Stack(buf, true)
-	}
-	for part := range bytes.SplitSeq(buf[:n], []byte("\n\n")) {
-		if bytes.HasPrefix(part, []byte("goroutine "+string(g)+" [")) {
+// IsHere reports whether the caller runs in the call of the mark, on its goroutine.
+func (m Mark) IsHere() bool { return bytes.Contains(traces(false), m.line()) }
+
+// Stack returns the stack of the call of the mark, "" if it has ended. All goroutines stop for that moment.
+func (m Mark) Stack() string {
+	line := m.line()
+	for part := range bytes.SplitSeq(traces(true), []byte("\n\n")) {
+		if bytes.Contains(part, line) {
 			return ours(string(part))
 		}
 	}
 	return ""
+}
+
+// traces returns the stack of the caller or those of all goroutines.
+func traces(all bool) []byte {
+	buf := make([]byte, 1<<20)
+	n := runtime.Stack(buf, all)
+	for n == len(buf) && n < most {
+		buf = make([]byte, 2*len(buf))
+		n = runtime.Stack(buf, all)
+	}
+	return buf[:n]
 }
 
 // OfPanic returns the stack of the code that panicked, for a deferred function that has recovered.
@@ -57,7 +76,7 @@ func ours(stack string) string {
 	var lines []string
 	for line := range strings.Lines(stack) {
 		line = strings.TrimRight(line, "\n")
-		if strings.Contains(line, "storagesim/engine.(*env).Foreign") || strings.Contains(line, "storagesim/csi/call.(*Listener).guard") {
+		if strings.HasPrefix(line, marked) || strings.Contains(line, "storagesim/csi/call.(*Listener).guard") {
 			break
 		}
 		if strings.HasPrefix(line, "goroutine ") {
