@@ -67,7 +67,10 @@ func (t *Target) Patched(old call.Object, pt types.PatchType, data []byte) (call
 	case types.JSONPatchType:
 		obj, err = t.patchJSON(old, data, jsonPatch)
 	case types.MergePatchType:
-		obj, err = t.patchJSON(old, data, mergePatch)
+		var merged bool
+		if obj, merged = t.mergedFields(old, data); !merged {
+			obj, err = t.patchJSON(old, data, mergePatch)
+		}
 	case types.StrategicMergePatchType:
 		if t.Kind.Scheme == nil {
 			return nil, unknownPatch(pt)
