@@ -26,10 +26,10 @@ func NewMark() Mark { return Mark{marks.Add(1)} }
 //go:noinline
 func Marked(_ Mark, f func()) { f() }
 
-// marked is how a stack trace begins the line of a call of Marked.
+// marked begins the line of a call of Marked in a stack trace.
 var marked = reflect.TypeFor[Mark]().PkgPath() + ".Marked("
 
-// line is the beginning of the line of the call in a stack trace.
+// line returns the beginning of the line of the call in a stack trace.
 func (m Mark) line() []byte { return fmt.Appendf(nil, "\n%s{%#x,", marked, m[0]) }
 
 // most is the number of bytes of all stacks that are looked at.
