@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/rigs/clustertest"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // BenchmarkBigCluster runs pods on many nodes with a kubelet and a memory disk each. Each
@@ -39,7 +40,8 @@ provisioner: kubernetes.io/no-provisioner
 volumeBindingMode: WaitForFirstConsumer
 `
 
-func fillBigCluster(b *testing.B, nodes, pods, traceLimit int) {
+// fillBigCluster returns the records of the run.
+func fillBigCluster(b *testing.B, nodes, pods, traceLimit int) []trace.Entry {
 	b.StopTimer()
 	names := make([]string, nodes)
 	for i := range names {
@@ -73,6 +75,7 @@ func fillBigCluster(b *testing.B, nodes, pods, traceLimit int) {
 	b.ReportMetric(clustertest.HeldBytes()/1e3/float64(pods), "kB-held/pod")
 	requireAllRun(b, c, pods)
 	b.StartTimer()
+	return c.Engine().Trace().Entries()
 }
 
 // benchLocalVolume returns a directory of the node's disk.

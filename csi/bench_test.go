@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/internal/rigs/clustertest"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -44,6 +45,19 @@ func BenchmarkCSIClaim(b *testing.B) {
 			b.ReportMetric(float64(calls)/n, "calls/claim")
 		})
 	}
+}
+
+// BenchmarkCSIClaimWrites sends the writes and events of BenchmarkCSIClaim/1 to a server alone, those of making the cluster and registering the
+// driver included, and those alone: the difference is the part below which it cannot come with these writes.
+func BenchmarkCSIClaimWrites(b *testing.B) {
+	c := clusterForClaims(b, 1)
+	before := len(c.Engine().Trace().Entries())
+	csiClaimsThereAndBack(b, c, 1)
+	records := c.Engine().Trace().Entries()
+	for name, part := range map[string][]trace.Entry{"all": records, "cluster": records[:before]} {
+		b.Run(name, func(b *testing.B) { clustertest.BenchReplay(b, part) })
+	}
+	require.NoError(b, c.Close())
 }
 
 func clusterForClaims(b *testing.B, claims int) *storagesim.Cluster {

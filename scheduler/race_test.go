@@ -225,6 +225,19 @@ func BenchmarkTwoPodsRace(b *testing.B) {
 	explore.Test(b, cfg, twoPodsRace)
 }
 
+// BenchmarkTwoPodsRaceWrites sends the writes and events of runs of BenchmarkTwoPodsRace to a server alone: the part of a run below
+// which it cannot come with these writes.
+func BenchmarkTwoPodsRaceWrites(b *testing.B) {
+	var runs [][]trace.Entry
+	cfg := randomly(100, rigConfig())
+	cfg.Workers = 1
+	explore.Test(b, cfg, func(c *explore.Cluster) {
+		twoPodsRace(c)
+		runs = append(runs, c.Engine().Trace().Entries())
+	})
+	clustertest.BenchReplay(b, runs...)
+}
+
 // randomly returns a configuration for scenarios that cause faults of their own, by the seed: no two runs do the same, and the
 // scenario itself checks what is left.
 func randomly(runs int, cluster storagesim.Config) explore.Config {
