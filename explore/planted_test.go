@@ -414,14 +414,23 @@ func (o operator) remove(ctx context.Context) error {
 	return o.hear(core.PersistentVolumeClaims("default").Delete(ctx, "db", metav1.DeleteOptions{}), apierrors.IsNotFound)
 }
 
-// The guide's scenario finds what it can in a thousand runs, without a check of its own.
+// The guide's scenario finds what it can in a thousand runs, without a check of its own: of all bugs in the gate, where
+// STORAGESIM_SEEDS is 100, and of each third in `go test`, in a provisioner, a driver and an operator.
 func TestPlantedBugsAreFoundByTheGuidesScenarioAlone(t *testing.T) {
-	var found atomic.Int64
+	var bugs []plantedBug
+	_, runs := howMany(t)
+	for i, b := range plantedBugs() {
+		if runs >= 100 || i%3 == 1 {
+			bugs = append(bugs, b)
+		}
+	}
+	var found, unseen atomic.Int64
 	t.Cleanup(func() {
-		t.Logf("found %d of %d", found.Load(), len(plantedBugs()))
-		assert.GreaterOrEqual(t, found.Load(), int64(16))
+		t.Logf("tried %d bugs, and found %d", len(bugs), found.Load())
+		assert.Len(t, bugs, int(found.Load()+unseen.Load()))
+		assert.Greater(t, 2*found.Load(), int64(len(bugs)))
 	})
-	for _, b := range plantedBugs() {
+	for _, b := range bugs {
 		t.Run(b.name, func(t *testing.T) {
 			if b.rule != explore.Returns { // that one measures real time
 				t.Parallel()
@@ -437,6 +446,7 @@ func TestPlantedBugsAreFoundByTheGuidesScenarioAlone(t *testing.T) {
 			report, err := explore.Run(t.Context(), cfg, explore.Scenario(b.scenario))
 			if b.unseen != "" {
 				require.NoError(t, err, b.unseen)
+				unseen.Add(1)
 				t.Logf("not found: %s", b.unseen)
 				return
 			}

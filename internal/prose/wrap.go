@@ -56,15 +56,26 @@ func Wrap(text string, width, hang int) string {
 // does not fit continues at column hang.
 func WrapLine(line string, width, begin, hang int) string {
 	var b strings.Builder
-	for {
-		at, next := breakAt(line, width, begin)
+	for room, indent := width, ""; ; room, begin, indent = width-hang, 0, strings.Repeat(" ", hang) {
+		b.WriteString(indent)
+		at, next := breakAt(line, width, room, begin)
 		if at == len(line) || width <= 0 {
 			b.WriteString(line)
 			return b.String()
 		}
 		b.WriteString(line[:at] + "\n")
-		line, begin = strings.Repeat(" ", hang)+line[next:], hang
+		line = line[next:]
 	}
+}
+
+// fits reports whether a text takes at most so many columns. It looks no further: a text may have a million.
+func fits(text string, room int) bool {
+	for _, r := range text {
+		if room -= columns(r); room < 0 {
+			return false
+		}
+	}
+	return room >= 0
 }
 
 // Marks of Chinese texts that begin no line, and those that end none.
@@ -74,19 +85,19 @@ const (
 )
 
 // breakAt returns the end of a line that is too wide, and the start of the next one: at the
-// last blank, or between the last two Chinese characters, that fits, or else at the first.
-func breakAt(line string, width, begin int) (end, next int) {
-	if Columns(line) <= width {
+// last blank, or between the last two Chinese characters, that fits, or else at the first. Of the width there is room for the line.
+func breakAt(line string, width, room, begin int) (end, next int) {
+	if fits(line, room) {
 		return len(line), len(line)
 	}
 	at, used, inText, wide := -1, 0, false, false // wide: a line may end behind the character before, which is Chinese
 	for i, r := range line {
 		if i >= begin && inText && (r == ' ' || wide && columns(r) == 2 && !strings.ContainsRune(closing, r)) {
-			if used > width && at >= 0 {
+			if used > room && at >= 0 {
 				break
 			}
 			at = i
-			if used > width {
+			if used > room {
 				break
 			}
 		}
@@ -97,7 +108,7 @@ func breakAt(line string, width, begin int) (end, next int) {
 	if at < 0 {
 		at = len(line)
 	}
-	if inner := insideWord(line[:at], width, begin); inner > 0 {
+	if inner := insideWord(line[:at], width, room, begin); inner > 0 {
 		return inner, inner
 	}
 	rest := strings.TrimLeft(line[at:], " ")
@@ -112,13 +123,13 @@ const breaksWords = 100
 
 // insideWord returns the end of a line that has one word which is too wide: behind the last slash or comma that fits.
 // It is 0 if the line fits or the word is not to be broken.
-func insideWord(line string, width, begin int) (end int) {
-	if width >= breaksWords || Columns(line) <= width {
+func insideWord(line string, width, room, begin int) (end int) {
+	if width >= breaksWords || fits(line, room) {
 		return 0
 	}
 	used, inText := 0, false
 	for i, r := range line {
-		if used += columns(r); used > width {
+		if used += columns(r); used > room {
 			break
 		}
 		if i >= begin && inText && (r == '/' || r == ',') {
