@@ -303,8 +303,18 @@ type auditEvent struct {
 		Code                    int
 		Reason, Message, Status string
 	}
-	RequestObject, ResponseObject map[string]any
+	RequestObject, ResponseObject auditObject
 	RequestReceivedTimestamp      time.Time
+}
+
+// auditObject is an object of the audit log; nil for a JSON patch, which is a list.
+type auditObject map[string]any
+
+func (o *auditObject) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte("[")) {
+		return nil
+	}
+	return json.Unmarshal(data, (*map[string]any)(o))
 }
 
 // listen reads the lines that the audit log has more than when it was called last.

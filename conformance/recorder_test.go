@@ -39,10 +39,13 @@ func (a *auditedAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			"type":"Warning","regarding":{"kind":"Pod","namespace":"default","name":"p","uid":"f81d4fae-7dec-11d0-a765-00a0c91e6bf6"},
 			"note":"no place for f81d4fae-7dec-11d0-a765-00a0c91e6bf6"}`)
 		a.log("patch", "kube-scheduler/v1.37.2 (linux/amd64) kubernetes/f/scheduler", "events", "e", "", 200, `{"series":{"count":2}}`)
+	case req.Method == http.MethodPatch:
+		answer = claim("Bound")
+		a.log("patch", "user", "persistentvolumeclaims", "d", "", 200, answer)
 	case req.Method == http.MethodDelete:
 		status, answer = http.StatusNotFound, `{"kind":"Status","reason":"NotFound","message":"it is not there"}`
 		a.log("delete", "user", "persistentvolumes", "v", "", 404, answer)
-	case strings.HasSuffix(req.URL.Path, "/persistentvolumeclaims") && len(a.asked) < 3:
+	case strings.HasSuffix(req.URL.Path, "/persistentvolumeclaims") && len(a.asked) < 4:
 		answer = `{"kind":"List","items":[` + claim("Bound") + `]}`
 	}
 	w.WriteHeader(status)
@@ -60,7 +63,11 @@ func claim(phase string) string {
 func (a *auditedAPI) log(verb, agent, resource, name, subresource string, code int, object string) {
 	var answer map[string]any
 	require.NoError(a.t, json.Unmarshal([]byte(object), &answer))
-	line, err := json.Marshal(map[string]any{"verb": verb, "userAgent": agent, "requestObject": answer, "responseObject": answer,
+	var request any = answer
+	if agent == "user" && verb == "patch" {
+		request = []any{map[string]any{"op": "test", "path": "/kind", "value": "PersistentVolumeClaim"}} // a JSON patch
+	}
+	line, err := json.Marshal(map[string]any{"verb": verb, "userAgent": agent, "requestObject": request, "responseObject": answer,
 		"objectRef":      map[string]any{"resource": resource, "namespace": "default", "name": name, "subresource": subresource},
 		"responseStatus": map[string]any{"code": code, "reason": answer["reason"], "message": answer["message"]}})
 	require.NoError(a.t, err)
@@ -82,6 +89,7 @@ func TestARecorderReadsTheAuditLog(t *testing.T) {
 	got, err := r.Record(t.Context(), &Recording{Case: "c", Steps: []Step{
 		{Action: Action{Create: []json.RawMessage{[]byte(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"d"}}`)}, Quiet: short}},
 		{Action: Action{Delete: "pv/<uid:persistentvolumeclaim/default/d>", Quiet: short}},
+		{Action: Action{Patch: &Patch{Object: "pvc/d", Type: "json", Patch: []byte(`[]`)}, Quiet: short}},
 	}})
 	require.NoError(t, err)
 
@@ -98,6 +106,9 @@ func TestARecorderReadsTheAuditLog(t *testing.T) {
 	require.Equal(t, []Entry{
 		{Actor: "user", Verb: "delete", Resource: "persistentvolumes", Name: "default/v", Code: 404, Reason: "NotFound", Message: "it is not there"},
 	}, got.Steps[1].Writes)
+	require.Equal(t, []Entry{
+		{Actor: "user", Verb: "patch", Resource: "persistentvolumeclaims", Name: "default/d", Code: 200, Changed: map[string]any{}},
+	}, got.Steps[2].Writes)
 	require.Len(t, got.Objects, 1)
 	require.Equal(t, "v1.37.2", got.Kubernetes)
 }
