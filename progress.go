@@ -38,11 +38,9 @@ func isNews(w trace.Write) bool {
 		return false
 	}
 	pod, ok := w.New.(*v1.Pod)
-	return !ok || w.Subresource != "status" || !restarts(pod)
-}
-
-// restarts reports whether a container of a pod was started more than once.
-func restarts(pod *v1.Pod) bool {
-	again := func(container v1.ContainerStatus) bool { return container.RestartCount > 0 }
-	return slices.ContainsFunc(pod.Status.InitContainerStatuses, again) || slices.ContainsFunc(pod.Status.ContainerStatuses, again)
+	if !ok || w.Subresource != "status" {
+		return true
+	}
+	restarted := func(container v1.ContainerStatus) bool { return container.RestartCount > 0 }
+	return !slices.ContainsFunc(pod.Status.InitContainerStatuses, restarted) && !slices.ContainsFunc(pod.Status.ContainerStatuses, restarted)
 }

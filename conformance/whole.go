@@ -205,7 +205,7 @@ func (r *replay) volumeDir(pod *v1.Pod, name string) string {
 			return path.Join(dir, name)
 		}
 		for _, v := range pod.Spec.Volumes { // of a claim it has the PersistentVolume's name
-			if claim, err := r.cluster.Claim(claimOf(pod, v)); v.Name == name && err == nil && slices.Contains(entries, claim.Spec.VolumeName+"/") {
+			if claim, err := r.cluster.Claim(binding.ClaimOfVolume(pod, &v)); v.Name == name && err == nil && slices.Contains(entries, claim.Spec.VolumeName+"/") {
 				return path.Join(dir, claim.Spec.VolumeName, "mount")
 			}
 		}
@@ -214,7 +214,6 @@ func (r *replay) volumeDir(pod *v1.Pod, name string) string {
 }
 
 // claimOf returns the name of a volume's claim, "" if it has none.
-func claimOf(pod *v1.Pod, v v1.Volume) string { return binding.ClaimOfVolume(pod, &v) }
 
 // optionalEvents reads from Differs which events of a step, from 0, were there in one of
 // two runs only.

@@ -138,19 +138,18 @@ const forever = 1000 * 24 * time.Hour
 func server(w World, actor string, socket call.Socket, build func() (servers, error)) Actor {
 	socket.Crash = func(f call.Fault) { w.Crash(actor, f.Restart) }
 	socket.Panicked = func(string, any, string) { w.Crash(actor, time.Second) }
-	serve := func(ctx context.Context, env control.Env) {
-		for {
-			l, err := listen(env, w.Sockets, socket, build)
-			if err != nil {
-				env.Trace(trace.Decision{About: trace.Ref{Kind: "CSIDriver", Name: socket.Driver}, Text: "cannot start: " + err.Error()})
-				_ = env.Sleep(control.InBackground(ctx), 10*time.Second) // then its container is started again
-				continue
-			}
-			wait(ctx, env, l)
-		}
-	}
 	return Actor{Name: actor, Factory: func(env control.Env) error {
-		env.Go("serve", func(ctx context.Context) { serve(ctx, env) })
+		env.Go("serve", func(ctx context.Context) {
+			for {
+				l, err := listen(env, w.Sockets, socket, build)
+				if err != nil {
+					env.Trace(trace.Decision{About: trace.Ref{Kind: "CSIDriver", Name: socket.Driver}, Text: "cannot start: " + err.Error()})
+					_ = env.Sleep(control.InBackground(ctx), 10*time.Second) // then its container is started again
+					continue
+				}
+				wait(ctx, env, l)
+			}
+		})
 		return nil
 	}}
 }

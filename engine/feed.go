@@ -161,16 +161,12 @@ func (f *feed) deliver() {
 	case ok:
 		if !change.Heartbeat {
 			f.actor.engine.changed()
-			f.record(change)
+			e := f.actor.engine
+			e.trace.Deliver(trace.Delivery{Time: e.Now(), Actor: f.actor.name, Resource: f.target.Source().Resource.Resource, RV: change.RV})
 		}
 		f.target.Deliver(change)
 		f.notify()
 	}
-}
-
-// record tells the trace that the cache has heard of a change.
-func (f *feed) record(change control.Change) {
-	f.actor.engine.trace.Deliver(trace.Delivery{Time: f.actor.engine.Now(), Actor: f.actor.name, Resource: f.target.Source().Resource.Resource, RV: change.RV})
 }
 
 func (f *feed) relist() {

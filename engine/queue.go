@@ -76,18 +76,13 @@ func (q *queue) rests(t *task) bool {
 // is free, since thousands of workers wait.
 func (q *queue) work(ctx context.Context, t *task) {
 	for !q.rests(t) {
-		key := q.take()
+		key := takeFirst(&q.waiting)
+		delete(q.dirty, key)
+		q.working[key] = true
 		q.actor.engine.work[workKey{q.actor.name, q.cfg.Name, key}]++
 		err := q.cfg.Reconcile(ctx, key)
 		q.done(key, err)
 	}
-}
-
-func (q *queue) take() string {
-	key := takeFirst(&q.waiting)
-	delete(q.dirty, key)
-	q.working[key] = true
-	return key
 }
 
 // takeFirst takes the first of a list, which keeps its memory when it becomes empty.

@@ -283,7 +283,7 @@ func (x *explainer) storageClass(name string) error {
 		case external(class):
 			x.provisionerRuns(p)
 		}
-		if x.verdictIsIll() {
+		if v, ok := worst(x.findings); ok && v.Class == Ill {
 			x.state = "not usable"
 		}
 		claims, err := x.Client.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll).List(x.ctx, metav1.ListOptions{})
@@ -302,11 +302,6 @@ func (x *explainer) storageClass(name string) error {
 		x.say("  claims of this class: %d, of which %d are Bound", total, bound)
 		return nil
 	})
-}
-
-func (x *explainer) verdictIsIll() bool {
-	v, ok := worst(x.findings)
-	return ok && v.Class == Ill
 }
 
 // foreignFinalizers blames the finalizers that no component of Kubernetes removes.

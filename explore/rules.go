@@ -61,9 +61,15 @@ const (
 // stateless returns the built-in rules that need nothing but the run itself.
 func stateless() []Rule {
 	return []Rule{
-		{OneOwner, func(*storagesim.Cluster) Check { return Check{Write: newOwners().write} }},
-		{OneNode, func(*storagesim.Cluster) Check { return Check{Write: newPlaces().write} }},
-		{NotInUse, func(*storagesim.Cluster) Check { return Check{Write: newUses().write} }},
+		{OneOwner, func(*storagesim.Cluster) Check {
+			return Check{Write: (&owners{map[string]types.UID{}, map[types.UID]string{}}).write}
+		}},
+		{OneNode, func(*storagesim.Cluster) Check {
+			return Check{Write: (&places{map[string]bool{}, map[string]string{}}).write}
+		}},
+		{NotInUse, func(*storagesim.Cluster) Check {
+			return Check{Write: (&uses{map[types.UID]*v1.Pod{}, map[types.UID]*storagev1.VolumeAttachment{}}).write}
+		}},
 		{Returns, func(c *storagesim.Cluster) Check {
 			calls := &authorsCalls{log: c.Engine().Trace()}
 			return Check{Write: func(trace.Write) error { return calls.look() }, Rest: calls.look}
@@ -129,8 +135,6 @@ type owners struct {
 	volumeOf map[types.UID]string // the bound volume of a claim
 }
 
-func newOwners() *owners { return &owners{map[string]types.UID{}, map[types.UID]string{}} }
-
 func (o *owners) write(w trace.Write) error {
 	switch w.Kind {
 	case "PersistentVolumeClaim":
@@ -190,8 +194,6 @@ type places struct {
 	attached map[string]string
 }
 
-func newPlaces() *places { return &places{map[string]bool{}, map[string]string{}} }
-
 func (p *places) write(w trace.Write) error {
 	if pv, ok := w.New.(*v1.PersistentVolume); ok {
 		p.single[pv.Name] = !slices.ContainsFunc(pv.Spec.AccessModes, func(m v1.PersistentVolumeAccessMode) bool {
@@ -224,10 +226,6 @@ func volumeOf(va *storagev1.VolumeAttachment) string {
 type uses struct {
 	pods     map[types.UID]*v1.Pod // on a node, and not ended
 	attached map[types.UID]*storagev1.VolumeAttachment
-}
-
-func newUses() *uses {
-	return &uses{map[types.UID]*v1.Pod{}, map[types.UID]*storagev1.VolumeAttachment{}}
 }
 
 func (u *uses) write(w trace.Write) error {

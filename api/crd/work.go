@@ -50,7 +50,8 @@ func (m *meter) measure(value any, s *spec.Schema) {
 	case string:
 		m.left -= len(value) * len(s.Pattern) / patternWork
 	case []any:
-		m.left -= len(value) * len(listMapKeys(s))
+		keys, _ := s.Extensions["x-kubernetes-list-map-keys"].([]any) // the fields that identify an item
+		m.left -= len(value) * len(keys)
 		for i := 0; i < len(value) && m.left >= 0 && s.Items != nil; i++ {
 			m.measure(value[i], s.Items.Schema)
 		}
@@ -76,12 +77,6 @@ func (m *meter) measureObject(value map[string]any, s *spec.Schema) {
 			m.measure(item, s.AdditionalProperties.Schema)
 		}
 	}
-}
-
-// listMapKeys returns the fields that identify an item of a list.
-func listMapKeys(s *spec.Schema) []any {
-	keys, _ := s.Extensions["x-kubernetes-list-map-keys"].([]any)
-	return keys
 }
 
 // maxErrors is the number of errors after which no more are looked for: the library compares each with

@@ -123,7 +123,7 @@ func (h *Handler) discovered(gv schema.GroupVersion) []discoveryv2.APIResourceDi
 	}
 	for _, r := range resources.APIResources { // in order of name: subresources follow what they belong to
 		name, sub, isSub := strings.Cut(r.Name, "/")
-		kind := responseKind(r)
+		kind := &metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind} // without group and version if the document has the same
 		if n := len(list) - 1; isSub && n >= 0 && list[n].Resource == name {
 			list[n].Subresources = append(list[n].Subresources, discoveryv2.APISubresourceDiscovery{Subresource: sub, ResponseKind: kind, Verbs: r.Verbs})
 			continue
@@ -138,11 +138,6 @@ func (h *Handler) discovered(gv schema.GroupVersion) []discoveryv2.APIResourceDi
 		})
 	}
 	return list
-}
-
-// responseKind returns the kind of an answer. Its group and version are empty if the document has the same ones.
-func responseKind(r metav1.APIResource) *metav1.GroupVersionKind {
-	return &metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind} // without both that of the document
 }
 
 // servePaths lists what is served, in order.

@@ -41,7 +41,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	w := &recorder{head: head{header: make(http.Header, 4)}}
 	t.handler.ServeHTTP(w, r.WithContext(ctx)) // the handler does not change what the two share
-	return w.response(r, w, w.length()), nil
+	return w.response(r, w, int64(w.whole.Len()+w.body.Len())), nil
 }
 
 // watch answers while the handler runs.
@@ -109,8 +109,6 @@ type recorder struct {
 
 // keep takes the whole body, which is not changed afterwards, without copying it.
 func (w *recorder) keep(body []byte) { w.whole.Reset(body) }
-
-func (w *recorder) length() int64 { return int64(w.whole.Len() + w.body.Len()) }
 
 // Read implements io.Reader.
 func (w *recorder) Read(p []byte) (int, error) {

@@ -85,7 +85,7 @@ func Assign(old *v1.Pod, b *v1.Binding, on runtime.Object, now metav1.Time) *v1.
 		pod.Labels = strategy.Merged(pod.Labels, topologyOf(node))
 	}
 	pod.Status.NominatedNodeName = ""
-	setPodScheduled(pod, now)
+	setPodCondition(pod, v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now})
 	return pod
 }
 
@@ -99,11 +99,6 @@ func topologyOf(node *v1.Node) map[string]string {
 		}
 	}
 	return labels
-}
-
-// setPodScheduled sets the condition PodScheduled to True.
-func setPodScheduled(pod *v1.Pod, now metav1.Time) {
-	setPodCondition(pod, v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now})
 }
 
 // setPodCondition sets a condition. Its time stays if its status does.

@@ -66,7 +66,7 @@ func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object)
 		fmt.Fprintf(&b, "\n%s\n----\n", command)
 	}
 	for _, obj := range objects {
-		if !applied(f, obj) {
+		if !slices.Contains(f.Acts, "apply "+pathOf(obj)) {
 			continue
 		}
 		text, err := yaml.JSONToYAML(obj.JSON)
@@ -87,11 +87,6 @@ func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object)
 	}
 	b.WriteString("\nleaks\n----\n")
 	return b.String(), nil
-}
-
-// applied reports whether the user of a failure applied an object.
-func applied(f *explore.Failure, obj manifest.Object) bool {
-	return slices.Contains(f.Acts, "apply "+pathOf(obj))
 }
 
 // pathOf returns an object's name among the acts of a failure.

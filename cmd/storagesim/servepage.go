@@ -74,7 +74,7 @@ func startPage(ctx context.Context, p *livePage, c *offered, o story.Options) (*
 	}
 	p.token, p.host, p.ended = rand.Text(), listener.Addr().String(), make(chan error, 1)
 	p.server.Do(func() {
-		p.told = toldOf(c)
+		p.told = c.Engine().Trace().Len() - len(c.Trace().Records()) // the number of the first record of the story
 		p.now = p.show(c, 1, story.Attach(ctx, c.Cluster, p.zero, o))
 	})
 	mux := http.NewServeMux()
@@ -92,9 +92,6 @@ func startPage(ctx context.Context, p *livePage, c *offered, o story.Options) (*
 	go func() { p.ended <- p.http.Serve(listener) }()
 	return p, nil
 }
-
-// toldOf returns the number of the first record of a cluster's story.
-func toldOf(c *offered) int { return c.Engine().Trace().Len() - len(c.Trace().Records()) }
 
 // URL returns the address with the token in its fragment, which a browser sends to no server.
 func (p *livePage) URL() string { return "http://" + p.host + "/#token=" + p.token }

@@ -75,11 +75,6 @@ func podTolerations(set *appsv1.DaemonSet) []v1.Toleration {
 	return tolerations
 }
 
-// nodeNames returns the terms of the node affinity of a pod for the node of that name.
-func nodeNames(name string) []v1.NodeSelectorTerm {
-	return []v1.NodeSelectorTerm{{MatchFields: []v1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{name}}}}}
-}
-
 // withNodeName returns the affinity with the node's name in place of the required node affinity, which the node fits.
 // Upstream: daemonset_util.go ReplaceDaemonSetPodNodeNameNodeAffinity, v1.37.
 func withNodeName(affinity *v1.Affinity, name string) *v1.Affinity {
@@ -89,7 +84,10 @@ func withNodeName(affinity *v1.Affinity, name string) *v1.Affinity {
 	if affinity.NodeAffinity == nil {
 		affinity.NodeAffinity = &v1.NodeAffinity{}
 	}
-	affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{NodeSelectorTerms: nodeNames(name)}
+	isNode := v1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{name}}
+	affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{
+		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchFields: []v1.NodeSelectorRequirement{isNode}}},
+	}
 	return affinity
 }
 

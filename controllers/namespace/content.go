@@ -42,7 +42,8 @@ func (r *remaining) add(resource schema.GroupVersionResource, objects []control.
 func (c *controller) deleteAllContent(ctx context.Context, ns *v1.Namespace) (estimate int64, err error) {
 	left := &remaining{objects: map[schema.GroupVersionResource]int{}, finalizers: map[string]int{}}
 	var report conditions
-	podErr := c.deleteAllContentForGroupVersionResource(ctx, podResource(), ns, left)
+	pods := metav1.APIResource{Version: "v1", Name: "pods", Namespaced: true, Verbs: metav1.Verbs{"list", "deletecollection"}}
+	podErr := c.deleteAllContentForGroupVersionResource(ctx, pods, ns, left)
 	report.contentErrors(podErr)
 	if left.objects[control.Pods()] > 0 {
 		c.say(ctx, ns, report)
@@ -63,10 +64,6 @@ func (c *controller) deleteAllContent(ctx context.Context, ns *v1.Namespace) (es
 	report.contentTotals(left)
 	c.say(ctx, ns, report)
 	return left.estimate, errors.Join(errs...)
-}
-
-func podResource() metav1.APIResource {
-	return metav1.APIResource{Version: "v1", Name: "pods", Namespaced: true, Verbs: metav1.Verbs{"list", "deletecollection"}}
 }
 
 func gvr(resource metav1.APIResource) schema.GroupVersionResource {

@@ -53,7 +53,8 @@ func (p *csiProvisioner) dataSource(ctx context.Context, claim *v1.PersistentVol
 	if source.Namespace == claim.Namespace {
 		return source, nil
 	}
-	grants, err := p.env.Objects().List(ctx, referenceGrants(), source.Namespace)
+	referenceGrants := schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1beta1", Resource: "referencegrants"}
+	grants, err := p.env.Objects().List(ctx, referenceGrants, source.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("error getting ReferenceGrants in %s namespace from api server: %w", source.Namespace, err)
 	}
@@ -69,11 +70,6 @@ func (p *csiProvisioner) dataSource(ctx context.Context, claim *v1.PersistentVol
 func (p *csiProvisioner) isAcross(claim *v1.PersistentVolumeClaim) bool {
 	ref := claim.Spec.DataSourceRef
 	return p.cfg.CrossNamespaceVolumeDataSource && ref != nil && deref(ref.Namespace) != ""
-}
-
-// referenceGrants returns the resource of gateway-api.
-func referenceGrants() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1beta1", Resource: "referencegrants"}
 }
 
 // referenceGrant holds the used parts of a ReferenceGrant: the namespaces whose claims may refer to

@@ -50,16 +50,12 @@ deletionPolicy: Delete
 	c.RunFor(5 * time.Second)
 }
 
-func withSnapshotter(wakes func(snapshotter.Change) bool) csi.Sidecars {
-	return csi.Sidecars{Snapshotter: func(cfg *snapshotter.Config) { cfg.Wakes = wakes }}
-}
-
 // snapshotActors run besides the controllers of volumes.
 func snapshotActors() []string { return []string{storagesim.SnapshotController} }
 
 // deletedWhileTaken deletes a snapshot while the driver takes it.
 func deletedWhileTaken(c *explore.Cluster, wakes func(snapshotter.Change) bool) {
-	withSnapshots(c, withSnapshotter(wakes))
+	withSnapshots(c, csi.Sidecars{Snapshotter: func(cfg *snapshotter.Config) { cfg.Wakes = wakes }})
 	c.Inject(call.Fault{Method: "CreateSnapshot", Hang: true, Times: 1})
 	c.Apply(snapshotOf("s1", "snap"))
 	c.RunFor(10 * time.Second)

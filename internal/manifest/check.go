@@ -58,7 +58,8 @@ func (c *checker) check(n *yaml.Node, t reflect.Type, path string) any {
 
 func (c *checker) structure(n *yaml.Node, t reflect.Type, path string) any {
 	if n.Kind != yaml.MappingNode {
-		return c.fail(n, path, "%s; expected a mapping with fields such as %s", c.describe(n), someFields(t))
+		names := fieldNames(t)
+		return c.fail(n, path, "%s; expected a mapping with fields such as %s", c.describe(n), strings.Join(names[:min(len(names), 4)], ", "))
 	}
 	out := map[string]any{}
 	c.fields(n, path, func(key *yaml.Node, field string, value *yaml.Node) {
@@ -262,9 +263,4 @@ func deref(t reflect.Type) reflect.Type {
 		return t.Elem()
 	}
 	return t
-}
-
-func someFields(t reflect.Type) string {
-	names := fieldNames(t)
-	return strings.Join(names[:min(len(names), 4)], ", ")
 }

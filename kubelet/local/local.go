@@ -118,7 +118,7 @@ func (plugin *localVolumePlugin) getGlobalLocalPath(spec *volume.Spec) (string, 
 	if src.Path == "" {
 		return "", errors.New("local volume source is nil or local path is not set")
 	}
-	if stepsBack(src.Path) {
+	if volume.ValidatePathNoBacksteps(src.Path) != nil {
 		return src.Path, nil
 	}
 	info, err := plugin.host.GetFS().Stat(volume.MakeAbsolutePath(src.Path))
@@ -132,8 +132,6 @@ func (plugin *localVolumePlugin) getGlobalLocalPath(spec *volume.Spec) (string, 
 	}
 	return "", fmt.Errorf("only directory and block device are supported: path %q is neither", src.Path)
 }
-
-func stepsBack(name string) bool { return volume.ValidatePathNoBacksteps(name) != nil }
 
 // explainStat says what is wrong with a path.
 //
@@ -161,11 +159,8 @@ func (l localVolume) GetPath() string {
 	return l.plugin.host.GetPodVolumeDir(l.podUID, volume.EscapeQualifiedName(PluginName), l.volName)
 }
 
-// baseOfMounts returns the directory in which block devices would be mounted.
-func (plugin *localVolumePlugin) baseOfMounts() string {
-	return path.Join(plugin.host.GetPluginDir(volume.EscapeQualifiedName(PluginName)), "mounts")
-}
-
+// isBelowMounts reports whether a path is below the directory in which block devices would be mounted.
 func (plugin *localVolumePlugin) isBelowMounts(name string) bool {
-	return strings.HasPrefix(name, plugin.baseOfMounts()+"/")
+	mounts := path.Join(plugin.host.GetPluginDir(volume.EscapeQualifiedName(PluginName)), "mounts")
+	return strings.HasPrefix(name, mounts+"/")
 }

@@ -55,15 +55,10 @@ func (t *roundTripper) whole(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer, takeBody(answer)
-}
-
-// takeBody reads the body of an answer into memory.
-func takeBody(answer *http.Response) error {
 	body, err := io.ReadAll(answer.Body)
 	if closing := answer.Body.Close(); err == nil {
 		err = closing
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(body))
-	return err
+	return answer, err
 }

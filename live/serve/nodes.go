@@ -141,7 +141,7 @@ func (n nodes) Exec(ctx context.Context, pod types.NamespacedName, opts *corev1.
 		config.Stderr = &x.stdout
 	}
 	if opts.Stdin {
-		x.stdin = newInput(opts.TTY)
+		x.stdin = &input{tty: opts.TTY, ended: make(chan struct{})}
 		config.Stdin = x.stdin
 	}
 	if !n.Do(func() { x.Execution, err = n.cluster.Machine("pod/"+pod.String()).BeginExec(opts.Container, config) }) {
@@ -255,8 +255,6 @@ type input struct {
 	data  bytes.Buffer
 	err   error
 }
-
-func newInput(tty bool) *input { return &input{tty: tty, ended: make(chan struct{})} }
 
 // Pending implements shell.Pending.
 func (in *input) Pending() bool {

@@ -52,8 +52,6 @@ func Quotas(node *disk.Disk) ([]ProjectQuota, error) {
 	return list, err
 }
 
-func quotaFile(project uint64) string { return fmt.Sprintf("%s/%010d", quotasDir, project) }
-
 // parseProject reads a project's number.
 func (p *Process) parseProject(text string) (uint32, error) {
 	number, err := strconv.ParseUint(text, 10, 32)
@@ -66,7 +64,7 @@ func (p *Process) parseProject(text string) (uint32, error) {
 // changeQuota changes what is recorded of a project.
 func (p *Process) changeQuota(project uint32, change func(*ProjectQuota)) error {
 	q := ProjectQuota{Project: uint64(project)}
-	file := quotaFile(q.Project)
+	file := fmt.Sprintf("%s/%010d", quotasDir, q.Project)
 	data, err := p.program.cfg.Node.ReadFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -70,13 +70,9 @@ func (s *Show) writePage(file, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return page.Write(f, s.page(name))
-}
-
-func (s *Show) page(name string) view.Page {
 	log := s.cluster.Engine().Trace()
-	return view.OfLog(log, view.Options{
+	return page.Write(f, view.OfLog(log, view.Options{
 		Title: name, Repeat: "go run ./examples/" + name, Start: engine.Start(), Told: log.Len() - len(s.cluster.Trace().Records()),
 		Chapters: s.chapters, Shorten: s.cluster.Trace().ShortIDs,
-	})
+	}))
 }

@@ -167,16 +167,13 @@ func checkJobTemplateUpdate(p *validation.Problems, j, old *batchv1.Job) {
 	was = was.DeepCopy()
 	was.Labels, was.Annotations = now.Labels, now.Annotations
 	was.Spec.NodeSelector, was.Spec.Tolerations, was.Spec.SchedulingGates = now.Spec.NodeSelector, now.Spec.Tolerations, now.Spec.SchedulingGates
-	nodeAffinity := func(a *v1.Affinity) *v1.NodeAffinity {
-		if a == nil {
-			return nil
-		}
-		return a.NodeAffinity
-	}
 	if was.Spec.Affinity == nil {
 		was.Spec.Affinity = &v1.Affinity{}
 	}
-	was.Spec.Affinity.NodeAffinity = nodeAffinity(now.Spec.Affinity)
+	was.Spec.Affinity.NodeAffinity = nil
+	if now.Spec.Affinity != nil {
+		was.Spec.Affinity.NodeAffinity = now.Spec.Affinity.NodeAffinity
+	}
 	if now.Spec.Affinity == nil && apiequality.Semantic.DeepEqual(was.Spec.Affinity, &v1.Affinity{}) {
 		was.Spec.Affinity = nil
 	}

@@ -62,10 +62,9 @@ func templateOf(spec *appsv1.StatefulSetSpec) *v1.PodTemplateSpec {
 		return &t
 	}
 	t.Spec.Volumes = nil
-	named := func(name string) func(v1.Volume) bool { return func(v v1.Volume) bool { return v.Name == name } }
 	for i := range spec.VolumeClaimTemplates {
 		name := spec.VolumeClaimTemplates[i].Name
-		if !slices.ContainsFunc(t.Spec.Volumes, named(name)) {
+		if !slices.ContainsFunc(t.Spec.Volumes, func(v v1.Volume) bool { return v.Name == name }) {
 			t.Spec.Volumes = append(t.Spec.Volumes, v1.Volume{Name: name, VolumeSource: v1.VolumeSource{
 				PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: name},
 			}})
