@@ -79,27 +79,24 @@ func isInfeasibleError(err error) bool {
 	return false
 }
 
-// grpcCode returns the code of an error that has a gRPC status.
+// grpcCode returns the code of an error that has a gRPC status. The methods' names are constants where they are
+// looked up: with a name that is known only when the program runs, the linker keeps all exported methods of all types.
 func grpcCode(err error) (code uint64, ok bool) {
-	status, ok := callByName(reflect.ValueOf(err), "GRPCStatus")
+	status, ok := callPlain(reflect.ValueOf(err).MethodByName("GRPCStatus"))
 	if !ok || status.Kind() == reflect.Pointer && status.IsNil() {
 		return 0, false
 	}
-	value, ok := callByName(status, "Code")
+	value, ok := callPlain(status.MethodByName("Code"))
 	if !ok || !value.CanUint() {
 		return 0, false
 	}
 	return value.Uint(), true
 }
 
-// callByName calls a method that takes nothing and returns one value.
-func callByName(v reflect.Value, name string) (result reflect.Value, ok bool) {
-	if !v.IsValid() {
-		return v, false
-	}
-	method := v.MethodByName(name)
+// callPlain calls a method that takes nothing and returns one value.
+func callPlain(method reflect.Value) (result reflect.Value, ok bool) {
 	if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 {
-		return v, false
+		return method, false
 	}
 	return method.Call(nil)[0], true
 }

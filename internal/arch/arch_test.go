@@ -42,6 +42,11 @@ func TestThisRepositoryKeepsItsRules(t *testing.T) {
 		require.NoError(t, err)
 		report(t, found)
 	})
+	t.Run("the linker may leave out methods that nothing calls", func(t *testing.T) {
+		found, err := arch.CheckLinked(top, arch.Trimmed())
+		require.NoError(t, err)
+		report(t, found)
+	})
 	t.Run("what is public is in the table of ARCHITECTURE.md", func(t *testing.T) {
 		found, err := arch.CheckPublic(top)
 		require.NoError(t, err)
@@ -248,9 +253,11 @@ func TestAnImportThatMakesProgramsLargeIsFound(t *testing.T) {
 		"the cluster imports gRPC": {"a.go", `import "google.golang.org/grpc"`, "a.go:2: imports google.golang.org/grpc, and package . imports it"},
 		"a package that the cluster imports does": {"explain/a.go", `import "google.golang.org/grpc/status"`,
 			"explain/a.go:2: imports google.golang.org/grpc/status"},
-		"a package that another of these imports": {"kubelet/a.go", `import "github.com/container-storage-interface/spec/lib/go/csi"`, "kubelet/a.go:2: imports"},
-		"only the codes": {"explain/a.go", `import "google.golang.org/grpc/codes"`, ""},
-		"a package that the cluster does not use": {"csi/a.go", `import "google.golang.org/grpc"`, ""},
+		"a package that another of these imports":     {"kubelet/a.go", `import "github.com/container-storage-interface/spec/lib/go/csi"`, "kubelet/a.go:2: imports"},
+		"a method is called by a name from elsewhere": {"kubelet/a.go", `var m = v.MethodByName(name)`, "kubelet/a.go:2: MethodByName without a literal"},
+		"a method is called by a constant name":       {"kubelet/a.go", `var m = v.MethodByName("Code")`, ""},
+		"only the codes":                              {"explain/a.go", `import "google.golang.org/grpc/codes"`, ""},
+		"a package that the cluster does not use":     {"csi/a.go", `import "google.golang.org/grpc"`, ""},
 		"a test": {"a_test.go", `import "google.golang.org/grpc"`, ""},
 	}
 	for name, tt := range tests {
@@ -258,7 +265,9 @@ func TestAnImportThatMakesProgramsLargeIsFound(t *testing.T) {
 			fsys := tree(tt.file, tt.src)
 			fsys["cluster.go"] = &fstest.MapFile{Data: []byte("package p\nimport " + module + "/explain\"\n")}
 			fsys["explain/explain.go"] = &fstest.MapFile{Data: []byte("package p\nimport " + module + "/kubelet\"\n")}
-			found, err := arch.CheckLinked(fsys, arch.Light())
+			rule := arch.Light()
+			rule.ByName = true
+			found, err := arch.CheckLinked(fsys, rule)
 			require.NoError(t, err)
 			check(t, found, tt.want)
 		})

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"go/ast"
 	"io/fs"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ type Linked struct {
 	From string
 	// Not are packages from outside of the module, each with all below it but Except.
 	Not, Except []string
+	// ByName says that methods must not be called by a name that is known only when the program runs.
+	ByName bool
 	// Why says what such an import costs.
 	Why string
 }
@@ -39,6 +42,15 @@ func WithoutCEL() Linked {
 	}
 }
 
+// Trimmed returns the rule of this repository: the linker may leave out methods that nothing calls.
+func Trimmed() Linked {
+	return Linked{
+		From: ".",
+		Not:  []string{"text/template", "html/template"}, ByName: true,
+		Why: "it calls methods by names that are known only when it runs, so that the linker keeps all methods: a program is 15 MB larger",
+	}
+}
+
 // CheckLinked reports every import, outside tests, of a package that must not be linked, in the
 // package of the rule and in all packages of the module that it imports, directly or not.
 func CheckLinked(fsys fs.FS, rule Linked) ([]Violation, error) {
@@ -52,6 +64,12 @@ func CheckLinked(fsys fs.FS, rule Linked) ([]Violation, error) {
 			if f.test || f.dir != reached[i] {
 				continue
 			}
+			ast.Inspect(f.ast, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && rule.ByName && byName(call) {
+					found = append(found, f.violation(call.Pos(), "MethodByName without a literal, and package %s imports this one: %s", rule.From, rule.Why))
+				}
+				return true
+			})
 			for _, spec := range f.ast.Imports {
 				name := importPath(spec)
 				if dir, ours := inModule(name); ours && !slices.Contains(reached, dir) {
@@ -64,6 +82,16 @@ func CheckLinked(fsys fs.FS, rule Linked) ([]Violation, error) {
 		}
 	}
 	return found, nil
+}
+
+// byName reports whether a call asks reflection for a method whose name is no literal.
+func byName(call *ast.CallExpr) bool {
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || selector.Sel.Name != "MethodByName" || len(call.Args) != 1 {
+		return false
+	}
+	_, literal := call.Args[0].(*ast.BasicLit)
+	return !literal
 }
 
 // isIn reports whether a package is one of several, or below one.
