@@ -149,6 +149,9 @@ func (ix *Index) FindBestMatchForClaim(claim *v1.PersistentVolumeClaim, delayBin
 	if err != nil {
 		return nil, err
 	}
+	if delayBinding && len(ix.reserved[claimKey{claim.Namespace, claim.Name}]) == 0 {
+		return nil, nil // each free volume would fail
+	}
 	class := ix.classes[q.class]
 	group := func(modes modeSet) candidates {
 		from := candidates{volumes: ix.reservedFor(claim, func(volume *v1.PersistentVolume) bool {
