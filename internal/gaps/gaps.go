@@ -62,7 +62,7 @@ func Of(kind string, obj any) []Use {
 		return []Use{{Gap: root.gaps[0]}}
 	}
 	var f finder
-	f.find(reflect.ValueOf(obj), root, "")
+	f.find(reflect.ValueOf(obj), root)
 	slices.SortStableFunc(f.uses, func(a, b Use) int { return cmp.Compare(slices.Index(register, a.Gap), slices.Index(register, b.Gap)) })
 	return f.uses
 }
@@ -121,10 +121,13 @@ var roots = sync.OnceValue(func() map[string]*node {
 })
 
 // finder collects the entries that an object uses.
-type finder struct{ uses []Use }
+type finder struct {
+	uses []Use
+	path []string // the way to the value that is looked at
+}
 
 // find looks at a value and the fields below it.
-func (f *finder) find(v reflect.Value, n *node, path string) {
+func (f *finder) find(v reflect.Value, n *node) {
 	set := false // a pointer to zero is set, but one to an empty text is not
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -138,7 +141,7 @@ func (f *finder) find(v reflect.Value, n *node, path string) {
 	}
 	for _, g := range n.gaps {
 		if g.asks(v) {
-			f.note(g, path)
+			f.note(g)
 		}
 	}
 	if len(n.below) == 0 {
@@ -147,21 +150,28 @@ func (f *finder) find(v reflect.Value, n *node, path string) {
 	switch v.Kind() {
 	case reflect.Slice:
 		for i := range v.Len() {
-			f.find(v.Index(i), &node{below: n.below}, path+"["+nameOf(v.Index(i), i)+"]")
+			f.below("["+nameOf(v.Index(i), i)+"]", v.Index(i), &node{below: n.below})
 		}
 	case reflect.Map:
 		for _, c := range n.below {
 			if item := v.MapIndex(reflect.ValueOf(c.name).Convert(v.Type().Key())); item.IsValid() {
-				f.find(item, c, join(path, c.name))
+				f.below(c.name, item, c)
 			}
 		}
 	case reflect.Struct:
 		for _, c := range n.below {
 			if field, ok := fieldOf(v, c.name); ok {
-				f.find(field, c, join(path, c.name))
+				f.below(c.name, field, c)
 			}
 		}
 	}
+}
+
+// below looks at a value that has this name in the one that is looked at.
+func (f *finder) below(name string, v reflect.Value, n *node) {
+	f.path = append(f.path, name)
+	f.find(v, n)
+	f.path = f.path[:len(f.path)-1]
 }
 
 // asks reports whether a value of one of the entry's fields asks for something.
@@ -186,7 +196,8 @@ func isZero(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-func (f *finder) note(g *Gap, path string) {
+func (f *finder) note(g *Gap) {
+	path := strings.ReplaceAll(strings.Join(f.path, "."), ".[", "[")
 	for i := range f.uses {
 		if f.uses[i].Gap == g {
 			f.uses[i].Paths = append(f.uses[i].Paths, path)
@@ -194,13 +205,6 @@ func (f *finder) note(g *Gap, path string) {
 		}
 	}
 	f.uses = append(f.uses, Use{Gap: g, Paths: []string{path}})
-}
-
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
 }
 
 // nameOf returns the name of a list's item, or its index if it has none.
