@@ -23,7 +23,7 @@ func (e *recorder) record(actor, component, host string, regarding runtime.Objec
 	if !ok {
 		return
 	}
-	event, k := views.NewEvent(actor, component, host, ref, eventtype, reason, message)
+	k := views.EventKey(actor, component, host, ref, eventtype, reason, message)
 	e.tables.objects.Lock()
 	defer e.tables.objects.Unlock()
 	st, err := e.tables.of(views.Events)
@@ -39,6 +39,7 @@ func (e *recorder) record(actor, component, host string, regarding runtime.Objec
 		entry.Written = e.clock()
 		return
 	}
+	event := views.NewEvent(ref, k)
 	event.CreationTimestamp, event.FirstTimestamp, event.LastTimestamp = e.clock.now(), e.clock.now(), e.clock.now()
 	if e.mayCreate(st, event) {
 		e.index.Know(e.create(st, event), k)

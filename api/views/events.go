@@ -92,24 +92,27 @@ func (x *EventIndex) forget(entry *EventEntry) {
 
 // keyOfEvent returns the eventKey of an event that an actor recorded.
 func keyOfEvent(actor string, event *v1.Event) eventKey {
-	about := &event.InvolvedObject
-	return eventKey{
-		actor: actor, component: event.Source.Component, host: event.Source.Host,
-		kind: about.Kind, namespace: about.Namespace, name: about.Name, uid: string(about.UID), apiVersion: about.APIVersion,
-		eventtype: event.Type, reason: event.Reason, message: event.Message,
+	return EventKey(actor, event.Source.Component, event.Source.Host, event.InvolvedObject, event.Type, event.Reason, event.Message)
+}
+
+// NewEvent returns the event that a recorder records, without its times. EventKey has made the key.
+func NewEvent(ref v1.ObjectReference, k eventKey) *v1.Event {
+	return &v1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: cmp.Or(ref.Namespace, metav1.NamespaceDefault)},
+		InvolvedObject: ref,
+		Type:           k.eventtype, Reason: k.reason, Message: k.message,
+		Source: v1.EventSource{Component: k.component, Host: k.host}, Count: 1,
+		ReportingController: k.component, ReportingInstance: k.host,
 	}
 }
 
-// NewEvent returns the event that a recorder records, without its times, and its eventKey.
-func NewEvent(actor, component, host string, ref v1.ObjectReference, eventtype, reason, message string) (*v1.Event, eventKey) {
-	event := &v1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: cmp.Or(ref.Namespace, metav1.NamespaceDefault)},
-		InvolvedObject: ref,
-		Type:           eventtype, Reason: reason, Message: message,
-		Source: v1.EventSource{Component: component, Host: host}, Count: 1,
-		ReportingController: component, ReportingInstance: host,
+// EventKey returns the eventKey of the event that an actor records.
+func EventKey(actor, component, host string, ref v1.ObjectReference, eventtype, reason, message string) eventKey {
+	return eventKey{
+		actor: actor, component: component, host: host,
+		kind: ref.Kind, namespace: ref.Namespace, name: ref.Name, uid: string(ref.UID), apiVersion: ref.APIVersion,
+		eventtype: eventtype, reason: reason, message: message,
 	}
-	return event, keyOfEvent(actor, event)
 }
 
 // Name gives a new event a name if it has none: that of its object and the time in hex, as upstream, to which the number of
