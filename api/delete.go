@@ -5,7 +5,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // deleter removes objects, or marks them as being deleted.
@@ -98,7 +98,7 @@ func (d *deleter) markOrRemove(r request, st *table, old call.Object, opts metav
 	if !graceful {
 		markAsDeleting(d.clock, obj)
 	}
-	if equality.Semantic.DeepEqual(old, obj) {
+	if semantic.Equal(old, obj) {
 		return outcome{old: old, new: old}, nil
 	}
 	if !r.dryRun {

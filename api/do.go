@@ -170,7 +170,7 @@ func (s *Server) serveUpdate(r request, req Request) (runtime.Object, error) {
 		return writeView(s.writes, r, view, req)
 	}
 	if req.Verb == "patch" {
-		return patched(s.writes, r, req.PatchType, req.Patch, req.Write)
+		return patched(s.writes, r, req)
 	}
 	return update(s.writes, r, req.Object)
 }

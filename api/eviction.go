@@ -3,12 +3,12 @@ package api
 import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // budgets is the resource of PodDisruptionBudgets.
@@ -64,7 +64,7 @@ func disrupt(d *deleter, r request, st *table, preconditions *metav1.Preconditio
 	if err := r.checkPreconditions(pod, preconditions); err != nil || r.dryRun {
 		return err
 	}
-	if target := views.Disrupted(pod, d.clock.now()); !equality.Semantic.DeepEqual(pod, target) {
+	if target := views.Disrupted(pod, d.clock.now()); !semantic.Equal(pod, target) {
 		d.writes.tables.put(st, pod, target)
 	}
 	return nil

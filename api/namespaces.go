@@ -2,12 +2,12 @@ package api
 
 import (
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api/internal/validation/cluster"
 	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // addNamespace makes one of the namespaces that are always there.
@@ -51,7 +51,7 @@ func finalizeNamespace(w *writer, r request, in runtime.Object) (runtime.Object,
 
 func settleNamespace(t *tables, r request, st *table, old, ns *v1.Namespace) (outcome, error) {
 	if ns.DeletionTimestamp == nil || len(ns.Spec.Finalizers)+len(ns.Finalizers) > 0 {
-		if equality.Semantic.DeepEqual(old, ns) {
+		if semantic.Equal(old, ns) {
 			return outcome{old: old, new: old}, nil
 		}
 		if !r.dryRun {

@@ -18,15 +18,15 @@ import (
 
 // patched changes the object, or its status if that is the subresource. A
 // metadata.resourceVersion in the patch is a precondition.
-func patched(w *writer, r request, pt types.PatchType, data []byte, opts metav1.PatchOptions) (runtime.Object, error) {
-	if pt == types.ApplyPatchType {
-		return applied(w, r, data, opts)
+func patched(w *writer, r request, req Request) (runtime.Object, error) {
+	if req.PatchType == types.ApplyPatchType {
+		return applied(w, r, req.Patch, req.Write)
 	}
 	return w.change(r, func(r request, old call.Object) (call.Object, error) {
 		if old == nil {
 			return nil, r.notFound()
 		}
-		obj, err := formTarget(r).Patched(inForm(r, old), pt, data)
+		obj, err := formTarget(r).Patched(inForm(r, old), req.PatchType, req.Patch, req.Values)
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,6 +13,7 @@ import (
 	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // forUpdate does the second half of every update and patch: it defaults, admits and validates
@@ -106,7 +106,7 @@ func (r request) unchanged(old, obj call.Object) bool {
 	if r.sub == "status" && r.kind.Status.Exists() && !r.kind.Status.Same(old, obj) {
 		return false
 	}
-	return equality.Semantic.DeepEqual(old, obj)
+	return semantic.Equal(old, obj)
 }
 
 // podStatusDiffers reports whether a part that often changes differs.
@@ -173,7 +173,7 @@ func (r request) countGeneration(old, obj call.Object) {
 // sameContent reports whether two objects are equal, except their metadata and versions.
 func sameContent(a, b map[string]any) bool {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
-		if value, ok := b[name]; !isMeta(name) && (!ok || !equality.Semantic.DeepEqual(a[name], value)) {
+		if value, ok := b[name]; !isMeta(name) && (!ok || !semantic.Equal(a[name], value)) {
 			return false
 		}
 	}

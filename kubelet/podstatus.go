@@ -64,8 +64,16 @@ func podResources(pod *v1.Pod) (*v1.ResourceRequirements, v1.ResourceList) {
 	if resources == nil {
 		resources = &v1.ResourceRequirements{}
 	}
-	resources.Requests, resources.Limits = resource.PodRequests(pod, options), resource.PodLimits(pod, options)
+	resources.Requests, resources.Limits = orNil(resource.PodRequests(pod, options)), orNil(resource.PodLimits(pod, options))
 	return resources, resources.Requests
+}
+
+// orNil returns nil for an empty list, as it is after a way as JSON.
+func orNil(list v1.ResourceList) v1.ResourceList {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
 }
 
 // The status of a container that the container runtime does not know any more.

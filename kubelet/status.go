@@ -2,15 +2,16 @@ package kubelet
 
 import (
 	"context"
-	"encoding/json"
 
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/podstatus"
+	"github.com/storagesim/storagesim/internal/semantic"
+	"github.com/storagesim/storagesim/internal/typedpatch"
 	"github.com/storagesim/storagesim/kubelet/internal/nodestatus"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 )
@@ -77,12 +78,9 @@ func (m *statusManager) patchStatus(ctx context.Context, w *podWorker, want *v1.
 		w.status = want
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.uid}, "status": changes})
-	if err != nil {
-		return err
-	}
-	_, err = m.env.Client().CoreV1().Pods(w.pod.Namespace).
-		Patch(ctx, w.pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	ctx = typedpatch.In(ctx, typedpatch.Values{"metadata": map[string]any{"uid": string(w.uid)}, "status": changes})
+	_, err := m.env.Client().CoreV1().Pods(w.pod.Namespace).
+		Patch(ctx, w.pod.Name, types.StrategicMergePatchType, nil, metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -92,7 +90,7 @@ func (m *statusManager) patchStatus(ctx context.Context, w *podWorker, want *v1.
 	return err
 }
 
-// changedStatus returns the strategic merge patch from one status to the other, empty if
+// changedStatus returns the strategic merge patch from one status to the other as values, empty if
 // nothing differs. A field that is to be removed is null.
 func changedStatus(old, want *v1.PodStatus) map[string]any {
 	changes := map[string]any{}
@@ -105,7 +103,7 @@ func changedStatus(old, want *v1.PodStatus) map[string]any {
 		}
 	}
 	value := func(field string, was, is any) {
-		if !apiequality.Semantic.DeepEqual(was, is) {
+		if !semantic.Equal(was, is) {
 			changes[field] = is
 		}
 	}
@@ -121,62 +119,48 @@ func changedStatus(old, want *v1.PodStatus) map[string]any {
 	value("ephemeralContainerStatuses", old.EphemeralContainerStatuses, want.EphemeralContainerStatuses)
 	value("allocatedResources", old.AllocatedResources, want.AllocatedResources)
 	value("resources", old.Resources, want.Resources)
-	if !apiequality.Semantic.DeepEqual(old.HostIPs, want.HostIPs) {
-		changes["hostIPs"] = replacing(len(old.HostIPs), want.HostIPs)
+	if !semantic.Equal(old.HostIPs, want.HostIPs) {
+		changes["hostIPs"] = replacing(len(old.HostIPs), want.HostIPs, func(a v1.HostIP) string { return a.IP })
 	}
-	if !apiequality.Semantic.DeepEqual(old.PodIPs, want.PodIPs) {
-		changes["podIPs"] = replacing(len(old.PodIPs), want.PodIPs)
+	if !semantic.Equal(old.PodIPs, want.PodIPs) {
+		changes["podIPs"] = replacing(len(old.PodIPs), want.PodIPs, func(a v1.PodIP) string { return a.IP })
 	}
 	changeConditions(changes, old, want)
 	return changes
 }
 
-// replacing returns a list for a strategic merge patch that replaces the old one, to which it
+// replacing returns a list of addresses for a strategic merge patch that replaces the old one, to which it
 // would be added otherwise; nil if nothing is wanted.
 //
 // Upstream: apimachinery strategicpatch CreateTwoWayMergePatch, v0.37.
-func replacing[T any](old int, want []T) any {
+func replacing[T any](old int, want []T, ip func(T) string) any {
 	if len(want) == 0 {
 		return nil
 	}
 	var list []any
 	if old > 0 {
-		list = append(list, map[string]string{"$patch": "replace"})
+		list = append(list, map[string]any{"$patch": "replace"})
 	}
 	for _, item := range want {
-		list = append(list, item)
+		list = append(list, map[string]any{"ip": ip(item)})
 	}
 	return list
-}
-
-// conditionPatch is a condition in a strategic merge patch. It is merged into the old one field
-// by field, so that a reason or message that is removed must be null.
-type conditionPatch struct {
-	v1.PodCondition
-	Reason  *string `json:"reason"`
-	Message *string `json:"message"`
 }
 
 // changeConditions adds the kubelet's conditions that differ or go, and the order of all conditions if
 // it changes.
 func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
-	optional := func(s string) *string {
-		if s == "" {
-			return nil
-		}
-		return &s
-	}
 	list := make([]any, 0, len(want.Conditions))
 	inPlace := len(old.Conditions) == len(want.Conditions) // each keeps its index
 	for i, c := range want.Conditions {
 		inPlace = inPlace && old.Conditions[i].Type == c.Type
 		if was := findCondition(old.Conditions, c.Type); isOwnCondition(c.Type) && (was == nil || !sameCondition(*was, c)) {
-			list = append(list, conditionPatch{c, optional(c.Reason), optional(c.Message)})
+			list = append(list, podstatus.ConditionPatch(c))
 		}
 	}
 	for _, was := range old.Conditions {
 		if isOwnCondition(was.Type) && findCondition(want.Conditions, was.Type) == nil {
-			list = append(list, map[string]string{"$patch": "delete", "type": string(was.Type)})
+			list = append(list, map[string]any{"$patch": "delete", "type": string(was.Type)})
 		}
 	}
 	if len(list) == 0 {
@@ -186,11 +170,7 @@ func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
 	if inPlace {
 		return
 	}
-	order := make([]map[string]v1.PodConditionType, 0, len(want.Conditions))
-	for _, c := range want.Conditions {
-		order = append(order, map[string]v1.PodConditionType{"type": c.Type})
-	}
-	changes["$setElementOrder/conditions"] = order
+	changes["$setElementOrder/conditions"] = podstatus.ConditionOrder(want.Conditions)
 }
 
 // sameCondition reports whether two conditions are equal; their times may be written in different ways.

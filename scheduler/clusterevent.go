@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // action is a change of an object. Several can be or-ed.
@@ -79,9 +79,9 @@ func nodeSchedulingPropertiesChange(old, node *v1.Node) []action {
 		action action
 	}{
 		{old.Spec.Unschedulable && !node.Spec.Unschedulable, updateNodeTaint},
-		{!equality.Semantic.DeepEqual(old.Status.Allocatable, node.Status.Allocatable), updateNodeAllocatable},
-		{!equality.Semantic.DeepEqual(old.Labels, node.Labels), updateNodeLabel},
-		{!equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints), updateNodeTaint},
+		{!semantic.Equal(old.Status.Allocatable, node.Status.Allocatable), updateNodeAllocatable},
+		{!semantic.Equal(old.Labels, node.Labels), updateNodeLabel},
+		{!semantic.Equal(old.Spec.Taints, node.Spec.Taints), updateNodeTaint},
 	} {
 		if change.is {
 			actions = append(actions, change.action)
@@ -95,7 +95,7 @@ func sameRequests(old, pod *v1.Pod) bool {
 	same := func(a, b v1.Container) bool { return sameList(a.Resources.Requests, b.Resources.Requests) }
 	return slices.EqualFunc(old.Spec.Containers, pod.Spec.Containers, same) &&
 		slices.EqualFunc(old.Spec.InitContainers, pod.Spec.InitContainers, same) &&
-		equality.Semantic.DeepEqual(old.Spec.Resources, pod.Spec.Resources)
+		semantic.Equal(old.Spec.Resources, pod.Spec.Resources)
 }
 
 // Upstream: framework/events.go PodSchedulingPropertiesChange, v1.37.

@@ -2,18 +2,19 @@ package scheduler
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/podstatus"
+	"github.com/storagesim/storagesim/internal/semantic"
+	"github.com/storagesim/storagesim/internal/typedpatch"
 )
 
 // maxMessage is the longest message of an event. Upstream: truncateMessage.
@@ -237,30 +238,17 @@ func (s *scheduler) updatePod(ctx context.Context, pod *v1.Pod, condition *v1.Po
 		if pod.Status.NominatedNodeName == nominated {
 			return nil
 		}
-		return s.patchPodStatus(ctx, pod, []byte(fmt.Sprintf(`{"status":{"nominatedNodeName":%q}}`, nominated)))
+		return s.patchPodStatus(ctx, pod, map[string]any{"nominatedNodeName": nominated})
 	}
 	status := new(pod.Status)
 	status.Conditions = slices.Clone(status.Conditions)
 	status.NominatedNodeName = nominated
 	condition.LastTransitionTime = metav1.NewTime(s.env.Now())
 	updatePodCondition(status, *condition)
-	if equality.Semantic.DeepEqual(pod.Status, *status) {
+	if semantic.Equal(pod.Status, *status) {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"status": changedStatus(&pod.Status, status, *condition)})
-	if err != nil {
-		return fmt.Errorf("pod %s/%s: patch of its status: %w", pod.Namespace, pod.Name, err)
-	}
-	return s.patchPodStatus(ctx, pod, patch)
-}
-
-// conditionPatch is a condition in a strategic merge patch. It merges into the old one
-// field by field, so what is gone must be null.
-type conditionPatch struct {
-	v1.PodCondition
-	ObservedGeneration *int64  `json:"observedGeneration"`
-	Reason             *string `json:"reason"`
-	Message            *string `json:"message"`
+	return s.patchPodStatus(ctx, pod, changedStatus(&pod.Status, status, *condition))
 }
 
 // changedStatus returns what a strategic merge patch says of a status of which the nominated
@@ -268,34 +256,25 @@ type conditionPatch struct {
 func changedStatus(old, want *v1.PodStatus, condition v1.PodCondition) map[string]any {
 	changes := map[string]any{}
 	if old.NominatedNodeName != want.NominatedNodeName {
-		changes["nominatedNodeName"] = orNull(want.NominatedNodeName)
+		changes["nominatedNodeName"] = nil
+		if want.NominatedNodeName != "" {
+			changes["nominatedNodeName"] = want.NominatedNodeName
+		}
 	}
 	at := slices.IndexFunc(want.Conditions, func(c v1.PodCondition) bool { return c.Type == condition.Type })
-	if at < len(old.Conditions) && equality.Semantic.DeepEqual(old.Conditions[at], want.Conditions[at]) {
+	if at < len(old.Conditions) && semantic.Equal(old.Conditions[at], want.Conditions[at]) {
 		return changes
 	}
-	c := want.Conditions[at]
-	changes["conditions"] = []conditionPatch{{c, orNull(c.ObservedGeneration), orNull(c.Reason), orNull(c.Message)}}
+	changes["conditions"] = []any{podstatus.ConditionPatch(want.Conditions[at])}
 	if at == len(old.Conditions) {
-		order := make([]map[string]v1.PodConditionType, len(want.Conditions))
-		for i := range order {
-			order[i] = map[string]v1.PodConditionType{"type": want.Conditions[i].Type}
-		}
-		changes["$setElementOrder/conditions"] = order
+		changes["$setElementOrder/conditions"] = podstatus.ConditionOrder(want.Conditions)
 	}
 	return changes
 }
 
-// orNull returns nil if there is no value.
-func orNull[T comparable](value T) *T {
-	if value == *new(T) {
-		return nil
-	}
-	return &value
-}
-
-func (s *scheduler) patchPodStatus(ctx context.Context, pod *v1.Pod, patch []byte) error {
-	_, err := s.env.Client().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+func (s *scheduler) patchPodStatus(ctx context.Context, pod *v1.Pod, changes map[string]any) error {
+	ctx = typedpatch.In(ctx, typedpatch.Values{"status": changes})
+	_, err := s.env.Client().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, nil, metav1.PatchOptions{}, "status")
 	return err
 }
 

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // patientErrors is after how many errors in a row a pod stops being retried on
@@ -132,7 +132,7 @@ func podChanged(old, pod *v1.Pod) bool {
 		p.ResourceVersion, p.Generation, p.ManagedFields, p.Finalizers, p.Status = "", 0, nil, nil, v1.PodStatus{}
 		return p
 	}
-	return !equality.Semantic.DeepEqual(strip(old), strip(pod))
+	return !semantic.Equal(strip(old), strip(pod))
 }
 
 // delete forgets the pod.

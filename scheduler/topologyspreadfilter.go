@@ -5,8 +5,9 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // Upstream: podtopologyspread/plugin.go EventsToRegister, v1.37.
@@ -36,7 +37,7 @@ func (p topologySpread) isSchedulableAfterPodChange(pod, before, after *v1.Pod) 
 	if before == nil || after == nil {
 		return slices.ContainsFunc(constraints, func(c *spreadConstraint) bool { return matches(c, before) || matches(c, after) })
 	}
-	if after.UID == pod.UID && !equality.Semantic.DeepEqual(before.Spec.Tolerations, after.Spec.Tolerations) &&
+	if after.UID == pod.UID && !semantic.Equal(before.Spec.Tolerations, after.Spec.Tolerations) &&
 		slices.ContainsFunc(constraints, func(c *spreadConstraint) bool { return c.honorTaints }) {
 		return true
 	}
@@ -58,7 +59,7 @@ func (p topologySpread) isSchedulableAfterNodeChange(pod *v1.Pod, before, after 
 		return had || has
 	}
 	moved := func(c *spreadConstraint) bool { return before.Labels[c.key] != after.Labels[c.key] }
-	return has && (slices.ContainsFunc(constraints, moved) || !equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints))
+	return has && (slices.ContainsFunc(constraints, moved) || !semantic.Equal(before.Spec.Taints, after.Spec.Taints))
 }
 
 // PreFilter counts the matching pods of each domain.

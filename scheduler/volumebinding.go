@@ -7,10 +7,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // volumeBinding lets the volume binder take part in the phases.
@@ -61,7 +61,7 @@ func isClaimOfPod(pod *v1.Pod, _, after *v1.PersistentVolumeClaim) bool {
 
 // Upstream: volume_binding.go isSchedulableAfterStorageClassChange, v1.37.
 func isSchedulableAfterStorageClassChange(_ *v1.Pod, before, after *storagev1.StorageClass) bool {
-	return before == nil || !equality.Semantic.DeepEqual(before.AllowedTopologies, after.AllowedTopologies)
+	return before == nil || !semantic.Equal(before.AllowedTopologies, after.AllowedTopologies)
 }
 
 // isSchedulableAfterCSINodeChange: a CSINode comes, or other in-tree plugins are

@@ -5,8 +5,9 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // IsHeartbeat reports whether a change of an object says only that a node is alive: it
@@ -49,5 +50,5 @@ func onlyTimesDiffer(was, is *v1.Node) bool {
 	a.Status.Conditions, b.Status.Conditions = nil, nil
 	a.ResourceVersion, b.ResourceVersion = "", ""
 	a.ManagedFields, b.ManagedFields = nil, nil
-	return slices.Equal(a.Status.VolumesInUse, b.Status.VolumesInUse) && apiequality.Semantic.DeepEqual(a, b)
+	return slices.Equal(a.Status.VolumesInUse, b.Status.VolumesInUse) && semantic.Equal(a, b)
 }

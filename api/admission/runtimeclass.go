@@ -7,11 +7,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/internal/strategy"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 var runtimeClasses = nodev1.SchemeGroupVersion.WithResource("runtimeclasses")
@@ -40,7 +40,7 @@ func admitRuntimeClass(r Reader, pod *v1.Pod) error {
 		return err
 	}
 	if class.Overhead != nil {
-		if len(pod.Spec.Overhead) > 0 && !equality.Semantic.DeepEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
+		if len(pod.Spec.Overhead) > 0 && !semantic.Equal(class.Overhead.PodFixed, pod.Spec.Overhead) {
 			return rejectPod(pod, overheadDiffers)
 		}
 		pod.Spec.Overhead = class.Overhead.PodFixed.DeepCopy()
@@ -57,7 +57,7 @@ func admitRuntimeClass(r Reader, pod *v1.Pod) error {
 	}
 	pod.Spec.NodeSelector = strategy.Merged(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
 	for _, t := range class.Scheduling.Tolerations {
-		if !slices.ContainsFunc(pod.Spec.Tolerations, func(o v1.Toleration) bool { return equality.Semantic.DeepEqual(o, t) }) {
+		if !slices.ContainsFunc(pod.Spec.Tolerations, func(o v1.Toleration) bool { return semantic.Equal(o, t) }) {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, t)
 		}
 	}
@@ -74,7 +74,7 @@ func checkOverhead(r Reader, pod *v1.Pod) error {
 	case err != nil:
 		return err
 	case class != nil && class.Overhead != nil:
-		if !equality.Semantic.DeepEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
+		if !semantic.Equal(class.Overhead.PodFixed, pod.Spec.Overhead) {
 			return rejectPod(pod, overheadDiffers)
 		}
 	case pod.Spec.Overhead != nil:

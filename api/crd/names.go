@@ -6,14 +6,15 @@ import (
 	"slices"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // name decides which of its names a definition gets, and says whether it wrote that down.
 // Upstream: controller/status NamingConditionController.sync and
 // calculateNamesAndConditions, v1.37.
 func (c *controller) name(def *apiextensions.CustomResourceDefinition, all []apiextensions.CustomResourceDefinition) bool {
-	if equality.Semantic.DeepEqual(def.Spec.Names, def.Status.AcceptedNames) {
+	if semantic.Equal(def.Spec.Names, def.Status.AcceptedNames) {
 		return false
 	}
 	accepted, naming := accept(def, taken(def, all))
@@ -27,7 +28,7 @@ func (c *controller) name(def *apiextensions.CustomResourceDefinition, all []api
 		}
 		c.set(def, is)
 	}
-	if equality.Semantic.DeepEqual(before, &def.Status) {
+	if semantic.Equal(before, &def.Status) {
 		return false
 	}
 	c.updateStatus(def)

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,6 +63,13 @@ func (c *Clientset) Do(ctx context.Context, req api.Request) (runtime.Object, er
 	if !c.listens() || !hasAction(&req) {
 		req.Object = whatIsRead(&req)
 		return c.server.Do(ctx, req)
+	}
+	if req.Values != nil {
+		data, err := json.Marshal(req.Values)
+		if err != nil {
+			return nil, err
+		}
+		req.Patch, req.Values = data, nil
 	}
 	action := actionOf(&req)
 	if handled, obj, err := c.react(action); handled {

@@ -50,7 +50,7 @@ func mergeValue(field reflect.Value, value any, alone bool) bool {
 	case []any:
 		return replaceList(field, value)
 	}
-	done, err := mergeField(field, value, false, false)
+	done, err := merger{}.mergeField(field, value, structField{})
 	return done && err == nil
 }
 

@@ -103,7 +103,7 @@ func TestAMergePatchOfAFieldLeavesTheOthers(t *testing.T) {
 		Status:     v1.PersistentVolumeClaimStatus{Capacity: v1.ResourceList{"storage": resource.MustParse("1Gi")}},
 	}
 	got, err := (&Target{Kind: kind, Name: "data"}).Patched(old, types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"a":null,"c":"3"},"finalizers":["z"]},"status":{"capacity":{"storage":"2Gi"}}}`))
+		[]byte(`{"metadata":{"labels":{"a":null,"c":"3"},"finalizers":["z"]},"status":{"capacity":{"storage":"2Gi"}}}`), nil)
 	require.NoError(t, err)
 	claim := got.(*v1.PersistentVolumeClaim)
 	require.Equal(t, map[string]string{"b": "2", "c": "3"}, claim.Labels)

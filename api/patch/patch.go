@@ -23,6 +23,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/internal/quantity"
+	"github.com/storagesim/storagesim/internal/typedpatch"
 )
 
 // maxPatchOperations limits the operations of a JSON patch.
@@ -59,8 +60,8 @@ type Target struct {
 	Warn   func(text string)
 }
 
-// Patched returns old with the patch applied: a copy, of the same name.
-func (t *Target) Patched(old call.Object, pt types.PatchType, data []byte) (call.Object, error) {
+// Patched returns old with the patch applied: a copy, of the same name. A strategic merge patch may be there as values, without data.
+func (t *Target) Patched(old call.Object, pt types.PatchType, data []byte, values typedpatch.Values) (call.Object, error) {
 	var obj call.Object
 	var err error
 	switch pt {
@@ -75,7 +76,7 @@ func (t *Target) Patched(old call.Object, pt types.PatchType, data []byte) (call
 		if t.Kind.Scheme == nil {
 			return nil, unknownPatch(pt)
 		}
-		obj, err = t.strategicPatch(old, data)
+		obj, err = t.strategicPatch(old, data, values)
 	default:
 		return nil, unknownPatch(pt)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/internal/quantity"
+	"github.com/storagesim/storagesim/internal/typedpatch"
 )
 
 // strategicPatch returns old with a strategic merge patch applied. It converts to maps only
@@ -25,19 +26,47 @@ import (
 //
 // Upstream: apiserver endpoints/handlers strategicPatchObject and applyPatchToObject, v1.37,
 // which always convert the whole object.
-func (t *Target) strategicPatch(old call.Object, data []byte) (call.Object, error) {
+func (t *Target) strategicPatch(old call.Object, data []byte, values typedpatch.Values) (call.Object, error) {
+	if values != nil {
+		if obj, merged := t.strategicallyMerged(old, values, merger{typed: true}); merged {
+			return obj, nil
+		}
+		var err error
+		if data, err = json.Marshal(values); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	}
 	if err := quantity.CheckJSON(data, old); err != nil {
 		return nil, refusal.Quantity(t.Kind.GVK.GroupKind(), t.Name, err)
 	}
 	var patch map[string]any
-	if !t.Strict && kjson.UnmarshalCaseSensitivePreserveInts(data, &patch) == nil && namesFields(t.Kind.Type, patch) {
-		obj := t.copyFor(old, patch)
-		if mergeStruct(reflect.ValueOf(obj).Elem(), patch, t.Warn != nil) == nil {
+	if !t.Strict && kjson.UnmarshalCaseSensitivePreserveInts(data, &patch) == nil {
+		if obj, merged := t.strategicallyMerged(old, patch, merger{strict: t.Warn != nil}); merged {
 			return obj, nil
 		}
 	}
 	return t.patchWhole(old, data) // it also finds the error to answer with
 }
+
+// strategicallyMerged returns a copy of old with a patch merged field by field, false if that cannot be done.
+func (t *Target) strategicallyMerged(old call.Object, patch map[string]any, m merger) (call.Object, bool) {
+	if !namesFields(t.Kind.Type, patch) {
+		return nil, false
+	}
+	obj := t.copyFor(old, patch)
+	return obj, m.mergeStruct(reflect.ValueOf(obj).Elem(), patch) == nil
+}
+
+// merger merges the fields that a patch names.
+type merger struct {
+	// strict: a field that a struct does not have is an error.
+	strict bool
+	// typed: the patch is a typedpatch.Values. What only the library can merge is an error then.
+	typed bool
+}
+
+// errByLibrary says that a typed patch must be written as JSON, for the library to merge it.
+var errByLibrary = errors.New("only the library can merge this patch")
 
 // copyFor returns a copy of old to apply the patch to. It leaves out the spec of an object of
 // which only the status is patched: the spec is not read, and keep puts it back afterwards.
@@ -51,8 +80,8 @@ func (t *Target) copyFor(old call.Object, patch map[string]any) call.Object {
 }
 
 // mergeStruct applies a patch, which namesFields has accepted, to the fields of a struct that
-// it names. On an error, some of them are changed. With strict, a field that the struct does not have is one.
-func mergeStruct(target reflect.Value, patch map[string]any, strict bool) error {
+// it names. On an error, some of them are changed.
+func (m merger) mergeStruct(target reflect.Value, patch map[string]any) error {
 	fields, merged, replaced := fieldsOf(target.Type()), map[string]any{}, map[string]any{}
 	for key, value := range patch {
 		name, directive := patchedField(key)
@@ -71,9 +100,9 @@ func mergeStruct(target reflect.Value, patch map[string]any, strict bool) error 
 			replaced[key] = value
 			continue
 		case isList && about.mergeKey != "":
-			done, err = mergeList(target.Field(about.index), about.mergeKey, list, order, strict)
+			done, err = m.mergeList(target.Field(about.index), about.mergeKey, list, order)
 		case !isList && !ordered:
-			done, err = mergeField(target.Field(about.index), value, about.alone, strict)
+			done, err = m.mergeField(target.Field(about.index), value, about)
 		}
 		if err != nil {
 			return err
@@ -92,14 +121,21 @@ func mergeStruct(target reflect.Value, patch map[string]any, strict bool) error 
 	if len(merged)+len(replaced) == 0 {
 		return nil
 	}
-	return mergeByLibrary(target, merged, replaced, strict)
+	if m.typed {
+		return errByLibrary
+	}
+	return mergeByLibrary(target, merged, replaced, m.strict)
 }
 
 // mergeField merges the usual values without the library: nulls, strings, booleans and integers, and structs field by
 // field. It reports whether it did; if not, nothing is changed.
-func mergeField(field reflect.Value, value any, alone, strict bool) (done bool, err error) {
+func (m merger) mergeField(field reflect.Value, value any, about structField) (done bool, err error) {
 	if value == nil {
 		field.SetZero()
+		return true, nil
+	}
+	if m.typed && reflect.TypeOf(value) == field.Type() && (about.replaced || about.decoded || field.IsZero()) {
+		field.Set(reflect.ValueOf(value))
 		return true, nil
 	}
 	if field.Kind() == reflect.Pointer {
@@ -109,7 +145,8 @@ func mergeField(field reflect.Value, value any, alone, strict bool) (done bool, 
 			to.Elem().Set(field.Elem())
 		}
 		_, decoded := to.Interface().(json.Unmarshaler)
-		if done, err = mergeField(to.Elem(), value, isMap && !decoded && to.Elem().Kind() == reflect.Struct, strict); done && err == nil {
+		alone := isMap && !decoded && to.Elem().Kind() == reflect.Struct
+		if done, err = m.mergeField(to.Elem(), value, structField{alone: alone}); done && err == nil {
 			field.Set(to)
 		}
 		return done, err
@@ -139,8 +176,8 @@ func mergeField(field reflect.Value, value any, alone, strict bool) (done bool, 
 			return true, nil
 		}
 	case map[string]any:
-		if alone && namesFields(field.Type(), value) {
-			return true, mergeStruct(field, value, strict)
+		if about.alone && namesFields(field.Type(), value) {
+			return true, m.mergeStruct(field, value)
 		}
 	}
 	return false, nil
@@ -149,7 +186,7 @@ func mergeField(field reflect.Value, value any, alone, strict bool) (done bool, 
 // mergeList merges the items of a list by their key without the library, where their order is plain: that of the list if all
 // are in it, that of the patch if it names all, or that of a directive which names all. It reports whether it did; if not,
 // nothing is changed.
-func mergeList(list reflect.Value, mergeKey string, patch []any, order any, strict bool) (done bool, err error) {
+func (m merger) mergeList(list reflect.Value, mergeKey string, patch []any, order any) (done bool, err error) {
 	t := list.Type().Elem()
 	key, old, changes := fieldsOf(t)[mergeKey].index, map[string]int{}, map[string]map[string]any{}
 	var is, named, ordered []string
@@ -202,7 +239,7 @@ func mergeList(list reflect.Value, mergeKey string, patch []any, order any, stri
 			merged.Index(i).Set(list.Index(at))
 		}
 		if item, ok := changes[name]; ok {
-			if err := mergeStruct(merged.Index(i), item, strict); err != nil {
+			if err := m.mergeStruct(merged.Index(i), item); err != nil {
 				return true, err
 			}
 		}
@@ -306,6 +343,7 @@ type structField struct {
 	index    int
 	alone    bool // a struct that JSON always shows field by field, so that each can be merged alone
 	replaced bool // a list that takes the place of the one that was
+	decoded  bool // a value that reads its own JSON, and takes the place of the one that was
 	// mergeKey is the name in JSON of the word by which the items of a list are merged, "" for anything else.
 	mergeKey string
 }
@@ -326,7 +364,7 @@ func fieldsOf(t reflect.Type) map[string]structField {
 			decoded := reflect.PointerTo(f.Type).Implements(reflect.TypeFor[json.Unmarshaler]())
 			alone := f.Type.Kind() == reflect.Struct && !decoded && !strings.Contains(options, "omitzero")
 			replaced := f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct && f.Tag.Get("patchStrategy") == ""
-			fields[name] = structField{i, alone, replaced, mergeKeyOf(f)}
+			fields[name] = structField{index: i, alone: alone, replaced: replaced, decoded: decoded, mergeKey: mergeKeyOf(f)}
 		}
 	}
 	knownFields.Store(t, fields)

@@ -43,7 +43,7 @@ func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) 
 		before, err := json.Marshal(old)
 		require.NoError(t, err)
 
-		got, err := target.strategicPatch(old, patch)
+		got, err := target.strategicPatch(old, patch, nil)
 		want, wantErr := byLibrary(target, old, patch)
 		require.Equal(t, wantErr == nil, err == nil, "the library says %v, the server %v of %s", wantErr, err, patch)
 		unchanged, _ := json.Marshal(old)
@@ -71,7 +71,7 @@ func TestItemsAreTakenOutOfAListLast(t *testing.T) {
 		`{"metadata":{"$deleteFromPrimitiveList/finalizers":null,"finalizers":["c","d"]}}`:      nil,
 	} {
 		for range 20 {
-			got, err := target.strategicPatch(old, []byte(patch))
+			got, err := target.strategicPatch(old, []byte(patch), nil)
 			require.NoError(t, err)
 			require.Equal(t, want, got.GetFinalizers(), patch)
 		}
@@ -107,7 +107,7 @@ func TestFieldsThatJSONOmitsOrDecodesInTheirOwnWayAreMergedByTheLibrary(t *testi
 		var patch map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &patch))
 		var got outer
-		require.NoError(t, mergeStruct(reflect.ValueOf(&got).Elem(), patch, false))
+		require.NoError(t, merger{}.mergeStruct(reflect.ValueOf(&got).Elem(), patch))
 		require.Equal(t, want, got, text)
 	}
 }

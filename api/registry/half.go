@@ -3,9 +3,10 @@ package registry
 import (
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // half is the spec or the status of the objects of a kind: the index of the field in the Go struct, -1 if there is none. Of
@@ -45,10 +46,10 @@ func (h half) Drop(obj runtime.Object) {
 func (h half) Same(a, b runtime.Object) bool {
 	if u, ok := a.(*unstructured.Unstructured); ok {
 		name := unstructuredParts[h]
-		return equality.Semantic.DeepEqual(u.Object[name], b.(*unstructured.Unstructured).Object[name])
+		return semantic.Equal(u.Object[name], b.(*unstructured.Unstructured).Object[name])
 	}
 	x, y := reflect.ValueOf(a).Elem().Field(int(h)), reflect.ValueOf(b).Elem().Field(int(h))
-	return equality.Semantic.DeepEqual(x.Addr().Interface(), y.Addr().Interface())
+	return semantic.Equal(x.Addr().Interface(), y.Addr().Interface())
 }
 
 // SameButMetadata reports whether two objects of a Go type have the same in all fields but the metadata.
@@ -58,7 +59,7 @@ func (k *Entry) SameButMetadata(a, b runtime.Object) bool {
 		if x.Type().Field(i).Anonymous { // the kind and the metadata
 			continue
 		}
-		if !equality.Semantic.DeepEqual(x.Field(i).Addr().Interface(), y.Field(i).Addr().Interface()) {
+		if !semantic.Equal(x.Field(i).Addr().Interface(), y.Field(i).Addr().Interface()) {
 			return false
 		}
 	}

@@ -6,13 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/sorted"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -191,7 +191,7 @@ func (t *Table) Reread(show func(obj runtime.Object)) {
 	for at, obj := range t.items {
 		shown := obj.DeepCopyObject().(call.Object)
 		show(shown)
-		if !equality.Semantic.DeepEqual(obj, shown) {
+		if !semantic.Equal(obj, shown) {
 			t.items[at] = shown
 		}
 	}

@@ -7,12 +7,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
@@ -74,7 +74,7 @@ type controller struct {
 // updateNode looks at a node if its labels or taints have changed: nothing else of it matters.
 // Upstream: daemon_controller.go updateNode, shouldIgnoreNodeUpdate, v1.37.
 func (c *controller) updateNode(old, node *v1.Node) {
-	if !maps.Equal(old.Labels, node.Labels) || !apiequality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints) {
+	if !maps.Equal(old.Labels, node.Labels) || !semantic.Equal(old.Spec.Taints, node.Spec.Taints) {
 		c.nodeChanged(node)
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
@@ -144,7 +144,7 @@ func (l *look) countCollision(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !apiequality.Semantic.DeepEqual(fresh.Status.CollisionCount, l.set.Status.CollisionCount) {
+	if !semantic.Equal(fresh.Status.CollisionCount, l.set.Status.CollisionCount) {
 		return fmt.Errorf("found a stale collision count of DaemonSet %q while processing; will retry until it is updated", l.set.Name)
 	}
 	if fresh.Status.CollisionCount == nil {

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
@@ -23,7 +23,7 @@ func (l *look) updateStatus(ctx context.Context, observed bool) error {
 	if observed {
 		status.ObservedGeneration = l.set.Generation
 	}
-	if set := l.set; !apiequality.Semantic.DeepEqual(&set.Status, status) {
+	if set := l.set; !semantic.Equal(&set.Status, status) {
 		next := set.DeepCopy()
 		next.Status = *status
 		_, err := l.client.AppsV1().DaemonSets(set.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})

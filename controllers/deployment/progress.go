@@ -7,9 +7,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
@@ -26,7 +26,7 @@ func (r *rollout) syncRolloutStatus(ctx context.Context, newSet *appsv1.ReplicaS
 		r.setProgress(status, current, newSet)
 	}
 	r.setReplicaFailure(status, newSet)
-	if apiequality.Semantic.DeepEqual(&r.d.Status, status) {
+	if semantic.Equal(&r.d.Status, status) {
 		r.requeueStuck(status)
 		return nil
 	}

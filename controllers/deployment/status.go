@@ -6,8 +6,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // The reasons of the condition Progressing.
@@ -108,7 +109,7 @@ func terminating(sets []*appsv1.ReplicaSet) *int32 {
 // Upstream: sync.go syncDeploymentStatus, v1.37.
 func (r *rollout) syncStatus(ctx context.Context, newSet *appsv1.ReplicaSet) error {
 	status := r.calculateStatus(newSet)
-	if apiequality.Semantic.DeepEqual(&r.d.Status, status) {
+	if semantic.Equal(&r.d.Status, status) {
 		return nil
 	}
 	r.d.Status = *status

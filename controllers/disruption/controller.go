@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // ActorName is the name of this controller in upstream's controller manager.
@@ -253,7 +253,7 @@ func (c *controller) failSafe(ctx context.Context, budget *policyv1.PodDisruptio
 // updateStatus writes the status if it has changed.
 // Upstream: disruption.go writePdbStatus, v1.37.
 func (c *controller) updateStatus(ctx context.Context, budget *policyv1.PodDisruptionBudget, status *policyv1.PodDisruptionBudgetStatus) error {
-	if apiequality.Semantic.DeepEqual(&budget.Status, status) {
+	if semantic.Equal(&budget.Status, status) {
 		return nil
 	}
 	next := budget.DeepCopy()

@@ -4,11 +4,11 @@ import (
 	"slices"
 	"strings"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // ActorName is the name of this controller in upstream's controller manager.
@@ -97,7 +97,7 @@ func (c *controller) updated(k *kind, old, obj control.Object) {
 	}
 	item := c.items[obj.GetUID()]
 	was, is := old.GetOwnerReferences(), obj.GetOwnerReferences()
-	if len(was)+len(is) > 0 && !apiequality.Semantic.DeepEqual(was, is) {
+	if len(was)+len(is) > 0 && !semantic.Equal(was, is) {
 		c.removeDependentFromOwners(item, was)
 		c.addDependentToOwners(item, is)
 		c.addUnblockedOwnersToDeleteQueue(was, is)

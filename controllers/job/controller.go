@@ -8,7 +8,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
@@ -171,7 +171,7 @@ func (c *controller) updateJob(old, job *batchv1.Job) {
 	default:
 		c.queue.Add(key)
 	}
-	if d := job.Spec.ActiveDeadlineSeconds; job.Status.StartTime != nil && d != nil && !apiequality.Semantic.DeepEqual(d, old.Spec.ActiveDeadlineSeconds) {
+	if d := job.Spec.ActiveDeadlineSeconds; job.Status.StartTime != nil && d != nil && !semantic.Equal(d, old.Spec.ActiveDeadlineSeconds) {
 		workload.Later(c.env, c.queue, key, max(c.untilDeadline(job), 0))
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // Upstream: node_lifecycle_controller.go retrySleepTime, and nodelifecycle/scheduler
@@ -137,7 +137,7 @@ func (c *controller) tryUpdateNodeHealth(ctx context.Context, node *v1.Node) (ob
 	}
 	node = node.DeepCopy()
 	c.setUnknown(node)
-	if current = readyCondition(node); apiequality.Semantic.DeepEqual(*current, observed) {
+	if current = readyCondition(node); semantic.Equal(*current, observed) {
 		return observed, current, nil
 	}
 	if _, err := c.client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {

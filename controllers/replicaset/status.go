@@ -6,11 +6,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
@@ -54,7 +54,7 @@ func (c *controller[T]) calculateStatus(set *appsv1.ReplicaSet, active []*v1.Pod
 // writeStatus writes the status if it has changed.
 // Upstream: replica_set_utils.go updateReplicaSetStatus, v1.37.
 func (c *controller[T]) writeStatus(ctx context.Context, obj T, status *appsv1.ReplicaSetStatus) error {
-	if apiequality.Semantic.DeepEqual(&c.kind.view(obj).Status, status) {
+	if semantic.Equal(&c.kind.view(obj).Status, status) {
 		return nil
 	}
 	err := c.kind.updateStatus(ctx, c.client, obj, status)

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/quota"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // ActorName is the name of this controller in upstream's controller manager.
@@ -95,7 +95,7 @@ func (c *controller) syncResourceQuota(ctx context.Context, q *v1.ResourceQuota)
 		used[name] = value
 	}
 	used = quota.Mask(used, quota.Names(hard))
-	if q.Status.Hard != nil && q.Status.Used != nil && apiequality.Semantic.DeepEqual(q.Spec.Hard, q.Status.Hard) && quota.Equal(used, q.Status.Used) {
+	if q.Status.Hard != nil && q.Status.Used != nil && semantic.Equal(q.Spec.Hard, q.Status.Hard) && quota.Equal(used, q.Status.Used) {
 		return nil
 	}
 	next := q.DeepCopy()

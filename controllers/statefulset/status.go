@@ -6,9 +6,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // newStatus counts the set's pods. When all replicas come from the newest template, its revision becomes the current
@@ -49,7 +50,7 @@ func newStatus(set *appsv1.StatefulSet, pods []*v1.Pod, versions *versions, now 
 // updateStatus writes the status if it has changed.
 // Upstream: stateful_set_status_updater.go UpdateStatefulSetStatus, v1.37.
 func (c *controller) updateStatus(ctx context.Context, set *appsv1.StatefulSet, status *appsv1.StatefulSetStatus) error {
-	if apiequality.Semantic.DeepEqual(&set.Status, status) {
+	if semantic.Equal(&set.Status, status) {
 		return nil
 	}
 	clone := set.DeepCopy()

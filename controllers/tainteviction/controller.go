@@ -7,11 +7,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
@@ -57,7 +57,7 @@ func (c *controller) nodeAdded(node *v1.Node) { c.nodeQueue.Add(node.Name) }
 
 // Upstream: taint_eviction.go NodeUpdated, v1.37.
 func (c *controller) nodeUpdated(old, node *v1.Node) {
-	if !apiequality.Semantic.DeepEqual(noExecute(old.Spec.Taints), noExecute(node.Spec.Taints)) {
+	if !semantic.Equal(noExecute(old.Spec.Taints), noExecute(node.Spec.Taints)) {
 		c.nodeQueue.Add(node.Name)
 	}
 }
@@ -72,7 +72,7 @@ func (c *controller) podAdded(pod *v1.Pod) {
 
 // Upstream: taint_eviction.go PodUpdated, v1.37.
 func (c *controller) podUpdated(old, pod *v1.Pod) {
-	if old.Spec.NodeName != pod.Spec.NodeName || old.UID != pod.UID || !apiequality.Semantic.DeepEqual(old.Spec.Tolerations, pod.Spec.Tolerations) {
+	if old.Spec.NodeName != pod.Spec.NodeName || old.UID != pod.UID || !semantic.Equal(old.Spec.Tolerations, pod.Spec.Tolerations) {
 		c.podAdded(pod)
 	}
 }

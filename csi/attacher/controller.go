@@ -8,11 +8,11 @@ import (
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	storage "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/internal/sidecar"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // csiAttacher attaches and detaches the volumes of one driver.
@@ -159,7 +159,7 @@ func shouldEnqueueVAChange(old, va *storage.VolumeAttachment) bool {
 	same := va.DeepCopy()
 	same.ResourceVersion, same.ManagedFields = old.ResourceVersion, old.ManagedFields
 	same.Status.AttachError, same.Status.DetachError = old.Status.AttachError, old.Status.DetachError
-	return !equality.Semantic.DeepEqual(old, same)
+	return !semantic.Equal(old, same)
 }
 
 // syncVA attaches or detaches.

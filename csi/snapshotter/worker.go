@@ -10,11 +10,11 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/control/snapshots"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // worker works on the contents of one kind. The sidecar has one for snapshots and one for group snapshots. Where the
@@ -108,7 +108,7 @@ func (w *worker[S, C]) shouldEnqueue(old, obj C) bool {
 		return obj
 	}
 	return w.cfg.Wakes(Change{
-		Other: !equality.Semantic.DeepEqual(others(old), others(obj)),
+		Other: !semantic.Equal(others(old), others(obj)),
 		Ready: !w.ready(old) && w.ready(obj),
 		Made:  obj.GetDeletionTimestamp() != nil && has(old, w.AnnBeingCreated) && !has(obj, w.AnnBeingCreated),
 	})

@@ -1,10 +1,11 @@
-// Package podstatus patches the status of pods that a controller ends in place of their
-// kubelet.
+// Package podstatus patches the status of pods: for controllers that end pods in place of their kubelet, and what a patch says of
+// conditions for kubelets and the scheduler.
 package podstatus
 
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +44,40 @@ func Patch(ctx context.Context, client kubernetes.Interface, pod *v1.Pod, change
 		_, err = client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	}
 	return err
+}
+
+// ConditionPatch returns a condition as an item of a strategic merge patch. It is merged into the old one field by field, so that
+// what is gone is null.
+func ConditionPatch(c v1.PodCondition) map[string]any {
+	return map[string]any{
+		"type": string(c.Type), "status": string(c.Status), "observedGeneration": orNull(c.ObservedGeneration),
+		"lastProbeTime": timeOrNull(c.LastProbeTime), "lastTransitionTime": timeOrNull(c.LastTransitionTime),
+		"reason": orNull(c.Reason), "message": orNull(c.Message),
+	}
+}
+
+// ConditionOrder returns the order of conditions as a strategic merge patch has it, in $setElementOrder/conditions.
+func ConditionOrder(conditions []v1.PodCondition) []any {
+	order := make([]any, len(conditions))
+	for i := range order {
+		order[i] = map[string]any{"type": string(conditions[i].Type)}
+	}
+	return order
+}
+
+func orNull[T comparable](value T) any {
+	if value == *new(T) {
+		return nil
+	}
+	return value
+}
+
+// timeOrNull returns a time as the API keeps it, in whole seconds.
+func timeOrNull(t metav1.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return metav1.NewTime(t.Truncate(time.Second))
 }
 
 // order puts a new condition last: a strategic merge patch would put it first.

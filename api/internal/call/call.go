@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/internal/typedpatch"
 )
 
 // Request is one request to the server, in the words of an audit log.
@@ -31,6 +33,8 @@ type Request struct {
 	// PatchType is the type of the patch in Patch.
 	PatchType types.PatchType
 	Patch     []byte
+	// Values is a strategic merge patch of a component of this process, where Patch is empty.
+	Values typedpatch.Values
 
 	// Get holds the options of get.
 	Get metav1.GetOptions

@@ -9,9 +9,10 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // The kinds of Kubernetes that are not stored as they come.
@@ -221,7 +222,7 @@ func DaemonSets() Kind {
 		Update: func(set, old *appsv1.DaemonSet) {
 			dropDisabledPodFields(&set.Spec.Template.Spec)
 			n := templateGeneration(old)
-			if !apiequality.Semantic.DeepEqual(&set.Spec.Template, &old.Spec.Template) {
+			if !semantic.Equal(&set.Spec.Template, &old.Spec.Template) {
 				n++
 			}
 			setTemplateGeneration(set, n)

@@ -11,8 +11,9 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // Kinds that have defaults, and that neither the storage plane nor controllers here need.
@@ -95,7 +96,7 @@ func EndpointSlices() Kind {
 		},
 		Create: func(slice *discoveryv1.EndpointSlice, _ metav1.Time) { dropTopology(slice) },
 		Update: func(slice, old *discoveryv1.EndpointSlice) {
-			if !equality.Semantic.DeepEqual(slice.Endpoints, old.Endpoints) {
+			if !semantic.Equal(slice.Endpoints, old.Endpoints) {
 				dropTopology(slice)
 			}
 		},

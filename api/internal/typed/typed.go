@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/internal/typedpatch"
 )
 
 // object is a pointer to a typed API object.
@@ -110,7 +111,7 @@ func (c *typed[T]) Watch(ctx context.Context, opts metav1.ListOptions) (watch.In
 // Patch implements a typed client.
 func (c *typed[T]) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (T, error) {
 	req := c.request("patch", path.Join(subresources...), name)
-	req.PatchType, req.Patch, req.Write = pt, data, opts
+	req.PatchType, req.Patch, req.Values, req.Write = pt, data, typedpatch.Of(ctx), opts
 	return do[T](ctx, c.client, req)
 }
 

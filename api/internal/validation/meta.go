@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // checkNewMeta validates the metadata of a new object. Good metadata is recognised
@@ -150,7 +151,7 @@ func inOrder(errs field.ErrorList) field.ErrorList {
 
 // Immutable refuses a changed value, with the usual words.
 func (p *Problems) Immutable(value, old any, path *field.Path) {
-	if !apiequality.Semantic.DeepEqual(old, value) {
+	if !semantic.Equal(old, value) {
 		p.Invalid(path, value, apivalidation.FieldImmutableErrorMsg)
 	}
 }
@@ -158,7 +159,7 @@ func (p *Problems) Immutable(value, old any, path *field.Path) {
 // Fixed refuses a changed value as the declarative rules do, which do not show it.
 // Upstream: apimachinery api/validate Immutable, v0.37.
 func (p *Problems) Fixed(value, old any, path *field.Path) {
-	if !apiequality.Semantic.DeepEqual(old, value) {
+	if !semantic.Equal(old, value) {
 		p.Invalid(path, nil, apivalidation.FieldImmutableErrorMsg)
 	}
 }

@@ -13,11 +13,12 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // Kind returns the warnings for objects of one kind. A function that is nil has none to give.
@@ -157,7 +158,7 @@ func CSIStorageCapacities() Kind {
 func CSIDrivers() Kind {
 	return Kind{Write: of(func(driver, old *storagev1.CSIDriver) []string {
 		tokens := driver.Spec.TokenRequests
-		if len(tokens) == 0 || driver.Spec.ServiceAccountTokenInSecrets != nil || old != nil && equality.Semantic.DeepEqual(tokens, old.Spec.TokenRequests) {
+		if len(tokens) == 0 || driver.Spec.ServiceAccountTokenInSecrets != nil || old != nil && semantic.Equal(tokens, old.Spec.TokenRequests) {
 			return nil
 		}
 		return []string{"spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in " +

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // template warns of the template of pods at a path.
@@ -198,7 +199,7 @@ func containerParts(spec *v1.PodSpec, meta *metav1.ObjectMeta, at *field.Path) (
 		key := v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
 		said, annotated := meta.Annotations[key]
 		hasField := c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil
-		if at != nil && annotated && !hasField && (podProfile == nil || !equality.Semantic.DeepEqual(podProfile, appArmor(said))) {
+		if at != nil && annotated && !hasField && (podProfile == nil || !semantic.Equal(podProfile, appArmor(said))) {
 			list = append(list, fmt.Sprintf(`%s: deprecated since v1.30; use the "appArmorProfile" field instead`, at.Child("metadata", "annotations").Key(key)))
 		}
 		for _, name := range []v1.ResourceName{v1.ResourceMemory, v1.ResourceEphemeralStorage} {

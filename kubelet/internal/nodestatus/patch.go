@@ -8,17 +8,18 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	nodeutil "k8s.io/component-helpers/node/util"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // patchNode patches a Node with the differences in metadata and status, if there are any.
 func patchNode(ctx context.Context, client kubernetes.Interface, old, node *v1.Node) (*v1.Node, error) {
-	if apiequality.Semantic.DeepEqual(old.Labels, node.Labels) && apiequality.Semantic.DeepEqual(old.Annotations, node.Annotations) &&
-		apiequality.Semantic.DeepEqual(old.Status, node.Status) {
+	if semantic.Equal(old.Labels, node.Labels) && semantic.Equal(old.Annotations, node.Annotations) &&
+		semantic.Equal(old.Status, node.Status) {
 		return old, nil
 	}
 	from, to := &v1.Node{ObjectMeta: old.ObjectMeta, Status: old.Status}, &v1.Node{ObjectMeta: node.ObjectMeta, Status: node.Status}
@@ -41,7 +42,7 @@ func patchNode(ctx context.Context, client kubernetes.Interface, old, node *v1.N
 func patchOfConditions(from, to *v1.Node) (patch []byte, ok bool) {
 	was, is := from.Status.Conditions, to.Status.Conditions
 	from.Status.Conditions, to.Status.Conditions = nil, nil
-	alike := apiequality.Semantic.DeepEqual(from.ObjectMeta, to.ObjectMeta) && apiequality.Semantic.DeepEqual(from.Status, to.Status)
+	alike := semantic.Equal(from.ObjectMeta, to.ObjectMeta) && semantic.Equal(from.Status, to.Status)
 	from.Status.Conditions, to.Status.Conditions = was, is
 	if !alike || !slices.EqualFunc(was, is, func(a, b v1.NodeCondition) bool { return a.Type == b.Type }) {
 		return nil, false

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // nodeStatusUpdateFrequency is the time between two turns of the node's status.
@@ -83,7 +84,7 @@ func (n *Node) syncNodeStatus(ctx context.Context) error {
 	n.recordNodeSchedulableEvent(old)
 	node := old.DeepCopy()
 	n.setNodeStatus(node)
-	if !apiequality.Semantic.DeepEqual(old.Status, node.Status) {
+	if !semantic.Equal(old.Status, node.Status) {
 		beat(node, n.now())
 		n.reported = n.env.Now()
 	}

@@ -6,13 +6,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // EndpointSlices returns the validation of endpointslices.
@@ -47,7 +47,7 @@ func checkEndpointSlice(p *validation.Problems, slice, old *discoveryv1.Endpoint
 	checkSlicePorts(p, slice.Ports, field.NewPath("ports"))
 	before := len(p.List)
 	checkSliceEndpoints(p, slice.Endpoints, slice.AddressType, field.NewPath("endpoints"))
-	if len(p.List) > before && old != nil && equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) {
+	if len(p.List) > before && old != nil && semantic.Equal(old.Endpoints, slice.Endpoints) {
 		p.List = p.List[:before] // an older release took them
 	}
 }

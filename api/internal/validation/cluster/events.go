@@ -5,10 +5,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // checkEvent validates an event of the core group.
@@ -95,7 +95,7 @@ func checkEventSeries(p *validation.Problems, e *v1.Event) {
 // Upstream: core/validation ValidateEventUpdate, v1.37.
 func checkEventV1(p *validation.Problems, e, old *v1.Event) {
 	checkAnyEvent(p, e, "reportingController")
-	if !equality.Semantic.DeepEqual(e.Series, old.Series) {
+	if !semantic.Equal(e.Series, old.Series) {
 		checkEventSeries(p, e)
 	}
 	for _, f := range [...]struct {

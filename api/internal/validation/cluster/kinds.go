@@ -2,11 +2,11 @@ package cluster
 
 import (
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // Events returns the validation of events of the core group.
@@ -53,7 +53,7 @@ func Endpoints() validation.Kind {
 	return validation.Typed[*v1.Endpoints]{ //nolint:staticcheck // deprecated, and served
 		Again: true, Create: func(p *validation.Problems, e *v1.Endpoints) { checkSubsets(p, e.Subsets) }, //nolint:staticcheck // as above
 		Update: func(p *validation.Problems, e, old *v1.Endpoints) { //nolint:staticcheck // as above
-			if !equality.Semantic.DeepEqual(e.Subsets, old.Subsets) {
+			if !semantic.Equal(e.Subsets, old.Subsets) {
 				checkSubsets(p, e.Subsets)
 			}
 		},

@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // EphemeralContainersUpdate says what is wrong with pod as the successor of old, whose
@@ -26,7 +26,7 @@ func EphemeralContainersUpdate(pod, old *v1.Pod) field.ErrorList {
 		switch {
 		case i < 0:
 			p.Forbidden(at, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", was.Name))
-		case !apiequality.Semantic.DeepEqual(was, pod.Spec.EphemeralContainers[i]):
+		case !semantic.Equal(was, pod.Spec.EphemeralContainers[i]):
 			p.Forbidden(at, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", was.Name, diff.Diff(was, pod.Spec.EphemeralContainers[i])))
 		}
 	}
@@ -66,7 +66,7 @@ func Resize(pod, old *v1.Pod, class v1.PodQOSClass) field.ErrorList {
 		return p.List
 	}
 	checkContainersResize(p, &pod.Spec, &old.Spec, munged)
-	if len(p.List) == 0 && !apiequality.Semantic.DeepEqual(munged, &old.Spec) {
+	if len(p.List) == 0 && !semantic.Equal(munged, &old.Spec) {
 		p.Forbidden(validation.SpecPath, "only cpu and memory resources are mutable")
 	}
 	return p.List
@@ -105,7 +105,7 @@ func checkPodLevelResize(p *validation.Problems, is, was, munged *v1.PodSpec) {
 		}
 		mungeResources(munged.Resources, was.Resources)
 	}
-	if !apiequality.Semantic.DeepEqual(munged.Resources, was.Resources) {
+	if !semantic.Equal(munged.Resources, was.Resources) {
 		p.Forbidden(validation.SpecPath, "only cpu and memory resources are mutable at pod-level")
 	}
 }
@@ -143,7 +143,7 @@ func checkContainersResize(p *validation.Problems, is, was, munged *v1.PodSpec) 
 	for i := range was.Containers {
 		mungeResources(&munged.Containers[i].Resources, &was.Containers[i].Resources)
 		munged.Containers[i].Resources.Claims = nil
-		if !apiequality.Semantic.DeepEqual(munged.Containers[i], was.Containers[i]) {
+		if !semantic.Equal(munged.Containers[i], was.Containers[i]) {
 			p.Forbidden(validation.SpecPath, "only cpu and memory resources are mutable")
 		}
 	}
@@ -155,10 +155,10 @@ func checkContainersResize(p *validation.Problems, is, was, munged *v1.PodSpec) 
 // checkInitContainerResize checks one init container. Those that do not restart may not have a policy
 // of restarting.
 func checkInitContainerResize(p *validation.Problems, c, was *v1.Container, at *field.Path) {
-	modified := !apiequality.Semantic.DeepEqual(c, was)
+	modified := !semantic.Equal(c, was)
 	mungeResources(&c.Resources, &was.Resources)
 	c.Resources.Claims = nil
-	if !apiequality.Semantic.DeepEqual(c, was) {
+	if !semantic.Equal(c, was) {
 		p.Forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable")
 	}
 	restarts := c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways

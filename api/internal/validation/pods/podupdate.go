@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/diff"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/storagesim/storagesim/api/internal/containers"
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 const podImmutable = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
@@ -25,7 +25,7 @@ func checkPodUpdate(p *validation.Problems, pod, old *v1.Pod) {
 	if len(pod.Annotations)+len(old.Annotations) > 0 {
 		checkMirrorAnnotation(p, pod.Annotations, old.Annotations)
 	}
-	if apiequality.Semantic.DeepEqual(&pod.Spec, &old.Spec) { // and that spec is good
+	if semantic.Equal(&pod.Spec, &old.Spec) { // and that spec is good
 		if len(pod.Annotations) > 0 {
 			checkPodAnnotations(p, pod.Annotations, &pod.Spec, validation.MetadataPath.Child("annotations"))
 		}
@@ -49,7 +49,7 @@ func checkPodUpdate(p *validation.Problems, pod, old *v1.Pod) {
 		checkNodeSelectorUpdate(p, pod.Spec.NodeSelector, old.Spec.NodeSelector)
 		checkNodeAffinityUpdate(p, requiredTerms(pod.Spec.Affinity), requiredTerms(old.Spec.Affinity))
 	}
-	if munged := mungedPodSpec(&pod.Spec, &old.Spec, gated); !apiequality.Semantic.DeepEqual(munged, &old.Spec) {
+	if munged := mungedPodSpec(&pod.Spec, &old.Spec, gated); !semantic.Equal(munged, &old.Spec) {
 		p.Forbidden(validation.SpecPath, fmt.Sprintf("%s\n%v", podImmutable,
 			diff.Diff(validation.InternalForm{Value: old.Spec}, validation.InternalForm{Value: *munged})))
 	}
@@ -134,7 +134,7 @@ func requiredTerms(a *v1.Affinity) []v1.NodeSelectorTerm {
 }
 
 func startsWith(list, start []v1.NodeSelectorRequirement) bool {
-	return len(list) >= len(start) && apiequality.Semantic.DeepEqual(list[:len(start)], start)
+	return len(list) >= len(start) && semantic.Equal(list[:len(start)], start)
 }
 
 // mungedPodSpec returns the spec with the old values of what may change. A gated pod

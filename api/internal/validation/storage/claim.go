@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 const claimImmutable = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
@@ -22,7 +22,7 @@ func CheckClaimSpec(p *validation.Problems, spec *v1.PersistentVolumeClaimSpec, 
 	if len(spec.AccessModes) == 0 {
 		p.Required(path.Child("accessModes"), "at least 1 access mode is required")
 	}
-	if spec.Selector != nil && (old == nil || !apiequality.Semantic.DeepEqual(spec.Selector, old.Selector)) {
+	if spec.Selector != nil && (old == nil || !semantic.Equal(spec.Selector, old.Selector)) {
 		p.LabelSelector(spec.Selector, path.Child("selector"))
 	}
 	checkAccessModes(p, spec.AccessModes, path)
@@ -173,15 +173,15 @@ func sameClaimSpec(claim, old *v1.PersistentVolumeClaim, classMaySet bool) bool 
 	case !sameResources(a.Resources.Limits, b.Resources.Limits, false):
 		return false
 	}
-	return sameDataSources(a, b) && (a.Selector == b.Selector || apiequality.Semantic.DeepEqual(a.Selector, b.Selector))
+	return sameDataSources(a, b) && (a.Selector == b.Selector || semantic.Equal(a.Selector, b.Selector))
 }
 
 func sameDataSources(a, b *v1.PersistentVolumeClaimSpec) bool {
 	if a.DataSource == nil && b.DataSource == nil && a.DataSourceRef == nil && b.DataSourceRef == nil {
 		return true
 	}
-	return apiequality.Semantic.DeepEqual(a.DataSource, b.DataSource) &&
-		apiequality.Semantic.DeepEqual(a.DataSourceRef, b.DataSourceRef)
+	return semantic.Equal(a.DataSource, b.DataSource) &&
+		semantic.Equal(a.DataSourceRef, b.DataSourceRef)
 }
 
 // sameResources compares two lists, ignoring storage if told so.

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	storagev1 "k8s.io/api/storage/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 const (
@@ -139,7 +139,7 @@ func checkCSINodeUpdate(p *validation.Problems, n, old *storagev1.CSINode) {
 				continue
 			}
 			is.Allocatable, was.Allocatable = nil, nil
-			if !apiequality.Semantic.DeepEqual(is, was) {
+			if !semantic.Equal(is, was) {
 				p.Invalid(validation.SpecPath.Child("drivers"), is, apivalidation.FieldImmutableErrorMsg)
 			}
 		}

@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // What fields may hold, in the order error messages list it.
@@ -199,7 +199,7 @@ func sameVolumeSource(a, b *v1.PersistentVolumeSource) bool {
 	case a.Local != nil && b.Local != nil && a.Local.Path == b.Local.Path && validation.SamePtr(a.Local.FSType, b.Local.FSType):
 		x.Local, y.Local = nil, nil
 	}
-	return x == y || apiequality.Semantic.DeepEqual(&x, &y)
+	return x == y || semantic.Equal(&x, &y)
 }
 
 // newLabels maps the labels of old clusters to their successors.
@@ -214,7 +214,7 @@ var newLabels = map[string]string{
 // sameNodeAffinity compares affinities; a label may be replaced by its successor.
 // Upstream: core/validation validatePvNodeAffinity, v1.37.
 func sameNodeAffinity(a, old *v1.VolumeNodeAffinity) bool {
-	if apiequality.Semantic.DeepEqual(a, old) {
+	if semantic.Equal(a, old) {
 		return true
 	}
 	if a == nil || a.Required == nil || old.Required == nil || len(a.Required.NodeSelectorTerms) != len(old.Required.NodeSelectorTerms) {
@@ -229,5 +229,5 @@ func sameNodeAffinity(a, old *v1.VolumeNodeAffinity) bool {
 			}
 		}
 	}
-	return apiequality.Semantic.DeepEqual(a, old)
+	return semantic.Equal(a, old)
 }

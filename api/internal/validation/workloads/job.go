@@ -5,7 +5,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/internal/validation"
 	"github.com/storagesim/storagesim/api/internal/validation/pods"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // The labels of a Job's pods from before there were prefixed ones.
@@ -142,7 +142,7 @@ func checkJobUpdate(p *validation.Problems, j, old *batchv1.Job) {
 	switch at := validation.SpecPath.Child("completions"); {
 	case !indexed:
 		p.Immutable(now.Completions, was.Completions, at)
-	case now.Completions != nil && !apiequality.Semantic.DeepEqual(now.Completions, was.Completions) &&
+	case now.Completions != nil && !semantic.Equal(now.Completions, was.Completions) &&
 		(now.Parallelism == nil || *now.Completions != *now.Parallelism):
 		p.Invalid(at, *now.Completions, "can only be modified in tandem with spec.parallelism")
 	}
@@ -174,7 +174,7 @@ func checkJobTemplateUpdate(p *validation.Problems, j, old *batchv1.Job) {
 	if now.Spec.Affinity != nil {
 		was.Spec.Affinity.NodeAffinity = now.Spec.Affinity.NodeAffinity
 	}
-	if now.Spec.Affinity == nil && apiequality.Semantic.DeepEqual(was.Spec.Affinity, &v1.Affinity{}) {
+	if now.Spec.Affinity == nil && semantic.Equal(was.Spec.Affinity, &v1.Affinity{}) {
 		was.Spec.Affinity = nil
 	}
 	takeResources(was.Spec.Containers, now.Spec.Containers)
@@ -184,7 +184,7 @@ func checkJobTemplateUpdate(p *validation.Problems, j, old *batchv1.Job) {
 
 // checkImmutableForm refuses a changed value, which the message shows as the server's own type.
 func checkImmutableForm(p *validation.Problems, value, old any, path *field.Path) {
-	if !apiequality.Semantic.DeepEqual(old, value) {
+	if !semantic.Equal(old, value) {
 		p.Invalid(path, validation.InternalForm{Value: value}, apivalidation.FieldImmutableErrorMsg)
 	}
 }

@@ -6,11 +6,11 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // checkJobStatus validates a status update: what has ended stays so, and what is counted stays counted. What may be wrong only since the
@@ -131,7 +131,7 @@ func (s *jobStatus) finished() {
 		s.Required(validation.StatusPath.Child("startTime"), "startTime is required for finished job")
 	}
 	uncounted := s.status.UncountedTerminatedPods
-	if (now || !apiequality.Semantic.DeepEqual(uncounted, s.was.UncountedTerminatedPods)) &&
+	if (now || !semantic.Equal(uncounted, s.was.UncountedTerminatedPods)) &&
 		uncounted != nil && len(uncounted.Failed)+len(uncounted.Succeeded) > 0 {
 		s.Invalid(validation.StatusPath.Child("uncountedTerminatedPods"), uncounted, "must be empty for finished job")
 	}
