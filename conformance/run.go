@@ -16,6 +16,9 @@ type Options struct {
 	Seeds int
 	// Verbose prints all differences of the run in order and of the best schedule.
 	Verbose bool
+
+	// known has, by case, a schedule that is tried before all others.
+	known map[string]Schedule
 }
 
 // Result is the verdict on one recording.
@@ -70,6 +73,12 @@ func (r Result) String() string {
 func Check(rec *Recording, options Options) (Result, error) { return check(rec, options, cores()) }
 
 func check(rec *Recording, options Options, limit chan struct{}) (Result, error) {
+	if schedule, known := options.known[rec.Case]; known {
+		differences, err := run(rec, schedule, false)
+		if err != nil || len(differences) == 0 {
+			return Result{Case: rec.Case, Schedule: schedule, Tried: 1, verbose: options.Verbose}, err
+		}
+	}
 	s := newSearch(rec, limit)
 	seeds := options.Seeds
 	if seeds == 0 {

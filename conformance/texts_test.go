@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,9 +44,9 @@ func TestATimeThatIsTooLongIsRefused(t *testing.T) {
 func TestMutatedRecordingsDoNotAgree(t *testing.T) {
 	paths, err := list("testdata")
 	require.NoError(t, err)
-	number := 24
-	if testing.Short() {
-		number = 6
+	number := 6
+	if os.Getenv("STORAGESIM_SEEDS") != "" { // in .ci/nightly
+		number = 24
 	}
 	rng := rand.New(rand.NewPCG(40, 3))
 	for mutated := 0; mutated < number; {
