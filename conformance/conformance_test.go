@@ -24,7 +24,8 @@ var update = flag.Bool("update", false, "look for the schedules of testdata/sche
 // schedulesFile has the schedules of the recordings that do not agree in order.
 const schedulesFile = "testdata/schedules/schedules.json"
 
-// knownSchedules reads schedulesFile. With -update, and in .ci/nightly with STORAGESIM_SEEDS, there are none: each schedule is looked for among all.
+// knownSchedules reads schedulesFile. With -update, and in .ci/nightly with STORAGESIM_SEEDS, there are none: each schedule is
+// looked for among all.
 func knownSchedules(t *testing.T) map[string]Schedule {
 	if *update || os.Getenv("STORAGESIM_SEEDS") != "" {
 		return nil
@@ -39,7 +40,8 @@ func readSchedules(t *testing.T) (known map[string]Schedule) {
 	return known
 }
 
-// The schedule under which a recording agreed is kept in a file and tried first. If it does not agree any more, all are tried, and the file is to be written anew.
+// The schedule under which a recording agreed is kept in a file and tried first. If it does not agree any more, all are tried, and
+// the file is to be written anew.
 func TestTheSimulationDoesWhatARealControlPlaneDid(t *testing.T) {
 	agreeing, _ := loadAll(t)
 	found := map[string]Schedule{}

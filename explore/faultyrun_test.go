@@ -373,7 +373,7 @@ func (x *faultyRun) safe() error {
 
 func TestTroubleNeverHarmsDataAndLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	explore.Test(t, explore.Config{Runs: 60, Cluster: faultyRunConfig(), Strategies: []string{explore.Random},
+	explore.Test(t, explore.Config{Runs: 15, Cluster: faultyRunConfig(), Strategies: []string{explore.Random},
 		Except: []string{explore.Liveness, explore.NothingLeaks, explore.PlainRun}}, func(c *explore.Cluster) {
 		x, err := newFaultyRun(c.Cluster, c.Lab().Seed())
 		require.NoError(c.T, err)

@@ -131,10 +131,12 @@ func (x cell) String() string { return fmt.Sprintf("%s, %s, %s", x.name, x.mode,
 
 func cells() []cell { return slices.Concat(cellsOfPrograms()...) }
 
-// oneOfEach returns a cell of each program: of the next program the next of its cells, so that each mode and story is there.
-func oneOfEach() (some []cell) {
+// oneOfEachThird returns a cell of each third program: of the next program the next of its cells, so that more than one mode and story are there.
+func oneOfEachThird() (some []cell) {
 	for i, all := range cellsOfPrograms() {
-		some = append(some, all[i%len(all)])
+		if i%3 == 0 {
+			some = append(some, all[i%len(all)])
+		}
 	}
 	return some
 }
@@ -242,11 +244,11 @@ func (x cell) noMoreLeaks(c *storagesim.Cluster) error {
 	return &storagesim.LeakError{Leaks: found}
 }
 
-// howMany returns the numbers of seeds and of explored runs of a cell: 2 and 10, 20 and 100 in the gate, and 100
+// howMany returns the numbers of seeds and of explored runs of a cell: 1 and 5, 20 and 100 in the gate, and 100
 // and 10,000 with STORAGESIM_SEEDS=10000. No budget makes them fewer.
 func howMany(t *testing.T) (seeds, runs int) {
 	t.Helper()
-	runs = seedtest.Settings(t, 10).Runs
+	runs = seedtest.Settings(t, 5).Runs
 	return max(runs/100, min(runs/5, 20), 1), runs
 }
 
@@ -310,10 +312,10 @@ func (x cell) broken() string {
 	return x.actor
 }
 
-// In each cell in the gate, where STORAGESIM_SEEDS is 100, and in one of each program in `go test`.
+// In each cell in the gate, where STORAGESIM_SEEDS is 100, and in one of each third program in `go test`.
 func TestABugThatOnlyAPersonCanMendIsFoundInEachOfTheseStories(t *testing.T) {
 	_, runs := howMany(t)
-	table := oneOfEach()
+	table := oneOfEachThird()
 	if runs >= 100 {
 		table = cells()
 	}

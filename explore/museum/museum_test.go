@@ -34,11 +34,12 @@ func told(t *testing.T, page string, form *regexp.Regexp) map[int]string {
 	return says
 }
 
-// Each exhibit is found with its fix off, as the documents say, and by its plan; with the fix on nothing is. An exhibit that the documents say is
-// found in a later run than 40 is looked for in the gate, where STORAGESIM_SEEDS is 400. A tenth of these runs is played with the fix.
+// Each exhibit breaks its rule by its plan with its fix off, and not with it on. The explorer finds it, too, as the documents say, and nothing with the
+// fix: of each third exhibit, if the documents say that it is found by run 40, and of all in the gate, where STORAGESIM_SEEDS is 400. A tenth of these
+// runs is played with the fix.
 func TestEachExhibitIsFoundWithoutItsFixAndNothingWithIt(t *testing.T) {
 	quoted, runs := told(t, "40-how-the-shrinker-thinks.md", finds), told(t, "exhibits.md", rows)
-	settings, lookedFor := seedtest.Settings(t, 40), 0
+	settings, fixed, lookedFor := seedtest.Settings(t, 40), 0, 0
 	most, least := max(1, settings.Runs/10), max(1, settings.Least/10)
 	for _, e := range Exhibits() {
 		t.Run(fmt.Sprint(e.Number), func(t *testing.T) {
@@ -46,7 +47,11 @@ func TestEachExhibitIsFoundWithoutItsFixAndNothingWithIt(t *testing.T) {
 			require.ErrorAs(t, e.Play(false), &played)
 			require.Equal(t, e.Rule, played.Rule(), "%v", played)
 			require.NoError(t, e.Play(true))
+			if settings.Runs < 100 && e.Number%3 != 0 {
+				return
+			}
 
+			fixed++
 			cfg := e.config(true)
 			cfg.Runs, cfg.Budget = most, settings.Budget
 			report, err := explore.Run(t.Context(), cfg, e.play(true))
@@ -70,5 +75,5 @@ func TestEachExhibitIsFoundWithoutItsFixAndNothingWithIt(t *testing.T) {
 			require.LessOrEqual(t, 2*strings.Count(found.Story, "\n"), 3*strings.Count(played.Story, "\n"), "the shrinker's story, and the museum's")
 		})
 	}
-	t.Logf("tried %d exhibits without their fix, and %d with it in %d runs each", lookedFor, len(Exhibits()), most)
+	t.Logf("tried %d exhibits without their fix, and %d with it in %d runs each", lookedFor, fixed, most)
 }
