@@ -21,7 +21,7 @@ var checked sync.Map
 
 var update = flag.Bool("update", false, "look for the schedules of testdata/schedules/schedules.json anew")
 
-// schedulesFile has the schedules of the recordings that do not agree in order.
+// schedulesFile has a schedule for each recording that agrees in another order only.
 const schedulesFile = "testdata/schedules/schedules.json"
 
 // knownSchedules reads schedulesFile. With -update, and in .ci/nightly with STORAGESIM_SEEDS, there are none: each schedule is
