@@ -59,6 +59,82 @@ func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) 
 	require.LessOrEqual(t, int(refused.Load()), tried/2, "most patches can be applied")
 }
 
+// A patch of a seed as in the test above as values, some of them of their field's own type, does what it does as JSON.
+func TestAPatchAsValuesDoesWhatItDoesAsJSON(t *testing.T) {
+	var byValues, refused atomic.Int64
+	tried := seedtest.Each(t, 300, func(t testing.TB, seed uint64) {
+		g := &patchMaker{rand.New(rand.NewPCG(seed, 5))}
+		kind := g.kind()
+		old, patch := g.object(kind), g.patch(kind)
+		target := &Target{Kind: kind}
+		if kind.Status.Exists() && g.chance(2) {
+			target.Sub = "status"
+		}
+		var values map[string]any
+		if kjson.UnmarshalCaseSensitivePreserveInts(patch, &values) != nil || values == nil {
+			return // no component sends that
+		}
+		g.giveTypes(kind.Type, values)
+		data, err := json.Marshal(values)
+		require.NoError(t, err)
+		before, err := json.Marshal(old)
+		require.NoError(t, err)
+
+		if _, merged := target.strategicallyMerged(old, values, merger{typed: true}); merged {
+			byValues.Add(1)
+		}
+		got, err := target.strategicPatch(old, nil, values)
+		want, wantErr := target.strategicPatch(old, data, nil)
+		require.Equal(t, wantErr == nil, err == nil, "as JSON: %v, as values: %v of %s", wantErr, err, data)
+		unchanged, _ := json.Marshal(old)
+		require.Equal(t, string(before), string(unchanged), "the stored object was changed")
+		again, _ := json.Marshal(values)
+		require.Equal(t, string(data), string(again), "the patch was changed")
+		if err != nil {
+			refused.Add(1)
+			return
+		}
+		require.JSONEq(t, asJSON(target, old, want), asJSON(target, old, got), "%s", data)
+	})
+	require.Greater(t, int(byValues.Load()), tried/10, "many patches need no JSON")
+	require.LessOrEqual(t, int(refused.Load()), tried/2, "most patches can be applied")
+}
+
+// giveTypes puts values of the fields' own types into a patch of a struct, where they say the same.
+func (g *patchMaker) giveTypes(of reflect.Type, patch map[string]any) {
+	for key, value := range patch {
+		about, known := fieldsOf(of)[key]
+		if !known {
+			continue
+		}
+		t := of.Field(about.index).Type
+		text, _ := json.Marshal(value)
+		typed := reflect.New(t)
+		special := t.Kind() == reflect.Map && !isPlain(value)
+		if value != nil && !special && g.chance(2) && kjson.UnmarshalCaseSensitivePreserveInts(text, typed.Interface()) == nil {
+			if again, _ := json.Marshal(typed.Interface()); string(again) == string(text) {
+				patch[key] = typed.Elem().Interface()
+				continue
+			}
+		}
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		switch value := value.(type) {
+		case map[string]any:
+			if t.Kind() == reflect.Struct {
+				g.giveTypes(t, value)
+			}
+		case []any:
+			for _, item := range value {
+				if item, ok := item.(map[string]any); ok && t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
+					g.giveTypes(t.Elem(), item)
+				}
+			}
+		}
+	}
+}
+
 // A patch that sets a list and takes items out of it has one outcome here, the one in
 // which they are taken out last.
 func TestItemsAreTakenOutOfAListLast(t *testing.T) {

@@ -5,9 +5,10 @@ package typedpatch
 
 import "context"
 
-// Values is a strategic merge patch as JSON would be read: fields by their names, with nil for null, []any for a list that is merged,
-// and strings, booleans and integers. Where the patch has the whole value of a field, it may stand there as the field's own
-// type. A time has whole seconds. The server keeps what is in it: do not modify it afterwards. Written as JSON, it is the same patch.
+// Values is a strategic merge patch as JSON would be read: fields by their names, with nil for null, []any for a list that is
+// merged, and strings, booleans and integers. Where the patch has the whole value of a field, it may stand there as the field's own
+// type: times in whole seconds, and maps without nulls and directives. Written as JSON, it is the same patch. The server keeps what is
+// in it: do not modify it afterwards.
 type Values map[string]any
 
 type key struct{}
