@@ -14,6 +14,7 @@ import (
 	nodeutil "k8s.io/component-helpers/node/util"
 
 	"github.com/storagesim/storagesim/internal/semantic"
+	"github.com/storagesim/storagesim/internal/typedpatch"
 )
 
 // patchNode patches a Node with the differences in metadata and status, if there are any.
@@ -26,9 +27,10 @@ func patchNode(ctx context.Context, client kubernetes.Interface, old, node *v1.N
 	dropEqual(&from.ObjectMeta, &to.ObjectMeta)
 	dropEqual(&from.Status, &to.Status)
 	if patch, ok := patchOfConditions(from, to); ok {
-		updated, err := client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		updated, err := client.CoreV1().Nodes().Patch(typedpatch.In(ctx, patch), node.Name, types.StrategicMergePatchType, nil, metav1.PatchOptions{}, "status")
 		if err != nil {
-			err = fmt.Errorf("failed to patch status %q for node %q: %w", patch, node.Name, err)
+			text, _ := json.Marshal(patch) // it has been marshaled, or could be
+			err = fmt.Errorf("failed to patch status %q for node %q: %w", text, node.Name, err)
 		}
 		return updated, err
 	}
@@ -39,7 +41,7 @@ func patchNode(ctx context.Context, client kubernetes.Interface, old, node *v1.N
 // patchOfConditions returns the patch that the library would make of two nodes, if only texts and
 // times of conditions differ, as in nearly every heartbeat. The library compares both nodes in
 // JSON, which takes far longer.
-func patchOfConditions(from, to *v1.Node) (patch []byte, ok bool) {
+func patchOfConditions(from, to *v1.Node) (patch typedpatch.Values, ok bool) {
 	was, is := from.Status.Conditions, to.Status.Conditions
 	from.Status.Conditions, to.Status.Conditions = nil, nil
 	alike := semantic.Equal(from.ObjectMeta, to.ObjectMeta) && semantic.Equal(from.Status, to.Status)
@@ -47,16 +49,15 @@ func patchOfConditions(from, to *v1.Node) (patch []byte, ok bool) {
 	if !alike || !slices.EqualFunc(was, is, func(a, b v1.NodeCondition) bool { return a.Type == b.Type }) {
 		return nil, false
 	}
-	var order, changed []map[string]any
+	var order, changed []any
 	for i := range is {
-		order = append(order, map[string]any{"type": is[i].Type})
+		order = append(order, map[string]any{"type": string(is[i].Type)})
 		if changes := conditionChanges(was[i], is[i]); len(changes) > 0 {
-			changes["type"] = is[i].Type
+			changes["type"] = string(is[i].Type)
 			changed = append(changed, changes)
 		}
 	}
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"$setElementOrder/conditions": order, "conditions": changed}})
-	return patch, err == nil && len(changed) > 0
+	return typedpatch.Values{"status": map[string]any{"$setElementOrder/conditions": order, "conditions": changed}}, len(changed) > 0
 }
 
 // conditionChanges returns the fields of a condition that have changed.
@@ -76,7 +77,7 @@ func conditionChanges(was, is v1.NodeCondition) map[string]any {
 		}
 	}
 	if was.Status != is.Status {
-		changes["status"] = is.Status
+		changes["status"] = string(is.Status)
 	}
 	text("reason", was.Reason, is.Reason)
 	text("message", was.Message, is.Message)

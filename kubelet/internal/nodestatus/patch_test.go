@@ -1,6 +1,7 @@
 package nodestatus
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -53,10 +54,12 @@ func TestThePatchOfANodeIsThatOfItsWholeStatus(t *testing.T) {
 			from, to := &v1.Node{ObjectMeta: old.ObjectMeta, Status: old.Status}, &v1.Node{ObjectMeta: node.ObjectMeta, Status: node.Status}
 			dropEqual(&from.ObjectMeta, &to.ObjectMeta)
 			dropEqual(&from.Status, &to.Status)
-			got, ok := patchOfConditions(from, to)
+			values, ok := patchOfConditions(from, to)
 			if conditions[name] != ok {
 				t.Fatalf("only conditions differ: %v", ok)
 			}
+			got, err := json.Marshal(values)
+			require.NoError(t, err)
 			if !ok {
 				_, got, err = nodeutil.PatchNodeStatus(core, "a", from, to)
 				require.NoError(t, err)

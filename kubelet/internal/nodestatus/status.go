@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/internal/semantic"
+	"github.com/storagesim/storagesim/internal/typedpatch"
 )
 
 // nodeStatusUpdateFrequency is the time between two turns of the node's status.
@@ -55,20 +55,19 @@ func (n *Node) reportAnyway(ctx context.Context) {
 	if err := n.syncNodeStatus(ctx); err != nil || n.reported.Equal(n.env.Now()) {
 		return
 	}
-	_, _ = n.env.Client().CoreV1().Nodes().
-		Patch(ctx, n.name(), types.StrategicMergePatchType, heartbeatPatch(n.now()), metav1.PatchOptions{}, "status")
+	ctx = typedpatch.In(ctx, heartbeatPatch(n.now()))
+	_, _ = n.env.Client().CoreV1().Nodes().Patch(ctx, n.name(), types.StrategicMergePatchType, nil, metav1.PatchOptions{}, "status")
 }
 
 // heartbeatPatch returns a patch that renews the heartbeats of the kubelet's conditions. Making it
 // by comparing two versions of a node, as other patches, would be most of the cost of many idle
 // nodes.
-func heartbeatPatch(now metav1.Time) []byte {
-	var list []string
-	at := now.UTC().Format(time.RFC3339)
+func heartbeatPatch(now metav1.Time) typedpatch.Values {
+	var list []any
 	for _, kind := range []v1.NodeConditionType{v1.NodeMemoryPressure, v1.NodeDiskPressure, v1.NodePIDPressure, v1.NodeReady} {
-		list = append(list, fmt.Sprintf(`{"type":%q,"lastHeartbeatTime":%q}`, kind, at))
+		list = append(list, map[string]any{"type": string(kind), "lastHeartbeatTime": now})
 	}
-	return []byte(`{"status":{"conditions":[` + strings.Join(list, ",") + `]}}`)
+	return typedpatch.Values{"status": map[string]any{"conditions": list}}
 }
 
 // syncNodeStatus writes the node's status if it has changed. From then on the volumes that it
