@@ -71,9 +71,12 @@ in the plain run runs, too: before the objects are deleted and in the end. What 
 has 20 minutes without faults. The plain run itself must work: what is not bound or
 does not run there, and does not wait by design, is a failure unless --expect names it.
 
+A program that an image may have and the simulation does not is taken to run, as run
+says in its help.
+
 The first run that breaks a rule is made as small as it can be: with fewer faults, and
-with fewer objects applied and deleted. Its story is printed, with a line that repeats it. Without one, explore says how many runs there were and
-how much they saw.
+with fewer objects applied and deleted. Its story is printed, with a line that repeats
+it. Without one, explore says how many runs there were and how much they saw.
 
 What comes from a known fault of Kubernetes itself is no failure: the last line counts
 such runs, and --upstream makes the first of them one.
@@ -201,7 +204,7 @@ func (o *exploreOptions) config() (explore.Config, error) {
 		return cfg, err
 	}
 	servers, err := nfsServers(o.nfs)
-	cfg.Cluster = storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), NFSServers: servers, RecordValues: o.views()}
+	cfg.Cluster = storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), NFSServers: servers, TakePrograms: true, RecordValues: o.views()}
 	return cfg, errors.Join(err, o.checkCluster())
 }
 

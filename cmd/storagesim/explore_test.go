@@ -121,6 +121,19 @@ func TestWhatWasFoundIsAScriptThatPlays(t *testing.T) {
 	require.Contains(t, errOut, "--script nowhere/found.txt: there is no directory nowhere")
 }
 
+func TestAnExplorationTakesProgramsOfAnImageForRunningAsRunDoes(t *testing.T) {
+	path := file(t, "server.yaml", `apiVersion: v1
+kind: Pod
+metadata: {name: server}
+spec:
+  containers: [{name: c, image: example.com/server, command: [start-the-server]}]
+`)
+	for _, play := range [][]string{{"run", "-o", "table"}, {"explore", "--runs", "20"}} {
+		code, out, errOut := command(t, "", append(play, "-f", path)...)
+		require.Equal(t, 0, code, "%s%s", out, errOut)
+	}
+}
+
 // storyOf returns the story of a failure without its line breaks.
 func storyOf(out string) string {
 	_, story, _ := strings.Cut(out, "the story:\n")

@@ -100,8 +100,8 @@ the simulation does not model (README lists it) is named in a note.
 
 A program that an image may have and the simulation does not is taken to run where the
 container would end without it, or in an init container and a Job to have succeeded. A
-probe that calls one succeeds.
-The story says so of each. In images of BusyBox only BusyBox's programs are taken.
+probe that calls one succeeds. The story says so of each. In images of BusyBox only
+BusyBox's programs are taken.
 
 --stand-ins runs a stand-in for each other provisioner or CSI driver that classes,
 volumes or inline volumes name: the reference CSI driver under that name, with the

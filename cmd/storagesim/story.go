@@ -55,7 +55,8 @@ Files that a script names are looked for beside it, and nowhere else unless
   printf 'help\n----\n' | storagesim story -
 
 A fault that struck nothing is told at the end. Exit codes: 0 all well; 1 a script is
-wrong or, with --check, its outputs are, or a fault in it struck nothing; 2 the command line is wrong; 130 interrupted.`,
+wrong or, with --check, its outputs are, or a fault in it struck nothing; 2 the command
+line is wrong; 130 interrupted.`,
 		Example: `  # Play a script and read along.
   storagesim story openebs.txt
 

@@ -10,15 +10,16 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// cp copies files; -r and -a directories too.
+// cp copies files; -r and -a directories too, and with them links as such, unless -L follows them.
 func cp(p *Process) error {
-	flags, args, err := options(p.Argv, "rRafpdvTn", "")
+	flags, args, err := options(p.Argv, "rRafpdvTnLu", "")
 	if err != nil {
 		return err
 	}
 	recursive := has(flags, "r", "R", "a")
+	c := copying{links: recursive && !has(flags, "L"), update: has(flags, "u")}
 	return p.toEach(args, has(flags, "T"), func(from, to string) error {
-		info, err := p.lookAt(from, recursive)
+		info, err := p.lookAt(from, c.links)
 		switch {
 		case err != nil:
 			return fmt.Errorf("cp: cannot stat '%s': %w", from, reason(err))
@@ -27,8 +28,14 @@ func cp(p *Process) error {
 		case within(p.Path(to), p.Path(from)) && (info.IsDir() || p.Path(to) == p.Path(from)):
 			return fmt.Errorf("cp: cannot copy '%s' into itself, '%s'", from, to)
 		}
-		return p.copy(p.Path(from), p.Path(to), recursive)
+		return p.copy(p.Path(from), p.Path(to), c)
 	})
+}
+
+// copying says how files are copied.
+type copying struct {
+	links  bool // links as such, not what they lead to
+	update bool // only files that are missing or older where they go
 }
 
 // within reports whether name is dir, or below it.
@@ -77,14 +84,16 @@ func (p *Process) toEach(args []string, noDirectory bool, f func(from, to string
 }
 
 // copy copies a file or a tree. Names are absolute.
-func (p *Process) copy(from, to string, links bool) error {
-	info, err := p.lookAt(from, links)
+func (p *Process) copy(from, to string, c copying) error {
+	info, err := p.lookAt(from, c.links)
 	if err != nil {
 		return fmt.Errorf("%s: cannot stat '%s': %w", p.Argv[0], from, reason(err))
 	}
 	switch {
 	case info.IsDir():
-		return p.copyTree(from, to, info, links)
+		return p.copyTree(from, to, info, c)
+	case c.update && p.isUpToDate(to, info):
+		return nil
 	case info.Mode()&fs.ModeSymlink != 0:
 		text := ""
 		err = p.doLink(from, false, func(dir *disk.Disk, name string) error {
@@ -101,6 +110,12 @@ func (p *Process) copy(from, to string, links bool) error {
 		return cannot(p.Argv[0], "cannot create regular file", to, err)
 	}
 	return nil
+}
+
+// isUpToDate reports whether a file is there and not older than another.
+func (p *Process) isUpToDate(name string, than fs.FileInfo) bool {
+	info, err := p.lookAt(name, false)
+	return err == nil && !info.ModTime().Before(than.ModTime())
 }
 
 func (p *Process) copyFile(from, to string, info fs.FileInfo) error {
@@ -122,7 +137,7 @@ func (p *Process) copyFile(from, to string, info fs.FileInfo) error {
 	})
 }
 
-func (p *Process) copyTree(from, to string, info fs.FileInfo, links bool) error {
+func (p *Process) copyTree(from, to string, info fs.FileInfo, c copying) error {
 	defer p.program.enter()()
 	err := p.Do(to, true, func(dir *disk.Disk, name string) error {
 		if old, err := dir.Stat(name); err == nil {
@@ -143,7 +158,7 @@ func (p *Process) copyTree(from, to string, info fs.FileInfo, links bool) error 
 	names, err := p.program.files.list(from)
 	errs := []error{err}
 	for _, name := range names {
-		errs = append(errs, p.copy(path.Join(from, name), path.Join(to, name), links))
+		errs = append(errs, p.copy(path.Join(from, name), path.Join(to, name), c))
 	}
 	return errors.Join(errs...)
 }
@@ -180,7 +195,7 @@ func (p *Process) move(from, to string) error {
 		return errBusy
 	}
 	if !ok || source != target {
-		if err := p.copy(from, to, true); err != nil {
+		if err := p.copy(from, to, copying{links: true}); err != nil {
 			return err
 		}
 		return p.remove(from, true, true)

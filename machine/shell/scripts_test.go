@@ -4,9 +4,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // scripts returns those of testdata/scripts.txt, one construct or two each.
@@ -25,4 +28,12 @@ func TestAScriptDoesWhatItDoesInDash(t *testing.T) {
 			assert.Equal(t, want, got, "printed: %s", p.Log())
 		})
 	}
+}
+
+func TestAnUpdateCopiesWhatIsNewer(t *testing.T) {
+	h := newHost()
+	b := newBoxOn(t, disk.InMemory(func() time.Time { return h.now }))
+	b.host = h
+	p := b.run("sh", "-c", "echo old > a; cp -u a b; sleep 1; echo kept > b; cp -u a b; cat b; sleep 1; echo new > a; cp -u a b; cat b")
+	require.Equal(t, "kept\nnew\n", p.Log())
 }
