@@ -58,10 +58,14 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 		return
 	}
 	x.silently(func() {
-		if e, failed := x.lastWarning("PersistentVolumeClaim", claim.UID, "ProvisioningFailed"); failed {
-			x.ill(ProvisioningFailed, "actor/"+x.Provisioners[which].ActorName(), mend(e.Message), "provisioner %s failed: %s", name, e.Message)
-		} else {
+		actor := "actor/" + x.Provisioners[which].ActorName()
+		switch e, failed := x.lastWarning("PersistentVolumeClaim", claim.UID, "ProvisioningFailed", "ProvisioningBlocked"); {
+		case !failed:
 			x.underWay(Unknown, "", "provisioner %s is to make a volume%s", name, where)
+		case e.Reason == "ProvisioningBlocked":
+			x.ill(ProvisioningFailed, actor, "find what its code waits for", "%s", e.Message)
+		default:
+			x.ill(ProvisioningFailed, actor, mend(e.Message), "provisioner %s failed: %s", name, e.Message)
 		}
 	})
 }

@@ -81,7 +81,7 @@ const (
 	NoConsumer          Code = "NoConsumer"
 	ConsumerWithoutPods Code = "ConsumerWithoutPods"
 	NodeNameSet         Code = "NodeNameSet"
-	// Declined, Panicked, ProvisioningFailed: the provisioner does not want the claim, panicked, failed.
+	// Declined, Panicked, ProvisioningFailed: the provisioner does not want the claim, panicked, failed or does not return.
 	Declined           Code = "Declined"
 	Panicked           Code = "Panicked"
 	ProvisioningFailed Code = "ProvisioningFailed"

@@ -73,6 +73,22 @@ func (wild) Provision(context.Context, provisioner.ProvisionOptions) (*v1.Persis
 
 func (wild) Delete(context.Context, *v1.PersistentVolume) error { panic("no disk at all") }
 
+// stuck never returns.
+type stuck struct{ wild }
+
+func (stuck) Provision(context.Context, provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+	select {}
+}
+
+func TestAProvisionerThatDoesNotReturnIsBlamed(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Blocked: 100 * time.Millisecond})
+	c.AddProvisioner("example.com/stuck", stuck{})
+	c.Apply(classOf("stuck", "example.com/stuck"), explainClaim("data", "1Gi", ", storageClassName: stuck"))
+	c.Settle()
+	require.Contains(t, c.Explain("pvc/data"), "pvc default/data is Pending: provisioner example.com/stuck does not return from Provision: it has blocked for "+
+		"100ms of real time, on a lock or a channel perhaps; one worker of 4 is lost. To do: find what its code waits for.\n")
+}
+
 // These causes are met less often than those of TestAVerdictNamesTheCauseAndTheObjectAtFault. They are among the findings, of which the
 // verdict is the worst one.
 func TestAVerdictNamesRarerCauses(t *testing.T) {

@@ -98,7 +98,8 @@ func (x *explainer) reclaim(volume *v1.PersistentVolume) {
 	}
 	x.say("  its reclaim policy is %s: %s", policy, text)
 	cause := fmt.Sprintf("its claim is gone, and its reclaim policy is %s: %s", policy, text)
-	warning, failed := x.lastWarning("PersistentVolume", volume.UID, "VolumeFailedDelete", "VolumeFailedRecycle", "VolumeUnknownReclaimPolicy")
+	warning, failed := x.lastWarning("PersistentVolume", volume.UID, "VolumeFailedDelete", "VolumeDeleteBlocked", "VolumeFailedRecycle",
+		"VolumeUnknownReclaimPolicy")
 	x.silently(func() {
 		switch {
 		case policy == v1.PersistentVolumeReclaimRetain:

@@ -33,7 +33,7 @@ func (ctrl *provisionController) foreign(method string, about control.Object, f 
 		return
 	}
 	env.Foreign(method, refOf(about), f, func(took time.Duration) {
-		ctrl.sayBlocked(c, fmt.Sprintf("it has blocked for %s, and not on the Env; one worker of %d is lost", took, ctrl.cfg.Threadiness))
+		ctrl.sayBlocked(c, fmt.Sprintf("it has blocked for %s of real time, on a lock or a channel perhaps; one worker of %d is lost", took, ctrl.cfg.Threadiness))
 	})
 }
 

@@ -41,7 +41,8 @@ func TestAProvisionerThatBlocksForEverDoesNotStopItsNeighbours(t *testing.T) {
 	w.claim()
 	require.NoError(t, w.Settle())
 	assert.Len(t, w.volumes(), 1)
-	assert.Equal(t, "provisioner example.com/jammed does not return from Provision: it has blocked for 100ms, and not on the Env; one worker of 4 is lost",
+	assert.Equal(t, "provisioner example.com/jammed does not return from Provision: it has blocked for 100ms of real time, "+
+		"on a lock or a channel perhaps; one worker of 4 is lost",
 		w.events("other")["ProvisioningBlocked"])
 
 	require.NoError(t, w.Crash(bad))
