@@ -23,12 +23,13 @@ func (m Machine) ReadFile(path string) (text string, err error) {
 	var data []byte
 	switch {
 	case err != nil:
+		return "", err
 	case pod != nil:
 		data, err = kubelet.ReadFile(root, c.containers[pod.Spec.NodeName], pod, path)
 	default:
 		data, err = root.ReadFile(path)
 	}
-	return string(data), err
+	return string(data), m.failed(err)
 }
 
 // WriteFile writes a text to a file. The directory must exist. A pod cannot write to a volume that it mounts read-only
@@ -40,9 +41,9 @@ func (m Machine) WriteFile(path, text string) error {
 	case err != nil:
 		return err
 	case pod != nil:
-		return kubelet.WriteFile(root, c.containers[pod.Spec.NodeName], pod, path, []byte(text))
+		return m.failed(kubelet.WriteFile(root, c.containers[pod.Spec.NodeName], pod, path, []byte(text)))
 	}
-	return root.WriteFile(path, []byte(text), 0o644)
+	return m.failed(root.WriteFile(path, []byte(text), 0o644))
 }
 
 // MakeDir makes a directory with the parents it lacks, as an administrator does before there can be a local
@@ -57,22 +58,32 @@ func (m Machine) MakeDir(path string, mode fs.FileMode) error {
 	case err != nil:
 		return err
 	case pod != nil:
-		return kubelet.MakeDir(root, c.containers[pod.Spec.NodeName], pod, path, mode)
+		return m.failed(kubelet.MakeDir(root, c.containers[pod.Spec.NodeName], pod, path, mode))
 	}
-	return root.MakeDir(path, mode)
+	return m.failed(root.MakeDir(path, mode))
 }
 
 // ListDir lists the names in a directory, sorted; those of directories end in a slash.
-func (m Machine) ListDir(path string) ([]string, error) {
+func (m Machine) ListDir(path string) (names []string, err error) {
 	c := m.c
 	root, pod, err := c.locate(m.name)
 	switch {
 	case err != nil:
 		return nil, err
 	case pod != nil:
-		return kubelet.List(root, c.containers[pod.Spec.NodeName], pod, path)
+		names, err = kubelet.List(root, c.containers[pod.Spec.NodeName], pod, path)
+	default:
+		names, err = root.List(path)
 	}
-	return root.List(path)
+	return names, m.failed(err)
+}
+
+// failed puts the name of the machine before an error of its files.
+func (m Machine) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", m.name, err)
 }
 
 // Disk returns the machine's disk. Its paths are the machine's

@@ -1,9 +1,11 @@
 package kubelet
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -56,7 +58,11 @@ func inPod(node *disk.Disk, containers runtime.Service, pod *v1.Pod, containerPa
 	if err != nil {
 		return err
 	}
-	return shell.InVolume(node, []shell.Mount{m}, containerPath, write, f)
+	err = shell.InVolume(node, []shell.Mount{m}, containerPath, write, f)
+	if failed, ok := errors.AsType[*fs.PathError](err); ok { // which names the path in the volume
+		return &fs.PathError{Op: failed.Op, Path: containerPath, Err: failed.Err}
+	}
+	return err
 }
 
 // locate finds the mount that a container path is in, in the first container
@@ -69,6 +75,7 @@ func locate(containers runtime.Service, pod *v1.Pod, containerPath string) (shel
 	if sandbox == nil {
 		return shell.Mount{}, fmt.Errorf("pod %s/%s is not running on this node", pod.Namespace, pod.Name)
 	}
+	var volumes []string
 	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
 		last, _ := sandbox.Latest(c.Name)
 		if last == nil {
@@ -77,6 +84,14 @@ func locate(containers runtime.Service, pod *v1.Pod, containerPath string) (shel
 		if m, _, ok := shell.FindMount(last.Mounts, containerPath); ok {
 			return m, nil
 		}
+		for _, m := range last.Mounts {
+			volumes = append(volumes, m.ContainerPath)
+		}
 	}
-	return shell.Mount{}, fmt.Errorf("path %q of pod %s/%s is not in any of its volumes", containerPath, pod.Namespace, pod.Name)
+	where := "it mounts none"
+	if len(volumes) > 0 {
+		slices.Sort(volumes)
+		where = "they are mounted at " + strings.Join(slices.Compact(volumes), ", ")
+	}
+	return shell.Mount{}, fmt.Errorf("path %q of pod %s/%s is not in any of its volumes: %s", containerPath, pod.Namespace, pod.Name, where)
 }

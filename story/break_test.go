@@ -27,14 +27,14 @@ read node/node-2:/x
 `, "\n", "\n----\n\n"))
 	for _, want := range []string{
 		"node/node-1 will fail to write /a skip=1 times=1: no space left on device\n",
-		"\nwrite node/node-1:/a/x two\n----\nerror: write /a/x: no space left on device\n",
+		"\nwrite node/node-1:/a/x two\n----\nerror: node/node-1: write /a/x: no space left on device\n",
 		"\nwrite node/node-1:/a/x three\n----\n\n", "\nread node/node-1:/a/x\n----\nthree\n",
 		"any will fail to change: read-only file system\n",
-		"\nwrite node/node-2:/x one\n----\nerror: write /x: read-only file system\n",
+		"\nwrite node/node-2:/x one\n----\nerror: node/node-2: write /x: read-only file system\n",
 		"node/node-2 will fail to do anything: input/output error\n",
-		"\nread node/node-2:/a\n----\nerror: read /a: input/output error\n",
-		"\nwrite node/node-2:/x one\n----\nerror: write /x: input/output error\n",
-		"\nmkdir node/node-2:/b\n----\nerror: mkdir /b: input/output error\n",
+		"\nread node/node-2:/a\n----\nerror: node/node-2: read /a: input/output error\n",
+		"\nwrite node/node-2:/x one\n----\nerror: node/node-2: write /x: input/output error\n",
+		"\nmkdir node/node-2:/b\n----\nerror: node/node-2: mkdir /b: input/output error\n",
 		"all faults are removed\n", "\nread node/node-2:/x\n----\ntwo\n",
 	} {
 		assert.Contains(t, got, want)

@@ -411,10 +411,10 @@ mkdir pod/web:/elsewhere
 	assert.Equal(t, `ssd1/
 pod/web created
 b/
-error: mkdir /mnt/file: file exists
-error: mkdir /../outside: the path contains "..": leads out of the node's directory
+error: node/node-1: mkdir /mnt/file: file exists
+error: node/node-1: mkdir /../outside: the path contains "..": leads out of the node's directory
 error: no node is called "node-9" (did you mean "node-1"?); expected node-1
-error: path "/elsewhere" of pod default/web is not in any of its volumes`, strings.Join(outputs(got)[1:], "\n"))
+error: pod/web: path "/elsewhere" of pod default/web is not in any of its volumes: they are mounted at /data`, strings.Join(outputs(got)[1:], "\n"))
 }
 
 func TestAStoryStopsBetweenCommandsWhenItsContextEnds(t *testing.T) {

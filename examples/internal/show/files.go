@@ -54,7 +54,7 @@ func (s *Show) RefusedOn(where, path string) {
 		s.Try(errNotRefused)
 		return
 	}
-	s.command("%s$ touch %s\ntouch: cannot touch '%s': %v\n", host(where), path, path, err)
+	s.command("%s$ touch %s\ntouch: cannot touch '%s': %v\n", host(where), path, path, errors.Unwrap(err)) // without the name of the machine
 }
 
 // host returns the host name in the prompt of a place.
