@@ -109,7 +109,8 @@ func (c *Cluster) Claim(ref string) (*v1.PersistentVolumeClaim, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.client.CoreV1().PersistentVolumeClaims(at.Namespace).Get(context.Background(), at.Name, metav1.GetOptions{})
+	claim, err := c.client.CoreV1().PersistentVolumeClaims(at.Namespace).Get(context.Background(), at.Name, metav1.GetOptions{})
+	return claim, c.near(at, err)
 }
 
 // Volume returns the PersistentVolume "name" or "pv/name".
@@ -118,7 +119,8 @@ func (c *Cluster) Volume(ref string) (*v1.PersistentVolume, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.client.CoreV1().PersistentVolumes().Get(context.Background(), at.Name, metav1.GetOptions{})
+	pv, err := c.client.CoreV1().PersistentVolumes().Get(context.Background(), at.Name, metav1.GetOptions{})
+	return pv, c.near(at, err)
 }
 
 // Pod returns a pod: "web" in the namespace default, or "namespace/web", with or without
@@ -128,7 +130,8 @@ func (c *Cluster) Pod(ref string) (*v1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.client.CoreV1().Pods(at.Namespace).Get(context.Background(), at.Name, metav1.GetOptions{})
+	pod, err := c.client.CoreV1().Pods(at.Namespace).Get(context.Background(), at.Name, metav1.GetOptions{})
+	return pod, c.near(at, err)
 }
 
 // Lab is the side of a cluster for tools, such as the commands and package explore: what it is made of, what was found in it,

@@ -375,6 +375,7 @@ func TestAReferenceIsUnderstoodInEveryFormWhereverOneIsTaken(t *testing.T) {
 		refused map[string]string
 	}{
 		"Claim": {claim, claims, map[string]string{"": aClaim, "pvc/": aClaim, "a/b/c": aClaim, "pvc/a/b/c": aClaim,
+			"date": `"date" not found (did you mean "data"?)`,
 			"pod/team/data": `"pod/team/data" names a Pod, not a PersistentVolumeClaim; expected pvc/name`, "other": `"other" not found`}},
 		"Pod": {pod, pods, map[string]string{"": aPod, "/web": aPod, "pod/": aPod,
 			"pvc/team/web": "names a PersistentVolumeClaim, not a Pod; expected pod/name or pod/namespace/name"}},

@@ -34,10 +34,11 @@ func (c *Cluster) Explain(ref string) (string, error) {
 	return why.Text, err
 }
 
-// near adds to the server's message about an object that is not there when it went, or which name was probably meant.
+// near adds to the server's message about an object that is not there when it went, or which name was probably meant. Other errors, and nil,
+// stay as they are.
 func (c *Cluster) near(at manifest.Ref, err error) error {
 	missing, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok {
+	if !ok || !apierrors.IsNotFound(err) {
 		return err
 	}
 	said := *missing
@@ -152,9 +153,9 @@ func (l Lab) Explanation(ref string) (Explanation, error) {
 	switch {
 	case errors.Is(err, explain.ErrKind):
 		err = fmt.Errorf("explain %s: %w", ref, err)
-	case apierrors.IsNotFound(err):
+	case err != nil:
 		err = c.near(at, err)
-	case err == nil:
+	default:
 		for _, d := range c.Trace().Deviations() {
 			why.Deviations = append(why.Deviations, d.String())
 			why.Text += "this run " + d.String() + "\n"
