@@ -174,6 +174,8 @@ func TestReferencesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
 	require.ErrorContains(t, c.Cluster.RunFor(-1), "a negative time cannot pass: -1ns")
 	require.EqualError(t, c.Cluster.Apply(""), "manifest: is empty; expected at least one object in YAML or JSON")
 	require.EqualError(t, c.Cluster.Apply(), "no manifest is given; expected at least one object in YAML or JSON")
+	require.EqualError(t, c.Cluster.AddProvisioner("example.com/disks", nil), `AddProvisioner "example.com/disks": the provisioner is nil`)
+	require.ErrorContains(t, c.Cluster.AddProvisioner("", &asserting{}), "a provisioner needs a name, for example example.com/nfs")
 }
 
 func TestExplainSaysWhyAClaimIsPending(t *testing.T) {
@@ -375,7 +377,7 @@ func TestAReferenceIsUnderstoodInEveryFormWhereverOneIsTaken(t *testing.T) {
 		refused map[string]string
 	}{
 		"Claim": {claim, claims, map[string]string{"": aClaim, "pvc/": aClaim, "a/b/c": aClaim, "pvc/a/b/c": aClaim,
-			"date": `"date" not found (did you mean "data"?)`,
+			"date":          `"date" not found (did you mean "data"?)`,
 			"pod/team/data": `"pod/team/data" names a Pod, not a PersistentVolumeClaim; expected pvc/name`, "other": `"other" not found`}},
 		"Pod": {pod, pods, map[string]string{"": aPod, "/web": aPod, "pod/": aPod,
 			"pvc/team/web": "names a PersistentVolumeClaim, not a Pod; expected pod/name or pod/namespace/name"}},

@@ -256,6 +256,14 @@ func Nodes(names ...string) []Node {
 	return nodes
 }
 
+// check returns an error that names the first field with a wrong value and what is allowed. of says where the node is.
+func (n Node) check(of string) error {
+	if msgs := validation.NameIsDNSSubdomain(n.Name, false); len(msgs) > 0 {
+		return fmt.Errorf("%s.Name: %q is not a node name: %s", of, n.Name, strings.Join(msgs, "; "))
+	}
+	return n.Runtime.Check(of + ".Runtime")
+}
+
 // check returns an error that names the first field with a wrong value and what is allowed.
 func (cfg Config) check() error {
 	seen := map[string]bool{}
@@ -263,17 +271,14 @@ func (cfg Config) check() error {
 		return fmt.Errorf("Config.NoNodes: true, and there are %d Nodes; leave one of the two out", len(cfg.Nodes))
 	}
 	for i, node := range cfg.Nodes {
-		field := fmt.Sprintf("Config.Nodes[%d].Name", i)
-		if msgs := validation.NameIsDNSSubdomain(node.Name, false); len(msgs) > 0 {
-			return fmt.Errorf("%s: %q is not a node name: %s", field, node.Name, strings.Join(msgs, "; "))
-		}
-		if seen[node.Name] {
-			return fmt.Errorf("%s: there are two nodes called %q", field, node.Name)
-		}
-		seen[node.Name] = true
-		if err := node.Runtime.Check(fmt.Sprintf("Config.Nodes[%d].Runtime", i)); err != nil {
+		field := fmt.Sprintf("Config.Nodes[%d]", i)
+		if err := node.check(field); err != nil {
 			return err
 		}
+		if seen[node.Name] {
+			return fmt.Errorf("%s.Name: there are two nodes called %q", field, node.Name)
+		}
+		seen[node.Name] = true
 	}
 	for i, name := range cfg.Only {
 		if known := append(actorNames(), SnapshotController); !slices.Contains(known, name) {

@@ -20,15 +20,16 @@ import (
 // AddNode adds a node: a directory of its own, and a kubelet that
 // registers it in the next Settle, Step or RunFor.
 func (c *Cluster) AddNode(node Node) error {
-	cfg := c.cfg
-	cfg.Nodes = append(slices.Clone(c.cfg.Nodes), node)
-	if err := cfg.check(); err != nil {
+	if err := node.check("Node"); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(c.cfg.Nodes, func(other Node) bool { return other.Name == node.Name }) {
+		return fmt.Errorf("Node.Name: there is a node called %q already", node.Name)
 	}
 	if err := c.addNode(node); err != nil {
 		return err
 	}
-	c.cfg.Nodes = cfg.Nodes
+	c.cfg.Nodes = append(slices.Clone(c.cfg.Nodes), node)
 	return nil
 }
 

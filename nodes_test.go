@@ -45,8 +45,8 @@ func TestANewNodeIsTaintedUntilItIsReady(t *testing.T) {
 	notReady := []string{v1.TaintNodeNotReady}
 	assert.Equal(t, [][]string{notReady, notReady, {}}, *seen, "registered, ready, and then free of the taint")
 
-	assert.ErrorContains(t, c.AddNode(storagesim.Node{Name: "late"}), `"late"`, "names are unique")
-	assert.ErrorContains(t, c.AddNode(storagesim.Node{Name: "Late"}), `"Late" is not a node name`)
+	assert.EqualError(t, c.AddNode(storagesim.Node{Name: "late"}), `Node.Name: there is a node called "late" already`)
+	assert.ErrorContains(t, c.AddNode(storagesim.Node{Name: "Late"}), `Node.Name: "Late" is not a node name`)
 }
 
 func TestWithoutTheNodeLifecycleControllerANewNodeHasNoTaint(t *testing.T) {

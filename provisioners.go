@@ -2,6 +2,8 @@ package storagesim
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -13,6 +15,9 @@ import (
 // library's defaults. p survives crashes of its actor, as a real backend does. If p implements
 // provisioner.Inventory, RequireNoLeaks compares its volumes with the API's.
 func (c *Cluster) AddProvisioner(name string, p provisioner.Provisioner) error {
+	if p == nil {
+		return fmt.Errorf("AddProvisioner %q: the provisioner is nil", name)
+	}
 	return c.AddProvisionController(provisioner.Config{Name: name, Provisioner: p})
 }
 
@@ -21,6 +26,9 @@ func (c *Cluster) AddProvisioner(name string, p provisioner.Provisioner) error {
 // actor bears the provisioner's name, or that of cfg.Actor, such as for a second replica. Unless cfg has an Identity, it
 // depends on the cluster's seed.
 func (c *Cluster) AddProvisionController(cfg provisioner.Config) error {
+	if cfg.Name == "" {
+		return errors.New("a provisioner needs a name, for example example.com/nfs, which the StorageClasses give in provisioner")
+	}
 	if cfg.Identity == "" {
 		cfg.Identity = provisioner.IdentityOf(cfg.Name, c.cfg.Seed)
 	}
