@@ -95,12 +95,8 @@ func (p *Process) copy(from, to string, c copying) error {
 	case c.update && p.isUpToDate(to, info):
 		return nil
 	case info.Mode()&fs.ModeSymlink != 0:
-		text := ""
-		err = p.doLink(from, false, func(dir *disk.Disk, name string) error {
-			text, err = dir.Readlink(name)
-			return err
-		})
-		if err == nil {
+		var text string
+		if text, err = p.linkText(from); err == nil {
 			err = p.link(text, to, true)
 		}
 	default:

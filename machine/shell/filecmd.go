@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/storagesim/storagesim/machine/disk"
 )
@@ -215,29 +216,82 @@ func (p *Process) isLink(name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// readlink prints where a link leads.
+// readlink prints the text of a link; with -f or -e the path to which name leads, as realpath does.
 func readlink(p *Process) error {
-	flags, args, err := options(p.Argv, "fen", "")
-	if err != nil || len(args) != 1 {
-		return errors.Join(err, errors.New("readlink: one file is wanted"))
+	flags, args, err := options(p.Argv, "femn", "")
+	switch {
+	case err != nil:
+		return err
+	case len(args) != 1:
+		return errors.New("readlink: one file is wanted")
 	}
-	if has(flags, "f", "e") {
-		return p.printf("%s\n", p.program.files.follow(p.Path(args[0]), true))
+	var text string
+	if whole := has(flags, "f", "e", "m"); whole {
+		text, err = p.realPath(args[0], flags)
+	} else {
+		text, err = p.linkText(args[0])
 	}
-	return p.doLink(args[0], false, func(dir *disk.Disk, name string) error {
-		text, err := dir.Readlink(name)
-		if err != nil {
-			return &ExitError{Code: 1}
-		}
-		return p.printf("%s\n", text)
-	})
+	switch {
+	case err != nil:
+		return &ExitError{Code: 1} // and in silence
+	case !has(flags, "n"):
+		text += "\n"
+	}
+	return p.printf("%s", text)
 }
 
-// realpath prints a path without "." and "..".
+// realpath prints paths without links, "." and "..".
 func realpath(p *Process) error {
-	_, args, err := options(p.Argv, "em", "")
-	for _, name := range args {
-		err = errors.Join(err, p.printf("%s\n", p.Path(name)))
+	flags, args, err := options(p.Argv, "em", "")
+	if err != nil {
+		return err
 	}
-	return err
+	errs := make([]error, len(args))
+	for i, name := range args {
+		full, err := p.realPath(name, flags)
+		if err == nil {
+			errs[i] = p.printf("%s\n", full)
+		} else {
+			errs[i] = fmt.Errorf("realpath: %s: %w", name, reason(err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// linkText returns the text of a link.
+func (p *Process) linkText(name string) (text string, err error) {
+	err = p.doLink(name, false, func(dir *disk.Disk, name string) error {
+		text, err = dir.Readlink(name)
+		return err
+	})
+	return text, err
+}
+
+// realPath returns the path to which name leads. All of it must exist with -e, nothing with -m, and otherwise all but its end.
+func (p *Process) realPath(name string, flags map[string]string) (string, error) {
+	if name == "" {
+		return "", errNoFile
+	}
+	done, todo := "/", strings.Split(p.Path(name), "/")
+	for links := 0; len(todo) > 0; {
+		here := path.Join(done, todo[0])
+		todo = todo[1:]
+		info, err := p.lookAt(here, true)
+		switch {
+		case err != nil && !has(flags, "m") && (has(flags, "e") || len(todo) > 0 || !errors.Is(err, fs.ErrNotExist)):
+			return "", err
+		case err != nil || info.Mode()&fs.ModeSymlink == 0:
+			done = here
+			continue
+		}
+		text, err := p.linkText(here)
+		if links++; err != nil || links > maxLinks {
+			return "", errors.Join(err, errors.New("too many levels of symbolic links"))
+		}
+		if path.IsAbs(text) {
+			done = "/"
+		}
+		todo = append(strings.Split(text, "/"), todo...)
+	}
+	return done, nil
 }

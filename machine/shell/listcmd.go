@@ -102,17 +102,10 @@ func (p *Process) lsLine(name, full string, flags map[string]string) error {
 		user, group = strconv.Itoa(uid), strconv.Itoa(gid)
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		name += " -> " + p.linkText(full)
+		text, _ := p.linkText(full) // what cannot be read is empty
+		name += " -> " + text
 	}
 	return p.printf("%s 1 %s %s %d %s %s\n", modeText(info.Mode()), user, group, sizeOf(info), p.Now().Format("Jan _2 15:04"), name)
-}
-
-func (p *Process) linkText(full string) (text string) {
-	_ = p.program.files.at(full, false, func(dir *disk.Disk, name string) (err error) { // without the text, ls prints the name alone
-		text, err = dir.Readlink(name)
-		return err
-	})
-	return text
 }
 
 // sizeOf returns a file's size. Directories all have the same, since it differs between

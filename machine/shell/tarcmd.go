@@ -104,7 +104,7 @@ func (p *Process) packTree(w *tar.Writer, full, name string) error {
 	}
 	target := ""
 	if info.Mode()&fs.ModeSymlink != 0 {
-		target = p.linkText(full)
+		target, _ = p.linkText(full) // what cannot be read is empty
 	}
 	header, err := tar.FileInfoHeader(plainInfo{info}, target)
 	if err != nil {
