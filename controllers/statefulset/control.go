@@ -122,9 +122,7 @@ func (c *controller) processReplica(ctx context.Context, set *appsv1.StatefulSet
 			return true, err
 		}
 	}
-	if pod.DeletionTimestamp != nil || !isRunningAndAvailable(pod, set.Spec.MinReadySeconds, c.env.Now()) {
-		wait = true
-	}
+	wait = pod.DeletionTimestamp != nil || !isRunningAndAvailable(pod, set.Spec.MinReadySeconds, c.env.Now())
 	if wait && monotonic(set) || c.claimsMatchRetentionPolicy(set, pod) {
 		return wait, nil
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/internal/semantic"
+	"github.com/storagesim/storagesim/internal/workload"
 )
 
 // newStatus counts the set's pods. When all replicas come from the newest template, its revision becomes the current
@@ -65,23 +66,12 @@ func (c *controller) updateStatus(ctx context.Context, set *appsv1.StatefulSet, 
 // isRunningAndReady reports whether the pod runs and is ready.
 // Upstream: stateful_set_utils.go isRunningAndReady, v1.37.
 func isRunningAndReady(pod *v1.Pod) bool {
-	_, ready := readySince(pod)
-	return pod.Status.Phase == v1.PodRunning && ready
+	return pod.Status.Phase == v1.PodRunning && workload.IsReady(pod)
 }
 
 // isRunningAndAvailable reports whether the pod has been ready for that many seconds.
 // Upstream: stateful_set_utils.go isRunningAndAvailable, v1.37.
 func isRunningAndAvailable(pod *v1.Pod, minReadySeconds int32, now time.Time) bool {
-	since, _ := readySince(pod)
+	since, _ := workload.ReadySince(pod)
 	return isRunningAndReady(pod) && !now.Before(since.Add(time.Duration(minReadySeconds)*time.Second))
-}
-
-// readySince returns the time at which the pod became ready, if it is.
-func readySince(pod *v1.Pod) (since time.Time, ready bool) {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == v1.PodReady && c.Status == v1.ConditionTrue {
-			return c.LastTransitionTime.Time, true
-		}
-	}
-	return time.Time{}, false
 }
