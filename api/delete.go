@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -270,7 +271,7 @@ func (d *deleter) deleteNamespace(r request, st *table, old *v1.Namespace, opts 
 	}
 	switch old.Name {
 	case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic:
-		return outcome{}, apierrors.NewForbidden(registry.Namespaces.GroupResource(), old.Name, fmt.Errorf("this namespace may not be deleted"))
+		return outcome{}, apierrors.NewForbidden(registry.Namespaces.GroupResource(), old.Name, errors.New("this namespace may not be deleted"))
 	}
 	switch {
 	case old.DeletionTimestamp != nil && len(old.Spec.Finalizers) > 0:

@@ -1,7 +1,7 @@
 package story
 
 import (
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -40,12 +40,12 @@ func troubleCommands() []*command {
 
 // reasons are the errors that fail can give.
 var reasons = map[string]func(schema.GroupResource, string) error{
-	"InternalError": func(schema.GroupResource, string) error { return apierrors.NewInternalError(fmt.Errorf("injected")) },
+	"InternalError": func(schema.GroupResource, string) error { return apierrors.NewInternalError(errors.New("injected")) },
 	"Conflict": func(r schema.GroupResource, n string) error {
-		return apierrors.NewConflict(r, n, fmt.Errorf("injected"))
+		return apierrors.NewConflict(r, n, errors.New("injected"))
 	},
 	"Forbidden": func(r schema.GroupResource, n string) error {
-		return apierrors.NewForbidden(r, n, fmt.Errorf("injected"))
+		return apierrors.NewForbidden(r, n, errors.New("injected"))
 	},
 	"NotFound":           func(r schema.GroupResource, n string) error { return apierrors.NewNotFound(r, n) },
 	"AlreadyExists":      func(r schema.GroupResource, n string) error { return apierrors.NewAlreadyExists(r, n) },

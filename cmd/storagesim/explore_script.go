@@ -35,9 +35,9 @@ func (o *exploreOptions) writeScript(errOut io.Writer, objects []manifest.Object
 func (o *exploreOptions) untold(f *explore.Failure) error {
 	switch {
 	case f.Untold != nil:
-		return fmt.Errorf("a script cannot say all that it takes: %w", f.Untold)
+		return fmt.Errorf("no script can repeat all of it: %w", f.Untold)
 	case len(o.nfs) > 0:
-		return errors.New("a script cannot say --nfs")
+		return errors.New("no script can repeat a run with --nfs")
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ line is wrong; 130 interrupted.`,
 				return usageError{badWidth(o.width)}
 			}
 			if o.write && o.check {
-				return usageError{fmt.Errorf("-w and --check exclude each other")}
+				return usageError{errors.New("-w and --check exclude each other")}
 			}
 			if (o.write || o.check) && o.filter.set() {
 				return usageError{errors.New("--about and --actor leave things out, and -w and --check are about the whole story")}

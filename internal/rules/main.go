@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -142,7 +143,7 @@ func (r *rule) links() {
 func bounds(architecture string, tests map[string]string) ([]rule, error) {
 	_, table, ok := strings.Cut(architecture, "\n## Bounds\n")
 	if !ok {
-		return nil, fmt.Errorf("ARCHITECTURE.md has no section Bounds")
+		return nil, errors.New("ARCHITECTURE.md has no section Bounds")
 	}
 	table, _, _ = strings.Cut(table, "\n## ")
 	var list []rule

@@ -95,7 +95,7 @@ func (d *Disk) MakeDir(name string, mode fs.FileMode) error {
 func (d *Disk) Remove(name string) error {
 	return d.do("remove", name, func(d *Disk, rel string) error {
 		if rel == "." {
-			return fmt.Errorf("the node's root directory cannot be removed")
+			return errors.New("the node's root directory cannot be removed")
 		}
 		return d.store.Remove(rel)
 	})
@@ -107,7 +107,7 @@ func (d *Disk) Remove(name string) error {
 func (d *Disk) RemoveAll(name string) error {
 	return d.do("removeall", name, func(d *Disk, rel string) error {
 		if rel == "." {
-			return fmt.Errorf("the node's root directory cannot be removed")
+			return errors.New("the node's root directory cannot be removed")
 		}
 		return d.store.RemoveAll(rel)
 	})

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -104,7 +105,7 @@ func (t *tester) primary() bool {
 	case t.err != nil:
 		return false
 	case len(a) == 0:
-		t.err = fmt.Errorf("argument expected")
+		t.err = errors.New("argument expected")
 		return false
 	case len(a) >= 3 && isBinary(a[1]):
 		t.args = a[3:]
@@ -113,7 +114,7 @@ func (t *tester) primary() bool {
 		t.args = a[1:]
 		holds := t.or()
 		if !t.next(")") && t.err == nil {
-			t.err = fmt.Errorf("closing paren expected")
+			t.err = errors.New("closing paren expected")
 		}
 		return holds
 	case len(a) >= 2 && isUnary(a[0]):

@@ -9,6 +9,7 @@ package registrar
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"sync/atomic"
@@ -93,7 +94,7 @@ func (r *registrar) register(ctx context.Context) error {
 	}
 	// Upstream: csi-lib-utils rpc.GetDriverName, v0.22.
 	if info.GetName() == "" {
-		return fmt.Errorf("error retreiving CSI driver name: driver name is empty")
+		return errors.New("error retreiving CSI driver name: driver name is empty")
 	}
 	return r.serve(ctx, info.GetName())
 }

@@ -3,6 +3,7 @@ package clustertest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -101,7 +102,7 @@ func patch(before, after runtime.Object) ([]byte, error) {
 		}
 	}
 	if _, ok := after.(*unstructured.Unstructured); ok {
-		return nil, fmt.Errorf("a custom resource is patched")
+		return nil, errors.New("a custom resource is patched")
 	}
 	return strategicpatch.CreateTwoWayMergePatch(texts[0], texts[1], after)
 }
