@@ -103,7 +103,7 @@ func codeOf(r request, out outcome, err error) int {
 	return http.StatusOK
 }
 
-// checkWriteOptions refuses options of a create, update or patch that mean nothing.
+// checkWriteOptions refuses options of a create, update or patch whose values are not valid.
 // Upstream: endpoints/handlers createHandler, UpdateResource and PatchResource, v1.37.
 func checkWriteOptions(req *Request) error {
 	o := req.Write

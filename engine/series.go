@@ -100,7 +100,7 @@ func (r *eventRecorder) newEvent(k seriesKey, message string) *v1.Event {
 	return event
 }
 
-// refreshExistingEventSeries writes how often what goes on has been said.
+// refreshExistingEventSeries writes the series of all events that are known, with their counts up to now.
 // Upstream: client-go tools/events refreshExistingEventSeries, v1.37.
 func (r *eventRecorder) refreshExistingEventSeries() {
 	for _, known := range r.cache {

@@ -116,7 +116,7 @@ func (x *explainer) reclaim(volume *v1.PersistentVolume) {
 	})
 }
 
-// silently finds causes that the chain has said in other words.
+// silently calls find and keeps the causes that it finds, but not their lines: the chain has told them in other words.
 func (x *explainer) silently(find func()) {
 	said := len(x.lines)
 	find()

@@ -116,7 +116,7 @@ func (x *explainer) atFault(pod *v1.Pod, nodes []scheduler.NodeVerdict) (object,
 	return "", ""
 }
 
-// otherUser returns the pod on a node that uses a claim of this one.
+// otherUser returns another pod that has a node and uses a claim of this pod; "" if there is none.
 func (x *explainer) otherUser(pod *v1.Pod) string {
 	claims := claimNames(pod)
 	for _, obj := range x.Objects() {

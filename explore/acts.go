@@ -81,7 +81,7 @@ func (s *shrinker) failsWithout(plan Plan, without []int) bool {
 }
 
 // failsEarlier reports whether a plan with one fault fails if that strikes up to three calls of its kind earlier: where
-// some acts are left out, there are fewer.
+// some acts are left out, there are fewer calls before it.
 func (s *shrinker) failsEarlier(plan Plan) bool {
 	if len(plan.Faults) != 1 || len(plan.Holds) > 0 {
 		return false

@@ -18,7 +18,7 @@ const (
 	readinessGatesNotReady   = "ReadinessGatesNotReady"
 )
 
-// podInitializedCondition reports whether the pod's containers have had their turn.
+// podInitializedCondition says whether all init containers are done and all sidecars have started.
 //
 // Upstream: pkg/kubelet/status/generate.go GeneratePodInitializedCondition, v1.37.
 func podInitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
@@ -27,7 +27,7 @@ func podInitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 		done.Reason = podCompleted
 		return done
 	}
-	for _, c := range s.ContainerStatuses { // one that has begun had its turn
+	for _, c := range s.ContainerStatuses { // where one has begun, the init containers were done
 		if c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil {
 			return done
 		}

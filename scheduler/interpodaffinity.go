@@ -156,6 +156,7 @@ func (c *caches) followNamespaces(env control.Env, pod *v1.Pod) {
 	}
 }
 
+// selectsNamespaces reports whether a term of the pod's affinity chooses namespaces by their labels.
 func selectsNamespaces(pod *v1.Pod) bool {
 	terms, err := affinityTermsOf(pod)
 	if err != nil || terms == nil {

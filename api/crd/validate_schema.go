@@ -115,7 +115,7 @@ func (p *problems) node(s *internal.JSONSchemaProps, path *field.Path, at place)
 	p.extensions(s, path)
 }
 
-// supported refuses what OpenAPI has and definitions have not.
+// supported refuses the parts of OpenAPI schemas that definitions do not support.
 // Upstream: specStandardValidatorV3.validate, v1.37.
 func (p *problems) supported(s *internal.JSONSchemaProps, path *field.Path, at place) {
 	if types := []string{"array", "boolean", "integer", "number", "object", "string"}; s.Type != "" && !slices.Contains(types, s.Type) {

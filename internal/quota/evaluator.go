@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Evaluator holds how the objects of one resource are counted.
+// Evaluator counts the objects of one resource.
 // Upstream: quota/v1 Evaluator, v1.37.
 type Evaluator struct {
 	// counts reports whether an entry of spec.hard counts these objects.

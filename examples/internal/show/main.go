@@ -16,7 +16,7 @@ import (
 )
 
 // Main plays an example on the terminal; each example's main calls it. With -html FILE it also writes a page of what
-// happened. Of a second cluster, the page is FILE-2, before the extension.
+// happened; a second cluster gets a page of its own, page.html and page-2.html.
 func Main(play func(io.Writer) error) {
 	if err := run(terminal.Writer(os.Stdout), os.Args, play); err != nil {
 		fmt.Fprintln(os.Stderr, err)
