@@ -112,6 +112,7 @@ func (c *typed[T]) Watch(ctx context.Context, opts metav1.ListOptions) (watch.In
 func (c *typed[T]) Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (T, error) {
 	req := c.request("patch", path.Join(subresources...), name)
 	req.PatchType, req.Patch, req.Values, req.Write = pt, data, typedpatch.Of(ctx), opts
+	req.Shared = req.Values != nil
 	return do[T](ctx, c.client, req)
 }
 
