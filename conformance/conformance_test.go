@@ -44,7 +44,7 @@ func readSchedules(t *testing.T) (known map[string]Schedule) {
 // the file is to be written anew.
 func TestTheSimulationDoesWhatARealControlPlaneDid(t *testing.T) {
 	agreeing, _ := loadAll(t)
-	found := map[string]Schedule{}
+	found, kept := map[string]Schedule{}, readSchedules(t)
 	for verdict := range checkAll(agreeing, Options{known: knownSchedules(t)}) {
 		require.NoError(t, verdict.err)
 		checked.Store(verdict.Case, verdict.Result)
@@ -52,7 +52,9 @@ func TestTheSimulationDoesWhatARealControlPlaneDid(t *testing.T) {
 			found[verdict.Case] = verdict.Schedule
 		}
 		t.Run(verdict.Case, func(t *testing.T) {
-			assert.Empty(t, verdict.Differences)
+			if assert.Empty(t, verdict.Differences) && !*update {
+				assert.Equal(t, kept[verdict.Case], verdict.Schedule, "another schedule agrees now: go test ./conformance -update")
+			}
 			t.Log(verdict.Result)
 		})
 	}
@@ -65,7 +67,6 @@ func TestTheSimulationDoesWhatARealControlPlaneDid(t *testing.T) {
 		}
 		require.NoError(t, os.WriteFile(schedulesFile, []byte("{\n"+strings.Join(lines, ",\n")+"\n}\n"), 0o600))
 	}
-	assert.Equal(t, readSchedules(t), found, "other schedules agree now: go test ./conformance -update")
 }
 
 func TestACaseThatNoLongerDiffersIsTakenOffTheList(t *testing.T) {
