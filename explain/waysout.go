@@ -30,8 +30,10 @@ func wayOut(v scheduler.NodeVerdict) string {
 		return "end the pod that uses the volume, or use a volume that more pods may use"
 	case "VolumeZone":
 		return "run the pod on a node in the volume's zone"
-	case "InterPodAffinity", "PodTopologySpread":
-		return "change what the pod asks of its place beside other pods, or add a node"
+	case "InterPodAffinity":
+		return "change the pod's affinity and anti-affinity to other pods, or add a node"
+	case "PodTopologySpread":
+		return "change the pod's topologySpreadConstraints, or add a node"
 	case "VolumeBinding":
 		return volumeWayOut(v.Conflicts)
 	}
