@@ -62,7 +62,7 @@ func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) 
 // A patch of a seed as in the test above as values, some of them of their field's own type, does what it does as JSON.
 func TestAPatchAsValuesDoesWhatItDoesAsJSON(t *testing.T) {
 	var byValues, refused atomic.Int64
-	tried := seedtest.Each(t, 300, func(t testing.TB, seed uint64) {
+	tried := seedtest.Each(t, 1000, func(t testing.TB, seed uint64) {
 		g := &patchMaker{rand.New(rand.NewPCG(seed, 5))}
 		kind := g.kind()
 		old, patch := g.object(kind), g.patch(kind)
