@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "look for the schedules of testdata/sche
 // schedulesFile has a schedule for each recording that agrees in another order only.
 const schedulesFile = "testdata/schedules/schedules.json"
 
-// knownSchedules reads schedulesFile. With -update, and in .ci/nightly with STORAGESIM_SEEDS, there are none: each schedule is
+// knownSchedules reads schedulesFile. With -update, and with STORAGESIM_SEEDS as in the gate, there are none: each schedule is
 // looked for among all.
 func knownSchedules(t *testing.T) map[string]Schedule {
 	if *update || os.Getenv("STORAGESIM_SEEDS") != "" {
@@ -58,6 +58,7 @@ func TestTheSimulationDoesWhatARealControlPlaneDid(t *testing.T) {
 			t.Log(verdict.Result)
 		})
 	}
+	t.Logf("tried %d recordings", len(agreeing))
 	if *update {
 		var lines []string
 		for _, name := range slices.Sorted(maps.Keys(found)) {

@@ -45,7 +45,7 @@ func TestMutatedRecordingsDoNotAgree(t *testing.T) {
 	paths, err := list("testdata")
 	require.NoError(t, err)
 	number := 6
-	if os.Getenv("STORAGESIM_SEEDS") != "" { // in .ci/nightly
+	if os.Getenv("STORAGESIM_SEEDS") != "" { // in the gate
 		number = 24
 	}
 	rng := rand.New(rand.NewPCG(40, 3))
@@ -68,6 +68,7 @@ func TestMutatedRecordingsDoNotAgree(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotEmpty(t, result.Differences, "%s, %s", name, what)
 	}
+	t.Logf("tried %d recordings", number)
 }
 
 // mutate changes something that must agree, and says what; "" if it finds nothing.
