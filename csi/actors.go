@@ -21,7 +21,9 @@ func (d Driver) ControllerActors(w World, h Host) []Actor {
 		return nil
 	}
 	name := "csi-driver/" + d.Name
-	socket := call.Socket{Machine: h.Machine.String(), Path: ControllerSocket, Driver: d.Name, Options: d.Options, Address: d.Endpoint, Outside: d.SidecarSocket}
+	socket := call.Socket{
+		Machine: h.Machine.String(), Path: ControllerSocket, Driver: d.Name, Interceptors: d.Interceptors, Address: d.Endpoint, Outside: d.SidecarSocket,
+	}
 	dial := dialer(w.Sockets, socket.Machine, socket.Path)
 	actors := []Actor{server(w, name, socket, func() (servers, error) { return d.controllerServers(h) })}
 	if d.SidecarSocket == "" {
@@ -46,7 +48,7 @@ func (d Driver) NodeActors(w World, h Host) []Actor {
 		return nil
 	}
 	name, registers := "csi-driver/"+d.Name+"/"+h.Node, "csi-registrar/"+d.Name+"/"+h.Node
-	socket := call.Socket{Machine: h.Machine.String(), Path: NodeSocket(d.Name), Driver: d.Name, Options: d.Options}
+	socket := call.Socket{Machine: h.Machine.String(), Path: NodeSocket(d.Name), Driver: d.Name, Interceptors: d.Interceptors}
 	if d.NodeEndpoint != nil {
 		socket.Address = d.NodeEndpoint(h.Node)
 	}

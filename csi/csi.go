@@ -50,8 +50,8 @@ type Driver struct {
 
 	// Spec is the spec of the CSIDriver object. Fields that are not set have their defaults; attachRequired is true.
 	Spec storagev1.CSIDriverSpec
-	// Options are passed to all gRPC servers, such as interceptors.
-	Options []grpc.ServerOption
+	// Interceptors see each call of all servers before its handler, the first one first.
+	Interceptors []grpc.UnaryServerInterceptor
 	// FSTypes holds, by type, file systems that the driver's nodes can mount from a source that is on no node.
 	// Unmounting closes the disks that the functions return.
 	FSTypes map[string]func(source string) (*disk.Disk, error)

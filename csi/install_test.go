@@ -179,10 +179,10 @@ func TestADriversInterceptorsSeeTheCalls(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	var methods []string
 	d := plainDriver()
-	d.Options = []grpc.ServerOption{grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	d.Interceptors = []grpc.UnaryServerInterceptor{func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		methods = append(methods, info.FullMethod)
 		return handler(ctx, req)
-	})}
+	}}
 	c.InstallCSIDriver(d)
 	c.Settle()
 	require.Contains(t, methods, "/csi.v1.Identity/GetPluginInfo")

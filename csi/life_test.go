@@ -48,7 +48,7 @@ func watchWith(c *storagesimtest.Cluster, keepsMemory bool) *watched {
 	w := &watched{Cluster: c, handles: map[string]string{}, listed: map[string][]v1.AttachedVolume{}, refusals: map[string]int{}}
 	d, err := driver.New(driver.Config{})
 	require.NoError(c.T, err)
-	d.Options = nil // calls come one at a time here, and what the driver holds is looked at during them
+	d.Interceptors = nil // calls come one at a time here, and what the driver holds is looked at during them
 	controller, node := d.NewController, d.Node
 	if keepsMemory {
 		controller, node = kept(controller), kept(node)

@@ -1,6 +1,10 @@
 package engine
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/storagesim/storagesim/internal/stacks"
+)
 
 // coroutine carries out what one task does, and then what another does: periodic work is a
 // task each time, and most tasks are short. A new coroutine is a new stack, which costs more
@@ -21,7 +25,7 @@ func (e *Engine) coroutine() *coroutine {
 	}
 	c := &coroutine{}
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
-		growStack()
+		stacks.Grow()
 		c.yield = yield
 		for {
 			c.does()
@@ -33,15 +37,3 @@ func (e *Engine) coroutine() *coroutine {
 	})
 	return c
 }
-
-// growStack makes the stack large enough for nearly every task while it is still empty. It
-// would be copied three times otherwise, each time with more on it.
-//
-//go:noinline
-func growStack() {
-	var room [12 << 10]byte
-	sink(&room)
-}
-
-//go:noinline
-func sink(*[12 << 10]byte) {}

@@ -45,12 +45,12 @@ func targetOf(address string) (string, error) {
 	return "", fmt.Errorf("%q is not the address of a gRPC server: expected unix:// and the absolute path of a socket, or tcp://HOST:PORT", address)
 }
 
-// connection returns the connection for a call. If a server in another process was not there at the last call, it
+// connection returns the connection to a server in another process. If that was not there at the last call, it
 // opens a new one: gRPC's own would wait longer each time, in real time.
 func (l *Listener) connection() (*grpc.ClientConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.socket.Address == "" || l.conn.GetState() != connectivity.TransientFailure {
+	if l.conn.GetState() != connectivity.TransientFailure {
 		return l.conn, nil
 	}
 	fresh, err := Connect(l.socket.Address)

@@ -118,12 +118,12 @@ func (r *rig) rpcs() (found []trace.RPC) {
 func TestACallIsAnsweredByTheServerItself(t *testing.T) {
 	r := newRig(t, engine.Config{})
 	var seen []string
-	r.socket.Options = []grpc.ServerOption{grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+	r.socket.Interceptors = []grpc.UnaryServerInterceptor{func(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		handler grpc.UnaryHandler) (any, error) {
 		md, _ := metadata.FromIncomingContext(ctx)
 		seen = append(seen, info.FullMethod, md.Get("x-who")[0])
 		return handler(ctx, req)
-	})}
+	}}
 	r.listen()
 	r.as("kubelet/node-1", func(ctx context.Context, _ control.Env, node csi.NodeClient) {
 		ctx = metadata.AppendToOutgoingContext(ctx, "x-who", "me")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/internal/bounded"
+	"github.com/storagesim/storagesim/internal/stacks"
 )
 
 var _ grpc.ClientConnInterface = (*Conn)(nil)
@@ -147,19 +149,22 @@ func (c *invocation) ask(l *Listener) error {
 	if sent, ok := metadata.FromOutgoingContext(c.ctx); ok {
 		ctx = metadata.NewOutgoingContext(ctx, sent)
 	}
-	conn, err := l.connection()
+	server, err := l.callee()
 	if err != nil {
 		return status.Error(codes.Unavailable, err.Error())
 	}
-	// gRPC writes into a message of its own: a caller whose process ends does not wait for the answer, and what
+	// The server writes into a message of its own: a caller whose process ends does not wait for the answer, and what
 	// it asked into is read for the record of the call meanwhile.
 	received := c.answer.ProtoReflect().New().Interface()
 	answered := make(chan struct{})
 	var failure error
+	var once sync.Once
+	end := func(err error) { once.Do(func() { failure = err; close(answered) }) }
+	defer context.AfterFunc(ctx, func() { end(l.broken(ctx)) })() // a handler may go on
 	begin := func() <-chan struct{} {
 		go func() {
-			defer close(answered)
-			failure = conn.Invoke(ctx, c.method, onThisMachine(l.socket.Root, c.req), received, c.opts...)
+			stacks.Grow()
+			end(server.Invoke(ctx, c.method, onThisMachine(l.socket.Root, c.req), received, c.opts...))
 		}()
 		return answered
 	}
@@ -175,7 +180,7 @@ func (c *invocation) ask(l *Listener) error {
 		<-begin()
 		return take()
 	}
-	if outside.Await(c.ctx, begin) && ctx.Err() == nil {
+	if outside.Await(c.ctx, begin) && (l.server != nil || ctx.Err() == nil) {
 		err := take()
 		if l.socket.Address != "" && status.Code(err) == codes.Unavailable {
 			c.fault = "the driver" + l.where() + " is not there, or its connection broke"
@@ -186,16 +191,39 @@ func (c *invocation) ask(l *Listener) error {
 	c.stack = l.running.Stack()
 	l.mu.Unlock()
 	cancel()
-	<-answered // gRPC returns at once when its context ends
+	<-answered
 	c.fault = "the driver" + l.where() + " does not answer"
 	return c.hang()
 }
 
-// contextFor returns the context of the real call. In a live run a server in another process gets the caller's
-// deadline. Otherwise there is no deadline, since the caller's is virtual.
+// callee carries out a call: a server in this process, or a connection to one in another.
+type callee interface {
+	Invoke(ctx context.Context, method string, req, answer any, opts ...grpc.CallOption) error
+}
+
+func (l *Listener) callee() (callee, error) {
+	if l.server != nil {
+		return l.server, nil
+	}
+	return l.connection()
+}
+
+// broken returns the error of a call whose context has ended: that of the server, or its own.
+func (l *Listener) broken(ctx context.Context) error {
+	if l.server != nil && l.server.ctx.Err() != nil {
+		return errBroken()
+	}
+	return status.FromContextError(ctx.Err()).Err()
+}
+
+// contextFor returns the context of the real call, which ends with a server in this process. In a live run a server in another
+// process gets the caller's deadline. Otherwise there is no deadline, since the caller's is virtual.
 func (c *invocation) contextFor(l *Listener) (context.Context, context.CancelFunc) {
+	if l.server != nil {
+		return context.WithCancel(l.server.ctx)
+	}
 	outside, ok := c.env.(control.Outside)
-	if left, ends := control.Remaining(c.ctx, c.env.Now()); ok && ends && l.socket.Address != "" && outside.IsLive() {
+	if left, ends := control.Remaining(c.ctx, c.env.Now()); ok && ends && outside.IsLive() {
 		return context.WithTimeout(context.Background(), left)
 	}
 	return context.WithCancel(context.Background())

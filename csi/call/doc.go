@@ -1,12 +1,13 @@
-// Package call makes gRPC calls steps of the simulation: a call is a yield point, then a real gRPC call to a real
-// grpc.Server, during which no other actor moves. Begin with invocation.run in conn.go.
+// Package call makes gRPC calls steps of the simulation: a call is a yield point, then the server's handler runs, during which no other
+// actor moves. Begin with invocation.run in conn.go.
 //
 // # Servers
 //
 // Sockets holds the sockets of all machines of a cluster. Listen starts a server on one, with the services that
-// Socket.Register adds. Calls reach it through an in-memory listener, so that interceptors, metadata and codes are
-// the real ones. A socket can also be that of a server in another process (Socket.Address): then the server gets the
-// paths at which the machine's files really are (Socket.Root).
+// Socket.Register adds. A server in this process (server.go) is called as gRPC's own would call it, with gRPC's codec, so that
+// interceptors, metadata, codes and limits are the real ones, but without a connection, which would take most of the time of a call. A
+// socket can also be that of a server in another process (Socket.Address): then the calls are gRPC's, and the server gets the paths at
+// which the machine's files really are (Socket.Root).
 //
 // Listening creates a file on the machine's disk, as bind does. Listener.Close removes it; Listener.Kill leaves it,
 // like a process that is killed. Sockets.Watch reports both.

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/storagesim/storagesim/internal/stacks"
 )
@@ -37,7 +35,7 @@ func (l *Listener) guard(ctx context.Context, req any, info *grpc.UnaryServerInf
 		}
 		value := recover()
 		if l.crashes() {
-			go l.server.Stop()
+			l.breakCalls()
 			answer, err = nil, errBroken()
 			return
 		}
@@ -47,8 +45,8 @@ func (l *Listener) guard(ctx context.Context, req any, info *grpc.UnaryServerInf
 		l.mu.Lock()
 		l.failure = &failure{method: info.FullMethod, value: value, at: panickedAt(), stack: stacks.OfPanic()}
 		l.mu.Unlock()
-		go l.server.Stop() // breaks the connections; in a goroutine, since this call is running
-		answer, err = nil, status.Error(codes.Unavailable, "error reading from server: EOF")
+		l.breakCalls()
+		answer, err = nil, errBroken()
 	}()
 	stacks.Marked(running, func() { answer, err = handler(l.pointsOf(ctx, info.FullMethod, running), req) })
 	returned = true

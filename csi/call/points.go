@@ -80,7 +80,7 @@ func (h *handling) crash(name string, f *control.PointFault) {
 	l.failure = &failure{method: h.method, planned: &Fault{Crash: true, Restart: f.Restart}, words: "the driver crashes " + when + " its point " + name}
 	l.mu.Unlock()
 	if !h.running.IsHere() { // it does not unwind the handler
-		go l.server.Stop()
+		l.breakCalls()
 	}
 	runtime.Goexit()
 }

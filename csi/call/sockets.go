@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/socket"
@@ -32,12 +31,12 @@ type Socket struct {
 	Machine, Path string
 	// Driver is the name of the driver in traces and for faults.
 	Driver string
-	// Register adds the services, for example csi.RegisterNodeServer. Options are options of the gRPC server, such as
-	// interceptors.
+	// Register adds the services, for example csi.RegisterNodeServer. It is called once more if Outside is set.
 	Register func(grpc.ServiceRegistrar)
-	Options  []grpc.ServerOption
+	// Interceptors see each call before its handler, the first one first.
+	Interceptors []grpc.UnaryServerInterceptor
 	// Address, if set, is the address of a server in another process, in the form of Connect
-	// ("unix:///run/csi.sock"); Register and Options are then not used.
+	// ("unix:///run/csi.sock"); Register and Interceptors are then not used.
 	Address string
 	// Root, if set, is the directory of this computer with the machine's files: paths on the machine are passed to the
 	// server as paths below it. Default: unchanged.
@@ -60,8 +59,9 @@ type Socket struct {
 type Listener struct {
 	socket  Socket
 	sockets *Sockets
-	conn    *grpc.ClientConn
-	server  *grpc.Server // nil for one in another process
+	server  *server          // nil for one in another process,
+	conn    *grpc.ClientConn // to which this is a connection
+	outside *grpc.Server     // nil without Socket.Outside
 
 	mu      sync.Mutex
 	closed  bool
@@ -98,27 +98,21 @@ func listenerAt(s *Sockets, at socket.Place) *Listener {
 	return l
 }
 
-// connect opens the one connection that all callers share.
+// connect makes the server, or opens the one connection to it that all callers share.
 func (l *Listener) connect() (err error) {
 	if l.socket.Address != "" {
 		l.conn, err = Connect(l.socket.Address)
 		return err
 	}
-	memory := newMemoryListener()
-	l.server = grpc.NewServer(append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(l.guard)}, l.socket.Options...)...)
+	intercept := append([]grpc.UnaryServerInterceptor{l.guard}, l.socket.Interceptors...)
+	l.server = newServer(&net.UnixAddr{Name: l.socket.Path, Net: "unix"}, intercept...)
 	l.socket.Register(l.server)
-	if err := l.listenOutside(); err != nil {
-		return err
-	}
-	go func() { _ = l.server.Serve(memory) }() // ends with Stop
-	l.conn, err = grpc.NewClient("passthrough:///"+l.socket.Machine, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return memory.dial(ctx) }))
-	return err
+	return l.listenOutside(intercept)
 }
 
 // listenOutside makes the server also listen on a socket of this computer. It replaces a file that an earlier server
 // left there.
-func (l *Listener) listenOutside() error {
+func (l *Listener) listenOutside(intercept []grpc.UnaryServerInterceptor) error {
 	if l.socket.Outside == "" {
 		return nil
 	}
@@ -129,7 +123,9 @@ func (l *Listener) listenOutside() error {
 	if err != nil {
 		return err
 	}
-	go func() { _ = l.server.Serve(outside) }() // ends with Stop
+	l.outside = grpc.NewServer(grpc.ChainUnaryInterceptor(intercept...))
+	l.socket.Register(l.outside)
+	go func() { _ = l.outside.Serve(outside) }() // ends with Stop
 	return nil
 }
 
@@ -151,11 +147,23 @@ func (l *Listener) Kill() bool {
 		return false
 	}
 	l.sockets.Drop(l.place())
-	_ = conn.Close()
-	if l.server != nil {
-		l.server.Stop()
+	if conn != nil {
+		_ = conn.Close()
+	} else {
+		l.server.stop()
+	}
+	if l.outside != nil {
+		l.outside.Stop()
 	}
 	return true
+}
+
+// breakCalls breaks the calls of a server in this process, and all that come later.
+func (l *Listener) breakCalls() {
+	l.server.stop()
+	if l.outside != nil {
+		go l.outside.Stop() // it may wait for the handler that calls this
+	}
 }
 
 func (l *Listener) place() socket.Place { return socket.At(l.socket.Machine, l.socket.Path) }

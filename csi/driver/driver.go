@@ -139,8 +139,8 @@ func New(cfg Config) (csi.Driver, error) {
 	b := newBackend(cfg)
 	attach, policy := !cfg.NoAttach, storagev1.FileFSGroupPolicy
 	return csi.Driver{
-		Options: []grpc.ServerOption{grpc.UnaryInterceptor(b.oneAtATime)},
-		Name:    cfg.Name, Identity: identity{name: cfg.Name, topology: cfg.Topology, groups: cfg.groups()},
+		Interceptors: []grpc.UnaryServerInterceptor{b.oneAtATime},
+		Name:         cfg.Name, Identity: identity{name: cfg.Name, topology: cfg.Topology, groups: cfg.groups()},
 		NewController: func(h csi.Host) (spec.ControllerServer, error) {
 			b.requests.Lock()
 			defer b.requests.Unlock()

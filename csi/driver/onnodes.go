@@ -37,8 +37,8 @@ func newOnNodes(cfg Config) (csi.Driver, error) {
 	o := &onNodes{cfg: cfg, backends: map[string]*Backend{}}
 	attach, policy := false, storagev1.FileFSGroupPolicy
 	return csi.Driver{
-		Options: []grpc.ServerOption{grpc.UnaryInterceptor(o.oneAtATime)},
-		Name:    cfg.Name, Identity: identity{name: cfg.Name, topology: true},
+		Interceptors: []grpc.UnaryServerInterceptor{o.oneAtATime},
+		Name:         cfg.Name, Identity: identity{name: cfg.Name, topology: true},
 		Node: func(h csi.Host) (spec.NodeServer, error) {
 			o.requests.Lock()
 			defer o.requests.Unlock()
