@@ -27,7 +27,7 @@ bench: ## the benchmarks behind docs/benchmarks.md
 	go test -run '^$$' -bench . -benchmem ./...
 
 update: ## rewrite the golden files of stories and examples; read the diff before committing it
-	go test ./story ./cmd/storagesim ./examples/... -update
+	go test ./story ./cmd/storagesim ./examples ./examples/internal/pictures -update
 	go test ./docs ./internal/gaps ./internal/release ./internal/items -update
 
 dist: ## the command for five platforms, with checksums and lists of their modules, in dist/

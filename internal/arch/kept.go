@@ -35,7 +35,7 @@ func KeptImports() []KeptImport {
 func forTests() []string {
 	return []string{
 		"storagesimtest", "explore", "live", "api/internal/apitest",
-		"examples/internal/show/showtest", "internal/rigs/clienttest", "internal/rigs/clustertest", "internal/rigs/csitest",
+		"internal/rigs/clienttest", "internal/rigs/clustertest", "internal/rigs/csitest",
 		"internal/rigs/enginetest", "internal/rigs/outside",
 		"internal/seedtest", "internal/unshared", "internal/rigs/volumetest",
 	}

@@ -13,8 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/examples/internal/show"
-	// Its flag -update is for all packages below examples.
-	_ "github.com/storagesim/storagesim/examples/internal/show/showtest"
+	"github.com/storagesim/storagesim/storagesimtest"
 )
 
 func begin(t *testing.T) (*show.Show, *bytes.Buffer) {
@@ -131,4 +130,8 @@ $ kubectl get node node-1 -o jsonpath={.spec.taints[*].key}
 `, out.String())
 	s.ForceDelete("web")
 	require.EqualError(t, s.Err(), `pod web: pods "web" not found`)
+}
+
+func TestTheJobOfTheChapterIsAccepted(t *testing.T) {
+	storagesimtest.New(t, storagesim.Config{}).ApplyFile("../../explore-your-provisioner/job.yaml")
 }
