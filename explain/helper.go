@@ -180,6 +180,11 @@ func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus) {
 		})
 		return
 	}
+	if v, ok := x.denied(pod, field, c.Name, ended.Message); ok {
+		v.Cause = fmt.Sprintf("%s exited with %d: %s; %s", word, ended.ExitCode, reasonAnd(ended.Reason, ended.Message), v.Cause)
+		x.blame(v)
+		return
+	}
 	x.ill(ContainerFailed, "", "mend its script or its program", "%s exited with %d: %s", word, ended.ExitCode, reasonAnd(ended.Reason, ended.Message))
 }
 

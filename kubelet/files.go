@@ -54,11 +54,11 @@ func List(node *disk.Disk, containers runtime.Service, pod *v1.Pod, containerPat
 }
 
 func inPod(node *disk.Disk, containers runtime.Service, pod *v1.Pod, containerPath string, write bool, f func(*disk.Disk, string) error) error {
-	m, err := locate(containers, pod, containerPath)
+	m, user, err := locate(containers, pod, containerPath)
 	if err != nil {
 		return err
 	}
-	err = shell.InVolume(node, []shell.Mount{m}, containerPath, write, f)
+	err = shell.InVolume(node, user, []shell.Mount{m}, containerPath, write, f)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok { // which names the path in the volume
 		return &fs.PathError{Op: failed.Op, Path: containerPath, Err: failed.Err}
 	}
@@ -66,14 +66,14 @@ func inPod(node *disk.Disk, containers runtime.Service, pod *v1.Pod, containerPa
 }
 
 // locate finds the mount that a container path is in, in the first container
-// that has one.
-func locate(containers runtime.Service, pod *v1.Pod, containerPath string) (shell.Mount, error) {
+// that has one, and that container's user.
+func locate(containers runtime.Service, pod *v1.Pod, containerPath string) (shell.Mount, *disk.User, error) {
 	sandbox, err := containers.PodSandboxStatus(pod.UID)
 	if err != nil {
-		return shell.Mount{}, err
+		return shell.Mount{}, nil, err
 	}
 	if sandbox == nil {
-		return shell.Mount{}, fmt.Errorf("pod %s/%s is not running on this node", pod.Namespace, pod.Name)
+		return shell.Mount{}, nil, fmt.Errorf("pod %s/%s is not running on this node", pod.Namespace, pod.Name)
 	}
 	var volumes []string
 	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
@@ -82,7 +82,7 @@ func locate(containers runtime.Service, pod *v1.Pod, containerPath string) (shel
 			continue
 		}
 		if m, _, ok := shell.FindMount(last.Mounts, containerPath); ok {
-			return m, nil
+			return m, &last.User, nil
 		}
 		for _, m := range last.Mounts {
 			volumes = append(volumes, m.ContainerPath)
@@ -93,5 +93,5 @@ func locate(containers runtime.Service, pod *v1.Pod, containerPath string) (shel
 		slices.Sort(volumes)
 		where = "they are mounted at " + strings.Join(slices.Compact(volumes), ", ")
 	}
-	return shell.Mount{}, fmt.Errorf("path %q of pod %s/%s is not in any of its volumes: %s", containerPath, pod.Namespace, pod.Name, where)
+	return shell.Mount{}, nil, fmt.Errorf("path %q of pod %s/%s is not in any of its volumes: %s", containerPath, pod.Namespace, pod.Name, where)
 }

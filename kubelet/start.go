@@ -8,9 +8,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/kubelet/internal/securitycontext"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/kubelet/volumemanager"
 	"github.com/storagesim/storagesim/machine/shell"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -117,7 +119,11 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 	if err != nil {
 		return createContainerConfigError, err
 	}
+	if err := k.checkUser(pod, spec); err != nil {
+		return createContainerConfigError, err
+	}
 	config := runtime.ContainerConfig{
+		User: securitycontext.User(pod, spec, k.volumes.GetExtraSupplementalGroupsForPod(w.uid)),
 		Name: spec.Name, Image: runtime.WithDefaultTag(spec.Image), Command: expandWords(spec.Command, env), Args: expandWords(spec.Args, env),
 		WorkingDir: spec.WorkingDir, Env: env, Mounts: append(mounts, devices...), Init: init, Awaited: init || meantToEnd(pod), Absent: k.absent(pod, init),
 		TerminationLog: spec.TerminationMessagePath, Files: func() map[string]string { return k.managedFiles(pod, ip) },
@@ -151,6 +157,24 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 	}
 	c.last, c.before = status, c.last
 	return "", nil
+}
+
+// checkUser refuses a container that must not run as root and would. It tells where it does otherwise than a node: where the user of an image is not
+// known, and where a user's rights are not looked at, since the node's files have not the owners that were set.
+func (k *kubelet) checkUser(pod *v1.Pod, spec *v1.Container) error {
+	unknown, err := securitycontext.VerifyRunAsNonRoot(pod, spec)
+	deviates := func(situation trace.Situation, of string) {
+		d := trace.Deviate(situation, trace.RefOf("Pod", pod))
+		d.Of = of
+		k.env.Trace(d)
+	}
+	if unknown {
+		deviates(trace.ImageUser, "image "+spec.Image)
+	}
+	if user := securitycontext.User(pod, spec, nil); user.UID != 0 && !k.fs.KeepsOwners() {
+		deviates(trace.OwnersNotKept, fmt.Sprintf("user %d on node %s", user.UID, k.nodeName()))
+	}
+	return err
 }
 
 // killedExitCode is the exit code of a container that is killed. A program that gets the signal first as process 1 of its

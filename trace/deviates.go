@@ -23,6 +23,10 @@ const (
 	ProgramTaken Situation = "a program is taken to run"
 	// ImageEmpty: a volume has the files of an image.
 	ImageEmpty Situation = "a volume of an image"
+	// ImageUser: a container must not run as root, and the user of its image is not known.
+	ImageUser Situation = "the user of an image"
+	// OwnersNotKept: a container does not run as root, on a node whose files have not the owners that are set.
+	OwnersNotKept Situation = "owners are not kept"
 	// TaintRepeated: a NoSchedule taint cannot be written.
 	TaintRepeated Situation = "a taint is not written"
 )
@@ -78,6 +82,18 @@ func Deviations() []Deviation {
 			Upstream:  "mounts the image's files",
 			Source:    "kubernetes v1.37.2 pkg/kubelet/kuberuntime/kuberuntime_manager.go:2035",
 			Here:      "the volume and each subPath are empty",
+		},
+		{
+			Situation: ImageUser,
+			Upstream:  "starts the container as the user of its image, unless that is root or a name",
+			Source:    "kubernetes v1.37.2 pkg/kubelet/kuberuntime/security_context_others.go:34",
+			Here:      "it is started, and runs as root",
+		},
+		{
+			Situation: OwnersNotKept,
+			Upstream:  "leaves it to the kernel which files the container's user may use",
+			Source:    "kubernetes v1.37.2 pkg/kubelet/kuberuntime/security_context.go:30",
+			Here:      "the user may use all files, which are in a directory of a process that cannot change owners",
 		},
 		{
 			Situation: TaintRepeated,

@@ -146,17 +146,10 @@ var containers = []*Gap{
 var security = []*Gap{
 	{
 		Kinds:   pods,
-		Fields:  append(ofSecurity("runAsUser", "runAsGroup"), "spec.securityContext.supplementalGroups"),
-		Unless:  []string{"0"},
-		Cluster: "runs programs as this user, who may lack permission to use a volume",
-		Here:    "programs run as root and may read and write all of a volume",
-	},
-	{
-		Kinds:   pods,
 		Fields:  ofSecurity("runAsNonRoot"),
-		Unless:  []string{"false"},
-		Cluster: "does not start a container that would run as root",
-		Here:    "programs run as root and are started",
+		Quiet:   true, // it matters only without runAsUser, and the kubelet says it then
+		Cluster: "does not start a container without runAsUser whose image runs as root, and runs others as the user of their image",
+		Here:    "such a container is not started with an image that is known to run as root, such as busybox, and is started as root with any other",
 	},
 	{
 		Kinds:   pods,

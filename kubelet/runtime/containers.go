@@ -189,7 +189,7 @@ func (s *Containers) CreateContainer(pod types.UID, config ContainerConfig) (str
 		}
 	}
 	c := &container{config: config, sandbox: b, status: ContainerStatus{
-		ID: id, Pod: pod, Name: config.Name, Attempt: config.Attempt, Image: config.Image, State: ContainerCreated, Mounts: config.Mounts,
+		ID: id, Pod: pod, Name: config.Name, Attempt: config.Attempt, Image: config.Image, State: ContainerCreated, Mounts: config.Mounts, User: config.User,
 	}}
 	c.root = s.rootOf(c)
 	s.containers[id] = c

@@ -36,3 +36,18 @@ func imagePrograms(image string) []string {
 	}
 	return list
 }
+
+// RunsAsRoot reports whether it is known of an image that it starts as root, as the official images of distributions, languages and
+// databases do. An image of another registry or repository has a maker of its own, and may have another user.
+func RunsAsRoot(image string) bool {
+	name := strings.TrimPrefix(strings.TrimPrefix(image, "docker.io/"), "library/")
+	if at := strings.IndexAny(name, ":@"); at >= 0 {
+		name = name[:at]
+	}
+	switch name {
+	case "busybox", "alpine", "debian", "ubuntu", "fedora", "rockylinux", "almalinux", "nginx", "httpd", "mongo", "mysql", "mariadb", "postgres",
+		"redis", "rabbitmq", "python", "node", "golang", "ruby", "php", "perl", "wordpress":
+		return true
+	}
+	return false
+}

@@ -75,7 +75,7 @@ func (s *Containers) programOf(c *container, endsAtOnce bool) shell.Config {
 	maps.Copy(env, c.config.Env)
 	return shell.Config{
 		Dir: c.config.WorkingDir, Env: env, Hostname: c.sandbox.config.Hostname,
-		Node: s.cfg.Root, Mounts: c.config.Mounts, Root: c.root, Commands: commands,
+		Node: s.cfg.Root, User: c.config.User, Mounts: c.config.Mounts, Root: c.root, Commands: commands,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/shell"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -116,6 +117,8 @@ type ContainerConfig struct {
 	Env        map[string]string
 	// Mounts are the container's volumes.
 	Mounts []shell.Mount
+	// User is as whom its programs run; the zero value is root.
+	User disk.User
 	// ReadOnlyRoot refuses writes outside of the volumes.
 	ReadOnlyRoot bool
 	// TerminationLog is the path of the file whose contents become the container's message; default shell.DefaultTerminationLog.
@@ -159,6 +162,7 @@ type ContainerStatus struct {
 	ExitCode        int32
 	Reason, Message string
 	Mounts          []shell.Mount
+	User            disk.User
 }
 
 // Latest returns the container of a name that was started last, and the one before it;

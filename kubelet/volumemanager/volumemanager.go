@@ -2,6 +2,8 @@ package volumemanager
 
 import (
 	"path"
+	"slices"
+	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -245,6 +247,28 @@ func (vm *VolumeManager) GetMountedVolumesForPod(uid types.UID) map[string]Mount
 	}
 	return mounted
 }
+
+// GetExtraSupplementalGroupsForPod returns the groups that annotations of a pod's PersistentVolumes give it, sorted.
+//
+// Upstream: volume_manager.go GetExtraSupplementalGroupsForPod and getExtraSupplementalGID, v1.37.2.
+func (vm *VolumeManager) GetExtraSupplementalGroupsForPod(uid types.UID) (groups []int64) {
+	for _, v := range vm.desired.ofPod(uid) {
+		m := vm.actual.volumes.get(v.podVolume)
+		if m == nil || m.spec.PersistentVolume == nil {
+			continue
+		}
+		if gid, err := strconv.ParseInt(m.spec.PersistentVolume.Annotations[volumeGIDAnnotation], 10, 64); err == nil {
+			groups = append(groups, gid)
+		}
+	}
+	slices.Sort(groups)
+	return groups
+}
+
+// volumeGIDAnnotation names the group that may use a PersistentVolume.
+//
+// Upstream: pkg/volume/util/util.go VolumeGidAnnotationKey, v1.37.2.
+const volumeGIDAnnotation = "pv.beta.kubernetes.io/gid"
 
 // PrepareSubPath makes a part of a volume, if it is missing, and mounts it for a container.
 func (vm *VolumeManager) PrepareSubPath(pod *v1.Pod, part SubPath) error {

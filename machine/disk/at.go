@@ -33,7 +33,7 @@ func (d *Disk) At(name string, f func(at *At) error) error {
 		return err
 	}
 	at := &At{dir: d}
-	if a, _ := d.attached.of(rel); a == nil && !d.attached.anyBelow(rel) { // else each name may be in another disk
+	if a, _ := d.attached.of(rel); d.user == nil && a == nil && !d.attached.anyBelow(rel) { // else each name may be in another disk, or not allowed
 		at.in = d.store.enter(rel)
 	}
 	if at.in == nil {

@@ -41,6 +41,9 @@ func described(info fs.FileInfo, err error) (fs.FileInfo, error) {
 
 // raw undoes described.
 func raw(info fs.FileInfo) fs.FileInfo {
+	if lost, ok := info.(unowned); ok {
+		info = lost.FileInfo
+	}
 	if device, ok := info.(deviceInfo); ok {
 		return device.FileInfo
 	}

@@ -22,6 +22,9 @@ type Disk struct {
 	fail     atomic.Pointer[func(op, name string) error]
 	parts    []part // of which others, if it is a Sub
 	plain    atomic.Pointer[plain]
+	user     *User // nil for this process
+	file     bool  // see As
+	owners   bool  // files have the owners that are set
 }
 
 // Open opens the node directory at path, a path on this machine, and makes it
@@ -34,15 +37,23 @@ func Open(path string) (*Disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Disk{store: root}, nil
+	return &Disk{store: root, owners: mayChown()}, nil
 }
 
 // Close frees the directory and what is attached. Every call after it fails.
 func (d *Disk) Close() error { return errors.Join(d.attached.close(), d.store.Close()) }
 
 // do calls f with the directory that name is in, d or one attached to it, and the
-// path that its os.Root takes for name.
+// path that its os.Root takes for name, if the user of d may do op.
 func (d *Disk) do(op, name string, f func(d *Disk, rel string) error) error {
+	if d.user != nil {
+		return d.doAs(op, name, f)
+	}
+	return d.perform(op, name, f)
+}
+
+// perform works as do, for any user.
+func (d *Disk) perform(op, name string, f func(d *Disk, rel string) error) error {
 	rel, err := local(op, name)
 	if err != nil {
 		return err
@@ -73,6 +84,9 @@ func (d *Disk) Mkdir(name string, perm fs.FileMode) error {
 
 // MkdirAll makes a directory and its parents. One that exists is left as it is.
 func (d *Disk) MkdirAll(name string, perm fs.FileMode) error {
+	if d.user != nil {
+		return d.makeAll(name, perm)
+	}
 	return d.do("mkdir", name, func(d *Disk, rel string) error { return d.store.MkdirAll(rel, perm) })
 }
 
@@ -105,6 +119,9 @@ func (d *Disk) Remove(name string) error {
 // not exist is removed already. "/" is refused. If anything is mounted on name or below it,
 // nothing is removed, and the error is EBUSY and names what is mounted, with this machine's paths.
 func (d *Disk) RemoveAll(name string) error {
+	if d.user != nil && path.Clean(name) != "/" {
+		return d.removeTree(name)
+	}
 	return d.do("removeall", name, func(d *Disk, rel string) error {
 		if rel == "." {
 			return errors.New("the node's root directory cannot be removed")
@@ -168,8 +185,13 @@ func (d *Disk) List(name string) ([]string, error) {
 // Rename moves a file or directory over newname, which may be a file that
 // exists but no directory.
 func (d *Disk) Rename(oldname, newname string) error {
-	return d.do("rename", oldname, func(from *Disk, rel string) error {
-		return d.do("rename", newname, func(to *Disk, newrel string) error {
+	if d.user != nil {
+		if err := d.permitMove(oldname, newname); err != nil {
+			return err
+		}
+	}
+	return d.perform("rename", oldname, func(from *Disk, rel string) error {
+		return d.perform("rename", newname, func(to *Disk, newrel string) error {
 			if from != to {
 				return syscall.EXDEV
 			}
@@ -234,7 +256,7 @@ func (d *Disk) Sub(name string) (sub *Disk, err error) {
 		if err != nil {
 			return err
 		}
-		sub = &Disk{store: below, parts: []part{{d, name}}}
+		sub = &Disk{store: below, parts: []part{{d, name}}, owners: in.owners}
 		if in != d {
 			sub.parts = append(sub.parts, part{in, "/" + filepath.ToSlash(rel)})
 		}

@@ -11,6 +11,9 @@
 // touches a node's files goes through a Disk; no other package of the kubelet
 // imports "os" for its file functions.
 //
+// Who works with a Disk may do everything, unless it is a User (As): then the files' modes and owners
+// decide, as on Linux.
+//
 // # Paths
 //
 // Paths are paths on the node: absolute, with slashes, "/var/openebs/local/x".

@@ -53,6 +53,11 @@ func (d *Disk) Chmod(name string, mode fs.FileMode) error {
 // Lchown sets the owner and group of name itself, also if it is a link; -1 keeps
 // what is. Without privilege it usually fails with fs.ErrPermission.
 func (d *Disk) Lchown(name string, uid, gid int) error {
+	if d.user != nil {
+		if err := d.permitChown(name, uid, gid); err != nil {
+			return err
+		}
+	}
 	return d.do("lchown", name, func(d *Disk, rel string) error {
 		info, err := d.store.Lstat(rel)
 		if err == nil {

@@ -26,7 +26,7 @@ const umask = 0o022
 // hard links. now tells when a file was changed.
 func InMemory(now func() time.Time) *Disk {
 	t := &tree{now: now, accounts: accounts{projects: map[uint32]*account{}}}
-	return &Disk{store: &memory{tree: t, top: t.make(nil, fs.ModeDir|0o755)}}
+	return &Disk{store: &memory{tree: t, top: t.make(nil, fs.ModeDir|0o755)}, owners: true}
 }
 
 // tree holds the files that all stores of one memory disk share.

@@ -18,6 +18,11 @@ func (d *Disk) Resolve(name string) (real string, info fs.FileInfo, err error) {
 	if err != nil {
 		return "", nil, err
 	}
+	if d.user != nil {
+		if _, err := d.seek(name, true); err != nil {
+			return "", nil, explain("evalsymlinks", name, err)
+		}
+	}
 	if err := d.checkPlain("evalsymlinks", rel); err != nil {
 		return "", nil, explain("evalsymlinks", name, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // exportNames implements "export", "readonly" and "declare".
@@ -213,7 +215,7 @@ func (s *shell) cd(argv []string) {
 	}
 	name := s.path(target)
 	info, err := s.program.files.stat(name)
-	if err != nil || !info.IsDir() {
+	if err != nil || !info.IsDir() || !s.program.files.may(name, info, disk.Search) {
 		s.fail(2, "cd: can't cd to %s", target)
 		return
 	}

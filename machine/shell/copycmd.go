@@ -99,6 +99,8 @@ func (p *Process) copy(from, to string, c copying) error {
 		if text, err = p.linkText(from); err == nil {
 			err = p.link(text, to, true)
 		}
+	case !p.program.files.may(from, info, disk.Read):
+		return fmt.Errorf("%s: cannot open '%s' for reading: %w", p.Argv[0], from, errDenied)
 	default:
 		err = p.copyFile(from, to, info)
 	}

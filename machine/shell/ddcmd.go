@@ -80,7 +80,10 @@ func (p *Process) putBlocks(c *ddCopy, data []byte) (written int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(p.program.files.create(name), p.program.files.write(name, before)); err != nil {
+	if err := p.program.files.create(name); err != nil {
+		return 0, err
+	}
+	if err := p.program.files.write(name, before); err != nil {
 		return 0, err
 	}
 	for part := range slices.Chunk(data, max(1, len(data)/c.block/1000)*c.block) {

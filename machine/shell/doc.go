@@ -67,8 +67,9 @@
 //     renamed is lost.
 //   - Times of files come from the node's disk and are not virtual. So "ls -l" shows
 //     the time of the call, and tests of times are refused.
-//   - If this process may not change the owner of a file, a note says so, and the command
-//     succeeds.
+//   - A command runs as Config.User, and package disk decides what he may do. Where this
+//     process may not change owners he may do all, and chown by root leaves a note and
+//     succeeds. Only root has a name, and no capability is missing.
 //   - "sh", "ash" and "dash" read POSIX; "bash" also [[ ]], (( )), ${x//a/b} and ${x:1:2}.
 //     All of them have RANDOM.
 //   - "tar" packs, unpacks and lists files, directories and symbolic links, up to 64 MiB,

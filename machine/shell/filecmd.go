@@ -132,7 +132,7 @@ func rmdir(p *Process) error {
 	})
 }
 
-// touch makes files that are not there. What is there keeps its time.
+// touch makes files that are not there. What is there keeps its time, which only its owner and who may write it could change.
 func touch(p *Process) error {
 	flags, paths, err := options(p.Argv, "acm", "")
 	if err != nil {
@@ -140,10 +140,15 @@ func touch(p *Process) error {
 	}
 	return each(p, paths, "cannot touch", func(dir *disk.Disk, name, _ string) error {
 		_, err := dir.Stat(name)
-		if !errors.Is(err, fs.ErrNotExist) || has(flags, "c") {
+		switch missing := errors.Is(err, fs.ErrNotExist); {
+		case missing && has(flags, "c"), err == nil && dir.Owns(name) == nil:
 			return nil
+		case missing:
+			return dir.WriteFile(name, nil, 0o666)
+		case err == nil:
+			return dir.Access(name, disk.Write)
 		}
-		return dir.WriteFile(name, nil, 0o666)
+		return err
 	})
 }
 

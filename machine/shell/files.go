@@ -17,6 +17,7 @@ import (
 // files are a container's files: its volumes, and its root file system. Names are absolute paths of the container.
 type files struct {
 	node   *disk.Disk
+	user   *disk.User // who does all this; nil is root
 	root   *Root
 	mounts []Mount // root.over()
 	// wait lets time pass before an operation is tried again that got no answer, which is said if it is the first time. false: the program cannot wait.
@@ -65,11 +66,42 @@ const (
 
 // answered calls do until it gets an answer: a program that uses a share whose server is silent hangs, and goes on when the server answers.
 func (f *files) answered(name string, write bool, do func(dir *disk.Disk, name string) error) error {
-	err := InVolume(f.node, f.mounts, name, write, do)
+	if err := f.reach(name); err != nil {
+		return err
+	}
+	err := InVolume(f.node, f.user, f.mounts, name, write, do)
 	for wait := firstSilence; errors.Is(err, disk.ErrSilent) && f.wait(name, wait == firstSilence, wait); wait = min(2*wait, longestSilence) {
-		err = InVolume(f.node, f.mounts, name, write, do)
+		err = InVolume(f.node, f.user, f.mounts, name, write, do)
 	}
 	return err
+}
+
+// reach returns an error if the user may not search a directory on the way to the mount that name is in.
+func (f *files) reach(name string) error {
+	if f.user == nil {
+		return nil
+	}
+	m, _, ok := FindMount(f.mounts, name)
+	if !ok || m.ContainerPath == "/" {
+		return nil
+	}
+	way := path.Dir(path.Clean(m.ContainerPath))
+	err := f.reach(way)
+	if err == nil {
+		err = InVolume(f.node, f.user, f.mounts, way, false, func(dir *disk.Disk, name string) error { return dir.Access(name, disk.Search) })
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil // where the mount is there is a directory, also if the simulation made none
+}
+
+// may reports whether the program's user may do this with what name leads to, which info describes.
+func (f *files) may(name string, info fs.FileInfo, want disk.Access) bool {
+	if f.user == nil || isDevice(f.follow(name, true)) {
+		return want&disk.Execute == 0 || info.IsDir() || info.Mode().Perm()&0o111 != 0
+	}
+	return f.in(name, false, func(dir *disk.Disk, name string) error { return dir.Access(name, want) }) == nil
 }
 
 // stat describes what name leads to.
@@ -150,7 +182,7 @@ func (f *files) create(name string) error {
 	})
 }
 
-// appendTo makes a file unless it exists.
+// appendTo opens a file to append to it, and makes it unless it exists.
 func (f *files) appendTo(name string) error {
 	name = f.follow(name, true)
 	if isDevice(name) {
@@ -163,11 +195,11 @@ func (f *files) appendTo(name string) error {
 		case info.IsDir():
 			return errIsDirectory
 		}
-		return nil
+		return dir.Access(name, disk.Write)
 	})
 }
 
-// write appends to an open file. Data for a file that was removed meanwhile is lost.
+// write appends to an open file, also if it could not be opened anew. Data for a file that was removed meanwhile is lost.
 func (f *files) write(name string, data []byte) error {
 	name = f.follow(name, true)
 	if name == "/dev/full" {
@@ -177,6 +209,7 @@ func (f *files) write(name string, data []byte) error {
 		return nil
 	}
 	return f.in(name, true, func(dir *disk.Disk, name string) error {
+		dir.As(nil, false)
 		if _, err := dir.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -220,6 +253,7 @@ var (
 	errBusy          = errors.New("device or resource busy")
 	errBadDescriptor = errors.New("bad file descriptor")
 	errNoFile        = errors.New("no such file or directory")
+	errDenied        = errors.New("permission denied")
 	errFull          = errors.New("no space left on device")
 	errEndless       = errors.New("it has no end: head -c N reads N bytes of it")
 )

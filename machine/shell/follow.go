@@ -37,7 +37,7 @@ func (f *files) linkOf(name string) (text string) {
 	if m, rest, ok := FindMount(f.mounts, name); !ok || m.root == nil || m.ContainerPath != "/" || rest == "/" {
 		return ""
 	}
-	_ = InVolume(f.node, f.mounts, name, false, func(dir *disk.Disk, name string) error { // what cannot be read is no link
+	_ = InVolume(f.node, nil, f.mounts, name, false, func(dir *disk.Disk, name string) error { // what cannot be read is no link
 		if info, err := dir.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 			return err
 		}

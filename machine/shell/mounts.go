@@ -66,8 +66,8 @@ func cutDir(name, dir string) (below string, ok bool) {
 
 // InVolume calls f with the volume that a container path is in, as a file system of its
 // own, since a link must not lead out of it. A path outside of all mounts is an error, and
-// so is a path in a read-only one if write is set.
-func InVolume(node *disk.Disk, mounts []Mount, name string, write bool, f func(dir *disk.Disk, name string) error) error {
+// so is a path in a read-only one if write is set. What f does is done by the user; nil may do everything.
+func InVolume(node *disk.Disk, user *disk.User, mounts []Mount, name string, write bool, f func(dir *disk.Disk, name string) error) error {
 	m, rest, ok := FindMount(mounts, name)
 	switch {
 	case !ok:
@@ -81,12 +81,13 @@ func InVolume(node *disk.Disk, mounts []Mount, name string, write bool, f func(d
 			return err
 		}
 	}
-	dir, rest, err := openMount(node, m, rest)
+	dir, inside, err := openMount(node, m, rest)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	return f(dir, rest)
+	dir.As(user, inside != rest)
+	return f(dir, inside)
 }
 
 // openMount opens a mount's directory. For a mount of a file it opens the directory of the

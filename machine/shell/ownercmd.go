@@ -28,13 +28,13 @@ func chmod(p *Process) error {
 }
 
 // chown sets the owner and the group of files. A helper pod is root on its node and
-// may do that. Where this process may not, a note says so and that is no failure.
+// may do that. Where this process may not, although the program's user may, a note says so and that is no failure.
 func chown(p *Process) error {
 	return change(p, "cannot change ownership of", func(text string) (changer, error) {
 		uid, gid, err := parseOwner(text)
 		return func(dir *disk.Disk, name string, _ fs.FileInfo) error {
 			err := dir.Lchown(name, uid, gid)
-			if errors.Is(err, fs.ErrPermission) {
+			if errors.Is(err, fs.ErrPermission) && !dir.KeepsOwners() && p.program.cfg.User.UID == 0 {
 				p.Note("the owner of %s does not become %s here: that takes privilege", path.Base(name), text)
 				return nil
 			}

@@ -35,6 +35,8 @@ type Config struct {
 	// Node is the node's file system, Mounts are the container's volumes in it.
 	Node   *disk.Disk
 	Mounts []Mount
+	// User runs the command; the zero value is root, who may do everything.
+	User disk.User
 	// Root is the container's root file system, whose Volumes are Mounts; default one of the program's own.
 	Root *Root
 	// Commands are the programs by name; default Default.
@@ -150,7 +152,7 @@ func newProgram(cfg Config) *Program {
 	if root == nil {
 		root = &Root{Now: func() time.Time { return p.host.Now() }, Volumes: cfg.Mounts, Dir: cfg.Dir}
 	}
-	p.files = &files{node: cfg.Node, root: root, mounts: root.over(), wait: func(name string, first bool, d time.Duration) bool {
+	p.files = &files{node: cfg.Node, user: p.cfg.asUser(), root: root, mounts: root.over(), wait: func(name string, first bool, d time.Duration) bool {
 		if p.host == nil { // it does not run yet
 			return false
 		}
@@ -161,6 +163,14 @@ func newProgram(cfg Config) *Program {
 		return true
 	}}
 	return p
+}
+
+// asUser returns the user whose files and rights are to be looked at; nil for root.
+func (cfg *Config) asUser() *disk.User {
+	if cfg.User.UID == 0 && cfg.User.GID == 0 {
+		return nil
+	}
+	return &cfg.User
 }
 
 // Run runs the program until it ends or waits. It returns for how long it waits: call Run

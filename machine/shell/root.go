@@ -110,6 +110,9 @@ func (r *Root) fill(d *disk.Disk) error {
 			return err
 		}
 	}
+	if err := d.Chmod(terminationLog, 0o666); err != nil { // as the kubelet makes it
+		return err
+	}
 	for _, m := range slices.Concat(r.over(), []Mount{{ContainerPath: path.Join("/", r.Dir)}}) {
 		if on, rest, ok := FindMount(r.mounts, path.Dir(m.ContainerPath)); ok && on.root == r {
 			_ = d.MkdirAll(path.Join(on.VolumePath, rest, path.Base(m.ContainerPath)), 0o755) // it may be a file, which is there
@@ -160,7 +163,7 @@ func (r *Root) MakeDir(node *disk.Disk) error {
 	if !ok || m.root != nil || rest == "/" {
 		return nil
 	}
-	return InVolume(node, r.mounts, name, false, func(dir *disk.Disk, name string) error {
+	return InVolume(node, nil, r.mounts, name, false, func(dir *disk.Disk, name string) error {
 		if _, err := dir.Stat(name); err == nil || !m.ReadOnly {
 			return dir.MkdirAll(name, 0o755)
 		}

@@ -12,6 +12,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/storagesim/storagesim/internal/prose"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // parse reads a script. Messages call it name.
@@ -129,7 +130,7 @@ func (s *shell) options(args []string) (rest []string, inline bool, err error) {
 // executable reports whether a file may be executed.
 func (p *Process) executable(name string) bool {
 	info, err := p.program.files.stat(p.Path(name))
-	return err == nil && !info.IsDir() && info.Mode().Perm()&0o111 != 0
+	return err == nil && !info.IsDir() && p.program.files.may(p.Path(name), info, disk.Execute)
 }
 
 // runFile runs a file that is named as a command: a script, with or without "#!".
@@ -156,7 +157,7 @@ func (p *Program) runFile(proc *Process) int32 {
 		}
 		proc.complain(&ExitError{127, p.notFound(proc)})
 		return 127
-	case info.Mode().Perm()&0o111 == 0:
+	case !p.files.may(proc.Path(name), info, disk.Execute):
 		proc.complain(&ExitError{126, fmt.Sprintf("sh: %s: permission denied", name)})
 		return 126
 	}

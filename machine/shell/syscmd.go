@@ -235,21 +235,45 @@ func hostname(p *Process) error {
 	return p.printf("%s\n", name)
 }
 
-// id prints the container's user: root.
+// id prints the program's user and groups. Of the names in an image only root is known.
 func id(p *Process) error {
 	flags, _, err := options(p.Argv, "ugGnr", "")
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case has(flags, "n"):
-		return p.printf("root\n")
-	case has(flags, "u", "g", "G"):
-		return p.printf("0\n")
 	}
-	return p.printf("uid=0(root) gid=0(root) groups=0(root)\n")
+	user := p.program.cfg.User
+	groups := slices.Compact(slices.Concat([]int{user.GID}, user.Groups))
+	text := func(id int) string {
+		switch name := userName(id); {
+		case has(flags, "n"):
+			return name
+		case has(flags, "u", "g", "G") || name != "root":
+			return strconv.Itoa(id)
+		}
+		return "0(root)"
+	}
+	var list []string
+	for _, gid := range groups {
+		list = append(list, text(gid))
+	}
+	switch {
+	case has(flags, "u"):
+		return p.printf("%s\n", text(user.UID))
+	case has(flags, "g"):
+		return p.printf("%s\n", text(user.GID))
+	case has(flags, "G"):
+		return p.printf("%s\n", strings.Join(list, " "))
+	}
+	return p.printf("uid=%s gid=%s groups=%s\n", text(user.UID), text(user.GID), strings.Join(list, ","))
 }
 
-func whoami(p *Process) error { return p.printf("root\n") }
+// whoami prints the name of the program's user.
+func whoami(p *Process) error {
+	if uid := p.program.cfg.User.UID; uid != 0 {
+		return fmt.Errorf("whoami: unknown uid %d", uid)
+	}
+	return p.printf("root\n")
+}
 
 func pwd(p *Process) error { return p.printf("%s\n", p.Dir) }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // tester reads the arguments of test.
@@ -208,8 +210,12 @@ func (p *Process) fileIs(op, name string) bool {
 	}
 	mode := info.Mode()
 	switch op {
-	case "-e", "-r", "-O", "-G":
+	case "-e":
 		return true
+	case "-r":
+		return p.program.files.may(full, info, disk.Read)
+	case "-O", "-G":
+		return p.isOf(op, full, info)
 	case "-f":
 		return mode.IsRegular()
 	case "-d":
@@ -220,15 +226,23 @@ func (p *Process) fileIs(op, name string) bool {
 		return info.Size() > 0
 	case "-w":
 		m, _, in := FindMount(p.program.files.mounts, p.program.files.follow(full, true))
-		return in && !m.ReadOnly
+		return in && !m.ReadOnly && p.program.files.may(full, info, disk.Write)
 	case "-x":
-		return mode.IsDir() || mode.Perm()&0o111 != 0
+		return p.program.files.may(full, info, disk.Execute)
 	}
 	bits := map[string]fs.FileMode{
 		"-b": fs.ModeDevice, "-c": fs.ModeCharDevice, "-p": fs.ModeNamedPipe, "-S": fs.ModeSocket,
 		"-g": fs.ModeSetgid, "-u": fs.ModeSetuid, "-k": fs.ModeSticky,
 	}
 	return mode&bits[op] != 0
+}
+
+// isOf reports whether a file belongs to the user (-O) or his group (-G). Where owners are not kept, it does.
+func (p *Process) isOf(op, full string, info fs.FileInfo) bool {
+	kept := true
+	_ = p.program.files.in(full, false, func(dir *disk.Disk, _ string) error { kept = dir.KeepsOwners(); return nil }) // it was there a moment ago
+	uid, gid := ownerOf(info)
+	return !kept || op == "-O" && uid == p.program.cfg.User.UID || op == "-G" && gid == p.program.cfg.User.GID
 }
 
 // testClause runs [[ EXPRESSION ]] of bash.

@@ -31,6 +31,8 @@ const maxFileName = 255
 type FileProjection struct {
 	Data []byte
 	Mode int32
+	// FsUser, if set, is the user who gets the file.
+	FsUser *int64
 }
 
 // AtomicWriter replaces all files of a directory at once.
@@ -142,6 +144,11 @@ func (w *AtomicWriter) writePayload(payload map[string]FileProjection, dir strin
 		}
 		if err := w.Node.Chmod(at, fs.FileMode(payload[name].Mode).Perm()); err != nil {
 			return err
+		}
+		if user := payload[name].FsUser; user != nil {
+			if err := w.Node.Lchown(at, int(*user), -1); err != nil && !errors.Is(err, fs.ErrPermission) { // without privilege it stays this process's
+				return err
+			}
 		}
 	}
 	return nil

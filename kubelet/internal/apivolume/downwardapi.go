@@ -28,7 +28,7 @@ func downwardAPI(items []v1.DownwardAPIVolumeFile, mode int32) source {
 				errs = append(errs, err)
 				continue
 			}
-			file := FileProjection{[]byte(text), mode}
+			file := FileProjection{Data: []byte(text), Mode: mode}
 			if item.Mode != nil {
 				file.Mode = *item.Mode
 			}

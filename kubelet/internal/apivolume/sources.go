@@ -118,7 +118,7 @@ func makePayload(data map[string][]byte, items []v1.KeyToPath, mode int32, optio
 	payload := map[string]FileProjection{}
 	if len(items) == 0 {
 		for key, content := range data {
-			payload[key] = FileProjection{content, mode}
+			payload[key] = FileProjection{Data: content, Mode: mode}
 		}
 		return payload, nil
 	}
@@ -126,9 +126,9 @@ func makePayload(data map[string][]byte, items []v1.KeyToPath, mode int32, optio
 		content, ok := data[item.Key]
 		switch {
 		case ok && item.Mode != nil:
-			payload[item.Path] = FileProjection{content, *item.Mode}
+			payload[item.Path] = FileProjection{Data: content, Mode: *item.Mode}
 		case ok:
-			payload[item.Path] = FileProjection{content, mode}
+			payload[item.Path] = FileProjection{Data: content, Mode: mode}
 		case !optional:
 			return nil, fmt.Errorf("%s: %s", missing, item.Key)
 		}
