@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
@@ -78,12 +77,12 @@ func TestAVolumeThatIsSaidToBeStagedAndIsNotIsAFailure(t *testing.T) {
 		c.Must(err)
 		calls := 0
 		d.Inventory = forgetful{d.Inventory, &calls}
-		d.Options = append(d.Options, grpc.ChainUnaryInterceptor(before(func(req any) error {
+		d.Interceptors = append(d.Interceptors, before(func(req any) error {
 			if _, ok := req.(*spec.NodeStageVolumeRequest); ok {
 				calls++
 			}
 			return nil
-		})))
+		}))
 		c.InstallCSIDriver(d)
 		c.Apply("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disks}, provisioner: "+csidriver.Name+"}", diskClaim("a"), diskPod("a"))
 		c.Settle()

@@ -209,7 +209,7 @@ func TestFaultsStrikeThePointsOfADriversHandlers(t *testing.T) {
 		plantedBug{class: csidriver.Name, install: func(c *explore.Cluster) {
 			d, err := csidriver.New(csidriver.Config{})
 			c.Must(err)
-			d.Options = append(d.Options, grpc.ChainUnaryInterceptor(atPoints))
+			d.Interceptors = append(d.Interceptors, atPoints)
 			c.InstallCSIDriver(d)
 		}}.scenario(c)
 	}

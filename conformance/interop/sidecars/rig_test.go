@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -124,7 +123,7 @@ func (r *rig) install(s setup, socket string) {
 	}
 	if !s.quick {
 		r.watcher = conformance.Watch(r.cluster, d.Name)
-		d.Options = append(d.Options, grpc.ChainUnaryInterceptor(r.watcher.Intercept, r.intercept))
+		d.Interceptors = append(d.Interceptors, r.watcher.Intercept, r.intercept)
 	}
 	require.NoError(r, r.cluster.InstallCSIDriver(d))
 	require.NoError(r, r.cluster.Lab().InstallSnapshots())
