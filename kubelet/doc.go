@@ -14,7 +14,7 @@
 //	syncpod.go         Pending -> Running -> Terminating -> gone
 //	wait.go            a pod's wait for its volumes
 //	deadline.go        ends pods that are active for longer than they may
-//	eviction.go        ends pods whose emptyDir volumes hold more than they may
+//	eviction.go        ends pods whose containers and emptyDir volumes hold more than they may
 //	probes.go          kills containers whose probes fail; package prober probes them
 //	restarts.go        decides which containers start, and start again, and when;
 //	                   backoff.go has the backoff of those that keep ending
@@ -71,7 +71,7 @@
 //     another container has, too.
 //   - Probes by httpGet, tcpSocket and grpc succeed while the container runs, and a probe that
 //     cannot be run for a reason of the runtime's is tried once, not three times. There are no hooks, resource limits or static pods,
-//     and the one eviction is that for the sizeLimit of an emptyDir.
+//     and a pod is evicted for the sizeLimit of an emptyDir and the ephemeral-storage of containers alone.
 //   - When a kubelet sees a pod for the first time it refuses it for the node's affinity or taints, as it last read the Node:
 //     at its start, and when it last wrote the status. Upstream has an informer of the Node, and looks at resources and ports, too.
 //     A Node that is cordoned is told of in an event then, too; upstream looks every ten seconds.

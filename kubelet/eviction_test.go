@@ -90,3 +90,58 @@ func TestNobodyWaitsForTheEvictionOfAPodThatComesAgain(t *testing.T) {
 	require.NoError(t, w.e.RunFor(61*time.Second))
 	require.Equal(t, v1.PodFailed, w.get("web").Status.Phase)
 }
+
+// writes makes a pod whose container "main" runs a script and then goes on, with this limit of ephemeral-storage; a second one, "idle", may write 1Mi. It
+// has an emptyDir volume at /tmp and one in memory at /memory.
+func writes(name, script, limit string) *v1.Pod {
+	memory := v1.Volume{Name: "memory", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory}}}
+	p := pod(name, emptyDir("tmp"), memory)
+	main := &p.Spec.Containers[0]
+	main.Name, main.Command = "main", []string{"sh", "-c", script + "; sleep 100000"}
+	limits := func(text string) v1.ResourceRequirements {
+		return v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceEphemeralStorage: resource.MustParse(text)}}
+	}
+	main.Resources = limits(limit)
+	p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: "idle", Image: "busybox", Command: []string{"sleep", "100000"}, Resources: limits("1Mi")})
+	return p
+}
+
+// Upstream: eviction_manager.go podEphemeralStorageLimitEviction and containerEphemeralStorageLimitEviction, v1.37.2.
+func TestAPodWhoseContainersWriteMoreThanTheyMayIsEvicted(t *testing.T) {
+	const (
+		ofPod       = "Pod ephemeral local storage usage exceeds the total limit of containers 1088Ki. "
+		ofContainer = `Container main exceeded its local ephemeral storage limit "64Ki". `
+	)
+	zeros := func(kib, to string) string { return "head -c $((1024*" + kib + ")) /dev/zero > " + to }
+	for name, c := range map[string]struct {
+		script string
+		after  time.Duration
+		want   string
+	}{
+		"its own files":        {script: zeros("65", "/opt/big"), want: ofContainer},
+		"as much as it may":    {script: zeros("64", "/opt/big"), after: time.Hour},
+		"files and a volume":   {script: zeros("60", "/opt/big") + ";" + zeros("1100", "/tmp/big"), want: ofPod},
+		"a volume in its size": {script: zeros("1000", "/tmp/big"), after: time.Hour},
+		"in memory":            {script: zeros("2000", "/memory/big") + ";" + zeros("2000", "/dev/shm/big"), after: time.Hour},
+		"its log":              {script: "head -c 70000 /dev/zero", want: ofContainer},
+		"later":                {script: "sleep 60; " + zeros("65", "/opt/big"), after: 71 * time.Second, want: ofContainer},
+		"removed in time":      {script: zeros("65", "/opt/big") + "; rm /opt/big", after: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := simple(t)
+			w.create(writes("web", c.script, "64Ki"))
+			w.settle()
+			if c.after > 0 {
+				require.NoError(t, w.e.RunFor(c.after))
+			}
+			status := w.get("web").Status
+			if c.want == "" {
+				require.Equal(t, v1.PodRunning, status.Phase)
+				return
+			}
+			require.Equal(t, v1.PodFailed, status.Phase)
+			require.Equal(t, "Evicted", status.Reason)
+			require.Equal(t, c.want, status.Message)
+		})
+	}
+}

@@ -29,11 +29,13 @@ var _ runtime.Service = (*tiny)(nil)
 func (r *tiny) Version() runtime.Version {
 	return runtime.Version{RuntimeName: "tiny", RuntimeVersion: "0.1"}
 }
-func (r *tiny) Attach(client runtime.Client)     { r.client = client }
-func (r *tiny) ImageStatus(string) (bool, error) { return true, nil }
-func (r *tiny) PullImage(string) error           { return nil }
-func (r *tiny) Logs(string, io.Writer) error     { return nil }
-func (r *tiny) StopPodSandbox(types.UID) error   { return nil }
+func (r *tiny) Attach(client runtime.Client)                                    { r.client = client }
+func (r *tiny) ImageStatus(string) (bool, error)                                { return true, nil }
+func (r *tiny) PullImage(string) error                                          { return nil }
+func (r *tiny) ContainerStats(string) (stats runtime.ContainerStats, err error) { return stats, nil }
+
+func (r *tiny) Logs(string, io.Writer) error   { return nil }
+func (r *tiny) StopPodSandbox(types.UID) error { return nil }
 func (r *tiny) Exec(string, runtime.ExecConfig) (runtime.Process, error) {
 	return nil, errors.New("no")
 }

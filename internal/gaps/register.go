@@ -131,12 +131,6 @@ var containers = []*Gap{
 	},
 	{
 		Kinds:   pods,
-		Fields:  ofContainers("resources.limits.ephemeral-storage"),
-		Cluster: "evicts a pod that writes more than this to its node's disk",
-		Here:    "the limit is not enforced: only the size of the disk is",
-	},
-	{
-		Kinds:   pods,
 		Fields:  []string{"spec.hostPID", "spec.hostIPC", "spec.shareProcessNamespace", "spec.ephemeralContainers.targetContainerName"},
 		Cluster: "lets the containers see processes of others",
 		Here:    "a container sees its own processes only",

@@ -303,6 +303,26 @@ func (s *Containers) ContainerStatus(id string) (*ContainerStatus, error) {
 	return &status, nil
 }
 
+// ContainerStats implements Service. Of a container that has ended nothing is left.
+func (s *Containers) ContainerStats(id string) (stats ContainerStats, err error) {
+	c, err := s.find(id)
+	if err != nil {
+		return stats, err
+	}
+	if c.root != nil {
+		stats.Rootfs = c.root.Used()
+	}
+	if c.program != nil {
+		stats.Logs = min(c.program.Logged(), maxLogs)
+	}
+	return stats, nil
+}
+
+// maxLogs is the size of a container's logs that the node keeps: five files of 10 MiB.
+//
+// Upstream: pkg/kubelet/apis/config/v1beta1/defaults.go ContainerLogMaxSize and ContainerLogMaxFiles, v1.37.2.
+const maxLogs = 5 * 10 << 20
+
 // Logs implements Service.
 func (s *Containers) Logs(id string, to io.Writer) error {
 	c, err := s.find(id)

@@ -47,6 +47,9 @@ type Service interface {
 	// ContainerStatus returns the state of a container; an error if there is no such container.
 	ContainerStatus(id string) (*ContainerStatus, error)
 
+	// ContainerStats returns how much of its node's disk a container takes.
+	ContainerStats(id string) (ContainerStats, error)
+
 	// Exec begins a command in a container that runs. A command that cannot be run ends
 	// with 127 and says why on Stderr.
 	Exec(id string, config ExecConfig) (Process, error)
@@ -163,6 +166,12 @@ type ContainerStatus struct {
 	Reason, Message string
 	Mounts          []shell.Mount
 	User            disk.User
+}
+
+// ContainerStats says how much of its node's disk a container takes, in bytes.
+type ContainerStats struct {
+	// Rootfs counts the files that it has written outside of its volumes, Logs the text that it has printed.
+	Rootfs, Logs int64
 }
 
 // Latest returns the container of a name that was started last, and the one before it;

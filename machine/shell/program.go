@@ -200,6 +200,9 @@ func (p *Program) ExitCode() int32 { return p.code }
 // Log returns the end of what the program printed on standard output and error.
 func (p *Program) Log() string { return string(p.log.data) }
 
+// Logged returns the number of bytes that the program printed on standard output and error.
+func (p *Program) Logged() int64 { return p.log.all }
+
 // Message returns the end of the log, for the container's status.
 //
 // Upstream: kuberuntime MaxContainerTerminationMessageLogLength, v1.37.

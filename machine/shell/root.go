@@ -29,9 +29,10 @@ type Root struct {
 	// Dir is the directory in which the container starts; it is made. Default "/".
 	Dir string
 
-	disk    *disk.Disk // nil until it is used
-	mounts  []Mount    // Volumes and the mounts of the root file system
-	crossed bool       // there has been a link into a volume
+	disk    *disk.Disk      // nil until it is used
+	given   map[string]bool // the files that it has from the start
+	mounts  []Mount         // Volumes and the mounts of the root file system
+	crossed bool            // there has been a link into a volume
 }
 
 // rootSize is the number of bytes that a container can write outside of its volumes.
@@ -105,7 +106,9 @@ func (r *Root) fill(d *disk.Disk) error {
 	if r.Files != nil {
 		maps.Copy(files, r.Files())
 	}
+	r.given = map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
+		r.given[name] = true
 		if err := d.WriteFile(name, []byte(files[name]), 0o644); err != nil {
 			return err
 		}
@@ -150,6 +153,24 @@ func (r *Root) TerminationMessage() string {
 	}
 	return string(data[max(0, len(data)-maxTerminationMessage):])
 }
+
+// Used returns the number of bytes, in blocks, that the container takes of its node's disk with files outside of its volumes. What is below /dev is in
+// memory, and the files that it had from the start are not its own.
+func (r *Root) Used() (used int64) {
+	if r.disk == nil {
+		return 0
+	}
+	_ = r.disk.WalkUp("/", func(name string, info fs.FileInfo) error { // a disk in memory can be read
+		if m, _, _ := FindMount(r.over(), name); m.ContainerPath == "/" && info.Mode().IsRegular() && !r.given[name] {
+			used += (info.Size() + blockSize - 1) / blockSize * blockSize
+		}
+		return nil
+	})
+	return used
+}
+
+// blockSize is the unit in which a disk counts the space of a file.
+const blockSize = 4096
 
 // maxTerminationMessage is the number of bytes that a message has at most.
 //

@@ -87,9 +87,13 @@ func (c *captured) Write(data []byte) (int, error) {
 func (c *captured) release() { c.program.hold(-len(c.data)) }
 
 // tail keeps the end of what is written to it.
-type tail struct{ data []byte }
+type tail struct {
+	data []byte
+	all  int64 // bytes that were written
+}
 
 func (t *tail) Write(data []byte) (int, error) {
+	t.all += int64(len(data))
 	t.data = append(t.data, data...)
 	if over := len(t.data) - maxLog; over > 0 {
 		t.data = append(t.data[:0], t.data[over:]...)
