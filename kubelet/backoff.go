@@ -115,7 +115,8 @@ func (k *kubelet) nextStart(w *podWorker, s *podStatus) (at time.Time, found boo
 		check(spec, &s.Init[i], shouldInitContainerBeStarted(w.pod, spec, &s.Init[i]))
 	}
 	for i := range s.Containers {
-		check(&w.pod.Spec.Containers[i], &s.Containers[i], shouldContainerBeRestarted(w.pod, &s.Containers[i]))
+		spec := &w.pod.Spec.Containers[i]
+		check(spec, &s.Containers[i], shouldContainerBeRestarted(w.pod, spec, &s.Containers[i]))
 	}
 	ephemeral := ephemeralContainers(w.pod)
 	for i := range s.Ephemeral {

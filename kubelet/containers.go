@@ -132,9 +132,21 @@ func (s *podStatus) uncreated() bool {
 	})
 }
 
-// initFailed reports whether an init container has failed, so that the containers have
-// not begun.
-func (s *podStatus) initFailed() bool { return slices.ContainsFunc(s.Init, containerState.failed) }
+// initFailed reports whether an init container has failed for good, so that the containers have
+// not begun. A sidecar has if its pod is never restarted.
+func (s *podStatus) initFailed(pod *v1.Pod) bool {
+	for i := range s.Init {
+		spec, c := &pod.Spec.InitContainers[i], &s.Init[i]
+		switch {
+		case !c.failed():
+		case isSidecar(spec) && pod.Spec.RestartPolicy == v1.RestartPolicyNever:
+			return true
+		case !shouldRestart(pod, spec, c.last.ExitCode):
+			return true
+		}
+	}
+	return false
+}
 
 // running reports whether a container runs.
 func (s *podStatus) running() bool { return slices.ContainsFunc(s.Containers, containerState.running) }

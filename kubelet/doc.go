@@ -16,7 +16,7 @@
 //	deadline.go        ends pods that are active for longer than they may
 //	eviction.go        ends pods whose containers and emptyDir volumes hold more than they may
 //	probes.go          kills containers whose probes fail; package prober probes them
-//	restarts.go        decides which containers start, and start again, and when;
+//	restarts.go        decides which containers start, and start again, and when; restartpolicy.go by which policy;
 //	                   backoff.go has the backoff of those that keep ending
 //	containers.go      the container runtime's state of a pod, as the kubelet sees it
 //	start.go           starts containers; images.go pulls their images; environment.go makes
@@ -84,7 +84,7 @@
 //   - Containers that could not be created are tried again after 10s, 20s, and so on
 //     up to 5 minutes; upstream tries every 10s or so.
 //   - A container in CrashLoopBackOff is looked at when its backoff is over; upstream
-//     also looks every minute, and says BackOff again each time.
-//     Containers with restart policies of their own, sidecars too, have their pod's.
+//     also looks every minute, and says BackOff again each time. A rule that is to restart
+//     all containers of the pod restarts its own.
 //   - A container's environment has no variables for Services and none from files.
 package kubelet

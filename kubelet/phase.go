@@ -39,7 +39,7 @@ func initProgress(pod *v1.Pod, s *v1.PodStatus) (pending, failed bool) {
 			pending = pending || c.State.Running == nil && ended == nil
 		case ended == nil:
 			pending = true
-		case ended.ExitCode != 0 && !shouldRestart(pod, ended.ExitCode):
+		case ended.ExitCode != 0 && !shouldRestart(pod, &pod.Spec.InitContainers[i], ended.ExitCode):
 			failed = true
 		}
 	}
@@ -56,7 +56,7 @@ func countContainers(pod *v1.Pod, s *v1.PodStatus) (n containerCounts) {
 			n.running++
 		}
 	}
-	for _, c := range s.ContainerStatuses {
+	for i, c := range s.ContainerStatuses {
 		ended := c.State.Terminated
 		if ended != nil && ended.ExitCode == 0 {
 			n.succeeded++
@@ -71,23 +71,10 @@ func countContainers(pod *v1.Pod, s *v1.PodStatus) (n containerCounts) {
 			n.waiting++
 		default:
 			n.stopped++
-			if shouldRestart(pod, ended.ExitCode) {
+			if shouldRestart(pod, &pod.Spec.Containers[i], ended.ExitCode) {
 				n.restartable++
 			}
 		}
 	}
 	return n
-}
-
-// shouldRestart reports whether a container that ended so is started again.
-//
-// Upstream: pkg/api/v1/pod ContainerShouldRestart, v1.37, without rules of containers.
-func shouldRestart(pod *v1.Pod, exitCode int32) bool {
-	switch pod.Spec.RestartPolicy {
-	case v1.RestartPolicyNever:
-		return false
-	case v1.RestartPolicyOnFailure:
-		return exitCode != 0
-	}
-	return true
 }

@@ -89,12 +89,12 @@ func (k *kubelet) killUnhealthy(w *podWorker, r *podStatus) (killed bool, err er
 			}
 		}
 	}
-	text := "Container %s failed %s"
-	if w.pod.Spec.RestartPolicy != v1.RestartPolicyNever {
-		text += ", will be restarted"
-	}
 	for i := range r.Containers {
-		if err := kill(&w.pod.Spec.Containers[i], &r.Containers[i], text); err != nil {
+		spec, text := &w.pod.Spec.Containers[i], "Container %s failed %s"
+		if restartsUnhealthy(w.pod, spec) {
+			text += ", will be restarted"
+		}
+		if err := kill(spec, &r.Containers[i], text); err != nil {
 			return killed, err
 		}
 	}

@@ -17,7 +17,7 @@ var (
 // again.
 //
 // Upstream: container/helpers.go ShouldContainerBeRestarted, v1.37.
-func shouldContainerBeRestarted(pod *v1.Pod, c *containerState) bool {
+func shouldContainerBeRestarted(pod *v1.Pod, spec *v1.Container, c *containerState) bool {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return false
@@ -26,7 +26,7 @@ func shouldContainerBeRestarted(pod *v1.Pod, c *containerState) bool {
 	case c.running():
 		return false
 	}
-	return shouldRestart(pod, c.last.ExitCode)
+	return shouldRestart(pod, spec, c.last.ExitCode)
 }
 
 // shouldInitContainerBeStarted reports whether an init container is to be started, or
@@ -44,7 +44,7 @@ func shouldInitContainerBeStarted(pod *v1.Pod, spec *v1.Container, c *containerS
 	case isSidecar(spec):
 		return true
 	}
-	return c.failed() && pod.Spec.RestartPolicy != v1.RestartPolicyNever
+	return c.failed() && shouldRestart(pod, spec, c.last.ExitCode)
 }
 
 // shouldEphemeralContainerBeStarted reports whether an ephemeral container is to be started,
@@ -76,7 +76,7 @@ func (s *podStatus) startsMore(pod *v1.Pod) bool {
 //
 // Upstream: kuberuntime_manager.go computePodActions, v1.37.
 func (s *podStatus) next(pod *v1.Pod) *containerState {
-	if s.initFailed() && pod.Spec.RestartPolicy == v1.RestartPolicyNever {
+	if s.initFailed(pod) {
 		return nil
 	}
 	for i := range s.Init {
@@ -89,7 +89,7 @@ func (s *podStatus) next(pod *v1.Pod) *containerState {
 		}
 	}
 	for i := range s.Containers {
-		if shouldContainerBeRestarted(pod, &s.Containers[i]) {
+		if shouldContainerBeRestarted(pod, &pod.Spec.Containers[i], &s.Containers[i]) {
 			return &s.Containers[i]
 		}
 	}

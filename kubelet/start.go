@@ -47,7 +47,7 @@ func (k *kubelet) startPod(w *podWorker, r *podStatus) {
 		}
 	}
 	for i := range r.Containers {
-		if c := &r.Containers[i]; shouldContainerBeRestarted(pod, c) {
+		if c := &r.Containers[i]; shouldContainerBeRestarted(pod, &pod.Spec.Containers[i], c) {
 			start(&pod.Spec.Containers[i], c, false)
 		}
 	}
@@ -131,7 +131,8 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 	if sc := spec.SecurityContext; sc != nil && sc.ReadOnlyRootFilesystem != nil {
 		config.ReadOnlyRoot = *sc.ReadOnlyRootFilesystem
 	}
-	if pod.Spec.RestartPolicy != v1.RestartPolicyAlways || len(spec.Command) > 0 && (spec.LivenessProbe != nil || spec.StartupProbe != nil) {
+	ownPolicy := spec.RestartPolicy != nil && !isSidecar(spec)
+	if pod.Spec.RestartPolicy != v1.RestartPolicyAlways || ownPolicy || len(spec.Command) > 0 && (spec.LivenessProbe != nil || spec.StartupProbe != nil) {
 		config.StopCode = killedExitCode
 	}
 	if c.last != nil {

@@ -102,9 +102,10 @@ var containers = []*Gap{
 	},
 	{
 		Kinds:   pods,
-		Fields:  append(ofContainers("restartPolicyRules"), "spec.containers.restartPolicy"),
-		Cluster: "restarts the container by its own policy and rules",
-		Here:    "the container is restarted by the policy of its pod",
+		Fields:  ofContainers("restartPolicyRules.action"),
+		Unless:  []string{"Restart"},
+		Cluster: "restarts all containers of the pod when this one ends so",
+		Here:    "only this container is restarted",
 	},
 	{
 		Kinds:  pods,
