@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/readonly"
 )
 
 const (
@@ -136,7 +137,7 @@ func (c *controller) claimWork(ctx context.Context, key string) error {
 	if !found || c.claims.newer(claim) {
 		return nil
 	}
-	return c.failed(c.syncClaim(ctx, claim))
+	return c.failed(c.syncClaim(readonly.Answers(ctx), claim))
 }
 
 // volumeWork reconciles one volume, as claimWork does one claim.
@@ -146,7 +147,7 @@ func (c *controller) volumeWork(ctx context.Context, name string) error {
 	if !found || c.volumes.newer(volume) {
 		return nil
 	}
-	return c.failed(c.syncVolume(ctx, volume))
+	return c.failed(c.syncVolume(readonly.Answers(ctx), volume))
 }
 
 // failed returns the error with which a queue tries a key again.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/readonly"
 )
 
 // bindPollInterval is the interval at which BindPodVolumes looks whether the other actors are
@@ -40,7 +41,7 @@ func (b *volumeBinder) BindPodVolumes(ctx context.Context, pod *v1.Pod, node str
 // error. Everything in memory that it did not come to is given back.
 // Upstream: binder.go bindAPIUpdate, v1.37.
 func (b *volumeBinder) bindAPIUpdate(ctx context.Context, podVolumes *PodVolumes) error {
-	core := b.env.Client().CoreV1()
+	core, ctx := b.env.Client().CoreV1(), readonly.Answers(ctx)
 	for i, bound := range podVolumes.StaticBindings {
 		pv, err := core.PersistentVolumes().Update(ctx, bound.pv, metav1.UpdateOptions{})
 		if err != nil {

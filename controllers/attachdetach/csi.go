@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/migration"
+	"github.com/storagesim/storagesim/internal/readonly"
 )
 
 // pluginName begins the names of CSI volumes in the status of nodes.
@@ -100,7 +101,7 @@ func (c *controller) attach(ctx context.Context, pv *v1.PersistentVolume, node s
 	source := pv.Spec.CSI
 	name := binding.AttachmentName(source.VolumeHandle, source.Driver, node)
 	if _, ok := c.attachments.Get(name); !ok {
-		_, err := c.client.StorageV1().VolumeAttachments().Create(ctx, &storagev1.VolumeAttachment{
+		_, err := c.client.StorageV1().VolumeAttachments().Create(readonly.Answers(ctx), &storagev1.VolumeAttachment{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: storagev1.VolumeAttachmentSpec{
 				NodeName: node, Attacher: source.Driver, Source: sourceOf(pv),
@@ -176,7 +177,7 @@ func (c *controller) isAttached(ctx context.Context, pv *v1.PersistentVolume, no
 	va, ok := c.attachments.Get(name)
 	if !ok {
 		var err error
-		if va, err = c.client.StorageV1().VolumeAttachments().Get(ctx, name, metav1.GetOptions{}); err != nil {
+		if va, err = c.client.StorageV1().VolumeAttachments().Get(readonly.Answers(ctx), name, metav1.GetOptions{}); err != nil {
 			return false
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/internal/readonly"
 )
 
 // updateNodeStatuses writes the statuses that are due. A write that fails is repeated in the next turn of the loop.
@@ -52,7 +54,7 @@ func (c *controller) updateNodeStatusForNode(ctx context.Context, name string) e
 func (c *controller) patchVolumesAttached(ctx context.Context, node string, want []v1.AttachedVolume) error {
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"volumesAttached": want}}) // a nil list is null, which removes the field
 	if err == nil {
-		_, err = c.client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err = c.client.CoreV1().Nodes().Patch(readonly.Answers(ctx), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	}
 	return err
 }

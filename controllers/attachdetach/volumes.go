@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/storagesim/storagesim/internal/readonly"
 )
 
 // attachVolume runs the operation that attaches a volume. After an error the volume is uncertain: the attacher may
@@ -54,7 +56,7 @@ func (c *controller) detachVolume(ctx context.Context, at place, verify bool) er
 // verifyVolumeIsSafeToDetach asks the API whether the node uses the volume: the cache may be old.
 // Upstream: operation_generator.go verifyVolumeIsSafeToDetach, v1.37.
 func (c *controller) verifyVolumeIsSafeToDetach(ctx context.Context, at place) error {
-	node, err := c.client.CoreV1().Nodes().Get(ctx, at.node, metav1.GetOptions{})
+	node, err := c.client.CoreV1().Nodes().Get(readonly.Answers(ctx), at.node, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/storagesim/storagesim/internal/readonly"
 )
 
 // Limit and waits for a patch of taints that meets conflicts.
@@ -63,7 +65,7 @@ func (c *controller) patchNodeTaints(ctx context.Context, name string, change fu
 // version that was read: if another client writes the node in between, it fails with a conflict.
 // Upstream: pkg/controller/controller_utils.go PatchNodeTaints, v1.37.
 func (c *controller) tryPatchNodeTaints(ctx context.Context, name string, change func([]v1.Taint) []v1.Taint) error {
-	node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	node, err := c.client.CoreV1().Nodes().Get(readonly.Answers(ctx), name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -80,7 +82,7 @@ func (c *controller) tryPatchNodeTaints(ctx context.Context, name string, change
 		"spec":     map[string]any{"taints": value},
 	})
 	if err == nil {
-		_, err = c.client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+		_, err = c.client.CoreV1().Nodes().Patch(readonly.Answers(ctx), name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	}
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/internal/sidecar"
 	"github.com/storagesim/storagesim/internal/migration"
+	"github.com/storagesim/storagesim/internal/readonly"
 )
 
 // syncAttach attaches a volume that is not attached, and writes the outcome.
@@ -153,7 +154,7 @@ func (a *csiAttacher) patchVolume(ctx context.Context, name string, ops []operat
 	if err != nil {
 		return err
 	}
-	_, err = a.client.CoreV1().PersistentVolumes().Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{})
+	_, err = a.client.CoreV1().PersistentVolumes().Patch(readonly.Answers(ctx), name, types.JSONPatchType, patch, metav1.PatchOptions{})
 	return err
 }
 

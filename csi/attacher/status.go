@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/internal/readonly"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -71,6 +72,7 @@ func (a *csiAttacher) patchVA(ctx context.Context, from, to *storage.VolumeAttac
 	if err != nil {
 		return from, err
 	}
+	ctx = readonly.Answers(ctx)
 	patched, err := a.client.StorageV1().VolumeAttachments().Patch(ctx, from.Name, types.MergePatchType, patch, metav1.PatchOptions{}, subresources...)
 	if err != nil {
 		return from, err

@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/migration"
+	"github.com/storagesim/storagesim/internal/readonly"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -247,7 +248,7 @@ func (p *populator) createVolumeSpec(ctx context.Context, pod *v1.Pod, v *v1.Vol
 //
 // Upstream: desired_state_of_world_populator.go getPVCExtractPV, v1.37.
 func (p *populator) getPVC(ctx context.Context, namespace, name string) (*v1.PersistentVolumeClaim, error) {
-	pvc, err := p.env.Client().CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
+	pvc, err := p.env.Client().CoreV1().PersistentVolumeClaims(namespace).Get(readonly.Answers(ctx), name, metav1.GetOptions{})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("failed to fetch PVC from API server: %w", err)
@@ -266,7 +267,7 @@ func (p *populator) getPVC(ctx context.Context, namespace, name string) (*v1.Per
 //
 // Upstream: desired_state_of_world_populator.go getPVSpec, v1.37.
 func (p *populator) getPV(ctx context.Context, pvc *v1.PersistentVolumeClaim) (*v1.PersistentVolume, error) {
-	pv, err := p.env.Client().CoreV1().PersistentVolumes().Get(ctx, pvc.Spec.VolumeName, metav1.GetOptions{})
+	pv, err := p.env.Client().CoreV1().PersistentVolumes().Get(readonly.Answers(ctx), pvc.Spec.VolumeName, metav1.GetOptions{})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("failed to fetch PV %s from API server: %w", pvc.Spec.VolumeName, err)

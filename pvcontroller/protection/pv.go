@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/readonly"
 )
 
 // PVActorName is the name of the controller of volumes in upstream's controller manager.
@@ -64,6 +65,6 @@ func (c *pvController) processPV(ctx context.Context, name string) error {
 func (c *pvController) update(ctx context.Context, volume *v1.PersistentVolume, finalizers []string) error {
 	clone := volume.DeepCopy()
 	clone.Finalizers = finalizers
-	_, err := c.client.CoreV1().PersistentVolumes().Update(ctx, clone, metav1.UpdateOptions{})
+	_, err := c.client.CoreV1().PersistentVolumes().Update(readonly.Answers(ctx), clone, metav1.UpdateOptions{})
 	return ignoreNotFound(err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/readonly"
 )
 
 // PVCActorName is the name of the controller of claims in upstream's controller manager.
@@ -132,7 +133,7 @@ func (c *pvcController) setUnusedCondition(ctx context.Context, claim *v1.Persis
 	*condition = v1.PersistentVolumeClaimCondition{
 		Type: v1.PersistentVolumeClaimUnused, Status: status, LastTransitionTime: metav1.NewTime(c.env.Now()), Reason: reason, Message: message,
 	}
-	_, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, clone, metav1.UpdateOptions{})
+	_, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(readonly.Answers(ctx), clone, metav1.UpdateOptions{})
 	return err
 }
 
@@ -162,7 +163,7 @@ func (c *pvcController) isBeingUsedWith(ctx context.Context, claim *v1.Persisten
 // askAPIServer reports whether a pod of the server uses the claim.
 // Upstream: pvc_protection_controller.go askAPIServer, v1.37.
 func (c *pvcController) askAPIServer(ctx context.Context, claim *v1.PersistentVolumeClaim, uses podUsageCheckFunc) (bool, error) {
-	pods, err := c.client.CoreV1().Pods(claim.Namespace).List(ctx, metav1.ListOptions{})
+	pods, err := c.client.CoreV1().Pods(claim.Namespace).List(readonly.Answers(ctx), metav1.ListOptions{})
 	if err != nil {
 		return false, err
 	}
@@ -224,6 +225,6 @@ func podIsShutDown(pod *v1.Pod) bool {
 func (c *pvcController) update(ctx context.Context, claim *v1.PersistentVolumeClaim, finalizers []string) error {
 	clone := claim.DeepCopy()
 	clone.Finalizers = finalizers
-	_, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, clone, metav1.UpdateOptions{})
+	_, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(readonly.Answers(ctx), clone, metav1.UpdateOptions{})
 	return ignoreNotFound(err)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/readonly"
 )
 
 // VACActorName is the name of the controller of VolumeAttributesClasses in upstream's controller
@@ -131,7 +132,7 @@ func (c *vacController) processVAC(ctx context.Context, name string) error {
 func (c *vacController) update(ctx context.Context, class *storage.VolumeAttributesClass, finalizers []string) error {
 	clone := class.DeepCopy()
 	clone.Finalizers = finalizers
-	_, err := c.client.StorageV1().VolumeAttributesClasses().Update(ctx, clone, metav1.UpdateOptions{})
+	_, err := c.client.StorageV1().VolumeAttributesClasses().Update(readonly.Answers(ctx), clone, metav1.UpdateOptions{})
 	return ignoreNotFound(err)
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/internal/readonly"
 	"github.com/storagesim/storagesim/internal/typedpatch"
 )
 
@@ -183,6 +184,7 @@ func applyTo[T runtime.Object](ctx context.Context, c Requester, req call.Reques
 // do carries out a request that is answered with a T. Like a real client it returns an
 // object, never nil, next to an error.
 func do[T runtime.Object](ctx context.Context, c Requester, req call.Request) (T, error) {
+	req.Shared = req.Shared || readonly.Wanted(ctx)
 	obj, err := c.Do(ctx, req)
 	if isNil(obj) {
 		return newOf[T](), err

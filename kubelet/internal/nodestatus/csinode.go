@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/internal/readonly"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -57,7 +58,7 @@ func (m *nodeInfoManager) ensureCSINode(ctx context.Context, node types.UID) err
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = csiNodes.Create(ctx, m.newCSINode(node), metav1.CreateOptions{})
+		_, err = csiNodes.Create(readonly.Answers(ctx), m.newCSINode(node), metav1.CreateOptions{})
 		return err
 	case err != nil:
 		return err
@@ -66,7 +67,7 @@ func (m *nodeInfoManager) ensureCSINode(ctx context.Context, node types.UID) err
 	}
 	found = found.DeepCopy()
 	metav1.SetMetaDataAnnotation(&found.ObjectMeta, v1.MigratedPluginsAnnotationKey, migratedPlugins)
-	_, err = csiNodes.Update(ctx, found, metav1.UpdateOptions{})
+	_, err = csiNodes.Update(readonly.Answers(ctx), found, metav1.UpdateOptions{})
 	return err
 }
 
@@ -176,7 +177,7 @@ func (m *nodeInfoManager) installInCSINode(ctx context.Context, d CSIDriver) err
 	}
 	csiNode.Spec.Drivers = slices.DeleteFunc(csiNode.Spec.Drivers, func(was storagev1.CSINodeDriver) bool { return was.Name == d.Name })
 	csiNode.Spec.Drivers = append(csiNode.Spec.Drivers, driver)
-	_, err = csiNodes.Update(ctx, csiNode, metav1.UpdateOptions{})
+	_, err = csiNodes.Update(readonly.Answers(ctx), csiNode, metav1.UpdateOptions{})
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/readonly"
 )
 
 // The time for which a node's lease holds, and the interval at which the kubelet renews it.
@@ -125,7 +126,7 @@ func (l *nodeLease) newLease(ctx context.Context, base *coordinationv1.Lease) (*
 	if len(lease.OwnerReferences) > 0 {
 		return lease, nil
 	}
-	node, err := l.env.Client().CoreV1().Nodes().Get(ctx, l.node, metav1.GetOptions{})
+	node, err := l.env.Client().CoreV1().Nodes().Get(readonly.Answers(ctx), l.node, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}

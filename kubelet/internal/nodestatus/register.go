@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/internal/readonly"
 	"github.com/storagesim/storagesim/internal/release"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 )
@@ -63,7 +64,7 @@ func (n *Node) Register(ctx context.Context) error {
 //
 // Upstream: kubelet_node_status.go tryRegisterWithAPIServer, v1.37.
 func (n *Node) registerNode(ctx context.Context) (*v1.Node, error) {
-	nodes := n.env.Client().CoreV1().Nodes()
+	nodes, ctx := n.env.Client().CoreV1().Nodes(), readonly.Answers(ctx)
 	initial := n.template.DeepCopy()
 	n.setNodeStatus(initial)
 	node, err := nodes.Create(ctx, initial, metav1.CreateOptions{})

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/internal/readonly"
 	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/typedpatch"
 )
@@ -75,7 +76,7 @@ func heartbeatPatch(now metav1.Time) typedpatch.Values {
 //
 // Upstream: kubelet_node_status.go tryUpdateNodeStatus, v1.37.
 func (n *Node) syncNodeStatus(ctx context.Context) error {
-	old, err := n.env.Client().CoreV1().Nodes().Get(ctx, n.name(), metav1.GetOptions{})
+	old, err := n.env.Client().CoreV1().Nodes().Get(readonly.Answers(ctx), n.name(), metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("cannot read node %s: %w", n.name(), err)
 	}
