@@ -59,6 +59,7 @@ func Tell(entries []Entry, how Telling) string {
 		width = max(width, prose.Columns(e.Actor))
 	}
 	var b strings.Builder
+	b.Grow(usualLine * len(told))
 	last, actor := "", ""
 	for _, e := range told {
 		at := Offset(e.Time.Sub(how.Start))
@@ -79,6 +80,9 @@ func Tell(entries []Entry, how Telling) string {
 	}
 	return b.String()
 }
+
+// usualLine is about the number of bytes of a line.
+const usualLine = 128
 
 // narrowIndent is the column at which sentences begin under the line of their actor.
 const narrowIndent = 4

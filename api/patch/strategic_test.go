@@ -27,19 +27,25 @@ import (
 	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
+// patchOf returns the maker of a seed, what its patch is sent to, the object there, and the patch.
+func patchOf(seed uint64) (*patchMaker, *Target, call.Object, []byte) {
+	g := &patchMaker{rand.New(rand.NewPCG(seed, 5))}
+	kind := g.kind()
+	old, patch := g.object(kind), g.patch(kind)
+	target := &Target{Kind: kind}
+	if kind.Status.Exists() && g.chance(2) {
+		target.Sub = "status"
+	}
+	return g, target, old, patch
+}
+
 // One seed is an object and a patch made for another object of its kind: with the orders,
 // deletions and replacements that kubectl writes, and in half of the seeds spoilt by
 // directives, nulls, unknown fields and values of the wrong type.
 func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) {
 	var refused atomic.Int64
 	tried := seedtest.Each(t, 300, func(t testing.TB, seed uint64) {
-		g := &patchMaker{rand.New(rand.NewPCG(seed, 5))}
-		kind := g.kind()
-		old, patch := g.object(kind), g.patch(kind)
-		target := &Target{Kind: kind}
-		if kind.Status.Exists() && g.chance(2) {
-			target.Sub = "status"
-		}
+		_, target, old, patch := patchOf(seed)
 		before, err := json.Marshal(old)
 		require.NoError(t, err)
 
@@ -63,18 +69,12 @@ func TestAStrategicPatchGivesWhatTheLibraryGivesForTheWholeObject(t *testing.T) 
 func TestAPatchAsValuesDoesWhatItDoesAsJSON(t *testing.T) {
 	var byValues, refused atomic.Int64
 	tried := seedtest.Each(t, 1000, func(t testing.TB, seed uint64) {
-		g := &patchMaker{rand.New(rand.NewPCG(seed, 5))}
-		kind := g.kind()
-		old, patch := g.object(kind), g.patch(kind)
-		target := &Target{Kind: kind}
-		if kind.Status.Exists() && g.chance(2) {
-			target.Sub = "status"
-		}
+		g, target, old, patch := patchOf(seed)
 		var values map[string]any
 		if kjson.UnmarshalCaseSensitivePreserveInts(patch, &values) != nil || values == nil {
 			return // no component sends that
 		}
-		g.giveTypes(kind.Type, values)
+		g.giveTypes(target.Kind.Type, values)
 		data, err := json.Marshal(values)
 		require.NoError(t, err)
 		before, err := json.Marshal(old)
