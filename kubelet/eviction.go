@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -48,12 +49,15 @@ const systemCriticalPriority = 2_000_000_000
 // Upstream: volume_stat_calculator.go StartOnce and eviction_manager.go Start, v1.37.
 func (k *kubelet) watchLocalStorage(w *podWorker, r *podStatus) {
 	critical := w.pod.Spec.Priority != nil && *w.pod.Spec.Priority >= systemCriticalPriority
+	if w.localStorageWatched || critical || !r.running() {
+		return
+	}
 	period := volumeStatsAggPeriod
 	_, ofContainers := storageLimit(w.pod)
 	if ofContainers {
 		period = evictionMonitoringPeriod
 	}
-	if w.localStorageWatched || critical || !r.running() || len(sizeLimits(w.pod)) == 0 && !ofContainers || !k.volumes.AreMounted(w.uid) {
+	if len(sizeLimits(w.pod)) == 0 && !ofContainers || !k.volumes.AreMounted(w.uid) {
 		return
 	}
 	w.localStorageWatched = true
@@ -124,8 +128,12 @@ func (k *kubelet) emptyDirLimit(ctx context.Context, w *podWorker) string {
 //
 // Upstream: eviction_manager.go podEphemeralStorageLimitEviction, v1.37.2.
 func storageLimit(pod *v1.Pod) (limit resource.Quantity, limited bool) {
-	limits := podresource.PodLimits(pod, podresource.PodResourcesOptions{})
-	limit, limited = limits[v1.ResourceEphemeralStorage]
+	limits := func(c v1.Container) bool { return len(c.Resources.Limits) > 0 }
+	if pod.Spec.Resources == nil && !slices.ContainsFunc(pod.Spec.Containers, limits) && !slices.ContainsFunc(pod.Spec.InitContainers, limits) {
+		return limit, false
+	}
+	sum := podresource.PodLimits(pod, podresource.PodResourcesOptions{})
+	limit, limited = sum[v1.ResourceEphemeralStorage]
 	return limit, limited
 }
 
