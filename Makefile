@@ -11,8 +11,8 @@ check: ## everything CI runs
 nightly: ## what takes hours: all under the race detector, long explorations, whole fuzz tests, real programs
 	bash .ci/nightly
 
-quick: ## formatting, the linter and all tests with fewer seeds: while you work
-	bash .ci/run format lint short
+quick: ## formatting, all types, and the linter and tests (fewer seeds) of what differs from main: while you work
+	bash .ci/run format changed
 
 test: ## all tests, and those of the modules under examples/
 	bash .ci/run test modules
