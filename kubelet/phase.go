@@ -56,7 +56,7 @@ func countContainers(pod *v1.Pod, s *v1.PodStatus) (n containerCounts) {
 			n.running++
 		}
 	}
-	for i, c := range s.ContainerStatuses {
+	for i, c := range inSpecOrder(pod, s.ContainerStatuses) {
 		ended := c.State.Terminated
 		if ended != nil && ended.ExitCode == 0 {
 			n.succeeded++

@@ -66,3 +66,21 @@ func TestAContainerIsRestartedByItsOwnPolicyAndRules(t *testing.T) {
 		})
 	}
 }
+
+func TestAContainersPolicyIsItsOwnWhateverTheOrderOfItsName(t *testing.T) {
+	w := simple(t)
+	p := pod("web", emptyDir("tmp"))
+	p.Spec.RestartPolicy = v1.RestartPolicyNever
+	tries, done := p.Spec.Containers[0], p.Spec.Containers[0]
+	onFailure := v1.ContainerRestartPolicyOnFailure
+	tries.Name, tries.RestartPolicy, tries.Command = "z", &onFailure, []string{"sh", "-c", "exit 1"}
+	done.Name, done.Command = "a", []string{"true"}
+	p.Spec.Containers = []v1.Container{tries, done}
+	w.create(p)
+	w.settle()
+	require.NoError(t, w.e.RunFor(time.Minute))
+	status := w.get("web").Status
+	require.Equal(t, v1.PodRunning, status.Phase, "z is tried again")
+	require.Equal(t, "Completed", status.ContainerStatuses[0].State.Terminated.Reason)
+	require.Equal(t, "CrashLoopBackOff", status.ContainerStatuses[1].State.Waiting.Reason)
+}
