@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +51,10 @@ func TestAPodsPhaseIsWhatItsContainersDo(t *testing.T) {
 			pod := &v1.Pod{Spec: v1.PodSpec{
 				RestartPolicy: c.policy, InitContainers: make([]v1.Container, len(c.init)), Containers: make([]v1.Container, len(c.main)),
 			}}
+			for i := range c.main {
+				c.main[i].Name = fmt.Sprintf("c%d", i)
+				pod.Spec.Containers[i].Name = c.main[i].Name
+			}
 			status := &v1.PodStatus{InitContainerStatuses: c.init, ContainerStatuses: c.main}
 			require.Equal(t, c.want, getPhase(pod, status, c.terminal))
 		})
