@@ -180,6 +180,10 @@ func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus) {
 		})
 		return
 	}
+	if x.wasStopped(pod, c.Name, ended) {
+		x.say("  the kubelet stopped %s, and it exited with %d: %s", word, ended.ExitCode, reasonAnd(ended.Reason, ended.Message))
+		return
+	}
 	if v, ok := x.denied(pod, field, c.Name, ended.Message); ok {
 		v.Cause = fmt.Sprintf("%s exited with %d: %s; %s", word, ended.ExitCode, reasonAnd(ended.Reason, ended.Message), v.Cause)
 		x.blame(v)
@@ -239,6 +243,14 @@ func (x *explainer) stoppedBy(pod *v1.Pod, container string, ended *v1.Container
 		}
 	}
 	return probe, why
+}
+
+// wasStopped reports whether the kubelet stopped a container because its pod was to end: that it exited is no cause of anything then.
+func (x *explainer) wasStopped(pod *v1.Pod, container string, ended *v1.ContainerStateTerminated) bool {
+	return slices.ContainsFunc(x.eventsOf("Pod", pod.UID), func(e Event) bool {
+		return e.Reason == "Killing" && e.Message == "Stopping container "+container &&
+			!e.Last.Before(ended.StartedAt.Time) && !e.Last.After(ended.FinishedAt.Time)
+	})
 }
 
 // because returns a message as the end of a sentence, if there is one.

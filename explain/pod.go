@@ -96,7 +96,7 @@ func (x *explainer) podAlone(pod *v1.Pod) error {
 		x.placed(pod)
 		x.containers(pod)
 		x.readinessGates(pod)
-		if pod.Status.Phase == v1.PodFailed {
+		if pod.Status.Phase == v1.PodFailed && (pod.DeletionTimestamp == nil || pod.Status.Reason != "") {
 			x.ill(PodFailed, "", "see why, then delete it", "it has failed%s", because(reasonAnd(pod.Status.Reason, pod.Status.Message)))
 		}
 		x.missing(pod)

@@ -19,6 +19,7 @@
 //	restarts.go        decides which containers start, and start again, and when; restartpolicy.go by which policy;
 //	                   backoff.go has the backoff of those that keep ending
 //	containers.go      the container runtime's state of a pod, as the kubelet sees it
+//	grace.go           stops containers, and knows how long they have to end
 //	start.go           starts containers; images.go pulls their images; environment.go makes
 //	                   their environment, envsources.go reads what it comes from
 //	status.go          writes a pod's status; podstatus.go makes it, phase.go and
@@ -64,8 +65,8 @@
 //
 // Package volumemanager lists those about volumes.
 //
-//   - With package runtime a killed container reports exit code 0; so a deleted pod is
-//     Succeeded, never Failed, for the moment before it is gone. Stopping takes no time.
+//   - With package runtime stopping takes no time: a container that would be killed after its terminationGracePeriodSeconds is
+//     killed at once, with the exit code that it would have then.
 //   - An ephemeral container runs beside the others; no container sees the processes of
 //     another, so that its target has no effect. It has the volumes of its pod that
 //     another container has, too.

@@ -89,7 +89,7 @@ func (r *tiny) end(id string, code int32) {
 	c.State, c.FinishedAt, c.ExitCode, c.Reason = runtime.ContainerExited, r.client.Env.Now(), code, "Tired"
 }
 
-func (r *tiny) StopContainer(id string) error {
+func (r *tiny) StopContainer(id string, _ time.Duration) error {
 	r.calls = append(r.calls, "stop "+id)
 	r.end(id, 143)
 	return nil

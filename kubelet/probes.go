@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -71,8 +72,11 @@ func (k *kubelet) killUnhealthy(w *podWorker, r *podStatus) (killed bool, err er
 		if failed == "" {
 			return nil
 		}
-		k.recorder.Eventf(w.pod, v1.EventTypeNormal, "Killing", text, spec.Name, failed)
-		if err := k.runtime.StopContainer(c.last.ID); err != nil {
+		probe := spec.LivenessProbe
+		if failed == "startup probe" {
+			probe = spec.StartupProbe
+		}
+		if err := k.killContainer(w.pod, c, fmt.Sprintf(text, spec.Name, failed), probe, nil); err != nil {
 			return err
 		}
 		status, err := k.runtime.ContainerStatus(c.last.ID)

@@ -127,13 +127,14 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 		Name: spec.Name, Image: runtime.WithDefaultTag(spec.Image), Command: expandWords(spec.Command, env), Args: expandWords(spec.Args, env),
 		WorkingDir: spec.WorkingDir, Env: env, Mounts: append(mounts, devices...), Init: init, Awaited: init || meantToEnd(pod), Absent: k.absent(pod, init),
 		TerminationLog: spec.TerminationMessagePath, Files: func() map[string]string { return k.managedFiles(pod, ip) },
+		NotFirst: pod.Spec.HostPID || pod.Spec.ShareProcessNamespace != nil && *pod.Spec.ShareProcessNamespace,
 	}
 	if sc := spec.SecurityContext; sc != nil && sc.ReadOnlyRootFilesystem != nil {
 		config.ReadOnlyRoot = *sc.ReadOnlyRootFilesystem
 	}
 	ownPolicy := spec.RestartPolicy != nil && !isSidecar(spec)
-	if pod.Spec.RestartPolicy != v1.RestartPolicyAlways || ownPolicy || len(spec.Command) > 0 && (spec.LivenessProbe != nil || spec.StartupProbe != nil) {
-		config.StopCode = killedExitCode
+	if pod.Spec.RestartPolicy != v1.RestartPolicyAlways || ownPolicy {
+		config.StopCode = unknownStopCode
 	}
 	if c.last != nil {
 		config.Attempt = c.last.Attempt + 1
@@ -178,9 +179,9 @@ func (k *kubelet) checkUser(pod *v1.Pod, spec *v1.Container) error {
 	return err
 }
 
-// killedExitCode is the exit code of a container that is killed. A program that gets the signal first as process 1 of its
-// container does not end by it, unless it handles it.
-const killedExitCode = 137
+// unknownStopCode is the exit code with which a program of which nothing is known is taken to end when it is stopped before it has done its
+// work: that of one that does not handle SIGTERM, and is killed. A server is taken to handle it, and ends with 0.
+const unknownStopCode = 137
 
 // meantToEnd reports whether a pod is to come to an end.
 func meantToEnd(pod *v1.Pod) bool {

@@ -58,12 +58,8 @@ func (k *kubelet) endEphemeral(w *podWorker, r *podStatus) (*podStatus, error) {
 	if r.startsMore(w.pod) || !r.finished() || !slices.ContainsFunc(r.Ephemeral, containerState.running) {
 		return r, nil
 	}
-	for _, c := range r.Ephemeral {
-		if c.running() {
-			if err := k.runtime.StopContainer(c.last.ID); err != nil {
-				return nil, err
-			}
-		}
+	if err := k.killContainers(w, r, r.Ephemeral); err != nil {
+		return nil, err
 	}
 	return k.podStatus(w)
 }
@@ -203,19 +199,34 @@ func (k *kubelet) killPod(w *podWorker) (*podStatus, error) {
 	if r == nil || err != nil {
 		return nil, err
 	}
-	for _, c := range slices.Concat(r.Containers, r.Init, r.Ephemeral) {
-		if !c.running() {
-			continue
-		}
-		if err := k.runtime.StopContainer(c.last.ID); err != nil {
-			return nil, err
-		}
-		k.recorder.Eventf(r.about, v1.EventTypeNormal, "Killing", "Stopping container %s", c.last.Name)
+	if err := k.killContainers(w, r, slices.Concat(r.Containers, r.Init, r.Ephemeral)); err != nil {
+		return nil, err
 	}
 	if err := k.runtime.StopPodSandbox(w.uid); err != nil {
 		return nil, err
 	}
 	return k.podStatus(w)
+}
+
+// killContainers stops those of a pod's containers that run. One that is evicted or of which only the runtime knows gets a second, which is less than
+// any gets.
+//
+// Upstream: kuberuntime_container.go killContainersWithSyncResult, eviction_manager.go immediateEvictionGracePeriodSeconds, v1.37.2.
+func (k *kubelet) killContainers(w *podWorker, r *podStatus, list []containerState) error {
+	var override *int64
+	if w.pod == nil || w.failure != nil && w.failure.reason == evictedReason {
+		override = new(int64)
+		*override = 1
+	}
+	for _, c := range list {
+		if !c.running() {
+			continue
+		}
+		if err := k.killContainer(r.about, &c, "Stopping container "+c.last.Name, nil, override); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // deletePodObject removes the pod from the API: this one, not a later one of the

@@ -150,7 +150,7 @@ func (s *Containers) StopPodSandbox(pod types.UID) error {
 		return nil
 	}
 	for _, c := range b.containers {
-		s.stop(c)
+		s.kill(c)
 	}
 	b.ready = false
 	if s.taken[b.ip] == pod {
@@ -223,27 +223,46 @@ func (s *Containers) find(id string) (*container, error) {
 	return nil, fmt.Errorf("there is no container with the id %q", id)
 }
 
-// StopContainer implements Service.
-func (s *Containers) StopContainer(id string) error {
-	if c := s.containers[id]; c != nil {
-		s.stop(c)
+// StopContainer implements Service. It takes no time.
+func (s *Containers) StopContainer(id string, grace time.Duration) error {
+	c := s.containers[id]
+	if c == nil || c.status.State != ContainerRunning {
+		return nil
 	}
+	p, code := c.program, c.config.StopCode
+	switch {
+	case s.cfg.Kind == FakeRuntime:
+		code = 0
+	case grace <= 0:
+		s.kill(c)
+		return nil
+	case p != nil && !p.OfImage():
+		p.Terminate(s.client.Env, grace)
+		s.traceReports(c, p.Reports())
+		code = p.ExitCode()
+	case p != nil:
+		p.Stop()
+	}
+	s.end(c, code, "")
 	return nil
 }
 
-// stop ends a container.
-func (s *Containers) stop(c *container) {
+// kill ends a container with SIGKILL.
+func (s *Containers) kill(c *container) {
 	if c.program != nil {
 		c.program.Stop()
 	}
+	code := killedExitCode
+	if s.cfg.Kind == FakeRuntime {
+		code = 0
+	}
 	if c.status.State == ContainerRunning {
-		code := c.config.StopCode
-		if s.cfg.Kind == FakeRuntime {
-			code = 0
-		}
 		s.end(c, code, "")
 	}
 }
+
+// killedExitCode is the exit code of a container that SIGKILL has ended.
+const killedExitCode int32 = 137
 
 // end records that a container has ended, and ends the commands beside it.
 func (s *Containers) end(c *container, exitCode int32, message string) {
@@ -286,7 +305,7 @@ const unknownExitCode = 255
 // RemoveContainer implements Service.
 func (s *Containers) RemoveContainer(id string) error {
 	if c := s.containers[id]; c != nil {
-		s.stop(c)
+		s.kill(c)
 		c.sandbox.containers = slices.DeleteFunc(c.sandbox.containers, func(other *container) bool { return other == c })
 		delete(s.containers, id)
 	}

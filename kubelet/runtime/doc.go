@@ -45,9 +45,12 @@
 //   - Client stands for the runtime's own clock and processes: what sleeps goes on when a
 //     kubelet is attached, so a container sleeps longer while its kubelet is down for
 //     longer.
-//   - StopContainer takes no time and delivers no signal. The exit code is 137, as of a container
-//     that does not handle the signal, in pods with restartPolicy Never or OnFailure, where it
-//     decides whether the pod has succeeded. In others, which have no end to speak of, it is 0.
+//   - StopContainer takes no time, whatever the program does with SIGTERM and however long its grace period is: its trap is
+//     run to its end, and what the trap sleeps is counted and does not pass. What would be killed after the
+//     grace period is killed at once, and does nothing in that time.
+//   - A program of an image, of which nothing is known, is taken for a server that handles SIGTERM: it ends with 0. In
+//     pods with restartPolicy Never or OnFailure, where the exit code decides whether the pod has succeeded, it is taken for one that
+//     does not, and ends with 137.
 //   - There are no registries: an image is empty, and there as soon as it is pulled.
 //   - A program that cannot be found is started and ends with 127. containerd does not
 //     start such a container, and reports StartError with 128.

@@ -99,9 +99,9 @@ func TestAContainerIsCreatedStartedAndEndsAndItsLogStays(t *testing.T) {
 func TestAContainerThatIsStoppedIsNotReportedAsEndedByItself(t *testing.T) {
 	n := newNode(t)
 	id := n.start(0, "sh", "-c", "echo one; sleep 10; echo two")
-	require.NoError(t, n.StopContainer(id))
-	require.NoError(t, n.StopContainer(id))
-	require.NoError(t, n.StopContainer("no such container"))
+	require.NoError(t, n.StopContainer(id, time.Second))
+	require.NoError(t, n.StopContainer(id, time.Second))
+	require.NoError(t, n.StopContainer("no such container", time.Second))
 	require.Equal(t, runtime.ContainerExited, n.status(id).State)
 	require.NoError(t, n.e.RunFor(time.Minute))
 	require.Empty(t, n.ended)
@@ -109,6 +109,25 @@ func TestAContainerThatIsStoppedIsNotReportedAsEndedByItself(t *testing.T) {
 	require.NoError(t, n.RemoveContainer(id))
 	_, err := n.ContainerStatus(id)
 	require.ErrorContains(t, err, "there is no container with the id")
+}
+
+func TestWhatIsKilledWithoutAGracePeriodHandlesNoSignal(t *testing.T) {
+	const script = "trap 'echo handled; exit 3' TERM; while true; do sleep 1; done"
+	n := newNode(t)
+	stopped := n.start(0, "sh", "-c", script)
+	require.NoError(t, n.StopContainer(stopped, time.Minute))
+	require.EqualValues(t, 3, n.status(stopped).ExitCode)
+	require.Equal(t, "handled\n", n.log(stopped))
+	for attempt, kill := range []func(id string) error{
+		func(id string) error { return n.StopContainer(id, 0) },
+		func(string) error { return n.StopPodSandbox(uid) },
+	} {
+		id := n.start(int32(attempt+1), "sh", "-c", script)
+		require.NoError(t, kill(id))
+		require.EqualValues(t, 137, n.status(id).ExitCode)
+		require.Equal(t, "Error", n.status(id).Reason)
+		require.Empty(t, n.log(id))
+	}
 }
 
 func TestASandboxHasAnAddressUntilItIsStoppedAndIsKnownUntilItIsRemoved(t *testing.T) {

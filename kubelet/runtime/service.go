@@ -25,10 +25,10 @@ type Service interface {
 
 	// RunPodSandbox gives a pod its network. It is called once for a pod.
 	RunPodSandbox(config PodSandboxConfig) error
-	// StopPodSandbox stops the pod's containers and frees its address. What is known of
+	// StopPodSandbox kills the pod's containers and frees its address. What is known of
 	// the pod stays known.
 	StopPodSandbox(pod types.UID) error
-	// RemovePodSandbox stops the pod and forgets it.
+	// RemovePodSandbox kills the pod's containers and forgets it.
 	RemovePodSandbox(pod types.UID) error
 	// PodSandboxStatus returns the state of a pod and its containers; nil for a pod that
 	// has no sandbox.
@@ -40,9 +40,10 @@ type Service interface {
 	CreateContainer(pod types.UID, config ContainerConfig) (id string, err error)
 	// StartContainer starts a container. It may have ended when this returns.
 	StartContainer(id string) error
-	// StopContainer ends a container that runs. Client.Ended is not called for it.
-	StopContainer(id string) error
-	// RemoveContainer stops a container and forgets it.
+	// StopContainer ends a container that runs: with SIGTERM, and after its grace period with SIGKILL; without one with SIGKILL
+	// alone. Client.Ended is not called for it.
+	StopContainer(id string, grace time.Duration) error
+	// RemoveContainer kills a container and forgets it.
 	RemoveContainer(id string) error
 	// ContainerStatus returns the state of a container; an error if there is no such container.
 	ContainerStatus(id string) (*ContainerStatus, error)
@@ -136,7 +137,9 @@ type ContainerConfig struct {
 	// Awaited says that the container is to come to an end. Settling waits for what it
 	// sleeps in its first minute.
 	Awaited bool
-	// StopCode is the exit code of a container that is stopped while it runs.
+	// NotFirst says that the container's program is not the first process, as it shares processes with others.
+	NotFirst bool
+	// StopCode is the exit code of a container that gets SIGTERM while it runs a program of its image, of which nothing is known.
 	StopCode int32
 }
 

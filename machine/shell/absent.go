@@ -28,6 +28,7 @@ func (p *Program) take(proc *Process) (code int32, taken bool) {
 	}
 	p.report(Report{Taken: name})
 	p.excused = p.excused || does == Excuses
+	p.ofImage = p.ofImage || proc.first && does == Runs
 	for does == Runs || does == Excuses {
 		proc.Sleep(Forever)
 	}
@@ -55,6 +56,6 @@ func (s *shell) takeScript() (taken bool) {
 	if s.bash {
 		name = "bash"
 	}
-	_, taken = s.program.take(&Process{Argv: []string{name}, program: s.program, decisive: s.own})
+	_, taken = s.program.take(&Process{Argv: []string{name}, program: s.program, decisive: s.own, first: s.first})
 	return taken
 }

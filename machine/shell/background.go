@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -83,10 +81,18 @@ func (p *Program) wait(d time.Duration) {
 				p.resumeJob(j)
 			}
 		}
-		if !others || !p.host.Now().Before(end) {
+		if !others || !p.host.Now().Before(end) || p.interruptible && p.signalled {
 			return
 		}
 	}
+}
+
+// waitInterruptibly lets time pass until a signal comes that the program handles.
+func (p *Program) waitInterruptibly(d time.Duration) {
+	before := p.interruptible
+	p.interruptible = p.job == nil
+	p.wait(d)
+	p.interruptible = before
 }
 
 // nextJob returns when to resume the next background command, at most end, and whether
@@ -101,10 +107,18 @@ func (p *Program) nextJob(end time.Time) (until time.Time, found bool) {
 	return until, found
 }
 
-// pause returns control to the caller of Run or resumeJob for that time.
+// pause returns control to the caller of Run or resumeJob for that time. A signal may wake it earlier.
 func (p *Program) pause(yield func(time.Duration) bool, d time.Duration) {
-	if !yield(d) {
-		panic(stopped{})
+	for end := p.host.Now().Add(d); ; d = end.Sub(p.host.Now()) {
+		if !yield(d) {
+			panic(stopped{})
+		}
+		if !p.woken {
+			return
+		}
+		if p.woken = false; p.interruptible {
+			return
+		}
 	}
 }
 
@@ -125,31 +139,31 @@ func (s *shell) waitFor(argv []string) {
 		for _, j := range s.jobs {
 			s.await(j)
 		}
+		if s.interrupted() {
+			s.status = exitTerminated
+		}
 		return
 	}
 	for _, word := range argv[1:] {
-		id, err := strconv.Atoi(strings.TrimPrefix(word, "%"))
-		if strings.HasPrefix(word, "%") {
-			id++ // jobs are counted from 1
-		}
 		s.status = 127
-		if err != nil {
+		_, j, err := s.findJob(word)
+		switch {
+		case err != nil:
 			s.fail(2, "wait: %s: it must be a number such as $! or %%1", word)
-			continue
+		case j != nil:
+			s.await(j)
+			s.status = j.status
 		}
-		for _, j := range s.jobs {
-			if j.id == id {
-				s.await(j)
-				s.status = j.status
-			}
+		if s.interrupted() {
+			s.status = exitTerminated
 		}
 	}
 }
 
-// await waits until a background command has ended.
+// await waits until a background command has ended, or a signal comes that the shell handles.
 func (s *shell) await(j *job) {
-	for p := s.program; !j.ended; {
-		p.wait(max(0, j.until.Sub(p.host.Now())))
+	for p := s.program; !j.ended && !s.interrupted(); {
+		p.waitInterruptibly(max(0, j.until.Sub(p.host.Now())))
 	}
 }
 

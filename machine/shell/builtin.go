@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,7 @@ type builtin func(s *shell, argv []string)
 
 func builtins() map[string]builtin {
 	return map[string]builtin{
-		":": doNothing, "true": doNothing, "false": (*shell).isFalse, "wait": (*shell).waitFor, "umask": (*shell).umask,
+		":": doNothing, "true": doNothing, "false": (*shell).isFalse, "wait": (*shell).waitFor, "kill": (*shell).kill, "umask": (*shell).umask,
 		".": (*shell).source, "source": (*shell).source, "eval": (*shell).evalWords, "exec": (*shell).execWords,
 		"exit": (*shell).exit, "return": (*shell).returnFrom, "break": (*shell).leaveLoop, "continue": (*shell).leaveLoop,
 		"export": (*shell).exportNames, "readonly": (*shell).exportNames, "declare": (*shell).exportNames, "typeset": (*shell).exportNames,
@@ -77,6 +76,9 @@ func (s *shell) returnFrom(argv []string) { s.leave(argv, returns) }
 
 func (s *shell) leave(argv []string, flow flow) {
 	before := s.before
+	if s.trapped != nil && flow == exits {
+		before = *s.trapped
+	}
 	if n, ok := s.number(argv, int(before)); ok {
 		s.status, s.flow = int32(n&0xff), flow
 	}
@@ -118,10 +120,10 @@ func (s *shell) execWords(argv []string) {
 	if len(argv) > 1 {
 		last := s.last
 		s.last = true // nothing comes after it
-		s.status = s.external(argv[1:])
+		s.trap, s.term = nil, nil
+		s.status = s.runProgram(argv[1:], s.first)
 		s.last = last
 		s.flow = exits
-		s.trap = nil
 	}
 }
 
@@ -176,30 +178,6 @@ func (s *shell) typeOf(argv []string) {
 		}
 		s.print(name + ": not found\n")
 		s.status = 127
-	}
-}
-
-// setTrap implements "trap": it keeps the command for EXIT. Signals are not delivered, so commands
-// for them are not kept.
-func (s *shell) setTrap(argv []string) {
-	argv = argv[1:]
-	if len(argv) == 0 {
-		if s.trap != nil {
-			s.print(fmt.Sprintf("trap -- '%s' EXIT\n", strings.ReplaceAll(*s.trap, "'", `'"'"'`)))
-		}
-		return
-	}
-	action, signals := &argv[0], argv[1:]
-	switch _, err := strconv.Atoi(*action); {
-	case err == nil || len(signals) == 0:
-		action, signals = nil, argv
-	case *action == "-":
-		action = nil
-	}
-	for _, signal := range signals {
-		if signal = strings.ToUpper(signal); signal == "0" || strings.TrimPrefix(signal, "SIG") == "EXIT" {
-			s.trap = action
-		}
 	}
 }
 

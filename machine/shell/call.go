@@ -115,10 +115,15 @@ func (s *shell) invoke(argv []string) {
 	s.status = s.external(argv)
 }
 
-// external runs a program.
+// external runs a program. The last one of "sh -c" takes the place of the shell, unless that has a trap.
 func (s *shell) external(argv []string) int32 {
+	return s.runProgram(argv, s.first && s.inline && s.last && s.tested == 0 && s.trap == nil && s.term == nil)
+}
+
+// runProgram runs a program; inPlace says that it is the first process of the container.
+func (s *shell) runProgram(argv []string, inPlace bool) int32 {
 	p := s.process(argv)
-	p.Env, p.decisive = s.environ(), s.decides()
+	p.Env, p.decisive, p.first = s.environ(), s.decides(), inPlace
 	if _, ok := s.program.lookup(argv[0]); !ok && !strings.Contains(argv[0], "/") {
 		if code, taken := s.program.take(p); taken {
 			return code

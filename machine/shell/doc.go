@@ -10,6 +10,7 @@
 // statements of a script.
 //
 //	program.go    Program: start, run, stop, what it printed and reported
+//	signal.go     SIGTERM: trap and kill
 //	background.go background commands, and how time passes
 //	limits.go     how much a program may do and hold
 //	process.go    Process: what one command gets; options
@@ -62,7 +63,9 @@
 //     command. A command substitution does not wait for it.
 //   - Arrays, process substitution, "select" and coprocesses are refused, with the line,
 //     before anything of the script is run.
-//   - Signals are not delivered: only a trap for EXIT is run.
+//   - Of signals only SIGTERM is delivered, and only to the first process of the container: a shell runs its trap between
+//     two commands, or when it ends a "wait" (signal.go). "kill" ends background commands, whatever traps they have.
+//     Only traps for TERM and EXIT are kept.
 //   - An open file is known by its path: what is written to it after it was removed or
 //     renamed is lost.
 //   - Times of files come from the node's disk and are not virtual. So "ls -l" shows

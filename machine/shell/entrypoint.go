@@ -6,6 +6,7 @@ func Entrypoint(endsAtOnce bool) Command {
 	return func(p *Process) error {
 		does := map[bool]string{true: "ends at once", false: "just runs"}[endsAtOnce]
 		p.program.note("runs %s, a program of its image, of which nothing is known here; it %s", p.Argv[0], does)
+		p.program.ofImage = p.program.ofImage || p.first && !endsAtOnce
 		for !endsAtOnce {
 			p.Sleep(Forever)
 		}

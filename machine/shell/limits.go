@@ -60,7 +60,7 @@ func (p *Program) step(n int) {
 		p.note("has taken %d steps without a sleep; it goes on after %s, and then each time after twice as long, up to %s", maxSteps, firstPause, longPause)
 	}
 	p.steps, p.busy = 0, p.busy+1
-	p.wait(min(pause, longPause))
+	p.waitInterruptibly(min(pause, longPause))
 }
 
 // work counts n bytes copied or compared.

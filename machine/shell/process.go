@@ -34,6 +34,7 @@ type Process struct {
 	assets  []Asset  // directories that it made and removed
 	changes bool     // it may change files, so it is reported
 	top     bool     // it is the container's own command
+	first   bool     // it is the first process of the container
 	upTo    int      // bytes that it reads of a device without an end
 	// decisive says that the container's command ends if this one is not found.
 	decisive bool

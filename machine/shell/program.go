@@ -50,6 +50,9 @@ type Config struct {
 	// code 127 would end the command or the command's own script: not in a condition, on either side of ||, in a pipe, a
 	// substitution, a subshell or the background. Default: it is not found.
 	Absent func(name string) Absent
+	// NotFirst says that another process is the first one, as in a pod whose containers share their processes. A first process ends by
+	// SIGTERM only if it handles it, any other unless it does.
+	NotFirst bool
 	// Seed determines RANDOM, together with Host.Choose.
 	Seed uint64
 }
@@ -70,7 +73,13 @@ type Program struct {
 	code  int32
 	// excused says that it called a program that is not there, with Excuses.
 	excused bool
-	log     tail
+	// first is the shell that is the first process of the container, nil if that is no shell, and ofImage says that it is a program of the image.
+	first   *shell
+	ofImage bool
+	// signalled says that SIGTERM waits for its handler, woken that it comes while the program waits, and interruptible that it ends that wait.
+	signalled, woken, interruptible bool
+
+	log tail
 
 	jobs    []*job // background commands: all that have not ended, and some that have
 	job     *job   // the background command that runs now, nil for the main command
@@ -189,7 +198,7 @@ func (p *Program) Run(host Host) (wait time.Duration, ended bool) {
 // Stop ends the program where it is.
 func (p *Program) Stop() {
 	if !p.ended {
-		p.ended, p.code = true, 137
+		p.ended, p.code = true, exitKilled
 		p.end()
 	}
 }
@@ -282,7 +291,7 @@ func (p *Program) main() *Process {
 	dir := path.Join("/", p.cfg.Dir)
 	main := &Process{
 		Argv: p.cfg.Argv, Dir: dir, Env: maps.Clone(p.cfg.Env), program: p,
-		Stdin: &Input{from: p.cfg.Stdin, wait: p.wait}, Stdout: &p.log, Stderr: &p.log, top: true, decisive: true,
+		Stdin: &Input{from: p.cfg.Stdin, wait: p.wait}, Stdout: &p.log, Stderr: &p.log, top: true, first: true, decisive: true,
 	}
 	if p.cfg.Stdout != nil {
 		main.Stdout = copied{p, p.cfg.Stdout}

@@ -67,6 +67,7 @@ func sh(p *Process) error {
 	s := newShell(p)
 	defer s.release()
 	args, inline, err := s.options(p.Argv[1:])
+	s.inline = inline
 	if err != nil {
 		return &ExitError{2, fmt.Sprintf("%s: %v", p.Argv[0], err)}
 	}
@@ -173,7 +174,7 @@ func (p *Program) runFile(proc *Process) int32 {
 	}
 	command, ok := p.lookup(interpreter[0])
 	if !ok {
-		if code, taken := p.take(&Process{Argv: interpreter, Dir: proc.Dir, program: p, decisive: proc.decisive}); taken {
+		if code, taken := p.take(&Process{Argv: interpreter, Dir: proc.Dir, program: p, decisive: proc.decisive, first: proc.first}); taken {
 			return code
 		}
 		proc.complain(&ExitError{127, fmt.Sprintf("sh: %s: %s: not found", name, interpreter[0])})

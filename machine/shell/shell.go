@@ -41,6 +41,8 @@ type shell struct {
 	funcs   map[string]*syntax.Stmt
 	fds     map[int]stream
 	trap    *string // the command for EXIT
+	term    *string // the command for SIGTERM
+	trapped *int32  // the status when the command of a trap that runs began
 	// The options of "set".
 	errexit, nounset, xtrace, noglob, noexec, pipefail bool
 
@@ -53,6 +55,8 @@ type shell struct {
 	flow        flow
 	levels      int   // loops still to leave
 	own         bool  // it runs the script of the container itself, in no subshell
+	first       bool  // it is the first process of the container
+	inline      bool  // it runs the text after -c
 	last        bool  // the statement at hand is the last one of the script
 	tested      int   // how many conditions surround this statement: errexit does not apply
 	loops       int   // loops around it, in this function
@@ -66,9 +70,12 @@ type shell struct {
 
 func newShell(p *Process) *shell {
 	s := &shell{
-		program: p.program, own: p.top, name: p.Argv[0], bash: path.Base(p.Argv[0]) == "bash", dir: p.Dir,
+		program: p.program, own: p.top, first: p.first, name: p.Argv[0], bash: path.Base(p.Argv[0]) == "bash", dir: p.Dir,
 		vars: map[string]variable{}, funcs: map[string]*syntax.Stmt{},
 		fds: map[int]stream{0: {in: p.Stdin}, 1: {out: p.Stdout}, 2: {out: p.Stderr}},
+	}
+	if s.first {
+		s.program.first = s
 	}
 	for name, value := range p.Env {
 		if isName(name) {
@@ -96,7 +103,7 @@ func (s *shell) subshell() *shell {
 	for i, saved := range c.locals {
 		c.locals[i] = maps.Clone(saved)
 	}
-	c.trap, c.own = nil, false
+	c.trap, c.term, c.trapped, c.own, c.first = nil, nil, nil, false, false
 	c.flow = goesOn
 	return &c
 }
@@ -129,11 +136,7 @@ func (s *shell) exitTrap() {
 		return
 	}
 	s.flow = goesOn
-	status := s.status
-	s.eval(*text)
-	if s.flow != exits {
-		s.status = status
-	}
+	s.runTrap(*text)
 }
 
 // eval runs text in this environment.
@@ -166,8 +169,14 @@ func (s *shell) list(stmts []*syntax.Stmt) {
 	}
 }
 
-// stmt runs one statement with its redirections.
+// stmt runs one statement, and then the trap of a signal that came meanwhile.
 func (s *shell) stmt(stmt *syntax.Stmt) {
+	s.runStmt(stmt)
+	s.handleSignal()
+}
+
+// runStmt runs one statement with its redirections.
+func (s *shell) runStmt(stmt *syntax.Stmt) {
 	s.program.step(1)
 	if s.noexec {
 		return

@@ -41,8 +41,13 @@ func busybox(p *Process) error {
 // become runs another command in place of this one.
 func (p *Process) become(argv []string, env map[string]string) error {
 	child := p.another(argv)
-	child.Env = env
-	if code := p.program.exec(child); code != 0 {
+	child.Env, child.first = env, p.first
+	return child.call()
+}
+
+// call runs a command.
+func (p *Process) call() error {
+	if code := p.program.exec(p); code != 0 {
 		return &ExitError{Code: code}
 	}
 	return nil
@@ -102,11 +107,11 @@ func xargs(p *Process) error {
 		words = strings.FieldsFunc(input, func(c rune) bool { return c == 0 })
 	}
 	if len(words) == 0 && !skip {
-		return p.become(args, p.Env)
+		return p.another(args).call()
 	}
 	var failed error
 	for batch := range slices.Chunk(words, size) {
-		if err := p.become(slices.Concat(args, batch), p.Env); err != nil {
+		if err := p.another(slices.Concat(args, batch)).call(); err != nil {
 			failed = &ExitError{Code: 123}
 		}
 	}

@@ -1,0 +1,201 @@
+package shell
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Exit codes of what a signal has ended: 128 and the signal's number.
+const (
+	exitKilled     = 137 // SIGKILL
+	exitTerminated = 143 // SIGTERM
+)
+
+// maxResumed is the number of times that a program that handles SIGTERM is resumed at most until it is killed.
+const maxResumed = 100_000
+
+// Terminate stops the program as a container runtime does: it gets SIGTERM, and SIGKILL when the grace period is over. A shell that has a
+// trap for SIGTERM runs it, as soon as the command that it waits for has ended, and goes on. The clock does not move meanwhile; the
+// program is shown a time that does.
+func (p *Program) Terminate(host Host, grace time.Duration) {
+	switch handler := p.handler(); {
+	case p.ended:
+	case handler == nil && p.cfg.NotFirst:
+		p.Stop()
+		p.code = exitTerminated
+	case handler != nil && *handler != "" && p.endsWithin(host, grace):
+	default:
+		p.Stop()
+	}
+}
+
+// OfImage reports whether the program is now one of the image, of which nothing is known: not what it does with signals, either.
+func (p *Program) OfImage() bool { return p.ofImage }
+
+// handler returns the command of the program's trap for SIGTERM; nil if it has none.
+func (p *Program) handler() *string {
+	if p.first == nil {
+		return nil
+	}
+	return p.first.term
+}
+
+// endsWithin delivers SIGTERM to a program that handles it, and reports whether it has ended by itself in that time.
+func (p *Program) endsWithin(host Host, grace time.Duration) bool {
+	p.signalled, p.woken = true, true
+	later := &laterHost{Host: host}
+	for range maxResumed {
+		wait, ended := p.Run(later)
+		if ended || wait > grace-later.by {
+			return ended
+		}
+		later.by += wait
+	}
+	return false
+}
+
+// laterHost is a Host whose clock is ahead.
+type laterHost struct {
+	Host
+	by time.Duration
+}
+
+func (h *laterHost) Now() time.Time { return h.Host.Now().Add(h.by) }
+
+// interrupted reports whether the shell has a signal to handle.
+func (s *shell) interrupted() bool { return s.program.signalled && s.program.first == s }
+
+// handleSignal runs the trap for a signal that has come, between two commands.
+func (s *shell) handleSignal() {
+	if !s.interrupted() || s.flow == exits || s.term == nil {
+		return
+	}
+	s.program.signalled = false
+	flow := s.flow
+	s.flow = goesOn
+	s.runTrap(*s.term)
+	if s.flow != exits {
+		s.flow = flow
+	}
+}
+
+// runTrap runs the command of a trap. Unless that ends the shell, the status stays. An exit without a number is one with that status.
+func (s *shell) runTrap(text string) {
+	status, outside := s.status, s.trapped
+	s.trapped = &status
+	s.eval(text)
+	s.trapped = outside
+	if s.flow != exits {
+		s.status = status
+	}
+}
+
+// setTrap implements "trap": it keeps the commands for EXIT and SIGTERM. Other signals are not delivered, so commands
+// for them are not kept.
+func (s *shell) setTrap(argv []string) {
+	argv = argv[1:]
+	if len(argv) == 0 {
+		s.printTrap(s.trap, "EXIT")
+		s.printTrap(s.term, "TERM")
+		return
+	}
+	action, signals := &argv[0], argv[1:]
+	switch _, err := strconv.Atoi(*action); {
+	case err == nil || len(signals) == 0:
+		action, signals = nil, argv
+	case *action == "-":
+		action = nil
+	}
+	for _, signal := range signals {
+		switch strings.TrimPrefix(strings.ToUpper(signal), "SIG") {
+		case "0", "EXIT":
+			s.trap = action
+		case "15", "TERM":
+			s.term = action
+		}
+	}
+}
+
+func (s *shell) printTrap(action *string, signal string) {
+	if action != nil {
+		s.print(fmt.Sprintf("trap -- '%s' %s\n", strings.ReplaceAll(*action, "'", `'"'"'`), signal))
+	}
+}
+
+// signalNumber returns the number of a signal that "kill" sends, by its name or number. 0 asks whether the process is there.
+func signalNumber(signal string) (number int32, known bool) {
+	switch strings.TrimPrefix(strings.ToUpper(signal), "SIG") {
+	case "0":
+		return 0, true
+	case "HUP", "1":
+		return 1, true
+	case "KILL", "9":
+		return 9, true
+	case "USR1", "10":
+		return 10, true
+	case "USR2", "12":
+		return 12, true
+	case "TERM", "15":
+		return sigterm, true
+	}
+	return 0, false
+}
+
+const sigterm = 15
+
+// kill implements "kill": it ends background commands. The shell handles SIGTERM to itself if it has a trap; as the first process of its
+// container it ignores all else.
+func (s *shell) kill(argv []string) {
+	ids, signal := argv[1:], "TERM"
+	switch {
+	case len(ids) > 1 && ids[0] == "-s":
+		signal, ids = ids[1], ids[2:]
+	case len(ids) > 0 && strings.HasPrefix(ids[0], "-"):
+		signal, ids = ids[0][1:], ids[1:]
+	}
+	number, known := signalNumber(signal)
+	if !known || len(ids) == 0 {
+		s.fail(2, "kill: a signal (HUP, KILL, USR1, USR2, TERM or 0) and the number of a process are wanted")
+		return
+	}
+	for _, word := range ids {
+		id, j, err := s.findJob(word)
+		switch {
+		case err == nil && id == 1:
+			s.program.signalled = s.program.signalled || number == sigterm && s.program.handler() != nil
+		case j == nil || j.ended:
+			s.fail(1, "kill: (%s) - No such process", word)
+		case number > 0:
+			s.program.endJob(j, 128+number)
+		}
+	}
+}
+
+// endJob ends a background command.
+func (p *Program) endJob(j *job, status int32) {
+	if j == p.job {
+		panic(stopped{})
+	}
+	j.ended = true
+	j.stop()
+	j.status = status
+}
+
+// findJob finds a background command by its process ID or, after "%", by its number. The program itself is 1.
+func (s *shell) findJob(word string) (id int, found *job, err error) {
+	id, err = strconv.Atoi(strings.TrimPrefix(word, "%"))
+	if err != nil {
+		return 0, nil, err
+	}
+	if strings.HasPrefix(word, "%") {
+		id++ // jobs are counted from 1
+	}
+	for _, j := range s.jobs {
+		if j.id == id {
+			found = j
+		}
+	}
+	return id, found, nil
+}
