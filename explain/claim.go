@@ -38,9 +38,9 @@ func (x *explainer) claim(ns, name string) error {
 		x.notModelled("PersistentVolumeClaim", claim)
 		switch {
 		case claim.DeletionTimestamp != nil:
-			x.is(false, "being deleted")
+			x.setState(false, "being deleted")
 		default:
-			x.is(claim.Status.Phase == v1.ClaimBound, "%s", claim.Status.Phase)
+			x.setState(claim.Status.Phase == v1.ClaimBound, "%s", claim.Status.Phase)
 		}
 		switch {
 		case claim.DeletionTimestamp != nil: // what it lacks does not matter any more

@@ -185,8 +185,8 @@ type explainer struct {
 	found  Explanation
 }
 
-// is notes the state of the object at hand. It is the verdict's if that is the object asked for.
-func (x *explainer) is(well bool, state string, args ...any) {
+// setState sets the state of the explanation, if the object at hand is the one that was asked for.
+func (x *explainer) setState(well bool, state string, args ...any) {
 	if x.subject == x.about && x.state == "" {
 		x.state, x.well = fmt.Sprintf(state, args...), well
 	}

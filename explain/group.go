@@ -27,7 +27,7 @@ func (x *explainer) groupSnapshotOf(ref string, g *groupv1.VolumeGroupSnapshot) 
 	x.found.Objects = append(x.found.Objects, ref)
 	ready := snapshots.IsGroupReady(g)
 	x.deleting(g)
-	x.is(ready, "%s", readiness(ready))
+	x.setState(ready, "%s", readiness(ready))
 	x.say("volumegroupsnapshot %s/%s is %s", ns, name, readiness(ready))
 	if !ready {
 		x.snapshotController()

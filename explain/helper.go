@@ -152,7 +152,7 @@ func (x *explainer) waiting(pod *v1.Pod, name string, state *v1.ContainerStateWa
 		x.blame(Verdict{Class: Ill, Code: ContainerFailed, Field: field + ".image", Value: image,
 			Do: "name an image that the node can have, or mend its pull policy and secrets", Cause: line})
 	default:
-		x.blame(Verdict{Class: Ill, Code: ContainerFailed, Field: field, Do: "mend what it says", Cause: line})
+		x.blame(Verdict{Class: Ill, Code: ContainerFailed, Field: field, Do: "remove the cause that the message names", Cause: line})
 	}
 }
 

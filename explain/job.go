@@ -23,7 +23,7 @@ func (x *explainer) job(ns, name string) error {
 		}
 		failed := jobCondition(j, batchv1.JobFailed)
 		complete := jobCondition(j, batchv1.JobComplete) != nil
-		x.is(complete, "%d of %d complete", j.Status.Succeeded, want)
+		x.setState(complete, "%d of %d complete", j.Status.Succeeded, want)
 		x.say("job %s/%s: %d of %d pods have succeeded, %d have failed, %d are active", ns, name, j.Status.Succeeded, want, j.Status.Failed, j.Status.Active)
 		x.events(ref, "Job", j.UID, "")
 		x.notModelled("Job", j)

@@ -12,7 +12,7 @@ func TestAMessageIsMendedByTheObjectThatItNames(t *testing.T) {
 		`MountVolume.SetUp failed for volume "v" : [secret "a" not found, configmap "b" not found]`: "create secret a and configmap b in the same namespace",
 		`pods "web-1" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2`:           "raise ResourceQuota few, or delete some of what it counts",
 		`rpc error: code = ResourceExhausted desc = full`:                                           "ask for less, or make room on the storage",
-		`rpc error: code = Internal desc = disk "x" not found`:                                      "mend what it says",
+		`rpc error: code = Internal desc = disk "x" not found`:                                      "remove the cause that the message names",
 	} {
 		assert.Equal(t, want, mend(message))
 	}

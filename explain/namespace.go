@@ -25,10 +25,10 @@ func (x *explainer) namespace(name string) error {
 		x.found.Objects = append(x.found.Objects, x.subject)
 		x.say("namespace %s is %s", name, ns.Status.Phase)
 		if ns.DeletionTimestamp == nil {
-			x.is(true, "%s", ns.Status.Phase)
+			x.setState(true, "%s", ns.Status.Phase)
 			return nil
 		}
-		x.is(false, "being deleted")
+		x.setState(false, "being deleted")
 		for _, c := range ns.Status.Conditions {
 			if c.Status == v1.ConditionTrue {
 				x.say("  %s", reasonAnd(string(c.Type), c.Message))

@@ -31,7 +31,7 @@ func (x *explainer) node(name string) error {
 		if node.Spec.Unschedulable {
 			state += " and cordoned"
 		}
-		x.is(state == "ready", "%s", state)
+		x.setState(state == "ready", "%s", state)
 		x.say("node %s is %s%s", name, state, because(ready.Message))
 		if node.Spec.Unschedulable {
 			x.blame(Verdict{Class: Waits, Code: Cordoned, Field: "spec.unschedulable", Value: "true", Do: "uncordon it", Cause: "it takes no new pods"})

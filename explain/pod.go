@@ -117,11 +117,11 @@ func (x *explainer) podState(pod *v1.Pod) {
 	}
 	switch {
 	case pod.DeletionTimestamp != nil:
-		x.is(false, "being deleted%s", where)
+		x.setState(false, "being deleted%s", where)
 	case pod.Status.Phase == v1.PodRunning && !ready:
-		x.is(false, "Running and not ready%s", where)
+		x.setState(false, "Running and not ready%s", where)
 	default:
-		x.is(pod.Status.Phase == v1.PodRunning || pod.Status.Phase == v1.PodSucceeded, "%s%s", pod.Status.Phase, where)
+		x.setState(pod.Status.Phase == v1.PodRunning || pod.Status.Phase == v1.PodSucceeded, "%s%s", pod.Status.Phase, where)
 	}
 }
 
@@ -275,7 +275,7 @@ func (x *explainer) volumeModes(pod *v1.Pod) {
 func (x *explainer) terminating(pod *v1.Pod) {
 	x.hangs(pod, UnmountFailed, "unmounted")
 	for _, m := range x.failedUnmounts(pod) {
-		x.ill(UnmountFailed, "pv/"+m.Volume, "mend what it says; the kubelet tries again",
+		x.ill(UnmountFailed, "pv/"+m.Volume, "remove the cause that the message names; the kubelet tries again",
 			"it is being deleted, and volume %s cannot be unmounted: %s", m.Volume, oneLine(m.Err))
 	}
 	if len(pod.Finalizers) > 0 {
@@ -313,7 +313,7 @@ func (x *explainer) unattached(pod *v1.Pod) {
 			v.Class, v.Code = Ill, AttachFailed
 		}
 		if why.Driver != "" && x.attacherWaits(why.Driver) != "" {
-			v.Class, v.Code, v.Object, v.Do = Ill, ActorIdle, "actor/csi-attacher/"+why.Driver, "mend what it says"
+			v.Class, v.Code, v.Object, v.Do = Ill, ActorIdle, "actor/csi-attacher/"+why.Driver, "remove the cause that the message names"
 		}
 		x.blame(v)
 		if why.Driver != "" {
@@ -367,7 +367,7 @@ func (x *explainer) nodes(cfg scheduler.Config, pod *v1.Pod) error {
 		x.silently(func() { x.refused(pod, why.PreFilter) })
 	}
 	if why.Failure != "" {
-		x.ill(SchedulingFailed, "", "mend what it says", "an attempt ends with an error: %s", why.Failure)
+		x.ill(SchedulingFailed, "", "remove the cause that the message names", "an attempt ends with an error: %s", why.Failure)
 	}
 	for _, note := range why.Notes {
 		x.say("    %s", note)
@@ -399,7 +399,7 @@ func (x *explainer) refused(pod *v1.Pod, why string) {
 			return
 		}
 	}
-	x.ill(NoNodeFits, "", "mend what it says", "no node is looked at: %s", why)
+	x.ill(NoNodeFits, "", "remove the cause that the message names", "no node is looked at: %s", why)
 }
 
 // takenByName blames a claim that has the name of a pod's ephemeral volume and was not made for the pod.

@@ -24,7 +24,7 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 			return
 		}
 		if why := waits(x.Log); why != "" {
-			x.ill(ActorIdle, "actor/"+name, "mend what it says", "provisioner %s makes no volume for it: %s", name, why)
+			x.ill(ActorIdle, "actor/"+name, "remove the cause that the message names", "provisioner %s makes no volume for it: %s", name, why)
 			return
 		}
 	}

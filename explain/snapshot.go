@@ -33,7 +33,7 @@ func (x *explainer) snapshotOf(ref string, s *snapshotv1.VolumeSnapshot) error {
 	x.found.Objects = append(x.found.Objects, ref)
 	ready := s.Status != nil && s.Status.ReadyToUse != nil && *s.Status.ReadyToUse
 	x.deleting(s)
-	x.is(ready, "%s", readiness(ready))
+	x.setState(ready, "%s", readiness(ready))
 	x.say("volumesnapshot %s/%s is %s", ns, name, readiness(ready))
 	member := x.member(s)
 	if !ready {
@@ -78,7 +78,7 @@ func (x *explainer) snapshotContent(name string) error {
 		x.found.Objects = append(x.found.Objects, x.subject)
 		ready := c.Status != nil && c.Status.ReadyToUse != nil && *c.Status.ReadyToUse
 		x.deleting(&c)
-		x.is(ready, "%s", readiness(ready))
+		x.setState(ready, "%s", readiness(ready))
 		x.content(name)
 		ref := c.Spec.VolumeSnapshotRef
 		x.say("  it belongs to volumesnapshot %s/%s; its deletion policy is %s", ref.Namespace, ref.Name, c.Spec.DeletionPolicy)
@@ -300,7 +300,7 @@ func (x *explainer) snapshotController() {
 // deleting notes that the object at hand is being deleted, if it is.
 func (x *explainer) deleting(obj metav1.Object) {
 	if obj.GetDeletionTimestamp() != nil {
-		x.is(false, "being deleted")
+		x.setState(false, "being deleted")
 	}
 }
 

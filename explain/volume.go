@@ -29,9 +29,9 @@ func (x *explainer) volume(name string) error {
 		x.say("pv %s is %s", name, volume.Status.Phase)
 		x.notModelled("PersistentVolume", volume)
 		if volume.DeletionTimestamp != nil {
-			x.is(false, "being deleted")
+			x.setState(false, "being deleted")
 		}
-		x.is(volume.Status.Phase == v1.VolumeBound || volume.Status.Phase == v1.VolumeAvailable, "%s", volume.Status.Phase)
+		x.setState(volume.Status.Phase == v1.VolumeBound || volume.Status.Phase == v1.VolumeAvailable, "%s", volume.Status.Phase)
 		if err := x.owner(volume); err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (x *explainer) reclaim(volume *v1.PersistentVolume) {
 			x.ill(ActorMissing, "actor/"+by, "run "+by, "%s", cause)
 		case by != "" && !x.provisionerRuns(by):
 		case failed:
-			x.ill(ReclaimFailed, "", "mend what it says, or delete what is behind the volume by hand", "%s", warning.Message)
+			x.ill(ReclaimFailed, "", "remove the cause that the message names, or delete what is behind the volume by hand", "%s", warning.Message)
 		default:
 			x.underWay(Unknown, "", "%s", cause)
 		}
@@ -167,7 +167,7 @@ func (x *explainer) attachment(name string) error {
 		case va.Status.Attached:
 			state = "attached"
 		}
-		x.is(state == "attached", "%s", state)
+		x.setState(state == "attached", "%s", state)
 		what := "an inline volume"
 		if pv := va.Spec.Source.PersistentVolumeName; pv != nil {
 			what = "pv " + *pv
@@ -182,7 +182,7 @@ func (x *explainer) attachment(name string) error {
 		}
 		if state != "attached" && x.attacherIsHere(va.Spec.Attacher) && x.needs(actor, "attaches and detaches volumes") {
 			if why := x.attacherWaits(va.Spec.Attacher); why != "" {
-				x.ill(ActorIdle, "actor/"+actor, "mend what it says", "%s", why)
+				x.ill(ActorIdle, "actor/"+actor, "remove the cause that the message names", "%s", why)
 			}
 			x.needs("csi-driver/"+va.Spec.Attacher, "is the driver's controller")
 		}
@@ -263,7 +263,7 @@ func (x *explainer) storageClass(name string) error {
 			mode = "when the first pod that uses the claim is scheduled (WaitForFirstConsumer)"
 		}
 		x.say("storageclass %s: provisioner %s, binds %s", name, class.Provisioner, mode)
-		x.is(true, "usable")
+		x.setState(true, "usable")
 		if driver := migration.Driver(class.Provisioner); driver != "" {
 			x.say("  CSI driver %s has replaced this plugin", driver)
 		}

@@ -92,7 +92,7 @@ func mend(message string) string {
 	case strings.Contains(message, "code = ResourceExhausted"):
 		return "ask for less, or make room on the storage"
 	}
-	return "mend what it says"
+	return "remove the cause that the message names"
 }
 
 // atFault returns the object and the field that keep a pod from all nodes, if one plugin turned all of them down: of the pod itself, or

@@ -38,7 +38,7 @@ func (x *explainer) workload(kind, ns, name string) error {
 	ref := w.ref(ns)
 	return x.within(ref, func() error {
 		x.found.Objects = append(x.found.Objects, ref)
-		x.is(w.ready >= w.want && w.updated >= w.want && !w.paused && !w.unseen && (w.want > 0 || kind != "DaemonSet"), "%d of %d ready", w.ready, w.want)
+		x.setState(w.ready >= w.want && w.updated >= w.want && !w.paused && !w.unseen && (w.want > 0 || kind != "DaemonSet"), "%d of %d ready", w.ready, w.want)
 		x.say("%s %s/%s has %d of %d pods, %d of them ready", strings.ToLower(kind), ns, name, w.made, w.want, w.ready)
 		if w.paused {
 			x.waits(Paused, "", "resume the rollout", "its rollout is paused (spec.paused)")
