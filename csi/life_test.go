@@ -341,8 +341,8 @@ func TestAVolumeMovesBetweenNodesInOrderWhateverFails(t *testing.T) {
 	})
 }
 
-// With every fault of Kubernetes mended nothing is laid to it, and nothing fails.
-func TestNothingIsLaidToKubernetesWhereItsFaultsAreMended(t *testing.T) {
+// With every fault of Kubernetes mended nothing is attributed to it, and nothing fails.
+func TestNoFailureIsAttributedToKubernetesWhereItsFaultsAreMended(t *testing.T) {
 	t.Parallel()
 	cfg := randomly(12, mended())
 	report, err := explore.Run(t.Context(), cfg, explore.Scenario(func(c *explore.Cluster) {

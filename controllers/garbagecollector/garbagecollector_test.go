@@ -258,10 +258,11 @@ func TestAFinalizerWrittenByHandSaysHowAnOwnerIsDeleted(t *testing.T) {
 	}
 }
 
-// An owner that waits for a dependent is deleted at once if a user deletes it in the background.
+// An owner that waits for a dependent is deleted at once if a user deletes it in the background, or lets it leave its dependents:
+// only then they no longer name it.
 func TestADeletionInTheForegroundCanBeTurnedIntoAnother(t *testing.T) {
-	for policy, left := range map[metav1.DeletionPropagation]string{
-		metav1.DeletePropagationBackground: "child", metav1.DeletePropagationOrphan: "child",
+	for policy, references := range map[metav1.DeletionPropagation]int{
+		metav1.DeletePropagationBackground: 1, metav1.DeletePropagationOrphan: 0,
 	} {
 		t.Run(string(policy), func(t *testing.T) {
 			atEverySeed(t, func(c *cluster) {
@@ -273,7 +274,8 @@ func TestADeletionInTheForegroundCanBeTurnedIntoAnother(t *testing.T) {
 				require.Equal(c, "a child", c.objects())
 				c.deleteWith("a", policy)
 				c.Settle()
-				require.Equal(c, left, c.objects())
+				require.Equal(c, "child", c.objects())
+				require.Len(c, c.get("child").OwnerReferences, references)
 			})
 		})
 	}

@@ -21,7 +21,7 @@ func TestAWrongWordGetsTheNearestOneAndTheListInOneForm(t *testing.T) {
 	assert.Equal(t, "; there are none", OneOf("x", []string(nil)))
 }
 
-func TestWhatHasTheSameNameAfterItsSlashIsNearest(t *testing.T) {
+func TestANameThatIsTheSameAfterItsSlashIsNearest(t *testing.T) {
 	assert.Equal(t, ` (did you mean "kubelet/node-1"?)`, DidYouMean("node/node-1", []string{"node/node-2", "kubelet/node-1"}))
 	assert.Equal(t, ` (did you mean "kubelet/node-1"?)`, DidYouMean("node-1", []string{"node", "kubelet/node-1"}))
 }
