@@ -132,7 +132,7 @@ func (r *Recorder) perform(ctx context.Context, a Action) error {
 	case a.Wait > 0:
 		return sleep(ctx, seconds(a.Wait))
 	}
-	return errors.New("only nodes, create, delete, patch, attach, detach and wait can be recorded without kubelets")
+	return errors.New("the step has no action that can be recorded without kubelets; expected nodes, create, delete, patch, attach, detach or wait")
 }
 
 func (r *Recorder) createOne(ctx context.Context, data []byte) (refused bool, err error) {
@@ -525,5 +525,5 @@ func (r *Recorder) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.New("what the case made does not go away")
+	return errors.New("objects that the case made are still there after they were deleted")
 }

@@ -139,7 +139,7 @@ func (t *Target) Applied(live call.Object, config *unstructured.Unstructured, ma
 	}
 	obj, ok := out.(call.Object)
 	if !ok {
-		return nil, apierrors.NewInternalError(fmt.Errorf("apply made a %T", out))
+		return nil, apierrors.NewInternalError(fmt.Errorf("apply returned a %T, which is no API object", out))
 	}
 	obj.SetName(t.Name) // which the configuration may leave out
 	return obj, nil

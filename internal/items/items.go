@@ -146,7 +146,7 @@ func Lines(text string) []string {
 	return lines
 }
 
-// HashOf returns the hash of lines.
+// HashOf returns the SHA-256 of lines in hexadecimal.
 func HashOf(lines []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:])

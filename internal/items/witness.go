@@ -90,7 +90,7 @@ func (i Item) quoted(chapter string) error {
 		upstream = upstream || strings.Contains(quote[2], "Upstream: ") || strings.HasPrefix(quote[1], "examples/")
 	}
 	if !upstream {
-		return errors.New("no comment says which function of upstream it is")
+		return fmt.Errorf("no comment Upstream: in the quotation of %s names its function of upstream", i.Line)
 	}
 	for _, m := range beside.FindAllStringSubmatch(chapter, -1) {
 		var first, last int
@@ -104,5 +104,5 @@ func (i Item) quoted(chapter string) error {
 			return nil
 		}
 	}
-	return errors.New("no table stands beside the document's lines")
+	return errors.New("no table with a comment <!-- beside DOCUMENT FIRST LAST --> covers these lines")
 }

@@ -28,11 +28,11 @@ func df(p *Process) error {
 	}
 	errs := []error{p.printf("Filesystem     1K-blocks  Used Available Use%% Mounted on\n")}
 	for _, name := range names {
-		m, _, ok := FindMount(p.program.files.mounts, p.program.files.follow(p.Path(name), true))
-		if _, err := p.lookAt(name, false); err != nil || !ok {
-			errs = append(errs, fmt.Errorf("df: %s: %w", name, errors.Join(reason(err))))
+		if _, err := p.lookAt(name, false); err != nil {
+			errs = append(errs, fmt.Errorf("df: %s: %w", name, reason(err)))
 			continue
 		}
+		m, _, _ := FindMount(p.program.files.mounts, p.program.files.follow(p.Path(name), true)) // what exists is in a mount
 		size, used, err := p.space(name, m)
 		free := max(0, size-used)
 		percent := (used*100 + used + free - 1) / max(1, used+free)
