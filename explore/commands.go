@@ -56,7 +56,7 @@ func (x *exploration) commands(plan Plan) (cluster string, faults []string, err 
 	return cluster, faults, nil
 }
 
-// command returns that of a fault in a run, which has others, too.
+// command returns the story's command that makes f strike where it struck in a recorded run, whose other faults are others.
 func (f Fault) command(r *recorded, others []Fault) (string, error) {
 	places, first := r.placesOf(f)
 	calls := addressesOf(places)
@@ -73,7 +73,7 @@ func (f Fault) command(r *recorded, others []Fault) (string, error) {
 			skip++
 		}
 	}
-	command := f.say(call)
+	command := f.commandAt(call)
 	if skip > 0 {
 		command += fmt.Sprintf(" skip=%d", skip)
 	}
@@ -94,8 +94,8 @@ func (f Fault) after() bool {
 	return f.Kind == CrashAfter || f.Kind == Lost || f.Kind == CSILost || f.Kind == CSICrashAfter
 }
 
-// say returns the command for calls of that kind.
-func (f Fault) say(call Call) string {
+// commandAt returns the story's command that makes the fault strike calls like this one.
+func (f Fault) commandAt(call Call) string {
 	if f.target() == authorPoints {
 		effect := map[string]string{PointLost: " lost=yes", PointSlow: " delay=" + PointDelay.String(), PointCrash: " crash=yes",
 			PointCrashAfter: " crash=yes when=after"}[f.Kind]

@@ -106,7 +106,8 @@ func next(script *fault.Script[*Answer], claim string) *Answer {
 	return answer
 }
 
-// Provision implements Provisioner.
+// Provision implements Provisioner. Where an Answer fails the call and sets no State, the state is Background if the claim may have
+// a volume.
 func (f *Faulty) Provision(ctx context.Context, options ProvisionOptions) (volume *v1.PersistentVolume, state ProvisioningState, err error) {
 	answer := next(&f.onProvision, claimToClaimKey(options.PVC))
 	err = answer.give(func() (err error) {
@@ -116,11 +117,11 @@ func (f *Faulty) Provision(ctx context.Context, options ProvisionOptions) (volum
 		return err
 	})
 	switch {
-	case answer == nil || answer.lets():
+	case answer == nil || answer.passes():
 		return volume, state, err
 	case answer.State != "":
 		return nil, answer.State, err
-	case answer.AnswerLost || f.made.of(options.PVC):
+	case answer.AnswerLost || f.made.has(options.PVC):
 		return nil, ProvisioningInBackground, err
 	}
 	return nil, ProvisioningFinished, err
@@ -142,8 +143,7 @@ func (f *Faulty) Delete(ctx context.Context, volume *v1.PersistentVolume) error 
 	})
 }
 
-// assets notes which volumes there are: calls may come from several goroutines, as those of
-// next.
+// assets records the volumes that exist. Calls may come from several goroutines, as those of next.
 type assets struct {
 	mu     sync.Mutex
 	claims map[string]claimID // by volume
@@ -174,19 +174,19 @@ func (a *assets) remove(volume string) {
 	delete(a.claims, volume)
 }
 
-// of reports whether there is a volume for a claim.
-func (a *assets) of(claim *v1.PersistentVolumeClaim) bool {
+// has reports whether there is a volume for a claim.
+func (a *assets) has(claim *v1.PersistentVolumeClaim) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Contains(slices.Collect(maps.Values(a.claims)), idOf(claim))
 }
 
-// lets reports whether the answer is the Provisioner's own after all.
-func (a *Answer) lets() bool {
+// passes reports whether the call reaches the Provisioner, and its answer the caller: a has nothing but Before.
+func (a *Answer) passes() bool {
 	return a.Before != nil && !a.AnswerLost && a.Err == nil && a.State == "" && a.Panic == nil
 }
 
-// give carries the answer out. No answer is the Provisioner's own.
+// give answers a call of the Provisioner, work, as a says. A nil Answer calls work.
 func (a *Answer) give(work func() error) error {
 	if a == nil {
 		return work()
@@ -195,7 +195,7 @@ func (a *Answer) give(work func() error) error {
 		a.Before()
 	}
 	switch {
-	case a.lets():
+	case a.passes():
 		return work()
 	case a.AnswerLost:
 		if err := work(); err != nil {

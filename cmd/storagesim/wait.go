@@ -24,31 +24,32 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// goal is the state that --wait waits for in an object of a kind.
-type goal struct {
-	// state is the state of the object in words, and there says whether the wait for it is over.
-	state string
-	there bool
+// readiness is the state of an object for which --wait waits.
+type readiness struct {
+	// state is the object's state in words; reached is set if the wait for it is over.
+	state   string
+	reached bool
 }
 
-// goalOf returns how far an object is; false if it is of a kind that --wait does not wait for, or a pod of a workload, whose own state counts.
-func goalOf(obj runtime.Object) (g goal, ok bool) {
-	counted := func(kind string, ready, want int32, newest bool) (goal, bool) {
-		return goal{fmt.Sprintf("%d of %d %s", ready, want, kind), ready >= want && newest}, true
+// readinessOf returns the readiness of an object. ok is false if --wait does not wait for it: its kind has no such state, or a workload
+// made it, whose own state counts.
+func readinessOf(obj runtime.Object) (r readiness, ok bool) {
+	counted := func(kind string, ready, want int32, newest bool) (readiness, bool) {
+		return readiness{fmt.Sprintf("%d of %d %s", ready, want, kind), ready >= want && newest}, true
 	}
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:
-		return goal{string(o.Status.Phase), o.Status.Phase == v1.ClaimBound}, true
+		return readiness{string(o.Status.Phase), o.Status.Phase == v1.ClaimBound}, true
 	case *v1.Pod:
 		if metav1.GetControllerOf(o) != nil {
-			return goal{}, false
+			return readiness{}, false
 		}
 		ready := slices.ContainsFunc(o.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
 		state := string(o.Status.Phase)
 		if o.Status.Phase == v1.PodRunning && !ready {
 			state += " and not ready"
 		}
-		return goal{state, ready || o.Status.Phase == v1.PodSucceeded}, true
+		return readiness{state, ready || o.Status.Phase == v1.PodSucceeded}, true
 	case *appsv1.StatefulSet:
 		return counted("ready", o.Status.ReadyReplicas, replicasOf(o.Spec.Replicas), o.Status.ObservedGeneration >= o.Generation)
 	case *appsv1.Deployment:
@@ -57,7 +58,7 @@ func goalOf(obj runtime.Object) (g goal, ok bool) {
 		return counted("available", o.Status.AvailableReplicas, want, newest)
 	case *appsv1.ReplicaSet:
 		if metav1.GetControllerOf(o) != nil {
-			return goal{}, false
+			return readiness{}, false
 		}
 		return counted("ready", o.Status.ReadyReplicas, replicasOf(o.Spec.Replicas), o.Status.ObservedGeneration >= o.Generation)
 	case *v1.ReplicationController:
@@ -69,15 +70,15 @@ func goalOf(obj runtime.Object) (g goal, ok bool) {
 		complete := slices.ContainsFunc(o.Status.Conditions, func(c batchv1.JobCondition) bool {
 			return c.Type == batchv1.JobComplete && c.Status == v1.ConditionTrue
 		})
-		return goal{fmt.Sprintf("%d succeeded, not complete", o.Status.Succeeded), complete}, true
+		return readiness{fmt.Sprintf("%d succeeded, not complete", o.Status.Succeeded), complete}, true
 	case *unstructured.Unstructured:
 		if gvk := o.GroupVersionKind(); gvk.Group != snapshots.Group || gvk.Kind != "VolumeSnapshot" {
-			return goal{}, false
+			return readiness{}, false
 		}
 		ready, _, _ := unstructured.NestedBool(o.Object, "status", "readyToUse")
-		return goal{"not ready to use", ready}, true
+		return readiness{"not ready to use", ready}, true
 	}
-	return goal{}, false
+	return readiness{}, false
 }
 
 func replicasOf(n *int32) int32 {
@@ -94,7 +95,7 @@ var errNothingToWaitFor = errors.New("--wait: nothing to wait for: the manifests
 // canWait returns an error if none of the objects is one that --wait waits for.
 func canWait(objects []manifest.Object) error {
 	for _, obj := range objects {
-		if _, ok := goalOf(obj.Object); ok {
+		if _, ok := readinessOf(obj.Object); ok {
 			return nil
 		}
 	}
@@ -114,8 +115,8 @@ func wait(c *storagesim.Cluster, patience time.Duration) error {
 // behind names what is not there yet, with its state, in the order of the objects in the cluster.
 func behind(c *storagesim.Cluster) (refs []string) {
 	for _, obj := range c.Engine().Server().Objects(true) {
-		if g, ok := goalOf(obj); ok && !g.there {
-			refs = append(refs, refOf(obj)+" "+g.state)
+		if r, ok := readinessOf(obj); ok && !r.reached {
+			refs = append(refs, refOf(obj)+" "+r.state)
 		}
 	}
 	return refs

@@ -100,16 +100,14 @@ func isGranted(object control.Object, claim *v1.PersistentVolumeClaim, source *v
 	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &grant) != nil {
 		return false
 	}
-	from := false
-	for _, f := range grant.Spec.From {
-		from = from || f.Group == "" && f.Kind == pvcKind && f.Namespace == claim.Namespace
-	}
-	if !from {
-		return false
-	}
-	for _, to := range grant.Spec.To {
-		if to.Group == source.APIVersion && to.Kind == source.Kind && (deref(to.Name) == "" || *to.Name == source.Name) {
-			return true
+	for _, from := range grant.Spec.From {
+		if from.Group != "" || from.Kind != pvcKind || from.Namespace != claim.Namespace {
+			continue
+		}
+		for _, to := range grant.Spec.To {
+			if to.Group == source.APIVersion && to.Kind == source.Kind && (deref(to.Name) == "" || *to.Name == source.Name) {
+				return true
+			}
 		}
 	}
 	return false

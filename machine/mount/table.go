@@ -87,7 +87,7 @@ func readTable(node *disk.Disk) (table map[string]record, stale []record, err er
 		if err != nil || json.Unmarshal(data, &r) != nil || r.file() != file {
 			continue
 		}
-		if !r.isThere(node) {
+		if !r.exists(node) {
 			stale = append(stale, r)
 			continue
 		}
@@ -97,9 +97,8 @@ func readTable(node *disk.Disk) (table map[string]record, stale []record, err er
 	return table, stale, err
 }
 
-// isThere reports whether the mount of a record exists, and remembers the link. The link may
-// differ from that of the mount.
-func (r *record) isThere(node *disk.Disk) bool {
+// exists reports whether the mount of a record exists. For a bind mount it sets Link to the present text of the link at the target.
+func (r *record) exists(node *disk.Disk) bool {
 	if r.Type != "" {
 		return node.Attached(r.Target)
 	}

@@ -182,18 +182,19 @@ func jsonOf(value any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// left are the fields that are left out: those that differ from run to run, and defaults that the API server gives to each pod.
-var left = []string{
+// uncompared lists the fields that are not compared: those that differ from run to run, and defaults that the API server gives to each pod.
+var uncompared = []string{
 	"uid", "resourceVersion", "creationTimestamp", "managedFields", "podIP", "podIPs", "hostIP", "hostIPs", "containerID", "imageID",
 	"kubectl.kubernetes.io/last-applied-configuration", "storage.kubernetes.io/csiProvisionerIdentity",
 	"terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy", "dnsPolicy", "securityContext", "enableServiceLinks", "lastProbeTime",
 }
 
-// normalise leaves out of an object what is not compared, in place.
+// normalise changes a decoded object so that two runs can be compared, and returns it: it removes the uncompared fields, sorts the conditions
+// and hides names that differ.
 func (o *Observer) normalise(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
-		for _, key := range left {
+		for _, key := range uncompared {
 			delete(value, key)
 		}
 		for key, field := range value {
