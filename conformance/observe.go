@@ -328,8 +328,8 @@ func slash(resource, subresource string) string {
 var invalidField = regexp.MustCompile(`(?:is invalid: \[?|, )([^\s:,]+): (?:Required value|Invalid value|Forbidden|Unsupported value|Not found|Duplicate ` +
 	`value|Too long|Too many|Too few|Internal error)`)
 
-// invalidFields returns the fields a refusal names in what recordings keep of it: the first
-// line, of at most 3000 characters. How the field changed follows on other lines.
+// invalidFields returns the fields that a refusal names. It looks at the first line, and at most 3000 characters of it, since recordings
+// keep no more of a message.
 func invalidFields(message string) []string {
 	message, _, _ = strings.Cut(message, "\n")
 	message = message[:min(len(message), 3000)]

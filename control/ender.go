@@ -9,12 +9,11 @@ type Ender interface {
 
 // Ending says why a process ends by itself.
 type Ending struct {
-	// Why is its last word.
+	// Why is the reason, as the process would log it.
 	Why string
-	// Panics says that a nil pointer or the like ends it, not the program itself.
+	// Panics is set if a panic ends it, such as that of a nil pointer; otherwise it calls os.Exit.
 	Panics bool
-	// Background says that a cluster is at rest although the process is to start again: it ends
-	// each time.
+	// Background is set if the process ends each time it starts: a cluster at rest then does not wait for its restart.
 	Background bool
 }
 

@@ -32,7 +32,7 @@ const (
 
 // Config says how much to explore. The zero value works.
 type Config struct {
-	// Runs is the number of runs there are; default DefaultRuns. The first is the plain one: in
+	// Runs is the number of runs; default DefaultRuns. The first is the plain one: in
 	// order, and without faults.
 	Runs int
 	// Budget is a time in the real world after which no run is begun, also to make a failure smaller, except the first 50 of those.
@@ -63,8 +63,8 @@ type Config struct {
 	// First is the number of the run to go on with, of an exploration that ended early: those
 	// before it are left out; default 1.
 	First int
-	// Shard and Shards divide the runs among machines: of Shards equal parts, this is the part
-	// Shard, from 1. Default one part, which is all.
+	// Shard and Shards divide the runs among machines: of Shards equal parts this machine plays the
+	// one with the number Shard, from 1. By default it plays all runs.
 	Shard, Shards int
 	// Progress, if it is set, is called after each run, from several goroutines, with the
 	// number of the run.

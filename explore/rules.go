@@ -26,7 +26,7 @@ import (
 //     published, and not deleted while it is attached;
 //   - CSICalls: the sidecars and the kubelet keep the rules of CSI v1.13: a volume is unpublished from a node when it is
 //     unstaged there, a volume for one node is staged on one, and no call is made a second time while it is under way. A
-//     breach of this rule or of CallOrder is laid to Kubernetes or to this library, and never fails a driver's author;
+//     breach of this rule or of CallOrder is attributed to Kubernetes or to this library, and never fails a driver's author;
 //   - NothingLost: at each rest the backend has the volume of each bound claim, and the driver has staged and published what it answered
 //     to have for pods that run, as far as it has an Inventory;
 //   - NothingLeaks: Cluster.RequireNoLeaks holds at the end, except for leaks that are known
@@ -288,7 +288,7 @@ type driverState struct {
 	attached, staged map[[2]string]bool
 }
 
-// callsInOrder looks at the calls to CSI drivers.
+// callsInOrder checks the rule CallOrder: attached before staged, staged before published, detached before deleted.
 func callsInOrder(records []trace.Entry) error {
 	drivers := map[string]*driverState{}
 	for _, entry := range records {

@@ -41,7 +41,7 @@ func (f *UpstreamFault) String() string { return "upstream: " + cmp.Or(f.Issue, 
 
 const notReported = "not reported yet"
 
-// UpstreamFaults returns the faults that a run's failure can be laid to.
+// UpstreamFaults returns the faults to which a run's failure can be attributed.
 func UpstreamFaults() []*UpstreamFault {
 	return []*UpstreamFault{
 		{"kubernetes/kubernetes 121937", "a kubelet that restarts forgets a volume that is staged and in no pod's directory",
@@ -108,10 +108,10 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s. It made %d runs fail; the first is %s", f.Fault, f.Fault.Text, f.Runs, f.First.Plan)
 }
 
-// attribute finds the fault of the modelled release that makes a run fail: the same plan is clean with
-// that one fault mended. Where no one is enough, a long run may have met two: it is laid to those that have to be mended
-// together. A breach of the rules of CSI by those who call a driver is never the author's. nil means that the failure is the
-// scenario's own, or that of what it plays.
+// attribute returns the fault of the modelled release that makes a run fail: with that fault mended, the same plan is clean.
+// If no single fault explains the failure, a long run may have met several: then it returns those that must be mended
+// together. A breach of the rules of CSI by a driver's callers is never the author's. nil means that the scenario, or a program
+// that it plays, is the cause.
 func (x *exploration) attribute(f *Failure) *UpstreamFault {
 	clean := func(faults ...*UpstreamFault) bool { return x.mended(together(faults)).play(f.Plan, nil) == nil }
 	all := UpstreamFaults()

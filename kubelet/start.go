@@ -234,8 +234,8 @@ func (k *kubelet) makeBlockVolumes(c *v1.Container, volumes map[string]volumeman
 	return devices, nil
 }
 
-// addSources adds to the mounts of a container what the node has mounted at their volumes' paths, if that is no directory
-// of its own disk. A container sees it, as the output of mount and df.
+// addSources sets the source and the file system type of a container's mounts whose volume is not on the node's own disk, such as
+// an NFS share. The container sees them in the output of mount and df.
 func (k *kubelet) addSources(mounts []shell.Mount) error {
 	if len(mounts) == 0 {
 		return nil

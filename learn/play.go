@@ -195,7 +195,8 @@ const unknown = "?"
 // guessWord matches a guess: a word without blanks and quotes.
 var guessWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]*$`)
 
-// readGuesses reads guess.yaml. A guess that is missing is unknown.
+// readGuesses reads guess.yaml and returns the guesses that the learner has made, by their names. Those left out, and those that are
+// still "?", are not among them.
 func readGuesses(text string) (guesses map[string]string, problem string) {
 	guesses = map[string]string{}
 	if text == "" {
@@ -255,7 +256,7 @@ func printed(x story.Expectation) string {
 	return strings.TrimRight(prose.Wrap(x.Command+" prints: "+output, reportWidth-6, 2), "\n")
 }
 
-// longest is the number of bytes of an output that a goal quotes.
+// longest is the number of bytes of an output that a goal quotes at most.
 const longest = 400
 
 // cut returns the beginning of a text that is too long.

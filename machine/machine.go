@@ -51,7 +51,7 @@ type Config struct {
 	Now func() time.Time
 	// Remote finds what is mounted with a file system type; see mount.Config.
 	Remote func(fstype, source string) (*disk.Disk, error)
-	// RealMounts has the kernel mount; see mount.Bind. It needs Dir.
+	// RealMounts makes the machine's mounts those of the kernel; see mount.Bind. It needs Dir.
 	RealMounts bool
 }
 

@@ -89,8 +89,8 @@ func (p topologySpread) PreFilter(c *cycle) *status {
 	return nil
 }
 
-// Filter: with the pod, the node's domain may have at most maxSkew matching pods more than
-// that with the fewest.
+// Filter refuses a node if, with the pod, its domain had more than maxSkew matching pods more than the domain with the fewest.
+// While there are fewer domains than minDomains, the fewest are 0.
 // Upstream: podtopologyspread/filtering.go Filter, minMatchNum, v1.37.
 func (topologySpread) Filter(c *cycle, node *nodeInfo) *status {
 	for _, constraint := range c.spread {

@@ -17,13 +17,13 @@ func failCSICommand() *command {
 		name: "fail-csi",
 		usage: "fail-csi DRIVER METHOD [VOLUME] [caller=ACTOR] [when=before|after] [error=CODE | hang=yes | lost=yes | delay=TIME | crash=yes [restart=TIME]] " +
 			"[times=N] [skip=N]",
-		help: "refuse gRPC calls to a CSI driver, have them hang, lose their answers, make them slow, or crash the driver\n" +
+		help: "refuse gRPC calls to a CSI driver, let them hang, lose their answers, make them slow, or crash the driver\n" +
 			"when=before (the default): the driver does not get the call; after: it has carried the call out.\n" +
 			"error= is a code: " + strings.Join(slices.Sorted(maps.Keys(grpcCodes())), ", ") + "; default Internal.\n" +
 			"hang=yes: the caller waits for its deadline. lost=yes: the call is carried out, and then the connection breaks.\n" +
 			"crash=yes: the driver's process ends and starts again, at once or after restart=, with what it has on its disk;\n" +
 			"crash csi-driver/NAME crashes it now.\n" +
-			"VOLUME is a volume_id or, for CreateVolume, the volume's name. times= is how many calls, default 1; 0 is all.\n" +
+			"VOLUME is a volume_id or, for CreateVolume, the volume's name. times= is the number of calls that fail, default 1; 0 is all.\n" +
 			"DRIVER and METHOD may be any. Example: fail-csi csi.storagesim.io NodeStageVolume error=Unavailable times=2",
 		run: failCSI,
 	}

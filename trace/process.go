@@ -178,8 +178,8 @@ type Exited struct {
 	Err       error
 	Panic, At string
 	Aborted   bool
-	// Itself is set if a controller ended its process, with Err as its last word: by os.Exit or,
-	// with Panics, by a nil pointer or the like.
+	// Itself is set if a controller ended its process, with Err as the reason: by os.Exit or,
+	// with Panics, by a panic such as that of a nil pointer.
 	Itself, Panics bool
 	// Restart is the time until the process starts again.
 	Restart time.Duration

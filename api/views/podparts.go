@@ -32,8 +32,8 @@ func ephemeralContainers() Subresource {
 	return podPart(dropNonEphemeralContainerUpdates, pods.EphemeralContainersUpdate)
 }
 
-// resize changes what the containers of a pod ask for and are limited to. Nodes here do not
-// report that they can resize, so that a pod whose containers run is refused, as by upstream.
+// resize changes the resource requests and limits of a pod's containers. Nodes here do not
+// report that they can resize, so that the resize of a running pod is refused, as upstream does.
 func resize() Subresource {
 	prepare := func(pod, old *v1.Pod) {
 		dropNonResizeUpdates(pod, old)

@@ -22,10 +22,10 @@ const (
 	exitError = 1 // something is wrong with the input, or went wrong
 	exitUsage = 2 // the command line is
 
-	exitNotThere    = 3 // run: what --wait waits for is not there in time
-	exitUpstream    = 4 // explore: a run fails by a fault of Kubernetes itself
+	exitNotThere    = 3 // run: an object does not reach the state that --wait waits for in time
+	exitUpstream    = 4 // explore: a run fails through a fault of Kubernetes itself
 	exitNotReached  = 5 // explore: the replay line does not fit the manifests
-	exitNotRepeated = 6 // explore: what is played does not do the same twice
+	exitNotRepeated = 6 // explore: the scenario behaves differently when a run is repeated
 )
 
 // usageError is an error of the command line.

@@ -36,13 +36,13 @@ func newShell() *cobra.Command {
 		Long: `shell reads commands of stories and plays each at once: apply, get, settle, step, crash,
 explain and so on; help lists them. Nothing moves by itself: settle, step and run-for let
 something happen. Settings are those of the story's command cluster: nodes=a,b, csi=NAME,
-seed=N and so on. Without provisioners=, those run that the classes of the manifests name.
+seed=N and so on. Without provisioners=, the provisioners run that the manifests' classes name.
 
   back        go back to before the last command
   back N      go N steps of the cluster back, and go on differently
   save FILE   write a story that plays the same again
 
-Going back plays the run again from its seed, which takes as long as it took.
+Going back plays the run again from its seed, which takes as long as the first time.
 Input of a command, such as the YAML of apply, ends at an empty line or at ----.
 On a terminal, Tab completes commands, actors and objects, and the arrow keys find earlier
 lines.`,

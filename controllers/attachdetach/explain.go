@@ -17,7 +17,7 @@ import (
 type Unattached struct {
 	// Volume is the PersistentVolume, and Driver the CSI driver for whose attacher it waits, if it does.
 	Volume, Driver string
-	// Object has the cause: "node/node-1", "volumeattachment/csi-...", "pod/default/web".
+	// Object is the object in which the cause is: "node/node-1", "volumeattachment/csi-...", "pod/default/web".
 	Object string
 	// Text is the cause, as the rest of a sentence that begins with the volume, and Do what to do about it, or "".
 	Text, Do string

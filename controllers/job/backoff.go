@@ -20,7 +20,7 @@ type backoff struct {
 	last     time.Time
 }
 
-// after returns the count with pods that have just ended.
+// after returns the record with pods that have just ended. A success resets it: then only failures after the last success count.
 // Upstream: backoff_utils.go newBackoffRecord, v1.37.
 func (b backoff) after(succeeded, failed []*v1.Pod) backoff {
 	var success time.Time

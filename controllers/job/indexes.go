@@ -142,7 +142,7 @@ func (set intervals) has(n int) bool {
 	return found || at > 0 && set[at-1].last >= n
 }
 
-// String returns the set as the status has it: "0-2,4,6".
+// String returns the set as the status has it: "0-2,4,6,7". Two neighbours are not written as a range.
 func (set intervals) String() string {
 	var parts []string
 	for _, i := range set {

@@ -129,6 +129,8 @@ func (s *singles) claimOf(snapshot *volumeSnapshot) (*v1.PersistentVolumeClaim, 
 	return claim, nil
 }
 
+// newContent requires that the volume has a CSI source.
+//
 // Upstream: snapshot_controller.go createSnapshotContent, v8.7.
 func (s *singles) newContent(snapshot *volumeSnapshot, class *class, volumes []*v1.PersistentVolume) (*content, error) {
 	volume := volumes[0]

@@ -152,7 +152,7 @@ func unpublishedOnce(records []trace.Entry) error {
 	return nil
 }
 
-// present are the claims and volumes that there are.
+// present holds the claims and volumes that exist.
 type present struct {
 	claims  map[types.UID]*v1.PersistentVolumeClaim
 	volumes map[string]*v1.PersistentVolume
@@ -162,6 +162,7 @@ func newPresent() *present {
 	return &present{map[types.UID]*v1.PersistentVolumeClaim{}, map[string]*v1.PersistentVolume{}}
 }
 
+// see keeps p in step with a write.
 func (p *present) see(w trace.Write) error {
 	switch old := w.Old.(type) {
 	case *v1.PersistentVolumeClaim:

@@ -106,7 +106,7 @@ func (plugin *csiPlugin) ConstructBlockVolumeSpec(_ types.UID, name, mapPath str
 	return constructPVSpec(data, v1.PersistentVolumeBlock), nil
 }
 
-// SetUpDevice has the driver stage the device, if it has that step.
+// SetUpDevice asks the driver to stage the device, if the driver stages volumes.
 //
 // Upstream: csi_block.go SetUpDevice and stageVolumeForBlock, v1.37.
 func (d *device) SetUpDevice(ctx context.Context) (string, error) {

@@ -153,7 +153,7 @@ func (c *client) stage(ctx context.Context, request *socket.StageRequest, want c
 	return uncertainUnlessFinal(c.Stage(ctx, *request))
 }
 
-// publish has the driver give a volume to a pod.
+// publish calls NodePublishVolume, by which the driver gives a volume to a pod.
 //
 // Upstream: csi_client.go NodePublishVolume, v1.37.
 func (c *client) publish(ctx context.Context, request *socket.PublishRequest, want capability) (err error) {

@@ -100,8 +100,8 @@ func (s *stager) GetDeviceMountPath(spec *volume.Spec) (string, error) {
 	return where, nil
 }
 
-// MountDevice has the driver stage the volume, if it has that step. What was made for it is
-// removed after an error that is final.
+// MountDevice asks the driver to stage the volume, if the driver stages volumes (STAGE_UNSTAGE_VOLUME). After a final error it
+// removes the directory and the data file that it made.
 //
 // Upstream: csi_attacher.go MountDevice, v1.37.
 func (s *stager) MountDevice(ctx context.Context, spec *volume.Spec, _, where string, args volume.DeviceMounterArgs) error {

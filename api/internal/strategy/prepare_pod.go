@@ -9,10 +9,10 @@ import (
 )
 
 // newPodStatus returns the status of a new pod, before any controller has seen it.
-// Its quality of service is computed unless it is said.
-func newPodStatus(spec *v1.PodSpec, said v1.PodQOSClass, now metav1.Time) v1.PodStatus {
-	status := v1.PodStatus{Phase: v1.PodPending, QOSClass: said}
-	if said == "" {
+// Its quality of service is class, or, if that is empty, computed from the spec.
+func newPodStatus(spec *v1.PodSpec, class v1.PodQOSClass, now metav1.Time) v1.PodStatus {
+	status := v1.PodStatus{Phase: v1.PodPending, QOSClass: class}
+	if class == "" {
 		status.QOSClass = PodQOS(spec)
 	}
 	if len(spec.SchedulingGates) > 0 {
@@ -24,9 +24,9 @@ func newPodStatus(spec *v1.PodSpec, said v1.PodQOSClass, now metav1.Time) v1.Pod
 	return status
 }
 
-// PodQOS says how well the pod is treated when its node runs short: best
-// effort if it asks for nothing, guaranteed if every container asks for exactly
-// its limits, burstable otherwise. Only CPU and memory count.
+// PodQOS returns the pod's quality of service: BestEffort if it has neither requests nor limits, Guaranteed if each container
+// requests exactly its limits, else Burstable. Only CPU and memory count. The resources of the pod itself, if set, take the place
+// of its containers'.
 // Upstream: core/helper/qos ComputePodQOS, v1.37.
 func PodQOS(spec *v1.PodSpec) v1.PodQOSClass {
 	if resource.IsPodLevelResourcesSet(&v1.Pod{Spec: *spec}) {
@@ -47,6 +47,7 @@ func PodQOS(spec *v1.PodSpec) v1.PodQOSClass {
 	return class
 }
 
+// qosOf returns the quality of service of a container, or of a pod, with these resources.
 func qosOf(r *v1.ResourceRequirements) v1.PodQOSClass {
 	some, guaranteed := false, true
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {

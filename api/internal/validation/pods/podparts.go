@@ -152,8 +152,7 @@ func checkContainersResize(p *validation.Problems, is, was, munged *v1.PodSpec) 
 	}
 }
 
-// checkInitContainerResize checks one init container. Those that do not restart may not have a policy
-// of restarting.
+// checkInitContainerResize checks one init container. It cannot be resized by a restart unless it is a sidecar (restartPolicy Always).
 func checkInitContainerResize(p *validation.Problems, c, was *v1.Container, at *field.Path) {
 	modified := !semantic.Equal(c, was)
 	mungeResources(&c.Resources, &was.Resources)

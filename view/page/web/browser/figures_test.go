@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// The figures of docs/benchmarks.md. They are said, and no machine must reach them.
+// These tests print the times of docs/benchmarks.md. They set no limit to them, since machines differ.
 
 const (
-	// firstPicture is the time from the beginning until the script has drawn the story, in ms. Before that there may have been the table.
+	// firstPicture is the time from the beginning until the script has drawn the story, in ms. The page's table may have been painted before that.
 	firstPicture = `new Promise((done) => {
 		const paint = performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0;
 		const drawn = performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd;
