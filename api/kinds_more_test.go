@@ -54,7 +54,7 @@ func resourceOf(server *api.Server, gvk schema.GroupVersionKind) string {
 	return ""
 }
 
-func TestKindsThatNothingHereNeedsAreCheckedAsUpstream(t *testing.T) {
+func TestKindsOutsideOfStorageAreCheckedAsUpstream(t *testing.T) {
 	const (
 		lease  = "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: a}, spec: "
 		class  = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: "

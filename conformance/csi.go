@@ -26,7 +26,7 @@ import (
 // are installed.
 func testDrivers() []string { return []string{"plain.csi.example.com", "topo.csi.example.com"} }
 
-// knownDrivers returns those drivers, and the reference driver.
+// knownDrivers returns the drivers of tests and the reference driver.
 func knownDrivers() []string { return append(testDrivers(), reference.Name) }
 
 // installDrivers installs the recordings' drivers and waits until they have registered, as
@@ -109,7 +109,7 @@ func codeOf(name string) (codes.Code, bool) {
 	return 0, false
 }
 
-// calls returns those of drivers since the step began, without those that recordings leave out.
+// calls returns the calls at drivers since the step began, without those that recordings leave out.
 func (r *replay) calls() (list []DriverCall, err error) {
 	for _, entry := range r.cluster.Engine().Trace().Since(r.began) {
 		rpc, ok := entry.Record.(trace.RPC)

@@ -13,7 +13,7 @@ import (
 // the fields as JSON pointers, or "" for the whole object.
 type doubts map[string][]string
 
-// optionalWrites returns those of a step, from 0.
+// optionalWrites returns the optional writes of a step, counted from 0.
 func (r *Recording) optionalWrites(step int) doubts {
 	found := doubts{}
 	for _, line := range r.Differs {

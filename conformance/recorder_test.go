@@ -140,5 +140,6 @@ func TestARecorderRefusesWhatNeedsKubelets(t *testing.T) {
 	defer server.Close()
 	r := Recorder{API: server.URL, Client: server.Client(), Audit: audit}
 	_, err := r.Record(t.Context(), &Recording{Case: "c", Steps: []Step{{Action: Action{Host: []string{"true"}}}}})
-	require.EqualError(t, err, "c: step 1: the step has no action that can be recorded without kubelets; expected nodes, create, delete, patch, attach, detach or wait")
+	require.EqualError(t, err, "c: step 1: "+
+		"the step has no action that can be recorded without kubelets; expected nodes, create, delete, patch, attach, detach or wait")
 }

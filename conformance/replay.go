@@ -20,7 +20,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet"
 )
 
-// actors returns those of the recorded control plane that the simulation has.
+// actors returns the actors of the recorded control plane that the simulation has.
 func actors() []string {
 	return []string{
 		storagesim.PVController, storagesim.PVCProtection, storagesim.PVProtection,

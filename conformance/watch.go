@@ -78,7 +78,7 @@ func (w *Watcher) Intercept(ctx context.Context, req any, info *grpc.UnaryServer
 	return answer, err
 }
 
-// fields returns those of a request, by their names in the protocol.
+// fields returns the fields of a request, by their names in the protocol.
 func fields(message proto.Message) map[string]any {
 	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(message)
 	found := map[string]any{}

@@ -31,7 +31,7 @@ func (x *exploration) tell(f *Failure) {
 	f.Cluster, f.Commands, f.Untold = x.commands(f.Plan)
 }
 
-// commands returns those of a story (package story) that do what a plan does, in two parts: what
+// commands returns the commands of a story (package story) that do what a plan does, in two parts: what
 // stands behind its command "cluster", and what comes after that before the user acts first.
 func (x *exploration) commands(plan Plan) (cluster string, faults []string, err error) {
 	switch {

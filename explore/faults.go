@@ -67,7 +67,7 @@ func FaultKinds() []string {
 	}
 }
 
-// apiKinds returns those of calls at the API server.
+// apiKinds returns the kinds of faults that strike calls at the API server.
 func apiKinds() []string { return FaultKinds()[:5] }
 
 // target is the kind of operations that a fault strikes.

@@ -11,7 +11,7 @@ func (r Report) Unlisted() string {
 	if len(r.WithoutInventory) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(`what is left in the backend of %s was not looked for: it has no Inventory. For a provisioner these lines are one:
+	return fmt.Sprintf(`what is left in the backend of %s was not looked for: it has no Inventory. For a provisioner these lines are enough:
 	// Volumes returns the PVNames of all volumes that the backend holds.
 	func (p *yours) Volumes(context.Context) ([]string, error) {
 		var names []string
@@ -20,5 +20,5 @@ func (r Report) Unlisted() string {
 		}
 		return names, nil
 	}
-A driver has csi.Driver.Inventory`, strings.Join(r.WithoutInventory, ", "))
+A CSI driver sets csi.Driver.Inventory`, strings.Join(r.WithoutInventory, ", "))
 }

@@ -66,8 +66,8 @@ func (cfg Config) isOver() bool {
 // otherTrouble is the number of faults, and of caches that fall behind, that are tried in place of an order by chance.
 const otherTrouble = 100
 
-// inOrder reports whether a plan fails in order: with its own faults and caches that fall behind, all or one of them,
-// or with another one.
+// inOrder reports whether the failure needs no special order of events: the plan, played in order, fails with all its faults and stale
+// caches, or with one of its faults, or with another fault or stale cache.
 func (s *shrinker) inOrder(plan Plan) bool {
 	plan.Order, plan.Choices = "", nil
 	if plan.Size() > 0 && s.fails(plan) {

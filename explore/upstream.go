@@ -109,7 +109,7 @@ func (f Finding) String() string {
 }
 
 // attribute returns the fault of the modelled release that makes a run fail: with that fault mended, the same plan is clean.
-// If no single fault explains the failure, a long run may have met several: then it returns those that must be mended
+// If no single fault explains the failure, a long run may have met several: then it returns the faults that must be mended
 // together. A breach of the rules of CSI by a driver's callers is never the author's. nil means that the scenario, or a program
 // that it plays, is the cause.
 func (x *exploration) attribute(f *Failure) *UpstreamFault {

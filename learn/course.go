@@ -278,7 +278,7 @@ func (c *Course) save() error {
 	return os.Rename(file+".new", file)
 }
 
-// Stamp changes when a file of the exercise is saved.
+// Stamp returns a text that changes when a file of the exercise is saved.
 func (c *Course) Stamp(e *Exercise) string {
 	var b strings.Builder
 	for _, name := range e.Files() {

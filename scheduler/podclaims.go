@@ -111,7 +111,7 @@ func (a *nodeAnswer) conflicts(node *v1.Node) Conflicts {
 	return list
 }
 
-// topologies returns those that the class of a claim to provision allows.
+// topologies returns the topologies that the class of a claim to provision allows.
 func (a *nodeAnswer) topologies(claim *v1.PersistentVolumeClaim) []v1.TopologySelectorTerm {
 	for _, c := range a.provisions {
 		if c.PersistentVolumeClaim == claim && c.provision != nil {

@@ -18,7 +18,7 @@ const (
 	reasonSpreadLabel = reasonSpread + " (missing required label)"
 )
 
-// systemDefaultConstraints returns those of pods that have none of their own: pods of one
+// systemDefaultConstraints returns the constraints of pods that have none of their own: pods of one
 // service, ReplicaSet, ReplicationController or StatefulSet spread over nodes and zones.
 // Upstream: podtopologyspread/plugin.go systemDefaultConstraints, v1.37.
 func systemDefaultConstraints() []v1.TopologySpreadConstraint {

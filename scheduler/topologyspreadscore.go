@@ -37,7 +37,7 @@ func (p topologySpread) PreScore(c *cycle, feasible []*nodeInfo) *status {
 	return nil
 }
 
-// countDomains counts the matching pods of the domains of some nodes, and these domains.
+// countDomains sets constraint.counts to the number of matching pods in each domain of the qualified nodes, and returns the number of domains.
 func (p topologySpread) countDomains(c *cycle, constraint *spreadConstraint, qualified []*nodeInfo) (domains int) {
 	constraint.counts = map[string]int{}
 	for _, node := range qualified {

@@ -47,7 +47,7 @@ func (c *call) waitForDelete(o drain.Options, evicted []v1.Pod, refused []drain.
 	return evicted, err
 }
 
-// evictAgain evicts pods that a budget kept, and returns those that are evicted now and those that it still keeps.
+// evictAgain evicts pods that a budget kept, and returns the pods that are evicted now and those that it still keeps.
 func (c *call) evictAgain(o drain.Options, refused []drain.Refused) (evicted []v1.Pod, again []drain.Refused, err error) {
 	var pods []v1.Pod
 	for _, r := range refused {
@@ -57,7 +57,7 @@ func (c *call) evictAgain(o drain.Options, refused []drain.Refused) (evicted []v
 	return podsNamed(pods, done.Evicted), done.Refused, err
 }
 
-// stillThere returns those of the pods that are not gone. Another pod of the same name does not count.
+// stillThere returns the pods that are not gone. Another pod of the same name does not count.
 func (c *call) stillThere(pods []v1.Pod) (left []v1.Pod, err error) {
 	for _, pod := range pods {
 		found, err := c.cluster.Client().CoreV1().Pods(pod.Namespace).Get(context.Background(), pod.Name, metav1.GetOptions{})
@@ -72,7 +72,7 @@ func (c *call) stillThere(pods []v1.Pod) (left []v1.Pod, err error) {
 	return left, nil
 }
 
-// podsNamed returns those of the node's pods that are among the keys.
+// podsNamed returns the pods whose keys are among keys.
 func podsNamed(pods []v1.Pod, keys []string) []v1.Pod {
 	return slices.DeleteFunc(pods, func(pod v1.Pod) bool { return !slices.Contains(keys, pod.Namespace+"/"+pod.Name) })
 }

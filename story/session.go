@@ -247,7 +247,7 @@ func (s *session) start(cfg storagesim.Config, provisioners []string, disks []bu
 
 func (s *session) trace() *trace.Log { return s.cluster.Engine().Trace() }
 
-// kinds returns those that the cluster's server has.
+// kinds returns the registry of the cluster's server.
 func (s *session) kinds() *registry.Registry { return s.cluster.Engine().Server().Registry() }
 
 func (s *session) view() tables.View {

@@ -102,7 +102,7 @@ func age(value any, now time.Time) any {
 	return duration.HumanDuration(now.Sub(at))
 }
 
-// definitionColumns returns those of the definitions themselves.
+// definitionColumns returns the columns of CustomResourceDefinitions themselves.
 // Upstream: registry/customresource/tableconvertor, v1.37.
 func definitionColumns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{

@@ -106,9 +106,9 @@ func storedShape(def *apiextensions.CustomResourceDefinition) (*shape, error) {
 	return &shape{structural: &structural.Structural{}, preserve: true}, nil // validation sees to it that there is one
 }
 
-// kindOf returns the entry of one version. Its objects get the defaults of their own version when they come, and those of the stored
-// version when they are stored, without the fields that this does not have; shown in a version they lose the fields that it does not
-// have, and get no defaults.
+// kindOf returns the registry's entry of version v. An object that is written in v gets the defaults of v. When it is stored, it loses the
+// fields that the stored version does not have, and gets the defaults of that. When an object is shown in a version that is not the stored
+// one, it loses the fields which that version does not have, and gets no defaults.
 // Upstream: apiserver customresource_handler.go crdConversionRESTOptionsGetter.GetRESTOptions, v1.37.2.
 func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apiextensions.CustomResourceDefinitionVersion,
 	stored *shape) (registry.Kind, error) {

@@ -130,7 +130,7 @@ func (k *Entry) part(name string, sub views.Subresource) metav1.APIResource {
 	}
 }
 
-// subresourceList returns those of the kind as discovery tells of them.
+// subresourceList returns the kind's subresources as discovery lists them.
 func (k *Entry) subresourceList() []metav1.APIResource {
 	var list []metav1.APIResource
 	if k.Status.Exists() {

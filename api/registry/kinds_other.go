@@ -28,7 +28,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/warnings"
 )
 
-// networkKinds returns those of networking.k8s.io and discovery.k8s.io.
+// networkKinds returns the kinds of networking.k8s.io and discovery.k8s.io.
 func networkKinds() []Kind {
 	return append(
 		in(networkingv1.SchemeGroupVersion,
@@ -48,7 +48,7 @@ func networkKinds() []Kind {
 	)
 }
 
-// policyKinds returns those of rbac.authorization.k8s.io and policy.
+// policyKinds returns the kinds of rbac.authorization.k8s.io and policy.
 func policyKinds() []Kind {
 	return append(
 		in(policyv1.SchemeGroupVersion,
@@ -69,7 +69,7 @@ func policyKinds() []Kind {
 	)
 }
 
-// otherKinds returns those that neither the storage plane nor workloads need.
+// otherKinds returns the kinds that neither the storage plane nor workloads need.
 func otherKinds() []Kind {
 	return slices.Concat(
 		admissionKinds(),
@@ -92,7 +92,7 @@ func otherKinds() []Kind {
 	)
 }
 
-// aggregatorKinds returns those of the API server that passes requests on to others, whose Go types are in a library of
+// aggregatorKinds returns the kinds of the API server that passes requests on to others, whose Go types are in a library of
 // their own: they are unstructured here.
 func aggregatorKinds() []Kind {
 	return in(schema.GroupVersion{Group: "apiregistration.k8s.io", Version: "v1"}, Kind{
@@ -105,7 +105,7 @@ func warnNotPassedOn(_, _ runtime.Object) []string {
 	return []string{"the simulation stores API services, but passes no request on to another API server"}
 }
 
-// admissionKinds returns those of admissionregistration.k8s.io.
+// admissionKinds returns the kinds of admissionregistration.k8s.io.
 func admissionKinds() []Kind {
 	kinds := in(admissionregistrationv1.SchemeGroupVersion,
 		Kind{Kind: "MutatingAdmissionPolicyBinding"},
@@ -129,7 +129,7 @@ func warnUnasked(_, _ runtime.Object) []string {
 	return []string{"the simulation stores admission webhooks and policies, but asks none of them: nothing is refused or changed by this object"}
 }
 
-// schedulingKinds returns those of scheduling.k8s.io and resource.k8s.io.
+// schedulingKinds returns the kinds of scheduling.k8s.io and resource.k8s.io.
 func schedulingKinds() []Kind {
 	return slices.Concat(
 		in(schedulingv1.SchemeGroupVersion,

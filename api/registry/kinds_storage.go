@@ -8,7 +8,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/warnings"
 )
 
-// storageKinds returns those of storage.k8s.io.
+// storageKinds returns the kinds of storage.k8s.io.
 func storageKinds() []Kind {
 	return in(storagev1.SchemeGroupVersion,
 		Kind{

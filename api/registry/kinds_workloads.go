@@ -19,7 +19,7 @@ import (
 	"github.com/storagesim/storagesim/api/views"
 )
 
-// appsKinds returns those of apps.
+// appsKinds returns the kinds of the group apps.
 func appsKinds() []Kind {
 	return in(appsv1.SchemeGroupVersion,
 		Kind{Kind: "ControllerRevision", Validation: workloads.ControllerRevisions()},
@@ -47,7 +47,7 @@ func warnApart(_, _ runtime.Object) []string {
 	return []string{"the simulation stores autoscalers of autoscaling/v1 apart from those of autoscaling/v2: read them as horizontalpodautoscalers.v1.autoscaling"}
 }
 
-// workloadKinds returns those of autoscaling, batch and certificates.k8s.io.
+// workloadKinds returns the kinds of autoscaling, batch and certificates.k8s.io.
 func workloadKinds() []Kind {
 	return slices.Concat(
 		in(autoscalingv2.SchemeGroupVersion,

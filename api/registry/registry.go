@@ -89,7 +89,7 @@ func (r *Registry) Replace(gk schema.GroupKind, scheme *runtime.Scheme, kinds ..
 // AllowCrossNamespaceDataSources lets the dataSourceRef of claims name another namespace from now on, as
 // kube-apiserver does with the feature gate CrossNamespaceVolumeDataSource, which is alpha in v1.37 and off.
 // Without it such a reference is dropped. It must be called before the server has clients: claims that are
-// there already are gone, as with Replace. Whether it is granted is for the CSI provisioner to say.
+// there already are gone, as with Replace. The CSI provisioner decides whether such a reference is granted.
 func (r *Registry) AllowCrossNamespaceDataSources() {
 	_ = r.change(func(t *kindTable) (*kindTable, error) { // it never fails
 		kinds := slices.Clone(t.kinds)

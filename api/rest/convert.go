@@ -46,7 +46,7 @@ func (c *call) encode(event watch.EventType, obj runtime.Object, do func() ([]by
 	return c.h.encodings.get(encoding{obj, event, c.out.info.MediaType, c.out.pretty}, do)
 }
 
-// tableOptions returns those of a request for a table, nil for another request.
+// tableOptions returns the options of a request for a table, nil for another request.
 func (c *call) tableOptions() (*metav1.TableOptions, error) {
 	if c.out.as.Kind != "Table" {
 		return nil, nil

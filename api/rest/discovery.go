@@ -84,7 +84,7 @@ func (h *Handler) serveResources(w http.ResponseWriter, r *http.Request, legacy 
 	h.document(w, r, list, gvk)
 }
 
-// resources returns those of a group and version, nil if there is none.
+// resources returns the resources of a group and version, nil if there is none.
 func (h *Handler) resources(gv schema.GroupVersion) *metav1.APIResourceList {
 	for _, list := range h.server.Resources() {
 		if list.GroupVersion == gv.String() {

@@ -36,7 +36,7 @@ func (c *call) table(obj runtime.Object, gv schema.GroupVersion, opts *metav1.Ta
 	return t, meta.EachListItem(obj, func(item runtime.Object) error { return c.addRow(t, item, gv, opts) })
 }
 
-// columns returns those of the kind's own entry, else those that kubectl is known to print.
+// columns returns the columns of the kind's own entry, else those that kubectl is known to print.
 func (c *call) columns() []metav1.TableColumnDefinition {
 	if columns, _ := c.h.registry.Printer(c.kind.gvk); columns != nil {
 		return columns

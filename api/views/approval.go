@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/call"
 )
 
-// SigningSubresources returns those of certificatesigningrequests: approval sets conditions and nothing else. No
+// SigningSubresources returns the subresources of certificatesigningrequests: approval sets conditions and nothing else. No
 // certificate is signed here.
 func SigningSubresources() map[string]Subresource {
 	return map[string]Subresource{"approval": {Verbs: metav1.Verbs{"get", "patch", "update"}, Part: &Part{

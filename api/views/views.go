@@ -36,17 +36,17 @@ func proxy(kind string) Subresource {
 	return Subresource{GVK: v1.SchemeGroupVersion.WithKind(kind), Verbs: metav1.Verbs{"create", "delete", "get", "patch", "update"}}
 }
 
-// NodeSubresources returns those of nodes.
+// NodeSubresources returns the subresources of nodes.
 func NodeSubresources() map[string]Subresource {
 	return map[string]Subresource{"proxy": proxy("NodeProxyOptions")}
 }
 
-// ServiceSubresources returns those of services.
+// ServiceSubresources returns the subresources of services.
 func ServiceSubresources() map[string]Subresource {
 	return map[string]Subresource{"proxy": proxy("ServiceProxyOptions")}
 }
 
-// PodSubresources returns those of pods. log, exec and their like are served by what knows the nodes.
+// PodSubresources returns the subresources of pods. Where nodes are known, log, exec and the like are served before they come here.
 func PodSubresources() map[string]Subresource {
 	connect := func(kind string) Subresource {
 		return Subresource{GVK: v1.SchemeGroupVersion.WithKind(kind), Verbs: metav1.Verbs{"create", "get"}}

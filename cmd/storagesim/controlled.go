@@ -38,7 +38,7 @@ func (o *controlOptions) checkMore() error {
 	return err
 }
 
-// names returns those of the controllers to run. None are only right with something else to run.
+// names returns the names of the controllers to run. There may be none only if a provisioner or a CSI driver is to run.
 func (o *controlOptions) names() ([]string, error) {
 	if len(o.only) == 0 && len(o.provisioners) == 0 && len(o.csi) == 0 {
 		return nil, fmt.Errorf("--only: which controllers to run is required: %s; or give --provisioners or --csi-endpoint", strings.Join(shortNames(), ", "))

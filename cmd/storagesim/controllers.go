@@ -126,7 +126,7 @@ func controllerTable() string {
 	return b.String()
 }
 
-// actors returns the controllers that --only names.
+// actors checks the flags, and returns the controllers to run.
 func (o *controlOptions) actors() ([]string, error) {
 	names, err := o.names()
 	if err != nil {
@@ -136,10 +136,10 @@ func (o *controlOptions) actors() ([]string, error) {
 		return nil, fmt.Errorf("--lease: %q is not NAMESPACE/NAME", o.lease)
 	}
 	if math.IsNaN(float64(o.qps)) || o.qps == 0 {
-		return nil, fmt.Errorf("--qps: %v is neither a number of requests above 0 nor a negative one, which sets no limit", o.qps)
+		return nil, fmt.Errorf("--qps: %v: it must be above 0, or negative for no limit", o.qps)
 	}
 	if o.burst < 1 {
-		return nil, fmt.Errorf("--burst: %d is not a number of requests from 1", o.burst)
+		return nil, fmt.Errorf("--burst: %d: it must be 1 or more", o.burst)
 	}
 	return names, o.checkMore()
 }

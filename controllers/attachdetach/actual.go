@@ -107,7 +107,7 @@ func put(sets map[string]names, at place) {
 	sets[at.node][at.volume] = true
 }
 
-// setInUse records which volumes a node's status lists as in use. It returns those for which this is new.
+// setInUse records which volumes a node's status lists as in use. It returns the volumes for which this is new.
 // Upstream: actual_state_of_world.go SetVolumesMountedByNode, v1.37.
 func (w *actualStateOfWorld) setInUse(node string, list []v1.UniqueVolumeName) (changed []v1.UniqueVolumeName) {
 	old := w.inUse[node]

@@ -100,7 +100,7 @@ func (l *look) setFailures(pod, last *v1.Pod) {
 	}
 }
 
-// dueIndexes returns those of the indexes whose wait after a failure is over, or, if there are none, how long the shortest wait still takes.
+// dueIndexes returns the indexes whose wait after a failure is over, or, if there are none, how long the shortest wait still takes.
 // Upstream: job_controller.go getPodCreationInfoForIndependentIndexes, backoff_utils.go getRemainingTimePerIndex, v1.37.2.
 func (l *look) dueIndexes(indexes []int) (due []int, wait time.Duration) {
 	for _, index := range indexes {

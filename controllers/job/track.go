@@ -62,7 +62,7 @@ func (l *look) track(ctx context.Context, changed bool) error {
 	return nil
 }
 
-// noteEnded notes in the status the pods that have ended and are not counted yet, and returns those that need their finalizer no
+// noteEnded notes in the status the pods that have ended and are not counted yet, and returns the pods that need their finalizer no
 // more. noted says that the status has changed, all that no pod is left for the next look.
 func (l *look) noteEnded() (ended []*v1.Pod, noted, all bool) {
 	uncounted, pods := l.job.Status.UncountedTerminatedPods, l.pods

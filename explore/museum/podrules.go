@@ -74,7 +74,7 @@ func noHalf(c *storagesim.Cluster, pod *v1.Pod) error {
 	return err
 }
 
-// claimsOfPod returns those that there are.
+// claimsOfPod returns the pod's claims that exist, bound and waiting.
 func claimsOfPod(c *storagesim.Cluster, pod *v1.Pod) (bound, waiting []string, err error) {
 	for _, name := range claimNames(pod) {
 		switch claim, err := c.Claim(name); {

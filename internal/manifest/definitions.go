@@ -51,7 +51,7 @@ func (p *parser) findDefinitions(sources []Source) {
 	}
 }
 
-// snapshotKinds returns those of external-snapshotter. A manifest may have them without their
+// snapshotKinds returns the kinds of external-snapshotter. A manifest may have them without their
 // definitions: the cluster that they are applied to installs these.
 func snapshotKinds() map[schema.GroupVersionKind]Resource {
 	kinds := map[schema.GroupVersionKind]Resource{}

@@ -45,7 +45,7 @@ func Ignored(resource schema.GroupResource) bool {
 	return resource.Resource == "events" || resource.Group == "" && (resource.Resource == "bindings" || resource.Resource == "componentstatuses")
 }
 
-// Matching returns those of the names, in order, that count objects of the resource.
+// Matching returns the names, in order, that count objects of the resource.
 func (e Evaluator) Matching(names []v1.ResourceName) []v1.ResourceName {
 	var list []v1.ResourceName
 	for _, name := range names {

@@ -37,7 +37,7 @@ func Add(a, b v1.ResourceList) v1.ResourceList {
 	return sum
 }
 
-// Mask returns those entries of a list that have one of the names.
+// Mask returns the entries of a list that have one of the names.
 // Upstream: quota/v1 Mask, v1.37.
 func Mask(list v1.ResourceList, names []v1.ResourceName) v1.ResourceList {
 	kept := v1.ResourceList{}

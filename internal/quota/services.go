@@ -32,7 +32,7 @@ func services() Evaluator {
 	}
 }
 
-// nodePorts returns how many ports of nodes a service takes, or will take.
+// nodePorts returns the number of node ports that a service has, or will have.
 func nodePorts(service *v1.Service) (n int64) {
 	makes := service.Spec.AllocateLoadBalancerNodePorts
 	for _, port := range service.Spec.Ports {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// coreTables returns those of the kinds around pods and nodes.
+// coreTables returns the tables of the kinds around pods and nodes.
 // Upstream: pkg/printers/internalversion/printers.go, v1.37.
 func coreTables() map[schema.GroupKind]table {
 	core := func(kind string) schema.GroupKind { return schema.GroupKind{Kind: kind} }

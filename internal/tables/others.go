@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// otherTables returns those of the kinds of networks, roles, webhooks and what is left of workloads.
+// otherTables returns the tables of the kinds of networks, roles, webhooks and the rest of workloads.
 // Upstream: pkg/printers/internalversion/printers.go, v1.37.2.
 func otherTables() map[schema.GroupKind]table {
 	core := func(kind string) schema.GroupKind { return schema.GroupKind{Kind: kind} }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// storageTables returns those of the storage plane.
+// storageTables returns the tables of the storage plane's kinds.
 // Upstream: pkg/printers/internalversion/printers.go, v1.37.
 func storageTables() map[schema.GroupKind]table {
 	core := func(kind string) schema.GroupKind { return schema.GroupKind{Kind: kind} }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// workloadTables returns those of the kinds that make pods.
+// workloadTables returns the tables of the kinds that make pods.
 // Upstream: pkg/printers/internalversion/printers.go, v1.37.
 func workloadTables() map[schema.GroupKind]table {
 	apps := func(kind string) schema.GroupKind { return schema.GroupKind{Group: appsv1.GroupName, Kind: kind} }

@@ -25,7 +25,7 @@ func StagingPath(pv *v1.PersistentVolume) string {
 	return path.Join(own, source.Driver, fmt.Sprintf("%x", sha256.Sum256([]byte(source.VolumeHandle))), globalMount)
 }
 
-// PublishPaths returns those that a kubelet gives a driver to publish a volume at for a pod: for its
+// PublishPaths returns the paths at which a kubelet lets a driver publish a volume for a pod: for its
 // files, and for its raw device. The name is that of the PersistentVolume, or the pod's own for an
 // inline volume.
 func PublishPaths(name string, pod types.UID) []string {

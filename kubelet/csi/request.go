@@ -111,7 +111,7 @@ func podInfo(pod *v1.Pod, mode storagev1.VolumeLifecycleMode) map[string]string 
 	}
 }
 
-// tokens returns those that the driver asks for, by audience, and whether they are to be in the
+// tokens returns the service account tokens that the driver asks for, by audience, and whether they are to be in the
 // secrets.
 //
 // Upstream: csi_mounter.go podServiceAccountTokenAttrs, v1.37.

@@ -30,7 +30,7 @@ func (plugin *csiPlugin) Staged() (list []volume.StagedVolume) {
 	return list
 }
 
-// names returns those in a directory; one that cannot be read has none.
+// names returns the names in a directory; one that cannot be read has none.
 func (plugin *csiPlugin) names(dir string) (names []string) {
 	entries, err := plugin.host.GetFS().ReadDir(dir)
 	if err != nil {

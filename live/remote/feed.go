@@ -159,6 +159,6 @@ func (f *feed) Replace(list []any, _ string) error {
 
 // versionOf returns the resourceVersion as a number; 0 if it is not a number.
 func versionOf(obj metav1.Object) uint64 {
-	n, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64) // 0 if it is no number
+	n, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	return n
 }

@@ -114,6 +114,7 @@ func CheckResources(p *Problems, r *v1.ResourceRequirements, known func(*Problem
 	}
 }
 
+// checkOneResource validates an entry of a container's limits or requests. known checks the resource's name.
 func checkOneResource(p *Problems, name v1.ResourceName, q resource.Quantity, known func(*Problems, v1.ResourceName, *field.Path), list *field.Path) {
 	if name == v1.ResourceCPU || name == v1.ResourceMemory {
 		if q.Sign() < 0 {

@@ -50,7 +50,7 @@ func main() {
 	}
 }
 
-// folders returns those in which the programs are searched.
+// folders returns the folders in which the programs are searched.
 func folders(list string) []string {
 	if list != "" {
 		return strings.Split(list, ",")

@@ -106,7 +106,7 @@ func (g *changer) field(base map[string]any, path []any, s *shape, depth int) {
 // endless is the type that holds itself.
 const endless = "JSONSchemaProps"
 
-// inside changes a value that is there.
+// inside adds changes of the value that base has at path: other values of its type, wrong ones, and changes of its parts.
 func (g *changer) inside(base map[string]any, path []any, s *shape, value any, depth int) {
 	name := strings.ToLower(fmt.Sprint(path[len(path)-1]))
 	each := func(values ...any) {

@@ -140,7 +140,7 @@ func (t tree) in(places []string) (paths []string) {
 	return paths
 }
 
-// declaring returns those of the paths whose files declare a name.
+// declaring returns the paths whose files declare a name.
 func (t tree) declaring(paths []string, name string) (found []string) {
 	for _, path := range paths {
 		if _, ok := t[path][name]; ok {

@@ -101,7 +101,7 @@ func (r SnapshotRig) DefineGroups() {
 	}
 }
 
-// Names returns those of all objects of a resource, in order; namespace is "" for contents and classes.
+// Names returns the names of all objects of a resource, in order; namespace is "" for contents and classes.
 func (r SnapshotRig) Names(resource schema.GroupVersionResource, namespace string) (names []string) {
 	r.Helper()
 	list := r.do(api.Request{Verb: "list", Resource: resource, Namespace: namespace})

@@ -208,7 +208,7 @@ func (w *AtomicWriter) tidy(payload map[string]FileProjection, current string) e
 	return errors.Join(append(errs, w.createUserVisibleFiles(payload))...)
 }
 
-// firstElements returns those of the payload's paths, sorted.
+// firstElements returns the first elements of the payload's paths, sorted.
 func firstElements(payload map[string]FileProjection) []string {
 	var names []string
 	for name := range payload {

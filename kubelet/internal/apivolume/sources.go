@@ -42,7 +42,7 @@ func downwardAPISource(vs *v1.VolumeSource) []source {
 	return []source{downwardAPI(vs.DownwardAPI.Items, modeOf(vs.DownwardAPI.DefaultMode))}
 }
 
-// projectedSources returns those of all its parts, in order.
+// projectedSources returns the sources of all parts of a projected volume, in order.
 //
 // Upstream: projected.go collectData, v1.37.
 func projectedSources(vs *v1.VolumeSource) []source {

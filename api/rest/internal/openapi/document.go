@@ -133,7 +133,7 @@ func (r Resource) paths(paths Object, s *Schemas) {
 	}
 }
 
-// pathParameters returns those in the braces of a path.
+// pathParameters returns the parameters in the braces of a path.
 func (s *Schemas) pathParameters(path string) []Object {
 	var out []Object
 	for _, name := range []string{"name", "namespace"} {
