@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/controllers/job"
+	"github.com/storagesim/storagesim/internal/podstatus"
 )
 
 // job explains a Job: how many of its pods have succeeded, why it has failed, and what keeps the others.
@@ -59,7 +60,7 @@ func (x *explainer) whyNotComplete(ns string, j *batchv1.Job) error {
 		x.underWay(JobRuns, "", "its pods run and have not ended")
 		return nil
 	}
-	return x.firstOfJob(ns, j, func(pod *v1.Pod) bool { return pod.Status.Phase != v1.PodSucceeded && !isReady(pod) })
+	return x.firstOfJob(ns, j, func(pod *v1.Pod) bool { return pod.Status.Phase != v1.PodSucceeded && !podstatus.IsReady(pod) })
 }
 
 // firstOfJob explains the first pod of a Job of which has holds.

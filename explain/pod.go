@@ -14,6 +14,7 @@ import (
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/controllers/attachdetach"
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/kubelet/volumemanager"
 	"github.com/storagesim/storagesim/scheduler"
@@ -110,7 +111,7 @@ func (x *explainer) podAlone(pod *v1.Pod) error {
 
 // podState notes a pod's state in a word or two, and whether it is as it should be.
 func (x *explainer) podState(pod *v1.Pod) {
-	ready := isReady(pod)
+	ready := podstatus.IsReady(pod)
 	where := ""
 	if pod.Spec.NodeName != "" {
 		where = " on node " + pod.Spec.NodeName
@@ -123,11 +124,6 @@ func (x *explainer) podState(pod *v1.Pod) {
 	default:
 		x.setState(pod.Status.Phase == v1.PodRunning || pod.Status.Phase == v1.PodSucceeded, "%s%s", pod.Status.Phase, where)
 	}
-}
-
-// isReady reports whether a pod has the condition Ready.
-func isReady(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
 }
 
 // placed says what keeps a pod that has a node from running there: the node, its kubelet, its drivers, its attachments, its mounts.

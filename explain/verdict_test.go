@@ -3,7 +3,6 @@ package explain_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -450,8 +450,7 @@ func judge(c *storagesim.Cluster) (n judged, err error) {
 		ref := ""
 		switch o := obj.(type) {
 		case *v1.Pod:
-			ready := slices.ContainsFunc(o.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
-			if !ready || o.DeletionTimestamp != nil {
+			if !podstatus.IsReady(o) || o.DeletionTimestamp != nil {
 				ref = "pod/" + o.Namespace + "/" + o.Name
 			}
 		case *v1.PersistentVolumeClaim:

@@ -14,6 +14,7 @@ import (
 	"github.com/storagesim/storagesim/controllers/deployment"
 	"github.com/storagesim/storagesim/controllers/replicaset"
 	"github.com/storagesim/storagesim/controllers/statefulset"
+	"github.com/storagesim/storagesim/internal/podstatus"
 )
 
 // workload is a StatefulSet, Deployment, ReplicaSet, ReplicationController or DaemonSet as its explanation sees it.
@@ -151,7 +152,7 @@ func (x *explainer) firstNotReady(ns string, w workload) error {
 	slices.SortStableFunc(pods.Items, func(a, b v1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		ready := isReady(pod)
+		ready := podstatus.IsReady(pod)
 		if !isOwnedBy(pod, w.uid) || ready && pod.DeletionTimestamp == nil {
 			continue
 		}

@@ -2,7 +2,6 @@ package views
 
 import (
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/internal/podstatus"
 )
 
 // EvictionOf returns the options of the deletion in an Eviction of the pod of that name.
@@ -71,15 +71,10 @@ func BudgetFor(pod *v1.Pod, budgets []runtime.Object) (*policyv1.PodDisruptionBu
 		return nil, nil
 	case len(matching) > 1:
 		return nil, refusal.Internal("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
-	case !isReady(pod) && sparesUnhealthy(matching[0]):
+	case !podstatus.IsReady(pod) && sparesUnhealthy(matching[0]):
 		return nil, nil
 	}
 	return matching[0], nil
-}
-
-// isReady reports whether a pod has the condition Ready.
-func isReady(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
 }
 
 // sparesUnhealthy reports whether a budget lets pods go that are not ready, without counting them.

@@ -20,6 +20,7 @@ import (
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -44,7 +45,7 @@ func readinessOf(obj runtime.Object) (r readiness, ok bool) {
 		if metav1.GetControllerOf(o) != nil {
 			return readiness{}, false
 		}
-		ready := slices.ContainsFunc(o.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
+		ready := podstatus.IsReady(o)
 		state := string(o.Status.Phase)
 		if o.Status.Phase == v1.PodRunning && !ready {
 			state += " and not ready"

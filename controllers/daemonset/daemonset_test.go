@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/internal/workload"
 	"github.com/storagesim/storagesim/storagesimtest"
@@ -235,7 +236,7 @@ func TestARollingUpdateOfADaemonSetKeepsItsLimitsInEveryOrder(t *testing.T) {
 				if pod.DeletionTimestamp == nil {
 					all++
 					on[pod.Spec.NodeName]++
-					ready[pod.Spec.NodeName] = ready[pod.Spec.NodeName] || workload.IsReady(&pod)
+					ready[pod.Spec.NodeName] = ready[pod.Spec.NodeName] || podstatus.IsReady(&pod)
 				}
 			}
 			delete(ready, "")

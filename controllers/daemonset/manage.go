@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
@@ -105,7 +106,7 @@ func (l *look) beyondSurge(pods []*v1.Pod) (surplus []*v1.Pod) {
 			surplus = append(surplus, pod)
 		}
 	}
-	if newest != nil && old != nil && (!workload.IsReady(old) || l.isAvailable(newest)) {
+	if newest != nil && old != nil && (!podstatus.IsReady(old) || l.isAvailable(newest)) {
 		surplus = append(surplus, old)
 	}
 	return surplus

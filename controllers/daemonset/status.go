@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/semantic"
-	"github.com/storagesim/storagesim/internal/workload"
 )
 
 // updateStatus counts nodes and writes the status if it has changed. observed says that what the present generation asks for has been done.
@@ -63,7 +63,7 @@ func (l *look) calculateStatus(ctx context.Context) (*appsv1.DaemonSetStatus, er
 			continue
 		}
 		status.CurrentNumberScheduled++
-		if workload.IsReady(pods[0]) {
+		if podstatus.IsReady(pods[0]) {
 			status.NumberReady++
 		}
 		if l.isAvailable(pods[0]) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/seedtest"
 	"github.com/storagesim/storagesim/internal/workload"
 	"github.com/storagesim/storagesim/storagesimtest"
@@ -82,7 +83,7 @@ func (c cluster) images() (all, ready map[string]int) {
 		if pod := &list.Items[i]; pod.DeletionTimestamp == nil {
 			image := pod.Spec.Containers[0].Image
 			all[image]++
-			if workload.IsReady(pod) {
+			if podstatus.IsReady(pod) {
 				ready[image]++
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/semantic"
 )
 
@@ -168,17 +169,11 @@ func (c *controller) trySync(ctx context.Context, budget *policyv1.PodDisruption
 // Upstream: disruption.go countHealthyPods, v1.37.
 func countHealthyPods(pods []*v1.Pod, disrupted map[string]metav1.Time) (n int32) {
 	for _, pod := range pods {
-		if _, soon := disrupted[pod.Name]; pod.DeletionTimestamp == nil && !soon && isReady(pod) {
+		if _, soon := disrupted[pod.Name]; pod.DeletionTimestamp == nil && !soon && podstatus.IsReady(pod) {
 			n++
 		}
 	}
 	return n
-}
-
-// isReady reports whether a pod has the condition Ready.
-func isReady(pod *v1.Pod) bool {
-	_, ready := condition(pod, v1.PodReady)
-	return ready
 }
 
 // condition returns a condition of the pod, nil if it has none, and whether it is True.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/workload"
 )
@@ -295,7 +296,7 @@ func (c *controller) newLook(ctx context.Context, key string, cached *batchv1.Jo
 		switch {
 		case workload.IsActive(pod):
 			l.active = append(l.active, pod)
-			if workload.IsReady(pod) {
+			if podstatus.IsReady(pod) {
 				l.ready++
 			}
 		case workload.IsTerminating(pod):

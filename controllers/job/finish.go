@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
@@ -88,7 +89,7 @@ func (l *look) pastBackoffLimitOnFailure() bool {
 func (l *look) end(ctx context.Context, satisfied bool) error {
 	var first error
 	for _, pod := range l.active {
-		if workload.IsReady(pod) {
+		if podstatus.IsReady(pod) {
 			l.ready--
 		}
 		if err := l.control.Delete(ctx, l.job, pod); err != nil && !apierrors.IsNotFound(err) {

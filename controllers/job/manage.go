@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
@@ -81,7 +82,7 @@ func (l *look) surplus(n int) (pods []*v1.Pod) {
 // Upstream: controller_utils.go ActivePods.Less, v1.37.
 func byProgress(a, b *v1.Pod) int {
 	rank := func(pod *v1.Pod) int {
-		_, ready := workload.ReadySince(pod)
+		_, ready := podstatus.ReadySince(pod)
 		switch {
 		case pod.Spec.NodeName == "":
 			return 0
@@ -94,8 +95,8 @@ func byProgress(a, b *v1.Pod) int {
 		}
 		return 4
 	}
-	readyA, isReadyA := workload.ReadySince(a)
-	readyB, isReadyB := workload.ReadySince(b)
+	readyA, isReadyA := podstatus.ReadySince(a)
+	readyB, isReadyB := podstatus.ReadySince(b)
 	if order := cmp.Compare(rank(a), rank(b)); order != 0 {
 		return order
 	}
@@ -135,7 +136,7 @@ func (l *look) delete(ctx context.Context, pods []*v1.Pod) (first error) {
 		}
 		l.activeCount--
 		l.terminating++
-		if workload.IsReady(pod) {
+		if podstatus.IsReady(pod) {
 			l.ready--
 		}
 	}

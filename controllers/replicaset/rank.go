@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
@@ -35,8 +36,8 @@ func podsToDelete(active, related []*v1.Pod, n int, now time.Time) []*v1.Pod {
 // Upstream: controller_utils.go ActivePodsWithRanks.Less, v1.37.
 func compare(a, b *v1.Pod, on map[string]int, now time.Time) int {
 	phases := map[v1.PodPhase]int{v1.PodPending: 0, v1.PodUnknown: 1, v1.PodRunning: 2}
-	readyA, isReadyA := workload.ReadySince(a)
-	readyB, isReadyB := workload.ReadySince(b)
+	readyA, isReadyA := podstatus.ReadySince(a)
+	readyB, isReadyB := podstatus.ReadySince(b)
 	order := cmp.Or(
 		compareBool(a.Spec.NodeName != "", b.Spec.NodeName != ""),
 		cmp.Compare(phases[a.Status.Phase], phases[b.Status.Phase]),

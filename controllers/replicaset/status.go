@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/workload"
 )
@@ -28,7 +29,7 @@ func (c *controller[T]) calculateStatus(set *appsv1.ReplicaSet, active []*v1.Pod
 		if template.Matches(labels.Set(pod.Labels)) {
 			status.FullyLabeledReplicas++
 		}
-		if workload.IsReady(pod) {
+		if podstatus.IsReady(pod) {
 			status.ReadyReplicas++
 		}
 		if workload.IsAvailable(pod, set.Spec.MinReadySeconds, c.env.Now()) {

@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/internal/semantic"
-	"github.com/storagesim/storagesim/internal/workload"
 )
 
 // newStatus counts the set's pods. When all replicas come from the newest template, its revision becomes the current
@@ -66,12 +66,12 @@ func (c *controller) updateStatus(ctx context.Context, set *appsv1.StatefulSet, 
 // isRunningAndReady reports whether the pod runs and is ready.
 // Upstream: stateful_set_utils.go isRunningAndReady, v1.37.
 func isRunningAndReady(pod *v1.Pod) bool {
-	return pod.Status.Phase == v1.PodRunning && workload.IsReady(pod)
+	return pod.Status.Phase == v1.PodRunning && podstatus.IsReady(pod)
 }
 
 // isRunningAndAvailable reports whether the pod has been ready for that many seconds.
 // Upstream: stateful_set_utils.go isRunningAndAvailable, v1.37.
 func isRunningAndAvailable(pod *v1.Pod, minReadySeconds int32, now time.Time) bool {
-	since, _ := workload.ReadySince(pod)
+	since, _ := podstatus.ReadySince(pod)
 	return isRunningAndReady(pod) && !now.Before(since.Add(time.Duration(minReadySeconds)*time.Second))
 }

@@ -1,5 +1,5 @@
-// Package podstatus patches the status of pods: for controllers that end pods in place of their kubelet, and what a patch says of
-// conditions for kubelets and the scheduler.
+// Package podstatus reads and patches the status of pods. Controllers that end pods in place of their kubelet call Patch; kubelets and the
+// scheduler take from it how a patch lists conditions.
 package podstatus
 
 import (

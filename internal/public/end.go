@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/storagesim/storagesim/internal/podstatus"
 )
 
 // Outcome holds the end of a run.
@@ -206,10 +208,8 @@ func podState(p *v1.Pod) string {
 			return c.State.Waiting.Reason
 		}
 	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == v1.PodReady && c.Status == v1.ConditionTrue {
-			return "Ready"
-		}
+	if podstatus.IsReady(p) {
+		return "Ready"
 	}
 	return "NotReady"
 }

@@ -3,20 +3,15 @@
 package unfinished
 
 import (
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-)
 
-// isReady reports whether a pod is ready.
-func isReady(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
-}
+	"github.com/storagesim/storagesim/internal/podstatus"
+)
 
 // Object reports whether an object is not yet what its user asked for, or is being deleted. It is false for nil.
 func Object(obj runtime.Object) bool {
@@ -32,7 +27,7 @@ func Object(obj runtime.Object) bool {
 	case *v1.PersistentVolume:
 		return o.Status.Phase == v1.VolumeReleased && o.Spec.PersistentVolumeReclaimPolicy != v1.PersistentVolumeReclaimRetain
 	case *v1.Pod:
-		return o.Status.Phase != v1.PodSucceeded && o.Status.Phase != v1.PodFailed && !isReady(o)
+		return o.Status.Phase != v1.PodSucceeded && o.Status.Phase != v1.PodFailed && !podstatus.IsReady(o)
 	case *storagev1.VolumeAttachment:
 		return !o.Status.Attached
 	case *appsv1.StatefulSet:

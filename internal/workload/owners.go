@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/podstatus"
 )
 
 // Owners queues the ReplicaSets or DaemonSets whose pods change, and notes what the cache of pods shows.
@@ -60,7 +61,7 @@ func (o *Owners[T]) updatePod(old, pod *v1.Pod) {
 	if key, owned := KeyOfOwner(o.Cache, o.Kind, pod); owned {
 		o.Queue.Add(key)
 		owner, _ := o.Cache.Get(key)
-		if seconds := o.MinReadySeconds(owner); seconds > 0 && !IsReady(old) && IsReady(pod) {
+		if seconds := o.MinReadySeconds(owner); seconds > 0 && !podstatus.IsReady(old) && podstatus.IsReady(pod) {
 			o.Queue.AddAfter(key, time.Duration(seconds)*time.Second+time.Second)
 		}
 	} else if metav1.GetControllerOfNoCopy(pod) == nil && (relabelled || moved) {

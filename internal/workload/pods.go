@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/podstatus"
 )
 
 // PodFromTemplate returns a new pod of the owner. The API server completes its name.
@@ -97,26 +98,10 @@ func HasEnded(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// ReadySince returns the time since when a pod has been ready, if it is.
-func ReadySince(pod *v1.Pod) (since time.Time, ready bool) {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == v1.PodReady && c.Status == v1.ConditionTrue {
-			return c.LastTransitionTime.Time, true
-		}
-	}
-	return time.Time{}, false
-}
-
-// IsReady reports whether a pod is ready.
-func IsReady(pod *v1.Pod) bool {
-	_, ready := ReadySince(pod)
-	return ready
-}
-
 // IsAvailable reports whether a pod has been ready for so many seconds.
 // Upstream: api/v1/pod IsPodAvailable, v1.37.
 func IsAvailable(pod *v1.Pod, minReadySeconds int32, now time.Time) bool {
-	since, ready := ReadySince(pod)
+	since, ready := podstatus.ReadySince(pod)
 	return ready && (minReadySeconds == 0 || !since.IsZero() && !since.Add(time.Duration(minReadySeconds)*time.Second).After(now))
 }
 

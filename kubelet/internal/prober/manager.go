@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine/shell"
 )
@@ -179,7 +180,7 @@ func (m *Manager) IsContainerReady(pod *v1.Pod, c *runtime.ContainerStatus) bool
 	if w := m.workers[probeKey{pod.UID, c.Name, readiness}]; w != nil {
 		w.trigger()
 	}
-	return !found && m.isOfEarlierLife(c.StartedAt) && !isRestartable(spec) && isPodReady(pod)
+	return !found && m.isOfEarlierLife(c.StartedAt) && !isRestartable(spec) && podstatus.IsReady(pod)
 }
 
 // specOf returns a container of a pod by its name, nil for one that is not probed.
@@ -208,10 +209,6 @@ func hasProbes(pod *v1.Pod) bool {
 func (m *Manager) isOfEarlierLife(started time.Time) bool {
 	const grace = 10 * time.Second
 	return !started.IsZero() && started.Before(m.start.Add(-grace))
-}
-
-func isPodReady(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
 }
 
 // FailedProbe returns the probe for whose failure a running container is to be killed, "liveness probe" or "startup probe"; "" if
