@@ -82,7 +82,7 @@ func (o *objects) ill(expect []Expectation) error {
 	}
 	var lines []string
 	object := ""
-	for _, ref := range o.troubled() {
+	for _, ref := range o.withState() {
 		state := o.state(ref)
 		if slices.Contains(expected[ref], state) || o.waits(ref) {
 			continue
@@ -133,8 +133,8 @@ func (o *objects) cameTrue(expect []Expectation) error {
 	return nil
 }
 
-// troubled returns the objects with a state, in the order of their names.
-func (o *objects) troubled() (refs []string) {
+// withState returns the objects with a state, in the order of their names.
+func (o *objects) withState() (refs []string) {
 	for _, s := range o.known {
 		if s.state != "" {
 			refs = append(refs, s.ref)
@@ -166,7 +166,7 @@ func (x *exploration) doubtful(seen *objects) (list []restOf) {
 		return seen.doubtful(x.plain.rests, x.cfg)
 	}
 	for _, rest := range seen.rests[:max(0, len(seen.rests)-1)] {
-		ill := rest.troubled && !x.cfg.excepts(PlainRun)
+		ill := rest.withState && !x.cfg.excepts(PlainRun)
 		if rest.lost = unlike(rest.lost, unheld()); !rest.stopped && (ill || x.cfg.loses(rest, nil)) {
 			list = append(list, rest)
 		}

@@ -73,8 +73,8 @@ type restOf struct {
 	acts  int // writes of the user before it
 	at    int // its number among all times that the cluster came to rest, from 1
 	tally tally
-	// troubled is set if an object has a state.
-	troubled bool
+	// withState is set if an object has a state.
+	withState bool
 	// stopped is set if the scenario has stopped a process, which then is not there on purpose.
 	stopped bool
 	lost    []leaks.Loss
@@ -162,13 +162,13 @@ func (o *objects) rest(number int) {
 	for _, until := range o.c.Engine().Down() {
 		stopped = stopped || until.IsZero()
 	}
-	troubled := o.troubled()
-	for _, ref := range troubled {
+	stated := o.withState()
+	for _, ref := range stated {
 		if state := o.state(ref); !slices.Contains(o.states[ref], state) {
 			o.states[ref] = append(o.states[ref], state)
 		}
 	}
-	o.rests = append(o.rests, restOf{o.acts, number, maps.Clone(o.tally), len(troubled) > 0, stopped, o.c.Lab().Lost()})
+	o.rests = append(o.rests, restOf{o.acts, number, maps.Clone(o.tally), len(stated) > 0, stopped, o.c.Lab().Lost()})
 }
 
 // behind returns the kinds in which a run is behind the plain run, in the order of their names.

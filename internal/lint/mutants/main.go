@@ -109,7 +109,7 @@ func inParallel(numbers []int, list []test) []bool {
 	return dies
 }
 
-// equals lists the mutants that no input can tell from the code, a line each: the change without its line number, then why.
+// equals lists the mutants that no input can tell from the code, a line each: the change without its line number (see mutant.change), then why.
 //
 //go:embed equal.txt
 var equals string

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -120,27 +121,60 @@ func TestATestNoticesTheMutantsThatItReaches(t *testing.T) {
 }
 
 func TestEachLineOfTheListIsAMutantWithAReason(t *testing.T) {
-	changes := map[string]map[string]bool{}
-	for line := range strings.Lines(equals) {
-		change, why, ok := strings.Cut(strings.TrimSpace(line), " -- ")
+	known := map[string][]*mutant{} // of each folder
+	for i, line := range strings.Split(strings.TrimSpace(equals), "\n") {
+		change, why, ok := strings.Cut(line, " -- ")
 		if !ok || why == "" {
-			t.Errorf("no reason: %s", line)
+			t.Errorf("equal.txt:%d: no reason: %s", i+1, line)
 			continue
 		}
-		dir := filepath.Dir(strings.Split(change, ":")[0])
-		if changes[dir] == nil {
+		file, rest, _ := strings.Cut(change, ": ")
+		function, _, _ := strings.Cut(rest, ": ")
+		dir := filepath.Dir(file)
+		if known[dir] == nil {
 			_, mutants, _, err := all(filepath.Join("../../..", dir), regexp.MustCompile(""))
 			if err != nil {
 				t.Fatal(err)
 			}
-			changes[dir] = map[string]bool{}
 			for _, m := range mutants {
 				m.file = filepath.Join(dir, filepath.Base(m.file))
-				changes[dir][m.change()] = true
+			}
+			for _, number := range slices.Sorted(maps.Keys(mutants)) {
+				known[dir] = append(known[dir], mutants[number])
 			}
 		}
-		if !changes[dir][change] {
-			t.Errorf("there is no such mutant: %s", change)
+		if slices.ContainsFunc(known[dir], func(m *mutant) bool { return m.change() == change }) {
+			continue
 		}
+		t.Errorf("equal.txt:%d: there is no such mutant: %s; those of the function are:%s", i+1, change, ofFunction(known[dir], file, function))
+	}
+}
+
+// ofFunction returns the mutants of a function with their lines, each on a line.
+func ofFunction(mutants []*mutant, file, function string) string {
+	var b strings.Builder
+	for _, m := range mutants {
+		if m.file == file && m.function == function {
+			b.WriteString("\n\t" + m.String())
+		}
+	}
+	return b.String()
+}
+
+func TestAListedMutantIsOneOfThoseWithTheSameWords(t *testing.T) {
+	_, mutants, _, err := all(folder(t), regexp.MustCompile("^f$"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, number := range slices.Sorted(maps.Keys(mutants)) {
+		if m := mutants[number]; m.what == "plus one: 2" {
+			_, change, _ := strings.Cut(m.change(), "p.go: ")
+			got = append(got, fmt.Sprintf("%d %s", m.line, change))
+		}
+	}
+	slices.Sort(got)
+	if want := []string{"16 f: plus one: 2", "19 f: plus one: 2 #2"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

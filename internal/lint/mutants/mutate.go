@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -20,6 +21,7 @@ type mutant struct {
 	line     int
 	function string
 	what     string // the change, in words
+	nth      int    // which of the function's changes with the same words it is, from 1, in the order of the source
 	piece
 	before, after string // the code that is put before and behind the piece; # stands for the mutant's number
 }
@@ -31,9 +33,24 @@ func (m *mutant) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", m.file, m.line, m.function, m.what)
 }
 
-// change names the mutant without its line, as equal.txt does.
+// change names the mutant without its line, as equal.txt does. Of several changes with the same words in a function, the second ends in " #2".
 func (m *mutant) change() string {
-	return fmt.Sprintf("%s: %s: %s", filepath.ToSlash(m.file), m.function, m.what)
+	change := fmt.Sprintf("%s: %s: %s", filepath.ToSlash(m.file), m.function, m.what)
+	if m.nth > 1 {
+		change += fmt.Sprintf(" #%d", m.nth)
+	}
+	return change
+}
+
+// count sets nth of each mutant of a file.
+func count(list []*mutant) {
+	type words struct{ function, what string }
+	seen := map[words]int{}
+	for _, m := range slices.SortedStableFunc(slices.Values(list), func(a, b *mutant) int { return cmp.Compare(a.from, b.from) }) {
+		key := words{m.function, m.what}
+		seen[key]++
+		m.nth = seen[key]
+	}
 }
 
 // maker collects the mutants of a file.
@@ -60,6 +77,7 @@ func mutantsOf(p *packages.Package, sources map[string][]byte, matching *regexp.
 				ast.Inspect(f.Body, m.visit)
 			}
 		}
+		count(m.list)
 		list = append(list, m.list...)
 	}
 	return list

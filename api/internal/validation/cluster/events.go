@@ -91,7 +91,7 @@ func checkEventSeries(p *validation.Problems, e *v1.Event) {
 	}
 }
 
-// checkEventV1 validates an update, in which only the series may change.
+// checkEventV1 validates an update, in which only the series may change. Like upstream, it reports a changed reason twice.
 // Upstream: core/validation ValidateEventUpdate, v1.37.
 func checkEventV1(p *validation.Problems, e, old *v1.Event) {
 	checkAnyEvent(p, e, "reportingController")
