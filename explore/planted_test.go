@@ -44,9 +44,9 @@ type plantedBug struct {
 }
 
 func plantedBugs() []plantedBug {
-	ofProvisioner := func(name, rule string, make func(forty) provisioner.Provisioner) plantedBug {
+	ofProvisioner := func(name, rule string, newOf func(forty) provisioner.Provisioner) plantedBug {
 		return plantedBug{name: name, rule: rule, class: "example.com/disks", install: func(c *explore.Cluster) {
-			c.AddProvisioner("example.com/disks", make(forty{c.AddNFSServer("nas", "/srv")}))
+			c.AddProvisioner("example.com/disks", newOf(forty{c.AddNFSServer("nas", "/srv")}))
 		}}
 	}
 	ofDriverWith := func(cfg csidriver.Config, name, rule string, bug func() grpc.UnaryServerInterceptor) plantedBug {

@@ -22,7 +22,7 @@ import (
 )
 
 // Command returns the Run of a storagesim.Program that is a child process: an executable in any
-// language. make makes the command, with the path of a kubeconfig that is there while the
+// language. build returns the command. It is given the path of a kubeconfig that is there while the
 // process runs; the environment variable KUBECONFIG, which Command sets, names it too.
 // The end of the context kills the process. Child processes live in real time: not in a
 // bubble.
@@ -30,7 +30,7 @@ import (
 // The kubeconfig leads to a port of 127.0.0.1, which is open while the process runs and
 // answers only below a random path. What goes through it are calls of the program as any others:
 // they bear its name, and faults strike them.
-func Command(make func(ctx context.Context, kubeconfig string) *exec.Cmd) func(ctx context.Context, cfg *restclient.Config) error {
+func Command(build func(ctx context.Context, kubeconfig string) *exec.Cmd) func(ctx context.Context, cfg *restclient.Config) error {
 	return func(ctx context.Context, cfg *restclient.Config) (err error) {
 		dir, err := workdir.Make()
 		if err != nil {
@@ -51,7 +51,7 @@ func Command(make func(ctx context.Context, kubeconfig string) *exec.Cmd) func(c
 		if err := os.WriteFile(kubeconfig, fmt.Appendf(nil, kubeconfigFormat, listener.Addr(), token), 0o600); err != nil {
 			return err
 		}
-		cmd := make(ctx, kubeconfig)
+		cmd := build(ctx, kubeconfig)
 		if cmd.Env == nil {
 			cmd.Env = os.Environ()
 		}

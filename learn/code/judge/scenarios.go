@@ -90,10 +90,10 @@ func disksThere(c *explore.Cluster, cloud *backend.Cloud) {
 }
 
 // idempotent creates and deletes two claims, and creates one of them again while its first volume goes.
-func idempotent(make func(*backend.Cloud) provisioner.Provisioner) play {
+func idempotent(newProvisioner func(*backend.Cloud) provisioner.Provisioner) play {
 	return func(c *explore.Cluster, wait bool) {
 		cloud := &backend.Cloud{}
-		c.AddProvisionController(provisioner.Config{Name: name, New: func(control.Env) (provisioner.Provisioner, error) { return make(cloud), nil }})
+		c.AddProvisionController(provisioner.Config{Name: name, New: func(control.Env) (provisioner.Provisioner, error) { return newProvisioner(cloud), nil }})
 		c.Apply(class + "---" + claim("one") + "---" + claim("two"))
 		rest(c, wait)
 		oneDiskEach(c, cloud, 2)
@@ -129,11 +129,11 @@ func finalizer(config func(*backend.Cloud) provisioner.Config) play {
 }
 
 // crash ends the process between the disk and the volume, and deletes the claim before it is back. Another claim stays.
-func crash(make func(*backend.Cloud, kubernetes.Interface) provisioner.Provisioner) play {
+func crash(newProvisioner func(*backend.Cloud, kubernetes.Interface) provisioner.Provisioner) play {
 	return func(c *explore.Cluster, wait bool) {
 		cloud := &backend.Cloud{}
 		c.AddProvisionController(provisioner.Config{Name: name,
-			New: func(env control.Env) (provisioner.Provisioner, error) { return make(cloud, env.Client()), nil }})
+			New: func(env control.Env) (provisioner.Provisioner, error) { return newProvisioner(cloud, env.Client()), nil }})
 		c.Apply(class + "---" + claim("stays"))
 		rest(c, wait)
 		oneDiskEach(c, cloud, 1)
@@ -150,8 +150,8 @@ func crash(make func(*backend.Cloud, kubernetes.Interface) provisioner.Provision
 }
 
 // node returns a function that makes the node's server of a driver.
-func node[N spec.NodeServer](make func(*backend.Tapes, string, *disk.Disk) N) func(*backend.Tapes, csi.Host) spec.NodeServer {
-	return func(t *backend.Tapes, h csi.Host) spec.NodeServer { return make(t, h.Node, h.Machine.Disk()) }
+func node[N spec.NodeServer](newNode func(*backend.Tapes, string, *disk.Disk) N) func(*backend.Tapes, csi.Host) spec.NodeServer {
+	return func(t *backend.Tapes, h csi.Host) spec.NodeServer { return newNode(t, h.Node, h.Machine.Disk()) }
 }
 
 const tapes = "tape.example.com"
@@ -170,13 +170,13 @@ spec:
 }
 
 // unstage deletes two pods of one volume, one after the other, and then the claim.
-func unstage(make func(*backend.Tapes, csi.Host) spec.NodeServer) play {
+func unstage(newNode func(*backend.Tapes, csi.Host) spec.NodeServer) play {
 	return func(c *explore.Cluster, wait bool) {
 		library := &backend.Tapes{}
 		d := csi.Driver{
 			Name: tapes, Inventory: library,
 			NewController: func(csi.Host) (spec.ControllerServer, error) { return &controller{tapes: library}, nil },
-			Node:          func(h csi.Host) (spec.NodeServer, error) { return make(library, h), nil },
+			Node:          func(h csi.Host) (spec.NodeServer, error) { return newNode(library, h), nil },
 		}
 		d.Spec.AttachRequired = new(bool)
 		c.InstallCSIDriver(d)
