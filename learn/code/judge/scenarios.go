@@ -133,7 +133,9 @@ func crash(newProvisioner func(*backend.Cloud, kubernetes.Interface) provisioner
 	return func(c *explore.Cluster, wait bool) {
 		cloud := &backend.Cloud{}
 		c.AddProvisionController(provisioner.Config{Name: name,
-			New: func(env control.Env) (provisioner.Provisioner, error) { return newProvisioner(cloud, env.Client()), nil }})
+			New: func(env control.Env) (provisioner.Provisioner, error) {
+				return newProvisioner(cloud, env.Client()), nil
+			}})
 		c.Apply(class + "---" + claim("stays"))
 		rest(c, wait)
 		oneDiskEach(c, cloud, 1)
