@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	yaml11 "sigs.k8s.io/yaml"
 )
 
 // Limits on what aliases and nesting may make of a document. A manifest that a
@@ -161,7 +162,7 @@ func (e *expander) expand(n *yaml.Node, depth int) *yaml.Node {
 			merged = append(merged, e.mergedFields(value)...)
 			continue
 		}
-		out.Content = append(out.Content, key, value)
+		out.Content = append(out.Content, asText(key), value)
 	}
 	for i := 0; i+1 < len(merged); i += 2 {
 		if valueOf(out, merged[i].Value) == nil {
@@ -169,6 +170,25 @@ func (e *expander) expand(n *yaml.Node, depth int) *yaml.Node {
 		}
 	}
 	return out
+}
+
+// asText returns a key as kubectl reads it. In its YAML 1.1, plain keys are booleans and numbers, too, which become text: y is "true", 0x10 "16".
+// Other keys stay as they are.
+func asText(key *yaml.Node) *yaml.Node {
+	tag := key.ShortTag()
+	if key.Kind != yaml.ScalarNode || key.Style != 0 || tag != "!!bool" && tag != "!!int" && tag != "!!float" && !isWordForBoolean(key) {
+		return key
+	}
+	read := map[string]any{}
+	if yaml11.Unmarshal([]byte(key.Value+": 0"), &read) != nil || len(read) != 1 {
+		return key
+	}
+	text := *key
+	text.Tag, text.Style = "!!str", yaml.DoubleQuotedStyle
+	for name := range read { // there is one
+		text.Value = name
+	}
+	return &text
 }
 
 // mergedFields returns the keys and values that "<<: value" merges in.

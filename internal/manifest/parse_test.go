@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/internal/manifest"
@@ -82,6 +83,21 @@ func TestAnchorsAndMergeKeysWork(t *testing.T) {
 		[]byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: &l {a: b, c: d}\n  annotations:\n    <<: *l\n    c: e\n"))
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"a": "b", "c": "e"}, objects[0].Meta().GetAnnotations())
+}
+
+// The library that kubectl reads manifests with is the judge.
+func TestKeysAreReadAsKubectlReadsThem(t *testing.T) {
+	for _, key := range []string{"a", "y", "Y", "n", "N", "yes", "no", "on", "On", "OFF", "true", "False", "'y'", `"on"`, "!!str y", "oN", "7", "0x10", "0o17",
+		"017", "1_000", "-3", "1.50", "1e3", "123456789012345678901", "1:30", "2026-01-31", "null-1", "=", "a b"} {
+		text := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  " + key + ": x\n")
+		var want v1.ConfigMap
+		require.NoError(t, yaml.Unmarshal(text, &want), key)
+		objects, err := manifest.Parse(kinds, "a.yaml", text)
+		require.NoError(t, err, key)
+		assert.Equal(t, want.Data, objects[0].Object.(*v1.ConfigMap).Data, key)
+	}
+	_, err := manifest.Parse(kinds, "a.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  y: x\n  on: x\n"))
+	assert.EqualError(t, err, "a.yaml:6: ConfigMap/c: data.true: is set twice, first in line 5")
 }
 
 func TestNumbersAndBooleansAreReadAsKubectlReadsThem(t *testing.T) {
