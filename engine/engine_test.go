@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -186,6 +187,37 @@ func TestSettleDoesNotWaitForAPollThatNobodyAnswers(t *testing.T) {
 	require.NoError(t, e.Settle())
 	require.NoError(t, result)
 	require.Equal(t, 2*time.Second, e.Now().Sub(engine.Start()))
+}
+
+// Upstream: k8s.io/apimachinery wait.PollUntilContextTimeout, which ends with its context.
+func TestAWaitEndsAtOnceWhenItsContextIsCancelled(t *testing.T) {
+	why := errors.New("no longer needed")
+	for name, wait := range map[string]func(control.Env, context.Context) error{
+		"poll":  func(env control.Env, ctx context.Context) error { return env.Poll(ctx, time.Hour, 0, nil) },
+		"sleep": func(env control.Env, ctx context.Context) error { return env.Sleep(ctx, time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t, engine.Config{})
+			var slept []time.Duration
+			require.NoError(t, e.Add("waiter", func(env control.Env) error {
+				waits, cancel := control.WithCancelCause(context.Background())
+				env.Go("wait", func(context.Context) {
+					assert.ErrorIs(t, wait(env, waits), context.Canceled)
+					slept = append(slept, env.Now().Sub(engine.Start()))
+					assert.Equal(t, why, context.Cause(waits))
+					assert.NoError(t, env.Sleep(context.Background(), 2*time.Hour), "the wait that was given up wakes nobody")
+					slept = append(slept, env.Now().Sub(engine.Start()))
+				})
+				env.Go("cancel", func(ctx context.Context) {
+					assert.NoError(t, env.Sleep(ctx, time.Minute))
+					cancel(why)
+				})
+				return nil
+			}))
+			require.NoError(t, e.Settle())
+			require.Equal(t, []time.Duration{time.Minute, 2*time.Hour + time.Minute}, slept)
+		})
+	}
 }
 
 func TestAPollTimesOut(t *testing.T) {

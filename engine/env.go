@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -52,13 +53,20 @@ func (v *env) Sleep(ctx context.Context, d time.Duration) error {
 	}
 	left, ends := control.Remaining(ctx, v.Now())
 	if ends && left < d {
-		v.actor.after(left, awaited, t.wake)
-		t.park()
-		return context.DeadlineExceeded
+		v.wait(ctx, t, left, awaited)
+		return cmp.Or(ctx.Err(), context.DeadlineExceeded)
 	}
-	v.actor.after(d, awaited, t.wake)
-	t.park()
+	v.wait(ctx, t, d, awaited)
 	return ctx.Err()
+}
+
+// wait parks a task for d, or until its context is cancelled.
+func (v *env) wait(ctx context.Context, t *task, d time.Duration, awaited func() bool) {
+	timer := v.actor.after(d, awaited, t.wake)
+	stop := control.OnCancel(ctx, t.wake)
+	t.park()
+	stop()
+	v.engine().cancel(timer)
 }
 
 func (v *env) Poll(ctx context.Context, interval, timeout time.Duration, cond func(context.Context) (bool, error)) error {
@@ -72,12 +80,10 @@ func (v *env) PollBackoff(ctx context.Context, intervals control.Backoff, cond f
 	looked, seen := false, uint64(0)
 	for ; ; intervals = intervals.Next() {
 		if left = end.Sub(e.Now()); ends && left < intervals.First {
-			v.actor.after(left, never, t.wake)
-			t.park()
-			return context.DeadlineExceeded
+			v.wait(ctx, t, left, never)
+			return cmp.Or(ctx.Err(), context.DeadlineExceeded)
 		}
-		v.actor.after(intervals.First, func() bool { return !looked || e.seen() != seen }, t.wake)
-		t.park()
+		v.wait(ctx, t, intervals.First, func() bool { return !looked || e.seen() != seen })
 		if err := ctx.Err(); err != nil {
 			return err
 		}

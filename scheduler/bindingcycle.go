@@ -12,7 +12,9 @@ import (
 // bindingCycle makes real what the scheduling cycle decided.
 // Upstream: schedule_one.go runBindingCycle, bindingCycle, v1.37.
 func (s *scheduler) bindingCycle(ctx context.Context, c *cycle) {
-	if st := s.bind(ctx, c); st.stops() {
+	st := s.bind(ctx, c)
+	delete(s.inPreBind, c.pod.UID)
+	if st.stops() {
 		s.handleBindingCycleError(ctx, c, st)
 		return
 	}
@@ -31,7 +33,7 @@ func (s *scheduler) bind(ctx context.Context, c *cycle) *status {
 		if err := s.updatePod(ctx, c.pod, nil, c.node); err == nil {
 			c.nominated = c.node
 		}
-		if st := s.plugins.runPreBindPlugins(ctx, c); st.stops() {
+		if st := s.runPreBind(ctx, c); st.stops() {
 			return st
 		}
 	}
@@ -61,6 +63,11 @@ func (s *scheduler) staleClaim(pod *v1.Pod) error {
 func (s *scheduler) handleBindingCycleError(ctx context.Context, c *cycle, st *status) {
 	if s.giveBack(c) {
 		s.queue.move(eventsOf(placedOn(c.pod, c.node), nil), turnedDown)
+	}
+	if c.inPreBind != nil {
+		for _, preemptor := range c.inPreBind.preemptors {
+			s.queue.activate(preemptor)
+		}
 	}
 	s.handleSchedulingFailure(ctx, c, st)
 }

@@ -64,13 +64,14 @@
 // # Preemption
 //
 // preempt looks, for a pod that fits nowhere, for pods of lower priority whose end would let it fit, and prepareCandidate deletes them
-// (preemption.go). The node is nominated for the pod: until it is there, pods of its priority or less do not get the room (nominator.go).
-// What would be without the victims is asked of the same plugins (fitsWith). In a cluster without priorities nothing of this happens.
+// (preemption.go), or ends their binding if their volumes are still being bound: such a pod stays, and is tried again. The node is nominated
+// for the pod: until it is there, pods of its priority or less do not get the room (nominator.go). What would be without the victims is asked
+// of the same plugins (fitsWith). In a cluster without priorities nothing of this happens.
 //
 // # Deviations from upstream
 //
-//   - A victim that is being bound is deleted like any other; upstream sends one whose volumes are still being bound back to the queue. A pod
-//     whose last victim turns out to be gone is tried again at once; upstream may miss that and wait for the flush.
+//   - A pod for which the binding of another has been ended is tried again when that one has given its place back; upstream tries it while this happens, and
+//     may delete the other pod after all. A pod whose last victim turns out to be gone is tried again at once; upstream may miss that and wait for the flush.
 //   - Among pods without a priority no place is kept for one that is nominated.
 //   - Groups of pods are not preempted as one.
 //   - After five errors in a row a pod is no longer retried on its own but by the

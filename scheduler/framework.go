@@ -110,6 +110,7 @@ type cycle struct {
 	diagnosis      diagnosis // why nodes were passed over
 	// preemption holds the result of the search for victims, if there was one.
 	preemption preemption
+	inPreBind  *podInPreBind // nil until PreBind plugins are at work
 }
 
 func newCycle(pod *v1.Pod, entry *queuedPod) *cycle {

@@ -18,6 +18,9 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
+// preemptionPlugin is the name of the plugin that looks for victims.
+const preemptionPlugin = "DefaultPreemption"
+
 // candidate is a node on which a pod fits once its victims are gone, the most important victim first.
 // Upstream: preemption/types.go Candidate, v1.37.
 type candidate struct {
@@ -297,8 +300,8 @@ func (s *scheduler) earliestStart(victims []*placement) time.Time {
 	return first
 }
 
-// prepareCandidate makes room: it removes the nomination of pods of lower priority to the node, and deletes the victims. The pod is
-// not tried again until the deletion of the last victim has begun.
+// prepareCandidate makes room: it removes the nomination of pods of lower priority to the node, and preempts the victims. The pod is
+// not tried again until the deletion of the last victim has begun, or until its binding has ended, if it is not deleted.
 // Upstream: preemption/executor.go prepareCandidateAsync, v1.37.
 func (s *scheduler) prepareCandidate(c *cycle) {
 	chosen := c.preemption.chosen
@@ -360,20 +363,29 @@ func (s *scheduler) isPreempting(entry *queuedPod) bool {
 	return ok && victim.DeletionTimestamp == nil
 }
 
-// preemptPod deletes a victim, and says why: in a condition before, and in an event after.
+// preemptPod makes a victim go. If its volumes are still being bound, the binding ends; the victim stays and is tried again later. If it has its node, or
+// is about to be told, it is deleted, for a reason that a condition of its status gives. Upstream tries the other pod again while the binding ends. If
+// that pod is faster, it finds the victim in its place still, and deletes it; here it waits.
 // Upstream: preemption/executor.go PreemptPod, v1.37.
 func (s *scheduler) preemptPod(ctx context.Context, c *cycle, victim *v1.Pod) error {
+	where := ""
+	if p := s.inPreBind[victim.UID]; p != nil && p.cancelPod("preempted by "+preemptionPlugin) {
+		p.preemptors, where = append(p.preemptors, c.entry), " (in kube-scheduler memory)."
+	} else if err := s.deleteVictim(ctx, victim); err != nil {
+		return err
+	}
+	s.recorder.Eventf(victim, c.pod, v1.EventTypeNormal, "Preempted", "Preempting", "Preempted by pod %s on node %s%s",
+		c.pod.UID, c.preemption.chosen.node.name, where)
+	return nil
+}
+
+func (s *scheduler) deleteVictim(ctx context.Context, victim *v1.Pod) error {
 	condition := &v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler, ObservedGeneration: victim.Generation,
 		Message: s.cfg.SchedulerName + ": preempting to accommodate a higher priority pod",
 	}
-	err := s.updatePod(ctx, victim, condition, victim.Status.NominatedNodeName)
-	if err == nil {
-		err = s.env.Client().CoreV1().Pods(victim.Namespace).Delete(ctx, victim.Name, metav1.DeleteOptions{})
-	}
-	if err != nil {
+	if err := s.updatePod(ctx, victim, condition, victim.Status.NominatedNodeName); err != nil {
 		return err
 	}
-	s.recorder.Eventf(victim, c.pod, v1.EventTypeNormal, "Preempted", "Preempting", "Preempted by pod %s on node %s", c.pod.UID, c.preemption.chosen.node.name)
-	return nil
+	return s.env.Client().CoreV1().Pods(victim.Namespace).Delete(ctx, victim.Name, metav1.DeleteOptions{})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -19,6 +20,8 @@ type scheduler struct {
 	nominator nominator
 	queue     *schedulingQueue
 	plugins   framework
+	// inPreBind has, by UID, the pods whose volumes are being bound.
+	inPreBind map[types.UID]*podInPreBind
 	// feasible, best and refused are the nodes of the cycle under way, kept for their
 	// memory: there may be thousands.
 	feasible, best []*nodeInfo
@@ -54,7 +57,7 @@ func New(cfg Config) control.Factory {
 // newScheduler makes what decides: caches, state and plugins.
 func newScheduler(cfg Config, env control.Env) *scheduler {
 	caches := newCaches(env)
-	s := &scheduler{cfg: cfg, env: env, caches: caches, cluster: newClusterState()}
+	s := &scheduler{cfg: cfg, env: env, caches: caches, cluster: newClusterState(), inPreBind: map[types.UID]*podInPreBind{}}
 	s.plugins = framework{
 		nodeUnschedulable{},
 		taintToleration{},
