@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -87,6 +88,15 @@ func (c *Cluster) world() explain.World {
 			s := c.nfs.Server(server)
 			return s != nil && s.Offers(dir)
 		},
+	}
+	w.LastWords = func(containerID string) string {
+		_, id, _ := strings.Cut(containerID, "://")
+		for _, node := range slices.Sorted(maps.Keys(c.containers)) {
+			if text := c.containers[node].LastWords(id); text != "" {
+				return text
+			}
+		}
+		return ""
 	}
 	if c.cfg.runs(PVController) {
 		cfg := c.withDeleter(c.cfg.PVController)

@@ -1,11 +1,13 @@
 package storagesim_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/storagesimtest"
@@ -57,22 +59,65 @@ func TestEachContainerOfAPodHasItsOwnRootFileSystem(t *testing.T) {
 	requireExec(t, c, "search default.svc.cluster.local svc.cluster.local cluster.local\n", "web", "b", "head", "-n", "1", "/etc/resolv.conf")
 }
 
-// Upstream: kuberuntime_container.go getTerminationMessage, v1.37.
+// Upstream: kuberuntime_container.go convertToKubeContainerStatus and getTerminationMessage, v1.37.2.
 func TestTheMessageOfAContainerIsWhatItWroteToItsTerminationLog(t *testing.T) {
-	c := storagesimtest.New(t, storagesim.Config{})
-	pod := func(name, command, field string) string {
-		return `{apiVersion: v1, kind: Pod, metadata: {name: ` + name + `}, spec: {restartPolicy: Never, containers: [{name: c, image: busybox, ` + field +
-			`command: [sh, -c, "` + command + `"]}]}}`
+	const fallback = "terminationMessagePolicy: FallbackToLogsOnError, "
+	for name, of := range map[string]struct{ command, field, want string }{
+		"well":             {"echo done > /dev/termination-log", "", "done\n"},
+		"badly":            {"echo printed; echo why > /var/log/end; exit 3", "terminationMessagePath: /var/log/end, ", "why\n"},
+		"silent":           {"echo printed; exit 3", "", ""},
+		"silent-later":     {"echo printed; sleep 5; exit 3", "", ""},
+		"log":              {"echo one; echo two; exit 3", fallback, "one\ntwo\n"},
+		"log-later":        {"echo one; sleep 5; echo two; exit 3", fallback, "one\ntwo\n"},
+		"log-of-success":   {"echo one", fallback, ""},
+		"file-before-log":  {"echo one; echo why > /dev/termination-log; exit 3", fallback, "why\n"},
+		"lines":            {"seq 1 100; exit 3", fallback, lines(21, 100)},
+		"bytes":            {"seq 100000 100400; exit 3", fallback, lines(100321, 100400)},
+		"long-lines":       {"printf %03000d 0; exit 3", fallback, strings.Repeat("0", 2048)},
+		"end-of-long-file": {"printf %05000d 0 > /dev/termination-log; echo y >> /dev/termination-log", "", strings.Repeat("0", 4094) + "y\n"},
+	} {
+		c := storagesimtest.New(t, storagesim.Config{})
+		c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: ` + name + `}, spec: {restartPolicy: Never, containers: [{name: c, image: busybox, ` + of.field +
+			`command: [sh, -c, "` + of.command + `"]}]}}`)
+		c.Settle()
+		require.Equal(t, of.want, containerStatus(c, name).State.Terminated.Message, name)
 	}
-	c.Apply(pod("well", "echo done > /dev/termination-log", ""))
-	c.Apply(pod("badly", "echo printed; echo why > /var/log/end; exit 3", "terminationMessagePath: /var/log/end, "))
-	c.Apply(pod("silent", "echo printed; exit 3", ""))
+}
+
+func lines(from, to int) string {
+	var text strings.Builder
+	for n := from; n <= to; n++ {
+		fmt.Fprintln(&text, n)
+	}
+	return text.String()
+}
+
+// Upstream: status_manager.go normalizeStatus, v1.37.2.
+func TestTheMessagesOfAPodShareTwelveKilobytes(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	container := func(name string) string {
+		return `{name: ` + name + `, image: busybox, command: [sh, -c, "printf %04000d 0 > /dev/termination-log"]}`
+	}
+	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {restartPolicy: Never, initContainers: [` + container("i") + `],
+  containers: [` + container("a") + `, ` + container("b") + `, ` + container("c") + `]}}`)
 	c.Settle()
-	message := func(name string) string { return containerStatus(c, name).State.Terminated.Message }
-	require.Equal(t, v1.PodSucceeded, c.Pod("well").Status.Phase)
-	require.Equal(t, "done\n", message("well"))
-	require.Equal(t, "why\n", message("badly"))
-	require.Equal(t, "printed", message("silent"))
+	for _, s := range slices.Concat(c.Pod("web").Status.ContainerStatuses, c.Pod("web").Status.InitContainerStatuses) {
+		require.Len(t, s.State.Terminated.Message, 12<<10/4, s.Name)
+	}
+}
+
+// A command that cannot be run has no log: its message is the runtime's, whatever the policy says.
+func TestTheMessageOfAContainerThatCouldNotBeStartedSaysWhy(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {restartPolicy: Never, containers: [{name: c, image: busybox,
+  command: [nothing-like-that]}]}}`)
+	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: sh}, spec: {restartPolicy: Never, containers: [{name: c, image: busybox,
+  command: [sh, -c, nothing-like-that]}]}}`)
+	c.Settle()
+	require.Contains(t, containerStatus(c, "web").State.Terminated.Message, "nothing-like-that: not found; this simulation has no such program")
+	require.Empty(t, containerStatus(c, "sh").State.Terminated.Message)
+	said, _ := eventsOf(t, c, "sh", "Failed")
+	require.Equal(t, []string{"Error: container c has ended with exit code 127: sh: nothing-like-that: not found"}, said)
 }
 
 func TestAWorkingDirectoryInAVolumeThatIsReadOnlyCannotBeMade(t *testing.T) {

@@ -101,6 +101,9 @@ type World struct {
 	Held map[string][]string
 	// HasExport says whether an NFS server exports a directory.
 	HasExport func(server, path string) bool
+	// LastWords returns the end of what a container has printed, by its id in a status; "" if nothing is known. If it is nil, the messages of statuses
+	// are all that is known.
+	LastWords func(containerID string) string
 	// Schedulers and Provisioners are the configurations of those that run, Kubelets by
 	// node. PVController is nil where no PV controller runs.
 	Schedulers []scheduler.Config

@@ -180,16 +180,17 @@ func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus) {
 		})
 		return
 	}
+	said := reasonAnd(ended.Reason, x.lastWords(ended))
 	if x.wasStopped(pod, c.Name, ended) {
-		x.say("  the kubelet stopped %s, and it exited with %d: %s", word, ended.ExitCode, reasonAnd(ended.Reason, ended.Message))
+		x.say("  the kubelet stopped %s, and it exited with %d: %s", word, ended.ExitCode, said)
 		return
 	}
-	if v, ok := x.denied(pod, field, c.Name, ended.Message); ok {
-		v.Cause = fmt.Sprintf("%s exited with %d: %s; %s", word, ended.ExitCode, reasonAnd(ended.Reason, ended.Message), v.Cause)
+	if v, ok := x.denied(pod, field, c.Name, x.lastWords(ended)); ok {
+		v.Cause = fmt.Sprintf("%s exited with %d: %s; %s", word, ended.ExitCode, said, v.Cause)
 		x.blame(v)
 		return
 	}
-	x.ill(ContainerFailed, "", "mend its script or its program", "%s exited with %d: %s", word, ended.ExitCode, reasonAnd(ended.Reason, ended.Message))
+	x.ill(ContainerFailed, "", "mend its script or its program", "%s exited with %d: %s", word, ended.ExitCode, said)
 }
 
 // unready says what a container that runs and is not ready waits for.
@@ -243,6 +244,16 @@ func (x *explainer) stoppedBy(pod *v1.Pod, container string, ended *v1.Container
 		}
 	}
 	return probe, why
+}
+
+// lastWords returns the end of what a container has printed, as kubectl logs shows it; else its message.
+func (x *explainer) lastWords(ended *v1.ContainerStateTerminated) string {
+	if x.LastWords != nil {
+		if text := strings.TrimRight(x.LastWords(ended.ContainerID), "\n"); text != "" {
+			return text
+		}
+	}
+	return ended.Message
 }
 
 // wasStopped reports whether the kubelet stopped a container because its pod was to end: that it exited is no cause of anything then.

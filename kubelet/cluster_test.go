@@ -138,6 +138,7 @@ func hostPath(name, path string, kind v1.HostPathType) v1.Volume {
 func helper(p *v1.Pod, argv ...string) *v1.Pod {
 	p.Spec.RestartPolicy = v1.RestartPolicyNever
 	p.Spec.Containers[0].Command = argv
+	p.Spec.Containers[0].TerminationMessagePolicy = v1.TerminationMessageFallbackToLogsOnError
 	return p
 }
 

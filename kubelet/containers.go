@@ -3,6 +3,7 @@ package kubelet
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -219,7 +220,7 @@ func (k *kubelet) containerEnded(pod types.UID, id string) {
 	}
 	if s, err := k.runtime.ContainerStatus(id); err == nil {
 		if s.ExitCode != 0 {
-			k.note(w.ref(), fmt.Sprintf("container %s has ended with exit code %d: %s", s.Name, s.ExitCode, s.Message))
+			k.note(w.ref(), fmt.Sprintf("container %s has ended with exit code %d: %s", s.Name, s.ExitCode, k.lastWords(s)))
 		}
 		k.tellNotFound(w.pod, s)
 	}
@@ -232,6 +233,19 @@ const exitNotFound = 127
 // tellNotFound tells the pod of a program that it lacks.
 func (k *kubelet) tellNotFound(pod *v1.Pod, s *runtime.ContainerStatus) {
 	if s.State == runtime.ContainerExited && s.ExitCode == exitNotFound {
-		k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: container %s has ended with exit code %d: %s", s.Name, exitNotFound, s.Message)
+		k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: container %s has ended with exit code %d: %s", s.Name, exitNotFound, k.lastWords(s))
 	}
 }
+
+// lastWords returns the end of what a container has printed, else its message.
+func (k *kubelet) lastWords(s *runtime.ContainerStatus) string {
+	var log strings.Builder
+	if err := k.runtime.Logs(s.ID, &log); err == nil && log.Len() > 0 {
+		text := strings.TrimRight(log.String(), "\n")
+		return text[max(0, len(text)-maxLastWords):]
+	}
+	return s.Message
+}
+
+// maxLastWords is the number of bytes of a container's log that are told.
+const maxLastWords = 2048

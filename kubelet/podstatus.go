@@ -50,7 +50,29 @@ func (m *statusManager) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTe
 		s.Reason, s.Message = "", ""
 	}
 	setPodConditions(s, pod, r, old, m.now())
+	cutMessages(pod, s)
 	return s
+}
+
+// maxMessages is the number of bytes that the messages of a pod's containers have at most, shared equally among all of them.
+//
+// Upstream: pkg/kubelet/container/runtime.go MaxPodTerminationMessageLogLength, v1.37.2.
+const maxMessages = 12 << 10
+
+// cutMessages keeps the beginning of messages that are too long.
+//
+// Upstream: status_manager.go normalizeStatus, v1.37.2.
+func cutMessages(pod *v1.Pod, s *v1.PodStatus) {
+	most := maxMessages / max(1, len(pod.Spec.Containers)+len(pod.Spec.InitContainers)+len(pod.Spec.EphemeralContainers))
+	for _, list := range [][]v1.ContainerStatus{s.ContainerStatuses, s.InitContainerStatuses, s.EphemeralContainerStatuses} {
+		for i := range list {
+			for _, ended := range []*v1.ContainerStateTerminated{list[i].State.Terminated, list[i].LastTerminationState.Terminated} {
+				if ended != nil && len(ended.Message) > most {
+					ended.Message = ended.Message[:most]
+				}
+			}
+		}
+	}
 }
 
 func isTerminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }

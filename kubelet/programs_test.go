@@ -95,7 +95,7 @@ func TestAProgramThatIsNotThereEndsItsContainerWith127AndAnEvent(t *testing.T) {
 	}
 	require.NotNil(t, last)
 	require.EqualValues(t, 127, last.ExitCode)
-	require.Equal(t, "sh: xyz: not found", last.Message)
+	require.Empty(t, last.Message, "it is in the log")
 	w.requireEvent("lost", "Failed", "has ended with exit code 127: sh: xyz: not found")
 	require.NoError(t, w.e.RunFor(5*time.Minute))
 	require.Greater(t, w.get("lost").Status.ContainerStatuses[0].RestartCount, int32(1), "it is started again and again")
@@ -163,8 +163,8 @@ func TestAContainerRunsWhatCanBeCarriedOutOrWhatItsImageStartsWith(t *testing.T)
 			require.Equal(t, v1.PodFailed, got.Phase)
 			ended := got.ContainerStatuses[0].State.Terminated
 			require.EqualValues(t, 127, ended.ExitCode)
-			require.Contains(t, ended.Message, c.missing+": not found")
 			if name != "in-a-script" {
+				require.Contains(t, ended.Message, c.missing+": not found")
 				require.Contains(t, ended.Message, "; expected one of [, a")
 			}
 			w.requireEvent(name, "Failed", "has ended with exit code 127: "+c.missing+": not found")

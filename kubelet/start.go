@@ -126,7 +126,8 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 		User: securitycontext.User(pod, spec, k.volumes.GetExtraSupplementalGroupsForPod(w.uid)),
 		Name: spec.Name, Image: runtime.WithDefaultTag(spec.Image), Command: expandWords(spec.Command, env), Args: expandWords(spec.Args, env),
 		WorkingDir: spec.WorkingDir, Env: env, Mounts: append(mounts, devices...), Init: init, Awaited: init || meantToEnd(pod), Absent: k.absent(pod, init),
-		TerminationLog: spec.TerminationMessagePath, Files: func() map[string]string { return k.managedFiles(pod, ip) },
+		TerminationLog: spec.TerminationMessagePath, LogsOnError: spec.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError,
+		Files:    func() map[string]string { return k.managedFiles(pod, ip) },
 		NotFirst: pod.Spec.HostPID || pod.Spec.ShareProcessNamespace != nil && *pod.Spec.ShareProcessNamespace,
 	}
 	if sc := spec.SecurityContext; sc != nil && sc.ReadOnlyRootFilesystem != nil {

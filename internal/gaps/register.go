@@ -131,14 +131,6 @@ var containers = []*Gap{
 	},
 	{
 		Kinds:   pods,
-		Fields:  ofContainers("terminationMessagePolicy"),
-		Unless:  []string{"FallbackToLogsOnError"},
-		Quiet:   true, // File is the default of every container
-		Cluster: "leaves the status of a failed container without a message unless the program wrote one to its file",
-		Here:    "without such a file the end of the log of a failed container is its message, as with FallbackToLogsOnError",
-	},
-	{
-		Kinds:   pods,
 		Fields:  []string{"spec.hostPID", "spec.hostIPC", "spec.shareProcessNamespace", "spec.ephemeralContainers.targetContainerName"},
 		Cluster: "lets the containers see processes of others",
 		Here:    "a container sees its own processes only",

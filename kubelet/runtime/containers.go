@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,8 @@ type Containers struct {
 	containers map[string]*container
 	// taken are the pods that have an address.
 	taken map[string]types.UID
+	// forgotten has the last words of containers that are gone.
+	forgotten []lastWords
 	// images are the images found on the node so far.
 	images map[string]bool
 }
@@ -166,7 +169,7 @@ func (s *Containers) RemovePodSandbox(pod types.UID) error {
 	}
 	if b := s.sandboxes[pod]; b != nil {
 		for _, c := range b.containers {
-			delete(s.containers, c.status.ID)
+			s.forget(c)
 		}
 	}
 	delete(s.sandboxes, pod)
@@ -264,7 +267,9 @@ func (s *Containers) kill(c *container) {
 // killedExitCode is the exit code of a container that SIGKILL has ended.
 const killedExitCode int32 = 137
 
-// end records that a container has ended, and ends the commands beside it.
+// end records that a container has ended, and ends the commands beside it. message is why its command could not be run; "" if it was.
+//
+// Upstream: kuberuntime_container.go convertToKubeContainerStatus and getTerminationMessage, v1.37.2.
 func (s *Containers) end(c *container, exitCode int32, message string) {
 	if c.program != nil {
 		c.log, c.program = c.program.Log(), nil
@@ -273,12 +278,66 @@ func (s *Containers) end(c *container, exitCode int32, message string) {
 		p.program.Stop()
 	}
 	c.execs = nil
-	if text := c.root.TerminationMessage(); text != "" {
+	text := c.root.TerminationMessage()
+	switch {
+	case text != "":
 		message = text
+	case message == "" && exitCode != 0 && c.config.LogsOnError:
+		message = endOf(c.log)
 	}
 	c.root = nil
 	c.status.State, c.status.FinishedAt = ContainerExited, s.now()
 	c.status.ExitCode, c.status.Reason, c.status.Message = exitCode, s.cfg.Kind.exitReason(exitCode), message
+}
+
+// What a message has at most of a log.
+//
+// Upstream: pkg/kubelet/container/runtime.go MaxContainerTerminationMessageLogLines and MaxContainerTerminationMessageLogLength, v1.37.2.
+const (
+	maxMessageLines = 80
+	maxMessageLog   = 2048
+)
+
+// endOf returns the end of a log.
+func endOf(log string) string {
+	at := len(strings.TrimSuffix(log, "\n"))
+	for range maxMessageLines {
+		if at = strings.LastIndexByte(log[:max(0, at)], '\n'); at < 0 {
+			break
+		}
+	}
+	return log[max(at+1, len(log)-maxMessageLog):]
+}
+
+// maxForgotten is the number of containers that are gone whose last words are kept.
+const maxForgotten = 100
+
+// forget forgets a container, but for the last words of one that has failed: only who looks at the simulation from outside finds them.
+func (s *Containers) forget(c *container) {
+	delete(s.containers, c.status.ID)
+	if c.status.ExitCode != 0 && c.log != "" {
+		s.forgotten = append(s.forgotten, lastWords{c.status.ID, endOf(c.log)})
+		s.forgotten = s.forgotten[max(0, len(s.forgotten)-maxForgotten):]
+	}
+}
+
+// lastWords is the end of what a container printed.
+type lastWords struct{ id, text string }
+
+// LastWords returns the end of what a container has printed, even if it is gone: of the last hundred that had failed. "" if nothing is known of it.
+func (s *Containers) LastWords(id string) string {
+	if c := s.containers[id]; c != nil {
+		if c.program != nil {
+			return endOf(c.program.Log())
+		}
+		return endOf(c.log)
+	}
+	for _, gone := range slices.Backward(s.forgotten) {
+		if gone.id == id {
+			return gone.text
+		}
+	}
+	return ""
 }
 
 // SwitchOff ends all containers at once, as a machine that loses its power does. Their logs
@@ -307,7 +366,7 @@ func (s *Containers) RemoveContainer(id string) error {
 	if c := s.containers[id]; c != nil {
 		s.kill(c)
 		c.sandbox.containers = slices.DeleteFunc(c.sandbox.containers, func(other *container) bool { return other == c })
-		delete(s.containers, id)
+		s.forget(c)
 	}
 	return nil
 }

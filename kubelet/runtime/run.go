@@ -110,11 +110,11 @@ func (s *Containers) resume(c *container) {
 	if !ended {
 		return
 	}
-	code, message := c.program.ExitCode(), ""
-	if code != 0 {
+	message := ""
+	if !c.program.Began() {
 		message = c.program.Message()
 	}
-	s.end(c, code, message)
+	s.end(c, c.program.ExitCode(), message)
 }
 
 // letGoOn resumes a container whenever its sleep is over. Settling does not wait for a sleep,

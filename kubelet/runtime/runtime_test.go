@@ -86,7 +86,8 @@ func TestAContainerIsCreatedStartedAndEndsAndItsLogStays(t *testing.T) {
 	require.Equal(t, runtime.ContainerExited, status.State)
 	require.EqualValues(t, 3, status.ExitCode)
 	require.Equal(t, "Error", status.Reason)
-	require.Equal(t, "one", status.Message)
+	require.Empty(t, status.Message)
+	require.Equal(t, "one\n", n.LastWords(id))
 	require.Equal(t, 10*time.Second, status.FinishedAt.Sub(status.StartedAt))
 	require.Equal(t, []string{"uid " + id}, n.started)
 	require.Equal(t, []string{"uid " + id}, n.ended)
@@ -109,6 +110,30 @@ func TestAContainerThatIsStoppedIsNotReportedAsEndedByItself(t *testing.T) {
 	require.NoError(t, n.RemoveContainer(id))
 	_, err := n.ContainerStatus(id)
 	require.ErrorContains(t, err, "there is no container with the id")
+}
+
+func TestTheLastWordsOfAContainerThatHasFailedOutliveIt(t *testing.T) {
+	n := newNode(t)
+	words := func(script string) (there, gone string) {
+		id := n.start(0, "sh", "-c", script)
+		there = n.LastWords(id)
+		require.NoError(t, n.RemoveContainer(id))
+		return there, n.LastWords(id)
+	}
+	there, gone := words("echo well")
+	require.Equal(t, "well\n", there)
+	require.Empty(t, gone)
+	there, gone = words("echo badly; exit 3")
+	require.Equal(t, "badly\n", there)
+	require.Equal(t, "badly\n", gone)
+	first := n.start(1, "sh", "-c", "echo first; exit 1")
+	require.NoError(t, n.RemoveContainer(first))
+	for attempt := range int32(100) {
+		require.Equal(t, "first\n", n.LastWords(first))
+		require.NoError(t, n.RemoveContainer(n.start(2+attempt, "sh", "-c", "echo next; exit 1")))
+	}
+	require.Empty(t, n.LastWords(first), "a hundred are kept")
+	require.Empty(t, n.LastWords("no such container"))
 }
 
 func TestWhatIsKilledWithoutAGracePeriodHandlesNoSignal(t *testing.T) {

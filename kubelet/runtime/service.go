@@ -127,6 +127,8 @@ type ContainerConfig struct {
 	ReadOnlyRoot bool
 	// TerminationLog is the path of the file whose contents become the container's message; default shell.DefaultTerminationLog.
 	TerminationLog string
+	// LogsOnError says that the end of what it printed becomes its message if it fails and has not written to TerminationLog.
+	LogsOnError bool
 	// Files returns the contents of files of the root file system that the kubelet writes, by path; it is called if the container
 	// uses that file system. Default none.
 	Files func() map[string]string
@@ -163,8 +165,8 @@ type ContainerStatus struct {
 	State   ContainerState
 	// StartedAt and FinishedAt are zero before it was.
 	StartedAt, FinishedAt time.Time
-	// ExitCode, Reason and Message describe the end of a container. Message has the contents of its TerminationLog; if that is
-	// empty, the end of what it printed, if it failed.
+	// ExitCode, Reason and Message describe the end of a container. Message has the contents of its TerminationLog, or why its
+	// command could not be run; with LogsOnError the end of what it printed, if there is nothing else and it failed.
 	ExitCode        int32
 	Reason, Message string
 	Mounts          []shell.Mount

@@ -27,6 +27,7 @@ func (p *Program) take(proc *Process) (code int32, taken bool) {
 		return 0, false
 	}
 	p.report(Report{Taken: name})
+	p.began = true
 	p.excused = p.excused || does == Excuses
 	p.ofImage = p.ofImage || proc.first && does == Runs
 	for does == Runs || does == Excuses {

@@ -30,7 +30,7 @@ const (
 	maxLog      = 64 << 10 // bytes of output that the container's log keeps
 	maxReported = 1000     // commands, and paths and notes of one command, that are reported
 	maxReport   = 1000     // bytes of one word of a report
-	maxMessage  = 2048     // bytes of the log that become the container's message
+	maxMessage  = 2048     // bytes of the log that are told
 )
 
 // What a few things cost in memory beside their text.

@@ -141,6 +141,7 @@ func (p *Process) printf(format string, args ...any) error {
 // run runs a command and prints its error.
 func (p *Process) run(command Command) int32 {
 	p.program.step(1)
+	p.program.began = p.program.began || p.top
 	err := command(p)
 	report := Report{Argv: p.Argv, Paths: p.paths, Err: err, Notes: p.notes, Assets: p.assets}
 	switch {

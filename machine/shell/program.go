@@ -73,6 +73,8 @@ type Program struct {
 	code  int32
 	// excused says that it called a program that is not there, with Excuses.
 	excused bool
+	// began says that its own command was found and run.
+	began bool
 	// first is the shell that is the first process of the container, nil if that is no shell, and ofImage says that it is a program of the image.
 	first   *shell
 	ofImage bool
@@ -203,6 +205,9 @@ func (p *Program) Stop() {
 	}
 }
 
+// Began reports whether the program's own command was found and run, so that what it printed is its own. If it was not, Message says why.
+func (p *Program) Began() bool { return p.began }
+
 // ExitCode returns the exit code of a program that has ended.
 func (p *Program) ExitCode() int32 { return p.code }
 
@@ -212,9 +217,7 @@ func (p *Program) Log() string { return string(p.log.data) }
 // Logged returns the number of bytes that the program printed on standard output and error.
 func (p *Program) Logged() int64 { return p.log.all }
 
-// Message returns the end of the log, for the container's status.
-//
-// Upstream: kuberuntime MaxContainerTerminationMessageLogLength, v1.37.
+// Message returns the end of the log, for the trace.
 func (p *Program) Message() string {
 	data := p.log.data
 	for len(data) > 0 && data[len(data)-1] == '\n' {
