@@ -182,8 +182,8 @@ var volumeTypes = []*Gap{
 	{
 		Kinds:   pods,
 		Fields:  []string{"spec.volumes.image"},
-		Cluster: "mounts the files of the image",
-		Here:    "the image is pulled, and the volume is an empty directory that is only read: there are no images",
+		Cluster: "mounts the files of the image, and does not create a container with a subPath that is no directory in it",
+		Here:    "the image is pulled, and the volume and each subPath of it are empty directories that are only read: there are no images",
 	},
 	{
 		Kinds:   pods,
