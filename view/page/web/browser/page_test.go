@@ -119,6 +119,29 @@ func TestDetailsAreFoldedUnlessAskedFor(t *testing.T) {
 	b.until(fmt.Sprintf(`Number(document.querySelector("input[type=range]").max) > %d`, folded))
 }
 
+// The address has the record's number, which stays the same whatever is shown; the player counts what is shown.
+func TestThePlayerSaysWhichRecordOfTheLogAStepIs(t *testing.T) {
+	b := open(t, example(t, "csi-end-to-end"), look{hash: "#step=46"})
+	b.is(`document.querySelector(".place").title.endsWith("record 46 of the log, as the address has it: #step=46")`)
+	b.is(`!document.querySelector(".place").textContent.startsWith("46 ")`)
+}
+
+func TestALongNameOfAnActorLeavesRoomForTheObjectAndIsSaidWhole(t *testing.T) {
+	const node = "ip-10-0-131-252.with-a-long-zone.compute.internal"
+	file := withModel(t, func(m model) {
+		for _, lane := range m["lanes"].([]any) {
+			if lane := lane.(model); lane["kind"] == "scheduler" {
+				lane["node"] = node
+			}
+		}
+	})
+	b := open(t, file, look{hash: "#step=8"})
+	const rows = `[...document.querySelectorAll(".row")].filter((row) => row.querySelector(".who").textContent.includes("` + node + `"))`
+	b.is(rows + `.length > 0 && ` + rows + `.every((row) => row.querySelector(".row-button").title.includes("` + node + `"))`)
+	const cut = rows + `.map((row) => row.querySelector(".chip")).filter((chip) => chip && chip.scrollWidth > chip.clientWidth).length`
+	b.is(cut + " === 0")
+}
+
 func TestGuessFirstHidesWhatComesNext(t *testing.T) {
 	b := open(t, example(t, "static-binding"), look{hash: "#step=7"})
 	const visible = `[...document.querySelectorAll(".row")].filter((r) => getComputedStyle(r).visibility === "visible").length`

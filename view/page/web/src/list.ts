@@ -185,8 +185,9 @@ export class List {
     const svg = this.lines(index, heights.step);
     svg.append(sign(page, index, this.geometry!, heights.step / 2));
     const what = label(page, index);
-    const name = `${clock(step.t)}, ${laneName(page, step.lane)}: ${step.about === undefined ? "" : `${kindOf(page, step.about)} ${nameOf(page, step.about)} `}${what}`;
-    const button = h("button", { type: "button", class: "row-button", tabindex: "-1", "aria-label": name, onclick: () => store.go(index) });
+    const to = step.call?.to === undefined ? "" : ` → ${laneName(page, step.call.to)}`;
+    const name = `${clock(step.t)}, ${laneName(page, step.lane)}${to}: ${step.about === undefined ? "" : `${kindOf(page, step.about)} ${nameOf(page, step.about)} `}${what}`;
+    const button = h("button", { type: "button", class: "row-button", tabindex: "-1", "aria-label": name, title: name, onclick: () => store.go(index) });
     const row = h("div", { class: "row" }, button, h("span", { class: "time", "aria-hidden": "true" }, this.time(index)), svg, this.words(step, what));
     if (failed(step)) row.classList.add("bad");
     else if (troubled(step)) row.classList.add("warn");
@@ -213,7 +214,7 @@ export class List {
       onclick: () => this.store.look(step.about!),
     }, h("b", {}, kindOf(page, step.about)), " ", nameOf(page, step.about));
     const to = step.call?.to !== undefined ? h("span", { class: "who" }, "→ ", laneName(page, step.call.to)) : undefined;
-    return h("span", { class: "words" }, h("span", { class: "line1" }, who, object ?? to), h("span", { class: "line2", title: what }, what));
+    return h("span", { class: "words" }, h("span", { class: "line1" }, who, object ?? to), h("span", { class: "line2" }, what));
   }
 
   private lines(step: number, height: number): SVGSVGElement {

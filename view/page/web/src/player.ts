@@ -105,6 +105,7 @@ export class Player {
     this.slider.value = String(at);
     this.slider.setAttribute("aria-valuetext", `step ${at + 1} of ${store.steps.length}: ${laneName(page, step.lane)} ${short(step.text).slice(0, 200)}`);
     this.place.textContent = `${at + 1} / ${store.steps.length} · ${clock(step.t)}`;
+    this.place.title = `step ${at + 1} of the ${store.steps.length} that are shown; record ${step.n} of the log, as the address has it: #step=${step.n}`;
     const sentence = short(step.text.split("\n")[0] ?? "");
     const about = step.about === undefined ? undefined : h("span", { class: `swatch o-${kindClass(page, step.about)}`, title: `${kindOf(page, step.about)} ${nameOf(page, step.about)}` });
     this.words.className = `sentence${failed(step) ? " bad" : troubled(step) ? " warn" : ""}`;

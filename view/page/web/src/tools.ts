@@ -145,5 +145,5 @@ function key(): HTMLElement {
   const items = steps.map(([text, step]) => h("li", {}, s("svg", { width: 110, height: 26, class: "signs", "aria-hidden": "true" }, s("line", { class: "lane", x1: 16, x2: 16, y1: 0, y2: 26 }), s("rect", { class: "spine", x: 55, y: 0, width: 6, height: 26 }), s("line", { class: "lane", x1: 94, x2: 94, y1: 0, y2: 26 }), sign(page(step), 0, g, 13)), h("span", {}, text)));
   const names: [string, string][] = [["pvc", "claim"], ["pv", "volume"], ["pod", "pod"], ["node", "node"], ["va", "attachment"]];
   return h("div", { class: "key" }, h("ul", {}, ...items), h("p", {}, ...names.map(([cls, name]) => h("span", { class: "key-kind" }, h("span", { class: `swatch o-${cls}` }), name))),
-    h("p", { class: "hint" }, "Keys: → and ← one step, Home and End, Space plays, / searches, Esc shows all again. Between a claim and its volume, a dashed arrow points one way only."));
+    h("p", { class: "hint" }, "Keys: → and ← one step, Home and End, Space plays, / searches, Esc shows all again. Between a claim and its volume, a dashed arrow points one way only. The player counts the steps shown; #step= in the address is the number of a record in the log."));
 }
