@@ -326,7 +326,7 @@ func (s *scheduler) prepareCandidate(c *cycle) {
 			if isLast {
 				c.entry.waitsFor.last = victim
 			}
-			if err := s.preemptPod(ctx, c, victim); err != nil && (isLast || !apierrors.IsNotFound(err)) { // also if the last one is gone: no event will come
+			if err := s.preemptPod(ctx, c, victim, isLast); err != nil && (isLast || !apierrors.IsNotFound(err)) { // also if the last one is gone: no event will come
 				c.entry.waitsFor = nil
 				s.queue.activate(c.entry)
 				return
@@ -367,10 +367,13 @@ func (s *scheduler) isPreempting(entry *queuedPod) bool {
 // is about to be told, it is deleted, for a reason that a condition of its status gives. Upstream tries the other pod again while the binding ends. If
 // that pod is faster, it finds the victim in its place still, and deletes it; here it waits.
 // Upstream: preemption/executor.go PreemptPod, v1.37.
-func (s *scheduler) preemptPod(ctx context.Context, c *cycle, victim *v1.Pod) error {
+func (s *scheduler) preemptPod(ctx context.Context, c *cycle, victim *v1.Pod, isLast bool) error {
 	where := ""
 	if p := s.inPreBind[victim.UID]; p != nil && p.cancelPod("preempted by "+preemptionPlugin) {
-		p.preemptors, where = append(p.preemptors, c.entry), " (in kube-scheduler memory)."
+		where = " (in kube-scheduler memory)."
+		if isLast { // or else a deletion follows, for which the pod waits
+			p.preemptors = append(p.preemptors, c.entry)
+		}
 	} else if err := s.deleteVictim(ctx, victim); err != nil {
 		return err
 	}
