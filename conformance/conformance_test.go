@@ -374,7 +374,7 @@ func falsifyEnd(t *testing.T, r *replay) {
 	}
 }
 
-// repeated says whether an entry is an event that another of the step agrees with.
+// repeated reports whether an entry is an event that another of the step agrees with.
 func repeated(entries []Entry, i int) bool {
 	return entries[i].Event != "" && slices.ContainsFunc(append(slices.Clone(entries[:i]), entries[i+1:]...), func(e Entry) bool {
 		return e.Actor == entries[i].Actor && e.Type == entries[i].Type && e.Event == entries[i].Event && e.Object == entries[i].Object &&
@@ -382,7 +382,7 @@ func repeated(entries []Entry, i int) bool {
 	})
 }
 
-// leftOut says whether an entry is not compared in a case with kubelets: see compare.
+// leftOut reports whether an entry is not compared in a case with kubelets: see compare.
 func (r *replay) leftOut(step int, e Entry) bool {
 	about, _ := e.Object.(string)
 	if w := expectations([]Entry{e}).writes; len(w) > len(r.rec.optionalWrites(step).leaveOut(w)) {
@@ -392,14 +392,14 @@ func (r *replay) leftOut(step int, e Entry) bool {
 		slices.Contains(r.rec.optionalEvents(step), said{e.Actor, e.Type, e.Event, about, ""}))
 }
 
-// onlyRepeated says whether an entry is an event that the simulation only repeated: it
+// onlyRepeated reports whether an entry is an event that the simulation only repeated: it
 // may be there or not.
 func onlyRepeated(e Entry, got *observed) bool {
 	about, _ := e.Object.(string)
 	return e.Event != "" && !slices.Contains(got.events, said{e.Actor, e.Type, e.Event, about, comparedText(e.Message)})
 }
 
-// counts says whether an entry must agree.
+// counts reports whether an entry must agree.
 func counts(e Entry) bool {
 	resource, _, _ := strings.Cut(e.Resource, "/")
 	switch {

@@ -423,7 +423,7 @@ func (r *Recorder) entry(e auditEvent) (Entry, bool) {
 	return entry, true
 }
 
-// bound returns a pod as a binding leaves it, of which the audit log shows no more than an answer.
+// bound returns the pod as it is after its binding to a node. The audit log has only the answer to a binding, not the pod.
 func bound(pod map[string]any, node string) map[string]any {
 	pod = runtime.DeepCopyJSON(pod)
 	if spec, ok := pod["spec"].(map[string]any); ok {

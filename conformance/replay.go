@@ -67,6 +67,7 @@ type replay struct {
 	unanswered []DriverCall
 }
 
+// newReplay makes the cluster of a recording, up to where the recording begins.
 func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	steering := &steering{turns: s.Turns}
 	machines := map[string]*kubelet.Config{}
@@ -101,27 +102,33 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	r.seen = newObserver(cluster, r.uids)
 	r.quiet, r.afterCreate = 3*time.Second, time.Second
 	if rec.whole() {
-		r.quiet, r.afterCreate = 4*time.Second, 600*time.Millisecond
-		r.seen.simulated = r.simulated
-		for _, node := range nodes {
-			r.uids.nodes = append(r.uids.nodes, node.Name)
-		}
-		if rec.needsDriver() {
-			if err := r.installDrivers(); err != nil {
-				return nil, errors.Join(err, cluster.Close())
-			}
-			if err := cluster.RunFor(s.Phase); err != nil { // of the kubelets' 10 s
-				return nil, errors.Join(err, cluster.Close())
-			}
-		}
-		for _, obj := range cluster.Engine().Server().Objects(false) {
-			r.uids.learn(obj.GetObjectKind().GroupVersionKind().Kind, obj)
-		}
-		if r.before, err = r.seen.objects(); err != nil {
+		if err := r.beginWhole(nodes, s.Phase); err != nil {
 			return nil, errors.Join(err, cluster.Close())
 		}
 	}
 	return r, nil
+}
+
+// beginWhole brings a cluster with kubelets to where the recording begins: its drivers are registered, and its objects are known.
+func (r *replay) beginWhole(nodes []storagesim.Node, phase time.Duration) (err error) {
+	r.quiet, r.afterCreate = 4*time.Second, 600*time.Millisecond
+	r.seen.simulated = r.simulated
+	for _, node := range nodes {
+		r.uids.nodes = append(r.uids.nodes, node.Name)
+	}
+	if r.rec.needsDriver() {
+		if err := r.installDrivers(); err != nil {
+			return err
+		}
+		if err := r.cluster.RunFor(phase); err != nil { // of the kubelets' 10 s
+			return err
+		}
+	}
+	for _, obj := range r.cluster.Engine().Server().Objects(false) {
+		r.uids.learn(obj.GetObjectKind().GroupVersionKind().Kind, obj)
+	}
+	r.before, err = r.seen.objects()
+	return err
 }
 
 // run replays rec under one schedule, up to the first step that differs unless all

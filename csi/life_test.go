@@ -43,7 +43,7 @@ type watched struct {
 // watch installs the reference driver, whose processes lose their memory when they end.
 func watch(c *storagesimtest.Cluster) *watched { return watchWith(c, false) }
 
-// watchWith says whether a process of the driver that starts again has the memory of the last one.
+// watchWith reports whether a process of the driver that starts again has the memory of the last one.
 func watchWith(c *storagesimtest.Cluster, keepsMemory bool) *watched {
 	w := &watched{Cluster: c, handles: map[string]string{}, listed: map[string][]v1.AttachedVolume{}, refusals: map[string]int{}}
 	d, err := driver.New(driver.Config{})
@@ -105,7 +105,7 @@ func (w *watched) attaching(write trace.Write) {
 
 func (w *watched) holds() csi.Holdings { return w.driver.Inventory.Holdings() }
 
-// at says whether a list of places has a volume on a node; on any if the node is "".
+// at reports whether a list of places has a volume on a node; on any if the node is "".
 func at(places []csi.Place, volume, node string) bool {
 	return slices.ContainsFunc(places, func(p csi.Place) bool { return p.Volume == volume && (node == "" || p.Node == node) })
 }

@@ -91,7 +91,7 @@ func linked(t *testing.T, names []string) string {
 	return program
 }
 
-// race says whether this test is built with the race detector, as a flag of the go command.
+// race reports whether this test is built with the race detector, as a flag of the go command.
 func race() string {
 	info, ok := debug.ReadBuildInfo()
 	with := ok && slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" })

@@ -341,7 +341,7 @@ func (x *faultyRun) unlessForgotten(err error) error {
 	return &storagesim.LeakError{Leaks: rest}
 }
 
-// forgotten says whether a claim went without ever having had a volume, and the
+// forgotten reports whether a claim went without ever having had a volume, and the
 // last attempt to make it one, which had begun, was cut short: the provisioner
 // crashed, or put the claim back to try again and found it gone.
 func (x *faultyRun) forgotten(uid string) bool {

@@ -18,7 +18,7 @@ const (
 	readinessGatesNotReady   = "ReadinessGatesNotReady"
 )
 
-// podInitializedCondition says whether all init containers are done and all sidecars have started.
+// podInitializedCondition reports whether all init containers are done and all sidecars have started.
 //
 // Upstream: pkg/kubelet/status/generate.go GeneratePodInitializedCondition, v1.37.
 func podInitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {

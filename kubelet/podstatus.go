@@ -299,7 +299,7 @@ func setPodConditions(s *v1.PodStatus, pod *v1.Pod, r *podStatus, old *v1.PodSta
 	}
 }
 
-// podReadyToStartContainersCondition says whether the pod has its network, and why not.
+// podReadyToStartContainersCondition reports whether the pod has its network, and why not.
 //
 // Upstream: status/generate.go GeneratePodReadyToStartContainersCondition, v1.37.
 func podReadyToStartContainersCondition(pod *v1.Pod, r *podStatus) v1.PodCondition {

@@ -57,7 +57,7 @@ type Goal struct {
 	Got string
 }
 
-// Passed says whether everything is mended.
+// Passed reports whether everything is mended.
 func (o Outcome) Passed() bool {
 	return len(o.Problems) == 0 && len(o.Goals) > 0 && !slices.ContainsFunc(o.Goals, func(g Goal) bool { return !g.Met })
 }

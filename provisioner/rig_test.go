@@ -132,7 +132,7 @@ func (x *shelfRig) crashes() int {
 	return n
 }
 
-// bound says whether the claim is.
+// bound reports whether the claim is.
 func (x *shelfRig) bound(name string) bool {
 	claim, err := x.Cluster.Cluster.Claim(name)
 	return err == nil && claim.Status.Phase == v1.ClaimBound

@@ -47,7 +47,7 @@ func (c *controller) syncUnboundClaim(ctx context.Context, claim *v1.PersistentV
 	return c.syncUnmatchedClaim(ctx, claim, delayBinding)
 }
 
-// choice records why the volume was taken.
+// choice returns the record that says why the volume was taken.
 func (c *controller) choice(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume, delayBinding bool) trace.Record {
 	reason := "the smallest that fits"
 	if volume.Spec.ClaimRef != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/pvcontroller/protection"
 )
 
-// exists says whether the claim is still there.
+// exists reports whether the claim is still there.
 func (c *cluster) exists(claim string) bool {
 	_, err := c.user.CoreV1().PersistentVolumeClaims("default").Get(ctx, claim, metav1.GetOptions{})
 	return err == nil

@@ -41,8 +41,8 @@ type PointStruck struct {
 	Point string
 	// After is set if the function of the point was called before.
 	After bool
-	// Crash is set if the process crashed there. Delay is the time that passed, or should have if Err, too, is set. If
-	// neither is set, the code got Err.
+	// Crash is set if the process crashed there. Delay is the time that passed, or that should have passed if Err is set,
+	// too. Without Crash and Delay the code got Err.
 	Crash bool
 	Delay time.Duration
 	Err   error

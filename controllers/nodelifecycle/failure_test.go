@@ -79,7 +79,7 @@ func isReady(pod *v1.Pod) v1.ConditionStatus {
 	return "none"
 }
 
-// gone says whether there is no such pod any more.
+// gone reports whether there is no such pod any more.
 func gone(t *testing.T, c *storagesimtest.Cluster, name string) bool {
 	t.Helper()
 	_, err := c.Client().CoreV1().Pods("default").Get(context.Background(), name, metav1.GetOptions{})

@@ -13,8 +13,8 @@ import (
 
 // isBoundAndReady reports whether a snapshot only needs to be checked.
 func (b *binder[S, C]) isBoundAndReady(snapshot S) bool {
-	is := b.Snapshot(snapshot)
-	return is.IsReady() && is.Bound() != ""
+	state := b.Snapshot(snapshot)
+	return state.IsReady() && state.Bound() != ""
 }
 
 // bound returns the name of the content that a snapshot is bound to, or "".
@@ -107,12 +107,12 @@ func (b *binder[S, C]) preprovisionedContent(ctx context.Context, snapshot S) (C
 	if !ok {
 		return none, nil
 	}
-	is := b.Content(found)
-	if !is.Existing {
+	state := b.Content(found)
+	if !state.Existing {
 		b.fail(ctx, snapshot, true, b.Reason+"ContentMismatch", b.Name+"Content is dynamically provisioned while expecting a pre-provisioned one")
 		return none, fmt.Errorf("%s %s expects a pre-provisioned %sContent %s but gets a dynamically provisioned one", b.Noun, key, b.Name, name)
 	}
-	if is.SnapshotKey() != key || is.Ref.UID != "" && is.Ref.UID != snapshot.GetUID() {
+	if state.SnapshotKey() != key || state.Ref.UID != "" && state.Ref.UID != snapshot.GetUID() {
 		return none, b.misbound(ctx, snapshot, name)
 	}
 	return found, nil
@@ -151,8 +151,8 @@ func (b *binder[S, C]) misbound(ctx context.Context, snapshot S, name string) er
 // Upstream: snapshot_controller.go checkandBindSnapshotContent and groupsnapshot_controller_helper.go
 // checkAndBindGroupSnapshotContent, v8.7.
 func (b *binder[S, C]) checkAndBind(ctx context.Context, snapshot S, found C) (C, error) {
-	is := b.Content(found)
-	if is.Ref.UID != "" && is.Class != nil {
+	state := b.Content(found)
+	if state.Ref.UID != "" && state.Class != nil {
 		return found, nil
 	}
 	ops := []snapshots.Op{replace("/spec/"+b.Field()+"Ref/uid", string(snapshot.GetUID()))}

@@ -144,19 +144,19 @@ func (b *binder[S, C]) syncContentByKey(ctx context.Context, key string) error {
 // Upstream: snapshot_controller.go syncContent and groupsnapshot_controller_helper.go syncGroupSnapshotContent, v8.7.
 func (b *binder[S, C]) protectContent(ctx context.Context, found C) (S, error) {
 	var none S
-	is := b.Content(found)
-	if is.Ref.UID == "" {
+	state := b.Content(found)
+	if state.Ref.UID == "" {
 		return none, nil // the snapshot will bind it
 	}
 	if added, err := b.contents.AddContentFinalizer(ctx, found, b.ContentFinalizer); added || err != nil {
 		return none, err
 	}
-	snapshot, ok := b.snapshots.Newest(is.SnapshotKey())
-	if !ok || snapshot.GetUID() != is.Ref.UID {
+	snapshot, ok := b.snapshots.Newest(state.SnapshotKey())
+	if !ok || snapshot.GetUID() != state.Ref.UID {
 		return none, nil // A missing snapshot deletes nothing: its data would be lost.
 	}
-	if needsUpdateStatus(b.Snapshot(snapshot).Status, is) {
-		b.snapshotQueue.Add(is.SnapshotKey())
+	if needsUpdateStatus(b.Snapshot(snapshot).Status, state) {
+		b.snapshotQueue.Add(state.SnapshotKey())
 	}
 	return snapshot, nil
 }

@@ -116,9 +116,9 @@ func TestWithThePolicyDeleteTheSnapshotGoesAfterItsContent(t *testing.T) {
 	content := taken(r)
 	r.Delete(snapshots.Snapshots(), "default", "s1")
 	r.Settle()
-	is := r.Content(content.Name)
-	require.NotNil(t, is.DeletionTimestamp)
-	require.Contains(t, is.Annotations, snapshots.AnnBeingDeleted)
+	state := r.Content(content.Name)
+	require.NotNil(t, state.DeletionTimestamp)
+	require.Contains(t, state.Annotations, snapshots.AnnBeingDeleted)
 	require.Equal(t, []string{snapshots.BoundFinalizer}, r.Snapshot("s1").Finalizers)
 	leave(r, content.Name)
 	require.Nil(t, r.Snapshot("s1"))
@@ -131,9 +131,9 @@ func TestWithThePolicyRetainTheContentStays(t *testing.T) {
 	r.Delete(snapshots.Snapshots(), "default", "s1")
 	r.Settle()
 	require.Nil(t, r.Snapshot("s1"))
-	is := r.Content(content.Name)
-	require.Nil(t, is.DeletionTimestamp)
-	require.Contains(t, is.Annotations, snapshots.AnnBeingDeleted)
+	state := r.Content(content.Name)
+	require.Nil(t, state.DeletionTimestamp)
+	require.Contains(t, state.Annotations, snapshots.AnnBeingDeleted)
 }
 
 func TestASnapshotThatAClaimIsRestoredFromWaitsWithItsDeletion(t *testing.T) {

@@ -17,23 +17,23 @@ import (
 //
 // Upstream: snapshot_controller.go needsUpdateSnapshotStatus and groupsnapshot_controller_helper.go
 // needsUpdateGroupSnapshotStatus, v8.7, which compare the pointers readyToUse instead of the values: two of them always differ.
-func needsUpdateStatus(is snapshots.Status, found snapshots.Content) bool {
+func needsUpdateStatus(state snapshots.Status, found snapshots.Content) bool {
 	switch {
 	case !found.HasStatus:
 		return false
-	case is.BoundContent == nil:
+	case state.BoundContent == nil:
 		return true
-	case is.CreationTime == nil && found.CreationTime != nil:
+	case state.CreationTime == nil && found.CreationTime != nil:
 		return true
 	case found.ReadyToUse != nil:
 		return true
 	}
-	return newSize(is, found)
+	return newSize(state, found)
 }
 
 // newSize reports whether a content has a size that its snapshot does not have yet.
-func newSize(is snapshots.Status, found snapshots.Content) bool {
-	return found.RestoreSize != nil && (is.RestoreSize == nil || is.RestoreSize.IsZero() && *found.RestoreSize > 0)
+func newSize(state snapshots.Status, found snapshots.Content) bool {
+	return found.RestoreSize != nil && (state.RestoreSize == nil || state.RestoreSize.IsZero() && *found.RestoreSize > 0)
 }
 
 // updateStatus writes to a snapshot what its content says, and returns the snapshot as it is then.

@@ -15,11 +15,11 @@ import (
 //
 // Upstream: snapshot_controller.go shouldDelete and groupsnapshot_helper.go shouldDeleteGroupSnapshotContent, v8.7.
 func (w *worker[S, C]) shouldDelete(found C) bool {
-	is := w.Content(found)
+	state := w.Content(found)
 	switch {
 	case found.GetDeletionTimestamp() == nil:
 		return false
-	case is.Existing && is.Ref.UID == "":
+	case state.Existing && state.Ref.UID == "":
 		return true
 	case has(found, w.AnnBeingCreated):
 		return false
@@ -47,9 +47,9 @@ func (w *worker[S, C]) deleteSnapshot(ctx context.Context, found C) (C, error) {
 		failed("Failed to clear content status")
 		return found, fmt.Errorf("error get %s content %s from api server: %w", w.Noun, found.GetName(), err)
 	}
-	if is := w.Content(latest); is.HasStatus {
-		w.steps.clear(&is)
-		w.SetContentStatus(latest, is)
+	if state := w.Content(latest); state.HasStatus {
+		w.steps.clear(&state)
+		w.SetContentStatus(latest, state)
 	}
 	updated, err := w.contents.API.UpdateStatus(ctx, latest)
 	if err != nil {

@@ -35,12 +35,12 @@ func (g *groups) create(ctx context.Context, found *groupContent, parameters, se
 	made, err := g.driver.CreateVolumeGroupSnapshot(control.WithTimeout(ctx, g.env, g.cfg.Timeout), &csi.CreateVolumeGroupSnapshotRequest{
 		Name: g.cfg.GroupSnapshotNamePrefix + "-" + string(uid), SourceVolumeIds: volumes, Secrets: secrets, Parameters: parameters,
 	})
-	is := made.GetGroupSnapshot()
-	if err == nil && is == nil {
+	state := made.GetGroupSnapshot()
+	if err == nil && state == nil {
 		err = errors.New("the CSI driver answered CreateVolumeGroupSnapshot with neither a group snapshot nor an error")
 	}
-	reply := answer{handle: is.GetGroupSnapshotId(), ready: is.GetReadyToUse(), created: is.GetCreationTime()}
-	for _, member := range is.GetSnapshots() {
+	reply := answer{handle: state.GetGroupSnapshotId(), ready: state.GetReadyToUse(), created: state.GetCreationTime()}
+	for _, member := range state.GetSnapshots() {
 		reply.members = append(reply.members, infoOf(member))
 	}
 	return reply, err
@@ -88,8 +88,8 @@ func (g *groups) checkStatus(ctx context.Context, found *groupContent) (*groupCo
 	if err != nil {
 		return found, fmt.Errorf("failed to list group snapshot for group snapshot content %s: %q", found.Name, err.Error())
 	}
-	is := got.GetGroupSnapshot()
-	updated, err := g.updateStatus(ctx, found, answer{handle: handles.VolumeGroupSnapshotHandle, ready: is.GetReadyToUse(), created: is.GetCreationTime()})
+	state := got.GetGroupSnapshot()
+	updated, err := g.updateStatus(ctx, found, answer{handle: handles.VolumeGroupSnapshotHandle, ready: state.GetReadyToUse(), created: state.GetCreationTime()})
 	if err != nil {
 		return found, err
 	}
@@ -146,6 +146,6 @@ func (g *groups) deleteFromStorage(ctx context.Context, found *groupContent, sec
 	return err
 }
 
-func (g *groups) clear(is *snapshots.Content) {
-	is.Handle, is.ReadyToUse, is.CreationTime, is.Error = nil, nil, nil, nil
+func (g *groups) clear(state *snapshots.Content) {
+	state.Handle, state.ReadyToUse, state.CreationTime, state.Error = nil, nil, nil, nil
 }

@@ -46,16 +46,16 @@ func (r *rig) gc() *groupv1.VolumeGroupSnapshotContent {
 }
 
 func (r *rig) groupReady() bool {
-	is := r.gc()
-	return is != nil && is.Status != nil && is.Status.ReadyToUse != nil && *is.Status.ReadyToUse
+	state := r.gc()
+	return state != nil && state.Status != nil && state.Status.ReadyToUse != nil && *state.Status.ReadyToUse
 }
 
 // removeGroup deletes the content as the snapshot controller does when its group snapshot is deleted.
 func (r *rig) removeGroup() {
 	r.Helper()
-	is := r.gc()
-	metav1.SetMetaDataAnnotation(&is.ObjectMeta, snapshots.AnnGroupBeingDeleted, "yes")
-	r.Put(snapshots.GroupContents(), is, "")
+	state := r.gc()
+	metav1.SetMetaDataAnnotation(&state.ObjectMeta, snapshots.AnnGroupBeingDeleted, "yes")
+	r.Put(snapshots.GroupContents(), state, "")
 	r.Delete(snapshots.GroupContents(), "", "gc")
 }
 

@@ -42,8 +42,8 @@ func (s *singles) create(ctx context.Context, found *content, parameters, secret
 
 func (s *singles) sources(found *content) string { return "volume " + *found.Spec.Source.VolumeHandle }
 
-func answered(handle string, is *csi.Snapshot) answer {
-	return answer{handle: handle, ready: is.GetReadyToUse(), created: is.GetCreationTime(), size: is.GetSizeBytes(), group: is.GetGroupSnapshotId()}
+func answered(handle string, state *csi.Snapshot) answer {
+	return answer{handle: handle, ready: state.GetReadyToUse(), created: state.GetCreationTime(), size: state.GetSizeBytes(), group: state.GetGroupSnapshotId()}
 }
 
 // checkStatus asks how far a snapshot is: for an existing one it calls ListSnapshots, for another CreateSnapshot.
@@ -69,7 +69,7 @@ func (s *singles) checkStatus(ctx context.Context, found *content) (*content, er
 	if found.Status != nil && found.Status.SnapshotHandle != nil {
 		handle = *found.Status.SnapshotHandle
 	}
-	is := &csi.Snapshot{ReadyToUse: true}
+	state := &csi.Snapshot{ReadyToUse: true}
 	if s.reported.Controller[csi.ControllerServiceCapability_RPC_LIST_SNAPSHOTS] {
 		list, err := s.driver.ListSnapshots(control.WithTimeout(ctx, s.env, s.cfg.Timeout), &csi.ListSnapshotsRequest{SnapshotId: handle, Secrets: secrets})
 		if err == nil && len(list.GetEntries()) == 0 {
@@ -78,9 +78,9 @@ func (s *singles) checkStatus(ctx context.Context, found *content) (*content, er
 		if err != nil {
 			return found, fmt.Errorf("failed to list snapshot for content %s: %q", found.Name, err.Error())
 		}
-		is = list.GetEntries()[0].GetSnapshot()
+		state = list.GetEntries()[0].GetSnapshot()
 	}
-	updated, err := s.updateStatus(ctx, found, answered(*given, is))
+	updated, err := s.updateStatus(ctx, found, answered(*given, state))
 	if err != nil {
 		return found, err
 	}
@@ -130,6 +130,6 @@ func (s *singles) deleteFromStorage(ctx context.Context, found *content, secrets
 	return nil
 }
 
-func (s *singles) clear(is *snapshots.Content) {
-	is.Handle, is.ReadyToUse, is.CreationTime, is.RestoreSize = nil, nil, nil, nil
+func (s *singles) clear(state *snapshots.Content) {
+	state.Handle, state.ReadyToUse, state.CreationTime, state.RestoreSize = nil, nil, nil, nil
 }

@@ -44,7 +44,7 @@ type steps[C any] interface {
 	// deleteFromStorage calls the driver to delete a snapshot.
 	deleteFromStorage(ctx context.Context, found C, secrets map[string]string) error
 	// clear removes from a status what does not hold for a deleted snapshot.
-	clear(is *snapshots.Content)
+	clear(state *snapshots.Content)
 }
 
 // answer holds the fields of the driver's answer about a snapshot or a group snapshot.
@@ -133,12 +133,12 @@ func (w *worker[S, C]) syncContentByKey(ctx context.Context, key string) error {
 }
 
 // Upstream: snapshot_controller_base.go isDriverMatch, v8.7.
-func (w *worker[S, C]) isDriverMatch(is snapshots.Content) bool {
-	if !is.Dynamic && !is.Existing || is.Driver != w.cfg.Driver {
+func (w *worker[S, C]) isDriverMatch(state snapshots.Content) bool {
+	if !state.Dynamic && !state.Existing || state.Driver != w.cfg.Driver {
 		return false
 	}
-	if is.Class != nil {
-		if class, ok := w.classes.Cached(*is.Class); ok && class.Driver != w.cfg.Driver {
+	if state.Class != nil {
+		if class, ok := w.classes.Cached(*state.Class); ok && class.Driver != w.cfg.Driver {
 			return false
 		}
 	}
@@ -149,13 +149,13 @@ func (w *worker[S, C]) isDriverMatch(is snapshots.Content) bool {
 //
 // Upstream: snapshot_controller.go syncContent and groupsnapshot_helper.go syncGroupSnapshotContent, v8.7.
 func (w *worker[S, C]) syncContent(ctx context.Context, found C) error {
-	is := w.Content(found)
+	state := w.Content(found)
 	switch {
 	case w.shouldDelete(found):
 		return w.steps.delete(ctx, found)
-	case is.Dynamic && !is.HasStatus && !isMember(found):
+	case state.Dynamic && !state.HasStatus && !isMember(found):
 		return w.report(ctx, found, w.Reason+"CreationFailed", "Failed to create "+w.Noun, w.createSnapshot)
-	case is.IsReady():
+	case state.IsReady():
 		_, err := w.contents.RemoveAnnotation(ctx, found, w.AnnBeingCreated)
 		return err
 	}
@@ -199,13 +199,13 @@ func (w *worker[S, C]) report(ctx context.Context, found C, reason, failed strin
 // Upstream: snapshot_controller.go updateContentErrorStatusWithEvent and groupsnapshot_helper.go
 // updateGroupSnapshotContentErrorStatusWithEvent, v8.7.
 func (w *worker[S, C]) updateErrorStatus(ctx context.Context, found C, reason, message string) {
-	is := w.Content(found)
-	if is.Error != nil && is.Error.Message != nil && *is.Error.Message == message {
+	state := w.Content(found)
+	if state.Error != nil && state.Error.Message != nil && *state.Error.Message == message {
 		return
 	}
 	failure := &snapshotv1.VolumeSnapshotError{Time: &metav1.Time{Time: w.env.Now()}, Message: &message}
 	ops := []snapshots.Op{{Op: "replace", Path: "/status", Value: map[string]any{"readyToUse": false, "error": failure}}}
-	if is.HasStatus {
+	if state.HasStatus {
 		ops = []snapshots.Op{{Op: "replace", Path: "/status/error", Value: failure}, {Op: "replace", Path: "/status/readyToUse", Value: false}}
 	}
 	updated, err := w.contents.API.PatchStatus(ctx, found, ops...)
@@ -225,12 +225,12 @@ func (w *worker[S, C]) updateStatus(ctx context.Context, found C, reply answer) 
 	if err != nil {
 		return none, fmt.Errorf("error get %s content %s from api server: %w", w.Noun, found.GetName(), err)
 	}
-	is, changed := follow(w.Content(latest), reply, w.env.Now())
+	state, changed := follow(w.Content(latest), reply, w.env.Now())
 	if !changed {
 		return latest, nil
 	}
 	written := latest.DeepCopyObject().(C)
-	w.SetContentStatus(written, is)
+	w.SetContentStatus(written, state)
 	updated, err := w.steps.writeStatus(ctx, latest, written)
 	if err != nil {
 		return latest, snapshots.UpdateError(found.GetName(), err)
@@ -240,32 +240,32 @@ func (w *worker[S, C]) updateStatus(ctx context.Context, found C, reply answer) 
 
 // follow returns the fields of a content after the driver's answer, and whether one of them changed. Handle, time, size
 // and members stay as they were first.
-func follow(is snapshots.Content, reply answer, now time.Time) (_ snapshots.Content, changed bool) {
-	if is.Handle == nil {
-		is.Handle, changed = &reply.handle, true
+func follow(state snapshots.Content, reply answer, now time.Time) (_ snapshots.Content, changed bool) {
+	if state.Handle == nil {
+		state.Handle, changed = &reply.handle, true
 	}
-	if is.ReadyToUse == nil || *is.ReadyToUse != reply.ready {
-		is.ReadyToUse, changed = &reply.ready, true
+	if state.ReadyToUse == nil || *state.ReadyToUse != reply.ready {
+		state.ReadyToUse, changed = &reply.ready, true
 		if reply.ready {
-			is.Error = nil
+			state.Error = nil
 		}
 	}
-	if is.CreationTime == nil {
+	if state.CreationTime == nil {
 		// Upstream takes no time for 1970, and replaces only the year 1.
 		created := reply.created.AsTime()
 		if created.IsZero() {
 			created = now
 		}
-		is.CreationTime, changed = &metav1.Time{Time: created}, true
+		state.CreationTime, changed = &metav1.Time{Time: created}, true
 	}
-	if is.RestoreSize == nil && reply.size > 0 {
-		is.RestoreSize, changed = &reply.size, true
+	if state.RestoreSize == nil && reply.size > 0 {
+		state.RestoreSize, changed = &reply.size, true
 	}
-	if is.GroupHandle == nil && reply.group != "" {
-		is.GroupHandle, changed = &reply.group, true
+	if state.GroupHandle == nil && reply.group != "" {
+		state.GroupHandle, changed = &reply.group, true
 	}
-	if len(is.Members) == 0 && len(reply.members) != 0 {
-		is.Members, changed = reply.members, true
+	if len(state.Members) == 0 && len(reply.members) != 0 {
+		state.Members, changed = reply.members, true
 	}
-	return is, changed
+	return state, changed
 }

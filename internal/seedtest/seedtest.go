@@ -149,7 +149,7 @@ func (r *run) report(t testing.TB) {
 	t.Fatalf("seed %d fails; this repeats it: STORAGESIM_SEED=%d go test -run '%s' .\n%s", r.seed, r.seed, Pattern(t.Name()), said)
 }
 
-// Pattern returns what go test -run needs for a test of that name.
+// Pattern returns the pattern for go test -run that matches the test of that name and no other.
 func Pattern(name string) string {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {

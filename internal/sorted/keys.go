@@ -18,7 +18,7 @@ type Keys struct {
 	tree *btree.BTree[string] // nil until there is a key: most caches of most kinds stay empty
 }
 
-// Len returns the number of there are.
+// Len returns the number of keys.
 func (k *Keys) Len() int {
 	if k.tree == nil {
 		return 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -158,10 +159,8 @@ func (p *publisher) checkLifecycleMode() error {
 		}
 		return fmt.Errorf("volume mode %q not supported by driver %s (no CSIDriver object)", p.mode, p.driver)
 	}
-	for _, mode := range d.Spec.VolumeLifecycleModes {
-		if mode == p.mode {
-			return nil
-		}
+	if slices.Contains(d.Spec.VolumeLifecycleModes, p.mode) {
+		return nil
 	}
 	return fmt.Errorf("volume mode %q not supported by driver %s (only supports %q)", p.mode, p.driver, d.Spec.VolumeLifecycleModes)
 }

@@ -122,7 +122,7 @@ func claimsToRunningPods(b *testing.B, n int, sum *stopwatch) {
 	b.StartTimer()
 }
 
-// startsPod says whether a write reports a pod of ours as running.
+// startsPod reports whether a write reports a pod of ours as running.
 func startsPod(w trace.Write) bool {
 	after, isPod := w.New.(*v1.Pod)
 	before, _ := w.Old.(*v1.Pod)

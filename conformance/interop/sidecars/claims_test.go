@@ -71,7 +71,7 @@ func (r *rig) attached() (n int) {
 	return n
 }
 
-// claimsBound returns the number of are.
+// claimsBound returns the number of claims that are bound.
 func (r *rig) claimsBound() (n int) {
 	list, err := r.cluster.Client().CoreV1().PersistentVolumeClaims("default").List(context.Background(), metav1.ListOptions{})
 	require.NoError(r, err)

@@ -245,17 +245,17 @@ func (r *rig) driversOnNodes() (n int) {
 	return n
 }
 
-// running says whether so many pods run.
+// running reports whether so many pods run.
 func (r *rig) running(n int) func() bool { return func() bool { return r.pods() == n } }
 
-// pods returns the number of run.
+// pods returns the number of pods that run.
 func (r *rig) pods() int {
 	list, err := r.cluster.Client().CoreV1().Pods("default").List(context.Background(), metav1.ListOptions{FieldSelector: "status.phase=" + string(v1.PodRunning)})
 	require.NoError(r, err)
 	return len(list.Items)
 }
 
-// empty says whether no pod, claim, volume and attachment is left.
+// empty reports whether no pod, claim, volume and attachment is left.
 func (r *rig) empty() bool {
 	ctx, all := context.Background(), metav1.ListOptions{}
 	pods, err := r.cluster.Client().CoreV1().Pods("").List(ctx, all)

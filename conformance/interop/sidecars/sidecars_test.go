@@ -177,7 +177,7 @@ func (r *rig) boundIn(namespace, claim string) func() bool {
 	return func() bool { return r.claimIn(namespace, claim).Status.Phase == v1.ClaimBound }
 }
 
-// has says whether a claim has so much.
+// has reports whether a claim has so much.
 func (r *rig) has(claim, size string) func() bool {
 	return func() bool {
 		capacity := r.claim(claim).Status.Capacity[v1.ResourceStorage]
@@ -185,7 +185,7 @@ func (r *rig) has(claim, size string) func() bool {
 	}
 }
 
-// said says whether there is an event of that reason about a claim.
+// said reports whether there is an event of that reason about a claim.
 func (r *rig) said(claim, reason string) func() bool { return r.saidIn("default", claim, reason) }
 
 func (r *rig) saidIn(namespace, claim, reason string) func() bool {

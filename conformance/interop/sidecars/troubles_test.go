@@ -120,7 +120,7 @@ func impossible(r *rig) {
 	r.step("all is deleted", func() { r.delete("pod/writer", "pvc/data", "pvc/cloned") }, r.empty)
 }
 
-// only says whether those claims are left.
+// only reports whether those claims are left.
 func (r *rig) only(claims ...string) func() bool {
 	return func() bool {
 		list, err := r.cluster.Client().CoreV1().PersistentVolumeClaims("default").List(context.Background(), metav1.ListOptions{})
@@ -135,7 +135,7 @@ func (r *rig) only(claims ...string) func() bool {
 	}
 }
 
-// ready says whether a snapshot is.
+// ready reports whether a snapshot is.
 func (r *rig) ready(name string) func() bool {
 	return func() bool {
 		ready, _, _ := unstructured.NestedBool(r.snapshot(name).Object, "status", "readyToUse")
@@ -143,7 +143,7 @@ func (r *rig) ready(name string) func() bool {
 	}
 }
 
-// failed says whether a snapshot has an error.
+// failed reports whether a snapshot has an error.
 func (r *rig) failed(name string) func() bool {
 	return func() bool {
 		message, _, _ := unstructured.NestedString(r.snapshot(name).Object, "status", "error", "message")
@@ -196,7 +196,7 @@ func capacity(r *rig) {
 	r.step("the next one goes to the other", func() { r.apply(file(r, "large-2")) }, r.running(2))
 }
 
-// left says whether that capacity is published, of any node.
+// left reports whether that capacity is published, of any node.
 func (r *rig) left(sizes ...string) func() bool {
 	return func() bool {
 		list, err := r.cluster.Client().StorageV1().CSIStorageCapacities("").List(context.Background(), metav1.ListOptions{})
