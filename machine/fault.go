@@ -181,10 +181,9 @@ func (s *Set) strike(m *Machine, op, about string, paths []string) error {
 	return f.Err
 }
 
-// names returns those of what an operation is about: the one used, and the one without
-// links. The last element is followed if the operation follows it. There is none of a
-// directory to be made that is there already, nor of the mount table, which is on no
-// disk but in the kernel's memory.
+// names returns the paths at which a fault may strike an operation on name: the path as it was given, and the one without
+// links. The last element is followed if the operation follows it. Nothing strikes mkdir of a directory that exists, nor the
+// mount table, which a real machine has in the kernel's memory and on no disk.
 func names(on *disk.Disk, op, name string) []string {
 	if isAtOrBelow(name, mount.TableDir) {
 		return nil

@@ -181,7 +181,7 @@ func (c *cluster) removeVolume(name string) {
 	c.patchVolume(name, `{"metadata":{"finalizers":null}}`)
 }
 
-// events returns those on an object, in order, as "Type Reason", repeats left out.
+// events returns the events about an object, in order, as "Type Reason", repeats left out.
 func (c *cluster) events(name string) []string {
 	var said []string
 	for _, entry := range c.engine.Trace().Entries() {

@@ -39,7 +39,9 @@ var unclearComment = []struct {
 	{regexp.MustCompile(`(?i)\b(dearest|hears? of|lets? go of|made good)\b`), "the most expensive, receives, releases, repeated"},
 	{regexp.MustCompile(`\b(is|are|equal|all|nothing|nobody|no \w+)\b[^.;:]* but for\b`), "except, without"},
 	{regexp.MustCompile(`^[a-z]\w+\. Upstream: `), "what the function does, or only the citation"},
-	{regexp.MustCompile(`(?i)\bthe number of ([a-z]+s (are|were|have been|happen|may|then)|of)\b`), "the number of ... that are"},
+	{regexp.MustCompile(`(?i)\bthe number of ([a-z]+s (are|were|have been|happen|may|then)|of|are|is|run|there)\b`), "the number of ... that are"},
+	{regexp.MustCompile(`^\w+ (returns|is) those\b`), "the things by their name: returns the kinds of"},
+	{regexp.MustCompile(`\blaid to\b`), "attributed to"},
 	{regexp.MustCompile(`^\w+ has [^.,:]{1,60} (be|do|run|make|come|start|end|go|take|begin|wait|told|asked|attached|detached)\b`), "makes, lets, asks"},
 }
 
@@ -225,6 +227,10 @@ func TestTheRulesOfWordingFindWhatTheyAreFor(t *testing.T) {
 		"// F returns when all have ended.":      0,
 		"// F takes the number of keys are held": 1,
 		"// F takes the number of keys that are": 0,
+		"// F takes the number of are.":          1,
+		"// F returns those of a pod.":           1,
+		"// F takes those of a pod.":             0,
+		"// F takes what is laid to F.":          1,
 		"// F returns all but for one.":          1,
 		"// F waits, but for a minute at most.":  0,
 		"// check. Upstream: a.go G, v1.37.":     1,

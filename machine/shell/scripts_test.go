@@ -12,7 +12,7 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// scripts returns those of testdata/scripts.txt, one construct or two each.
+// scripts returns the scripts of testdata/scripts.txt, one construct or two each.
 func scripts(t *testing.T) []string {
 	data, err := os.ReadFile("testdata/scripts.txt")
 	require.NoError(t, err)

@@ -103,7 +103,7 @@ func grow(t *testing.T, c *storagesimtest.Cluster, claim string) {
 	require.Equal(t, "20Gi", c.Claim("data").Status.Capacity.Storage().String(), c.Story())
 }
 
-// calls returns those of a volume that is attached and staged, and grows while a pod uses it.
+// calls returns the calls about a volume that is attached and staged, and grows while a pod uses it.
 func calls() []string {
 	return []string{
 		"CreateVolume", "ControllerPublishVolume", "NodeStageVolume", "NodePublishVolume", "ControllerExpandVolume", "NodeExpandVolume",

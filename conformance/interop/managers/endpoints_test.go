@@ -55,7 +55,7 @@ func (w *world) endpoints() (list []string) {
 	return list
 }
 
-// addresses returns those of the pods, sorted.
+// addresses returns the addresses of the pods, sorted.
 func (w *world) addresses() (list []string) {
 	pods, err := w.cluster.Client().CoreV1().Pods("default").List(context.Background(), metav1.ListOptions{})
 	require.NoError(w, err)
