@@ -66,7 +66,7 @@
 // Package volumemanager lists those about volumes.
 //
 //   - With package runtime stopping takes no time: a container that would be killed after its terminationGracePeriodSeconds is
-//     killed at once, with the exit code that it would have then.
+//     killed at once, with the exit code that it would have then. One that would have ended by itself meanwhile is killed, too.
 //   - An ephemeral container runs beside the others; no container sees the processes of
 //     another, so that its target has no effect. It has the volumes of its pod that
 //     another container has, too.

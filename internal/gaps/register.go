@@ -99,7 +99,7 @@ var containers = []*Gap{
 		Fields:  []string{"spec.terminationGracePeriodSeconds"},
 		Quiet:   true, // each pod has it
 		Cluster: "gives a container that time to end after SIGTERM: one that does not handle it runs on, with its volumes mounted, and is killed then",
-		Here:    "containers end at once, with the exit code that they would have then: what a trap for SIGTERM does is done, without the time that it takes",
+		Here:    "containers end at once: what a trap for SIGTERM does is done, without the time that it takes, and what has none is killed",
 	},
 	{
 		Kinds:   pods,

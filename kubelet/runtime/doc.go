@@ -46,8 +46,8 @@
 //     kubelet is attached, so a container sleeps longer while its kubelet is down for
 //     longer.
 //   - StopContainer takes no time, whatever the program does with SIGTERM and however long its grace period is: its trap is
-//     run to its end, and what the trap sleeps is counted and does not pass. What would be killed after the
-//     grace period is killed at once, and does nothing in that time.
+//     run to its end, and what the trap sleeps is counted and does not pass. What does not
+//     handle the signal is killed at once: it does nothing more in its grace period, and is killed even where it would have ended by itself in it.
 //   - A program of an image, of which nothing is known, is taken for a server that handles SIGTERM: it ends with 0. In
 //     pods with restartPolicy Never or OnFailure, where the exit code decides whether the pod has succeeded, it is taken for one that
 //     does not, and ends with 137.

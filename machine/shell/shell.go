@@ -169,14 +169,8 @@ func (s *shell) list(stmts []*syntax.Stmt) {
 	}
 }
 
-// stmt runs one statement, and then the trap of a signal that came meanwhile.
+// stmt runs one statement with its redirections, and then the trap of a signal that came meanwhile.
 func (s *shell) stmt(stmt *syntax.Stmt) {
-	s.runStmt(stmt)
-	s.handleSignal()
-}
-
-// runStmt runs one statement with its redirections.
-func (s *shell) runStmt(stmt *syntax.Stmt) {
 	s.program.step(1)
 	if s.noexec {
 		return
@@ -200,6 +194,7 @@ func (s *shell) runStmt(stmt *syntax.Stmt) {
 			s.command(stmt.Cmd)
 		})
 	}
+	s.handleSignal()
 	if stmt.Negated {
 		s.tested--
 		if s.flow == goesOn {

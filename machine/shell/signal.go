@@ -76,7 +76,7 @@ func (s *shell) handleSignal() {
 	flow := s.flow
 	s.flow = goesOn
 	s.runTrap(*s.term)
-	if s.flow != exits {
+	if s.flow == goesOn {
 		s.flow = flow
 	}
 }
@@ -87,7 +87,7 @@ func (s *shell) runTrap(text string) {
 	s.trapped = &status
 	s.eval(text)
 	s.trapped = outside
-	if s.flow != exits {
+	if s.flow == goesOn {
 		s.status = status
 	}
 }

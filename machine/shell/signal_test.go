@@ -43,6 +43,9 @@ func TestAProgramEndsByItsTrapOrIsKilled(t *testing.T) {
 		"sh -c \"trap 'exit 3' TERM; while true; do sleep 1; done\"":               {3, ""}, // in the place of the first shell
 		"exec env x=1 sh -c 'trap \"exit $x\" TERM; while true; do sleep 1; done'": {1, ""},
 		"trap 'exit 3' TERM; i=0; while true; do i=$(sleep 2; echo $i); done":      {3, ""},
+		"trap 'return 7' TERM; while true; do sleep 1; done; echo never":           {7, ""},
+		"f() { sleep 9; echo never; }; trap 'return 7' TERM; f; echo $?":           {0, "7\n"},
+		"trap exit TERM; ! sleep 5":                                                {0, ""}, // the status before it is turned round
 	} {
 		b := newBox(t)
 		p := shell.New(b.config("sh", "-c", script))
