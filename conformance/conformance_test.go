@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "look for the schedules of testdata/sche
 // schedulesFile has a schedule for each recording that agrees in another order only.
 const schedulesFile = "testdata/schedules/schedules.json"
 
-// knownSchedules reads schedulesFile. With -update, and with STORAGESIM_SEEDS as in the gate, there are none: each schedule is
+// knownSchedules reads schedulesFile. With -update, and with STORAGESIM_SEEDS as in CI, there are none: each schedule is
 // looked for among all.
 func knownSchedules(t *testing.T) map[string]Schedule {
 	if *update || os.Getenv("STORAGESIM_SEEDS") != "" {

@@ -45,7 +45,7 @@ func TestMutatedRecordingsDoNotAgree(t *testing.T) {
 	paths, err := list("testdata")
 	require.NoError(t, err)
 	number := 6
-	if os.Getenv("STORAGESIM_SEEDS") != "" { // in the gate
+	if os.Getenv("STORAGESIM_SEEDS") != "" { // in CI
 		number = 24
 	}
 	rng := rand.New(rand.NewPCG(40, 3))

@@ -414,7 +414,7 @@ func (o operator) remove(ctx context.Context) error {
 	return o.hear(core.PersistentVolumeClaims("default").Delete(ctx, "db", metav1.DeleteOptions{}), apierrors.IsNotFound)
 }
 
-// The guide's scenario finds what it can in a thousand runs, without a check of its own: of all bugs in the gate, where
+// The guide's scenario finds what it can in a thousand runs, without a check of its own: of all bugs in CI, where
 // STORAGESIM_SEEDS is 100, and of each seventh in `go test`, in a provisioner, a driver and an operator.
 func TestPlantedBugsAreFoundByTheGuidesScenarioAlone(t *testing.T) {
 	var bugs []plantedBug

@@ -244,7 +244,7 @@ func (x cell) noMoreLeaks(c *storagesim.Cluster) error {
 	return &storagesim.LeakError{Leaks: found}
 }
 
-// howMany returns the numbers of seeds and of explored runs of a cell: 1 and 5, 20 and 100 in the gate, and 100
+// howMany returns the numbers of seeds and of explored runs of a cell: 1 and 5, 20 and 100 in CI, and 100
 // and 10,000 with STORAGESIM_SEEDS=10000. No budget makes them fewer.
 func howMany(t *testing.T) (seeds, runs int) {
 	t.Helper()
@@ -312,7 +312,7 @@ func (x cell) broken() string {
 	return x.actor
 }
 
-// In each cell in the gate, where STORAGESIM_SEEDS is 100, and in one of each third program in `go test`.
+// In each cell in CI, where STORAGESIM_SEEDS is 100, and in one of each third program in `go test`.
 func TestABugThatOnlyAPersonCanMendIsFoundInEachOfTheseStories(t *testing.T) {
 	_, runs := howMany(t)
 	table := oneOfEachThird()

@@ -76,7 +76,7 @@ func TestTheQueueStoreTakesAlreadyExistsForSuccess(t *testing.T) {
 }
 
 // A crash forgets what was to be saved; the claim's next turn makes up for it.
-func TestACrashOfTheQueueStoreHasTheClaimProvisionedAgain(t *testing.T) {
+func TestAClaimIsProvisionedAgainAfterACrashOfTheQueueStore(t *testing.T) {
 	w := newWorld(t, nil, queueing)
 	w.refusing(3)
 	w.claim()

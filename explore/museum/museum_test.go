@@ -35,7 +35,7 @@ func told(t *testing.T, page string, form *regexp.Regexp) map[int]string {
 }
 
 // Each exhibit breaks its rule by its plan with its fix off, and not with it on. The explorer finds it, too, as the documents say, and nothing with the
-// fix: of each third exhibit, if the documents say that it is found by run 40, and of all in the gate, where STORAGESIM_SEEDS is 400. A tenth of these
+// fix: of each third exhibit, if the documents say that it is found by run 40, and of all in CI, where STORAGESIM_SEEDS is 400. A tenth of these
 // runs is played with the fix.
 func TestEachExhibitIsFoundWithoutItsFixAndNothingWithIt(t *testing.T) {
 	quoted, runs := told(t, "40-how-the-shrinker-thinks.md", finds), told(t, "exhibits.md", rows)
