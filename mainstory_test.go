@@ -145,7 +145,7 @@ func TestBindTheMainStoryIsToldWithRealMounts(t *testing.T) {
 }
 
 // Safety and convergence of the whole: if any actor crashes at any call, before
-// the call is made or after its answer is lost, the story still ends well. In the gate each call is
+// the call is made or after its answer is lost, the story still ends well. In CI each call is
 // tried, where STORAGESIM_SEEDS is 1, and else each fifth.
 func TestTheMainStorySurvivesACrashOfAnyActorAtAnyCall(t *testing.T) {
 	stride := 5

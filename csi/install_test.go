@@ -175,6 +175,14 @@ func TestALivenessprobeRestartsADriverThatIsNotReady(t *testing.T) {
 	require.Equal(t, 2, made, "two failures are one too few")
 }
 
+func TestALivenessprobeRefusesANegativeNumberByName(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	d := plainDriver()
+	d.Liveness = &livenessprobe.Config{FailureThreshold: -3}
+	require.ErrorContains(t, c.Cluster.InstallCSIDriver(d),
+		`livenessprobe of driver "`+d.Name+`": Config.FailureThreshold is -3; it must be positive, or 0 for the default`)
+}
+
 func TestADriversInterceptorsSeeTheCalls(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	var methods []string

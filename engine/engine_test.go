@@ -502,7 +502,7 @@ func TestSenselessFaultsAreRefused(t *testing.T) {
 		`unknown verb "make"; expected one of get, list`: {Verb: "make", Crash: true},
 		"only one of Crash, Err and Delay":               {Crash: true, Delay: 1},
 		"one of Crash, Err, Delay and After must be":     {},
-		"cannot be negative":                             {Delay: -1, Crash: true},
+		"fault: Delay: -1s is negative; it must be 0 or": {Delay: -time.Second, Crash: true},
 		"Restart is the downtime of a Crash":             {Restart: 1, After: true},
 	} {
 		require.ErrorContains(t, e.Inject(fault), says)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/internal/fault"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -54,7 +55,7 @@ type Fault struct {
 // ErrAnswerLost is the error that a caller gets for a call whose answer was lost.
 var ErrAnswerLost = apierrors.NewTimeoutError("the answer was lost", 0)
 
-// Inject adds a fault. It says what is wrong with one that makes no sense.
+// Inject adds a fault, or returns an error if the fault is invalid.
 func (e *Engine) Inject(f Fault) error {
 	if f.Actor != "" {
 		if _, err := e.actor(f.Actor); err != nil {
@@ -71,9 +72,11 @@ func (e *Engine) Inject(f Fault) error {
 			what++
 		}
 	}
+	negative := cmp.Or(fault.NotNegative("fault: Delay", f.Delay), fault.NotNegative("fault: Restart", f.Restart),
+		fault.NotNegative("fault: Skip", f.Skip), fault.NotNegative("fault: Call", f.Call))
 	switch {
-	case f.Delay < 0 || f.Restart < 0 || f.Skip < 0 || f.Call < 0:
-		return errors.New("fault: Delay, Restart, Skip and Call cannot be negative")
+	case negative != nil:
+		return negative
 	case what > 1:
 		return errors.New("fault: only one of Crash, Err and Delay can be set")
 	case what == 0 && !f.After:

@@ -74,9 +74,11 @@ func (e *Engine) InjectPoint(f PointFault) error {
 			what++
 		}
 	}
+	negative := cmp.Or(fault.NotNegative("fault: Delay", f.Delay), fault.NotNegative("fault: Restart", f.Restart),
+		fault.NotNegative("fault: Skip", f.Skip), fault.NotNegative("fault: Number", f.Number))
 	switch {
-	case f.Delay < 0 || f.Restart < 0 || f.Skip < 0 || f.Number < 0:
-		return errors.New("fault: Delay, Restart, Skip and Number cannot be negative")
+	case negative != nil:
+		return negative
 	case what > 1:
 		return errors.New("fault: only one of Crash, Err and Delay can be set")
 	case f.Restart > 0 && !f.Crash:

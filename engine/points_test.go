@@ -86,7 +86,7 @@ func TestAFaultOfAPointThatMakesNoSenseIsRefused(t *testing.T) {
 		`no actor is called "disks"`:                  {Actor: "disks"},
 		`the name "disk create" of a point has ' '`:   {Point: "disk create"},
 		"only one of Crash, Err and Delay can be set": {Crash: true, Delay: time.Second},
-		"cannot be negative":                          {Delay: -1},
+		"fault: Number: -2 is negative":               {Number: -2},
 		"Restart is the downtime of a Crash":          {Restart: time.Second},
 	} {
 		require.ErrorContains(t, e.InjectPoint(f), says)

@@ -347,7 +347,7 @@ func TestAFaultThatMakesNoSenseIsRefused(t *testing.T) {
 		"call.Fault: one of Code, Hang, Delay, Answer, Crash and After must be set":                                    {},
 		"call.Fault: only one of Code, Hang, Answer and Crash can be set, and Delay only alone or with Code or Answer": {Hang: true, Crash: true},
 		"call.Fault.Answer: the driver must have answered before; set After, too":                                      {Answer: func(any) {}},
-		"call.Fault: Delay, Restart and Skip cannot be negative":                                                       {Hang: true, Skip: -1},
+		"call.Fault.Skip: -1 is negative; it must be 0 or more":                                                        {Hang: true, Skip: -1},
 		"call.Fault.Code: 17 is not a gRPC code; those are 1 to 16":                                                    {Code: 17},
 		"call.Fault.Restart: it is the downtime of a Crash, which is not set":                                          {Hang: true, Restart: 1},
 		"call.Fault.Message: it is the text of a Code, which is not set":                                               {Hang: true, Message: "x"},

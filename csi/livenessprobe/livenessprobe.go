@@ -9,7 +9,6 @@ package livenessprobe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/internal/sidecar"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -50,22 +50,12 @@ func New(cfg Config) control.Factory {
 }
 
 func (cfg *Config) setDefaults() error {
-	switch {
-	case cfg.Driver == "" || cfg.Dial == nil || cfg.Restart == nil:
-		return errors.New("livenessprobe.Config: Driver, Dial and Restart are required")
-	case cfg.ProbeTimeout < 0 || cfg.Period < 0 || cfg.FailureThreshold < 0:
-		return errors.New("livenessprobe.Config: ProbeTimeout, Period and FailureThreshold cannot be negative")
+	if cfg.Restart == nil {
+		return fmt.Errorf("livenessprobe of driver %q: Config.Restart must be set", cfg.Driver)
 	}
-	if cfg.ProbeTimeout == 0 {
-		cfg.ProbeTimeout = time.Second
-	}
-	if cfg.Period == 0 {
-		cfg.Period = 10 * time.Second
-	}
-	if cfg.FailureThreshold == 0 {
-		cfg.FailureThreshold = 3
-	}
-	return nil
+	return sidecar.Check("livenessprobe", cfg.Driver, cfg.Dial, sidecar.Number{Name: "FailureThreshold", Value: &cfg.FailureThreshold, Default: 3},
+		sidecar.Time{Name: "ProbeTimeout", Value: &cfg.ProbeTimeout, Default: time.Second},
+		sidecar.Time{Name: "Period", Value: &cfg.Period, Default: 10 * time.Second})
 }
 
 type prober struct {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+
+	"github.com/storagesim/storagesim/internal/fault"
 )
 
 // Fault is a deliberate failure of gRPC calls. Empty fields match anything. At most one of Code, Hang, Answer and
@@ -53,9 +55,11 @@ func (t *Table) Inject(f Fault) error {
 			what++
 		}
 	}
+	negative := cmp.Or(fault.NotNegative("call.Fault.Delay", f.Delay), fault.NotNegative("call.Fault.Restart", f.Restart),
+		fault.NotNegative("call.Fault.Skip", f.Skip))
 	switch {
-	case f.Delay < 0 || f.Restart < 0 || f.Skip < 0:
-		return errors.New("call.Fault: Delay, Restart and Skip cannot be negative")
+	case negative != nil:
+		return negative
 	case f.Code > codes.Unauthenticated:
 		return fmt.Errorf("call.Fault.Code: %d is not a gRPC code; those are 1 to %d", f.Code, codes.Unauthenticated)
 	case what > 1 || f.Delay > 0 && (f.Hang || f.Crash):
