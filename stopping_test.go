@@ -35,12 +35,15 @@ func TestAContainerThatIsStoppedEndsAsItsProgramTakesTheSignal(t *testing.T) {
 		"a handler, in a pod that is to end": {"restartPolicy: Never,", "busybox", handles, 0, v1.PodSucceeded},
 		"a handler that is too slow":         {"terminationGracePeriodSeconds: 9,", "busybox", handles, 137, v1.PodFailed},
 		"at least two seconds":               {"terminationGracePeriodSeconds: 0,", "busybox", `trap "exit 3" TERM; while true; do sleep 2; done`, 3, v1.PodFailed},
-		"shared processes":                   {"shareProcessNamespace: true,", "busybox", "sleep 100000", 143, v1.PodFailed},
-		"processes of the node":              {"hostPID: true,", "busybox", "sleep 100000", 143, v1.PodFailed},
-		"a server":                           {"", "nginx", "", 0, v1.PodSucceeded},
-		"a server that a script becomes":     {"", "nginx", "exec nginx", 0, v1.PodSucceeded},
-		"a server beside its script":         {"", "nginx", "nginx; echo over", 137, v1.PodFailed},
-		"a program that is to end":           {"restartPolicy: Never,", "example.com/backup", "", 137, v1.PodFailed},
+		"as much time as there is":           {"terminationGracePeriodSeconds: 9223372036854775807,", "busybox", handles, 0, v1.PodSucceeded},
+		"a handler that never ends": {"terminationGracePeriodSeconds: 9223372036854775807,", "busybox",
+			`trap "tail -f /dev/null" TERM; while true; do sleep 1; done`, 137, v1.PodFailed},
+		"shared processes":               {"shareProcessNamespace: true,", "busybox", "sleep 100000", 143, v1.PodFailed},
+		"processes of the node":          {"hostPID: true,", "busybox", "sleep 100000", 143, v1.PodFailed},
+		"a server":                       {"", "nginx", "", 0, v1.PodSucceeded},
+		"a server that a script becomes": {"", "nginx", "exec nginx", 0, v1.PodSucceeded},
+		"a server beside its script":     {"", "nginx", "nginx; echo over", 137, v1.PodFailed},
+		"a program that is to end":       {"restartPolicy: Never,", "example.com/backup", "", 137, v1.PodFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := storagesimtest.New(t, storagesim.Config{})

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/machine/shell"
 )
 
 // minimumGracePeriod is the time that a container has at least to end by itself.
@@ -20,6 +22,7 @@ func (k *kubelet) killContainer(pod *v1.Pod, c *containerState, message string, 
 	if override != nil {
 		seconds = *override
 	}
+	seconds = min(seconds, int64(shell.Forever/time.Second)) // more is no time.Duration
 	return k.runtime.StopContainer(c.last.ID, max(minimumGracePeriod, time.Duration(seconds)*time.Second))
 }
 

@@ -48,7 +48,7 @@ func (p *Program) endsWithin(host Host, grace time.Duration) bool {
 	later := &laterHost{Host: host}
 	for range maxResumed {
 		wait, ended := p.Run(later)
-		if ended || wait > grace-later.by {
+		if ended || wait > grace-later.by || wait >= Forever {
 			return ended
 		}
 		later.by += wait
