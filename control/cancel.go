@@ -12,14 +12,21 @@ type cancellation struct{ waits []*func() }
 // once, the waits of Clock in it. context.Cause tells why.
 func WithCancelCause(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	c := &cancellation{}
+	stop := OnCancel(ctx, c.wake) // of the context that this one is made of
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, cancelKey{}, c))
 	return ctx, func(cause error) {
+		stop()
 		cancel(cause)
-		waits := c.waits
-		c.waits = nil
-		for _, wake := range waits {
-			(*wake)()
-		}
+		c.wake()
+	}
+}
+
+// wake ends the waits.
+func (c *cancellation) wake() {
+	waits := c.waits
+	c.waits = nil
+	for _, wake := range waits {
+		(*wake)()
 	}
 }
 

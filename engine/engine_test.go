@@ -220,6 +220,50 @@ func TestAWaitEndsAtOnceWhenItsContextIsCancelled(t *testing.T) {
 	}
 }
 
+// Upstream: k8s.io/apimachinery wait.PollUntilContextTimeout, which does not wait in a context that has ended.
+func TestNothingWaitsInAContextThatIsCancelledAlready(t *testing.T) {
+	e, ended := newEngine(t, engine.Config{}), false
+	require.NoError(t, e.Add("waiter", func(env control.Env) error {
+		env.Go("wait", func(context.Context) {
+			waits, cancel := control.WithCancelCause(context.Background())
+			looks := 0
+			err := env.Poll(waits, time.Minute, 0, func(context.Context) (bool, error) {
+				looks++
+				cancel(errors.New("while it looks"))
+				return false, nil
+			})
+			assert.ErrorIs(t, err, context.Canceled)
+			assert.ErrorIs(t, env.Poll(waits, time.Hour, 0, nil), context.Canceled)
+			assert.ErrorIs(t, env.Sleep(waits, time.Hour), context.Canceled)
+			assert.Equal(t, 1, looks)
+			assert.Equal(t, time.Minute, env.Now().Sub(engine.Start()))
+			ended = true
+		})
+		return nil
+	}))
+	require.NoError(t, e.RunFor(time.Hour))
+	require.True(t, ended)
+}
+
+func TestACancelledContextEndsTheWaitsInThoseMadeOfIt(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	require.NoError(t, e.Add("waiter", func(env control.Env) error {
+		outer, cancel := control.WithCancelCause(context.Background())
+		env.Go("wait", func(context.Context) {
+			inner, end := control.WithCancelCause(outer)
+			defer end(nil)
+			assert.ErrorIs(t, env.Sleep(inner, time.Hour), context.Canceled)
+			assert.Equal(t, time.Minute, env.Now().Sub(engine.Start()))
+		})
+		env.Go("cancel", func(ctx context.Context) {
+			assert.NoError(t, env.Sleep(ctx, time.Minute))
+			cancel(nil)
+		})
+		return nil
+	}))
+	require.NoError(t, e.Settle())
+}
+
 func TestAPollTimesOut(t *testing.T) {
 	var result error
 	looks := 0

@@ -44,29 +44,28 @@ func (v *env) task(doing string) *task {
 
 func (v *env) Sleep(ctx context.Context, d time.Duration) error {
 	t := v.task("Sleep")
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	awaited := always
 	if control.IsInBackground(ctx) {
 		awaited = never
 	}
 	left, ends := control.Remaining(ctx, v.Now())
 	if ends && left < d {
-		v.wait(ctx, t, left, awaited)
-		return cmp.Or(ctx.Err(), context.DeadlineExceeded)
+		return cmp.Or(v.wait(ctx, t, left, awaited), context.DeadlineExceeded)
 	}
-	v.wait(ctx, t, d, awaited)
-	return ctx.Err()
+	return v.wait(ctx, t, d, awaited)
 }
 
 // wait parks a task for d, or until its context is cancelled.
-func (v *env) wait(ctx context.Context, t *task, d time.Duration, awaited func() bool) {
+func (v *env) wait(ctx context.Context, t *task, d time.Duration, awaited func() bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	timer := v.actor.after(d, awaited, t.wake)
 	stop := control.OnCancel(ctx, t.wake)
 	t.park()
 	stop()
 	v.engine().cancel(timer)
+	return ctx.Err()
 }
 
 func (v *env) Poll(ctx context.Context, interval, timeout time.Duration, cond func(context.Context) (bool, error)) error {
@@ -80,11 +79,9 @@ func (v *env) PollBackoff(ctx context.Context, intervals control.Backoff, cond f
 	looked, seen := false, uint64(0)
 	for ; ; intervals = intervals.Next() {
 		if left = end.Sub(e.Now()); ends && left < intervals.First {
-			v.wait(ctx, t, left, never)
-			return cmp.Or(ctx.Err(), context.DeadlineExceeded)
+			return cmp.Or(v.wait(ctx, t, left, never), context.DeadlineExceeded)
 		}
-		v.wait(ctx, t, intervals.First, func() bool { return !looked || e.seen() != seen })
-		if err := ctx.Err(); err != nil {
+		if err := v.wait(ctx, t, intervals.First, func() bool { return !looked || e.seen() != seen }); err != nil {
 			return err
 		}
 		looked, seen = true, e.seen()

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -31,7 +32,7 @@ func (v *env) Sleep(ctx context.Context, d time.Duration) error {
 	}
 	if left, ends := control.Remaining(ctx, v.Now()); ends && left < d {
 		v.wait(ctx, left)
-		return context.DeadlineExceeded
+		return cmp.Or(ctx.Err(), context.DeadlineExceeded)
 	}
 	v.wait(ctx, d)
 	return ctx.Err()
