@@ -17,7 +17,7 @@ func cp(p *Process) error {
 		return err
 	}
 	recursive := has(flags, "r", "R", "a")
-	c := copying{links: recursive && !has(flags, "L"), update: has(flags, "u")}
+	c := copying{links: recursive && !has(flags, "L"), update: has(flags, "u"), keep: has(flags, "n")}
 	return p.toEach(args, has(flags, "T"), func(from, to string) error {
 		info, err := p.lookAt(from, c.links)
 		switch {
@@ -36,6 +36,7 @@ func cp(p *Process) error {
 type copying struct {
 	links  bool // links as such, not what they lead to
 	update bool // only files that are missing or older where they go
+	keep   bool // only files that are missing where they go
 }
 
 // within reports whether name is dir, or below it.
@@ -92,7 +93,7 @@ func (p *Process) copy(from, to string, c copying) error {
 	switch {
 	case info.IsDir():
 		return p.copyTree(from, to, info, c)
-	case c.update && p.isUpToDate(to, info):
+	case c.update && p.isUpToDate(to, info), c.keep && p.exists(to):
 		return nil
 	case info.Mode()&fs.ModeSymlink != 0:
 		var text string
@@ -108,6 +109,12 @@ func (p *Process) copy(from, to string, c copying) error {
 		return cannot(p.Argv[0], "cannot create regular file", to, err)
 	}
 	return nil
+}
+
+// exists reports whether there is a file, or a link, of that name.
+func (p *Process) exists(name string) bool {
+	_, err := p.lookAt(name, true)
+	return err == nil
 }
 
 // isUpToDate reports whether a file is there and not older than another.
@@ -176,6 +183,8 @@ func mv(p *Process) error {
 			return fmt.Errorf("mv: '%s' and '%s' are the same file", from, to)
 		case within(p.Path(to), p.Path(from)):
 			return fmt.Errorf("mv: cannot move '%s' to a subdirectory of itself, '%s'", from, to)
+		case has(flags, "n") && p.exists(to):
+			return nil
 		}
 		if err := p.move(p.Path(from), p.Path(to)); err != nil {
 			return fmt.Errorf("mv: cannot move '%s' to '%s': %w", from, to, reason(err))
