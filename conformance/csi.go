@@ -78,7 +78,7 @@ var answers = map[string]func(answer any){
 	},
 }
 
-// fail has calls of drivers fail from now on.
+// fail makes calls of drivers fail from now on.
 func (r *replay) fail(failures []Failure) error {
 	r.cluster.Lab().Sockets().ClearFaults() // as the recorded driver's: a new list replaces the old one
 	for _, f := range failures {

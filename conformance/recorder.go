@@ -209,7 +209,7 @@ func (r *Recorder) resolve(text string) (manifest.Ref, error) {
 	return manifest.ParseRef(r.kinds, "", filled)
 }
 
-// address returns that of an object, or without a name that of the collection.
+// address returns the URL of an object, or without a name that of the collection.
 func (r *Recorder) address(res manifest.Resource, namespace, name string) string {
 	gv := res.GroupVersionResource().GroupVersion()
 	parts := []string{"/apis", gv.Group, gv.Version}

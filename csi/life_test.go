@@ -234,7 +234,7 @@ var csiMethods = []string{
 	"NodeStageVolume", "NodePublishVolume", "NodeUnpublishVolume", "NodeUnstageVolume",
 }
 
-// trouble has calls of the driver fail, or an actor's process die now or at one of its calls.
+// trouble makes calls of the driver fail, or an actor's process die now or at one of its calls.
 func (m *moves) trouble() {
 	fault := call.Fault{Method: csiMethods[m.rng.IntN(len(csiMethods))], Skip: m.rng.IntN(3), Times: 1 + m.rng.IntN(3), After: m.rng.IntN(2) == 0}
 	actors := m.csiActors()

@@ -174,7 +174,7 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			c.Stop(storagesim.DaemonSets)
 			c.Apply(agents("{}"))
 		}, "ds/agent", want{explain.Ill, explain.ActorDown, "actor/daemonset-controller", ""}},
-		"a DaemonSet is for no node": {empty, func(c *storagesimtest.Cluster) { c.Apply(agents("{no: where}")) }, "ds/agent",
+		"a DaemonSet is for no node": {empty, func(c *storagesimtest.Cluster) { c.Apply(agents("{'no': where}")) }, "ds/agent",
 			want{explain.Waits, explain.NoNodeFits, "daemonset/default/agent", ""}},
 		"a quota ends a DaemonSet at one of two": {empty, func(c *storagesimtest.Cluster) {
 			c.Apply(strings.Replace(quota, `"2"`, `"1"`, 1))

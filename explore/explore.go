@@ -313,7 +313,7 @@ func Run(ctx context.Context, cfg Config, scenario func(c *storagesim.Cluster) e
 	return x.end(tried, last, first, err)
 }
 
-// number returns that of the i-th run to play, from 1.
+// number returns the number of the i-th run to play, both counted from 1.
 func (cfg Config) number(i int) int {
 	first, step := max(1, cfg.First), max(1, cfg.Shards)
 	if step > 1 { // the first run of this part

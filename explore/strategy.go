@@ -157,7 +157,7 @@ func (p *planner) campaign() {
 	p.turns = p.turns[:min(len(p.turns), p.runs)]
 }
 
-// turn returns that of a run, from 1; false if there is no such run. Turns are planned as they are needed.
+// turn returns the turn of a run, counted from 1; false if there is no such run. Turns are planned as they are needed.
 func (p *planner) turn(run int) (turn, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -267,7 +267,7 @@ func (p *planner) size(strategy string) int {
 	return endless
 }
 
-// plan returns that of a run, from 1, of those that there are.
+// plan returns the plan of a run, counted from 1, and the strategy that made it.
 func (p *planner) plan(run int) (strategy string, plan Plan) {
 	t, _ := p.turn(run)
 	rng := rand.New(rand.NewPCG(uint64(t.i), 0xfa017))

@@ -90,7 +90,7 @@ func (x *race) start() {
 	}
 }
 
-// inject has calls fail, processes crash and caches fall behind.
+// inject makes calls fail, processes crash and caches fall behind.
 func (x *race) inject() {
 	actors := []string{storagesim.Scheduler, storagesim.Scheduler, storagesim.PVController}
 	answers := []error{

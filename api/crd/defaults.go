@@ -49,6 +49,7 @@ func (f *filler) fill(x any, s *structural.Structural) {
 	}
 }
 
+// fillObject sets the defaults of an object's missing properties, and those of the values in it.
 func (f *filler) fillObject(x map[string]any, s *structural.Structural) {
 	if f.work -= len(s.Properties); f.work < 0 || f.left < 0 {
 		return

@@ -17,7 +17,7 @@ type kind struct {
 	protobuf bool
 }
 
-// kind returns that of a resource.
+// kind returns the kind of a resource.
 func (h *Handler) kind(gvr schema.GroupVersionResource) (kind, bool) {
 	resource, ok := h.registry.Resource(gvr)
 	if !ok {

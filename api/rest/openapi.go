@@ -89,7 +89,7 @@ func (h *Handler) described(list *metav1.APIResourceList) []openapi.Resource {
 	return resources
 }
 
-// schema returns that of a custom resource, nil for other kinds.
+// schema returns the schema of a custom resource, nil for other kinds.
 func (h *Handler) schema(gvk schema.GroupVersionKind) openapi.Object {
 	k, ok := h.registry.Kind(gvk)
 	if !ok || k.Schema == nil {

@@ -79,7 +79,7 @@ var methodOf = map[string]string{
 	"patch": http.MethodPatch, "delete": http.MethodDelete, "deletecollection": http.MethodDelete,
 }
 
-// methodsOf returns the methods of those of the verbs that are among known.
+// methodsOf returns the HTTP methods of the verbs that are among known.
 func methodsOf(known metav1.Verbs, verbs ...string) []string {
 	var methods []string
 	for _, verb := range verbs {

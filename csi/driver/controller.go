@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -210,8 +211,10 @@ func (c *controller) ValidateVolumeCapabilities(_ context.Context,
 	if err := checkCapabilities(req.GetVolumeCapabilities()); err != nil {
 		return nil, err
 	}
-	if v.Block != (req.GetVolumeCapabilities()[0].GetBlock() != nil) {
-		return &spec.ValidateVolumeCapabilitiesResponse{Message: "the volume's type is another"}, nil
+	if block := req.GetVolumeCapabilities()[0].GetBlock() != nil; v.Block != block {
+		kinds := map[bool]string{true: "block", false: "mount"}
+		return &spec.ValidateVolumeCapabilitiesResponse{Message: fmt.Sprintf("volume %s is a %s volume; the capabilities are of type %s", v.ID, kinds[v.Block],
+			kinds[block])}, nil
 	}
 	return &spec.ValidateVolumeCapabilitiesResponse{Confirmed: &spec.ValidateVolumeCapabilitiesResponse_Confirmed{
 		VolumeContext: req.GetVolumeContext(), VolumeCapabilities: req.GetVolumeCapabilities(), Parameters: req.GetParameters(),

@@ -290,7 +290,7 @@ func TestTheCapabilitiesOfAVolumeAreConfirmedIfItHasThem(t *testing.T) {
 	answer, err = ask(id, blockCapability())
 	require.NoError(t, err)
 	require.Nil(t, answer.Confirmed)
-	require.Equal(t, "the volume's type is another", answer.Message)
+	require.Equal(t, "volume "+id+" is a mount volume; the capabilities are of type block", answer.Message)
 	_, err = ask(id)
 	requireCode(t, codes.InvalidArgument, err, "volume_capabilities are missing")
 	_, err = ask("vol-none", capability())

@@ -40,7 +40,7 @@ var unclearComment = []struct {
 	{regexp.MustCompile(`\b(is|are|equal|all|nothing|nobody|no \w+)\b[^.;:]* but for\b`), "except, without"},
 	{regexp.MustCompile(`^[a-z]\w+\. Upstream: `), "what the function does, or only the citation"},
 	{regexp.MustCompile(`(?i)\bthe number of ([a-z]+s (are|were|have been|happen|may|then)|of|are|is|run|there)\b`), "the number of ... that are"},
-	{regexp.MustCompile(`^\w+ (returns|is) those\b`), "the things by their name: returns the kinds of"},
+	{regexp.MustCompile(`^\w+ ((returns|is) those|returns that of)\b`), "the things by their name: returns the kinds of"},
 	{regexp.MustCompile(`\blaid to\b`), "attributed to"},
 	{regexp.MustCompile(`^\w+ has [^.,:]{1,60} (be|do|run|make|come|start|end|go|take|begin|wait|told|asked|attached|detached)\b`), "makes, lets, asks"},
 }

@@ -31,7 +31,7 @@ const fsTypeBlockName = "block"
 // Upstream: csi_client.go csiDriverClient, v1.37.
 type client struct{ socket.Node }
 
-// client returns that of a driver that is registered.
+// client returns the client of a registered driver.
 //
 // Upstream: csi_client.go newCsiDriverClient, v1.37.
 func (plugin *csiPlugin) client(driver string) (*client, error) {

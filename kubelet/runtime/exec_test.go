@@ -77,7 +77,7 @@ func TestACommandReadsAndWritesStreams(t *testing.T) {
 func TestWhatCannotBeRunInAContainerIsRefusedAndSaysWhy(t *testing.T) {
 	c := memory(t)
 	c.Apply(podOf("web", "[sh, -c, 'exit 1']"))
-	c.Apply(strings.Replace(podOf("unplaced", "[sleep, '1']"), "nodeName: node-1, ", "nodeSelector: {no: such}, ", 1))
+	c.Apply(strings.Replace(podOf("unplaced", "[sleep, '1']"), "nodeName: node-1, ", "nodeSelector: {'no': such}, ", 1))
 	c.Apply(strings.Replace(podOf("done", "['true']"), "spec: {", "spec: {restartPolicy: Never, ", 1))
 	c.Settle()
 	c.Apply(strings.Replace(podOf("lost", "[sleep, '1']"), "node-1", "node-9", 1))

@@ -18,7 +18,7 @@ type plain struct {
 	depth int
 }
 
-// Plain has everything fail with ErrThroughLink from now on that would follow a symbolic
+// Plain makes each operation fail with ErrThroughLink from now on that would follow a symbolic
 // link in one of the first depth elements below dir, on the way or at its end. What is
 // done to such a link itself, such as removing it, is no following. With dir "/a" and
 // depth 2 nothing goes through a link /a/b or /a/b/c; /a itself and /a/b/c/d may be

@@ -106,8 +106,8 @@ func (r *root) beneath(rel string, flags int, perm fs.FileMode) (fd int, err err
 	return o.fd, o.err
 }
 
-// parent opens the directory that rel is in; base is rel's name there. ok is false
-// if that cannot be.
+// parent opens the directory that rel is in; base is rel's name there. ok is false if rel
+// has no such directory.
 func (r *root) parent(rel string) (in opened, base string, ok bool) {
 	dir, base := filepath.Split(rel)
 	if base == "." || base == ".." || base == "" {

@@ -53,8 +53,8 @@ type vacController struct {
 	client  kubernetes.Interface
 	classes *control.Cache[*storage.VolumeAttributesClass]
 	queue   control.Queue
-	// claims and volumes are nil before there is a class; followed says that they are
-	// there, or will be.
+	// claims and volumes are nil before there is a class; followed is set from the first
+	// class on, also while they are being made.
 	claims   *control.Cache[*v1.PersistentVolumeClaim]
 	volumes  *control.Cache[*v1.PersistentVolume]
 	followed bool

@@ -147,7 +147,7 @@ func Created(t testing.TB, manifest string, patches ...string) runtime.Object {
 	return obj
 }
 
-// Strategy returns that of the object's kind, as far as tests have such objects.
+// Strategy returns the strategy of the object's kind, as far as tests have such objects.
 func Strategy(obj runtime.Object) strategy.Kind {
 	switch obj.(type) {
 	case *v1.PersistentVolumeClaim:

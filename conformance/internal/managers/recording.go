@@ -3,6 +3,7 @@ package managers
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sort"
@@ -222,14 +223,9 @@ func walk(path string, w, g any, differ func(path string, w, g any)) {
 	wm, ok := w.(map[string]any)
 	gm, also := g.(map[string]any)
 	if ok && also {
-		keys := map[string][]string{}
-		for key := range wm {
-			keys[key] = nil
-		}
-		for key := range gm {
-			keys[key] = nil
-		}
-		for _, key := range keysOf(keys) {
+		keys := maps.Clone(wm)
+		maps.Copy(keys, gm)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
 			walk(path+"/"+key, wm[key], gm[key], differ)
 		}
 		return

@@ -140,7 +140,7 @@ func preemptionScenarios() []Scenario {
 		{Name: "preemption-helps-nothing", Nodes: two(), Steps: []Step{
 			Apply("pods", priorities+pod("a", "800m", "", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")),
 			Apply("one that is too big", pod("c", "3", "", "priorityClassName: high")),
-			Apply("one for no node", pod("d", "1", "", "priorityClassName: high\nnodeSelector: {no: node}")),
+			Apply("one for no node", pod("d", "1", "", "priorityClassName: high\nnodeSelector: {'no': node}")),
 		}},
 		{Name: "preemption-respects-a-budget", Nodes: two(), Steps: []Step{
 			Apply("pods and a budget", priorities+pod("a", "800m", "app: safe", "priorityClassName: low\nnodeSelector: {kubernetes.io/hostname: node-1}")+

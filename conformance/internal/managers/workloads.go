@@ -86,7 +86,7 @@ func deploymentScenarios() []Scenario {
 		}},
 		{Name: "deployment-history-limit", Steps: []Step{web("replicas: 1\nrevisionHistoryLimit: 1"), rollout("2"), rollout("3"), rollout("4")}},
 		{Name: "deployment-deadline", Steps: []Step{
-			Apply("create", workload("Deployment", "web", "replicas: 1\nprogressDeadlineSeconds: 5", "nodeSelector: {no: node}")).For(10 * time.Second),
+			Apply("create", workload("Deployment", "web", "replicas: 1\nprogressDeadlineSeconds: 5", "nodeSelector: {'no': node}")).For(10 * time.Second),
 			Patch("mend", deployments, "web", `{"spec":{"template":{"spec":{"nodeSelector":null}}}}`),
 		}},
 		{Name: "deployment-crashing", Steps: []Step{
@@ -235,7 +235,7 @@ func daemonSetScenarios() []Scenario {
 		{Name: "daemonset-affinity", Nodes: three(), Steps: []Step{agent("",
 			"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: "+
 				"DoesNotExist}]}]}}}")}},
-		{Name: "daemonset-for-no-node", Nodes: three(), Steps: []Step{agent("", "nodeSelector: {no: node}"), rollout("2")}},
+		{Name: "daemonset-for-no-node", Nodes: three(), Steps: []Step{agent("", "nodeSelector: {'no': node}"), rollout("2")}},
 		{Name: "daemonset-on-delete", Nodes: three(), Steps: []Step{agent("updateStrategy: {type: OnDelete}", ""), rollout("2"), Delete("daemonset/agent")}},
 		{Name: "daemonset-surge", Nodes: three(), Steps: []Step{agent("updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}", ""), rollout("2")}},
 		{Name: "daemonset-two-at-a-time", Nodes: three(), Steps: []Step{

@@ -46,7 +46,7 @@ func stackOf(w trace.Write) stack {
 	}
 }
 
-// folder returns that of a function's package.
+// folder returns the folder of a function's package.
 func folder(function string) string {
 	slash := strings.LastIndex(function, "/") + 1
 	dot := strings.Index(function[slash:], ".")

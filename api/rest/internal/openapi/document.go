@@ -93,7 +93,7 @@ func (s *Schemas) withMeta(custom Object) Object {
 	return all
 }
 
-// name returns that of the schema of an object.
+// name returns the name of the schema of an object.
 func (r Resource) name() string {
 	if r.Type != nil {
 		return Name(r.Type)

@@ -47,7 +47,7 @@ func (s *Schemas) Kind(t reflect.Type, gvk schema.GroupVersionKind) {
 	s.ByName[name]["x-kubernetes-group-version-kind"] = append(kinds, identity(gvk))
 }
 
-// Name returns that of the schema of a Go type.
+// Name returns the name of the schema of a Go type.
 func Name(t reflect.Type) string {
 	if n, ok := reflect.Zero(t).Interface().(named); ok {
 		return n.OpenAPIModelName()
