@@ -84,6 +84,18 @@ func TestTheMessageOfAContainerIsWhatItWroteToItsTerminationLog(t *testing.T) {
 	}
 }
 
+// What a program has written for its end is told before what it has printed.
+func TestExplainTellsTheMessageOfAContainerBeforeItsLog(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {restartPolicy: Never, containers: [
+  {name: writes, image: busybox, command: [sh, -c, "echo reading; echo no such key > /dev/termination-log; exit 3"]},
+  {name: prints, image: busybox, command: [sh, -c, "echo no such file; exit 3"]}]}}`)
+	c.Settle()
+	why := c.Explain("pod/web")
+	require.Contains(t, why, "container writes exited with 3: Error: no such key")
+	require.Contains(t, why, "container prints exited with 3: Error: no such file")
+}
+
 func lines(from, to int) string {
 	var text strings.Builder
 	for n := from; n <= to; n++ {

@@ -246,12 +246,11 @@ func (x *explainer) stoppedBy(pod *v1.Pod, container string, ended *v1.Container
 	return probe, why
 }
 
-// lastWords returns the end of what a container has printed, as kubectl logs shows it; else its message.
+// lastWords returns what the status says of a container's end, which its program may have written for that; else the end of what it has printed, as
+// kubectl logs shows it.
 func (x *explainer) lastWords(ended *v1.ContainerStateTerminated) string {
-	if x.LastWords != nil {
-		if text := strings.TrimRight(x.LastWords(ended.ContainerID), "\n"); text != "" {
-			return text
-		}
+	if ended.Message == "" && x.LastWords != nil {
+		return strings.TrimRight(x.LastWords(ended.ContainerID), "\n")
 	}
 	return ended.Message
 }
