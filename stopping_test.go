@@ -61,6 +61,19 @@ func TestAContainerThatIsStoppedEndsAsItsProgramTakesTheSignal(t *testing.T) {
 	}
 }
 
+// Upstream: container/helpers.go ShouldContainerBeRestarted, which kubelet_pods.go convertToAPIContainerStatuses asks, v1.37.2.
+func TestAContainerThatWaitsToBeRestartedHasEndedWhenItsPodIsDeleted(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply(stoppedPod("", "busybox", "exit 3"))
+	c.Settle()
+	require.Equal(t, "CrashLoopBackOff", containerStatus(c, "web").State.Waiting.Reason)
+	last := containerStatus(c, "web").LastTerminationState.Terminated
+	c.Delete("pod/web")
+	c.Settle()
+	require.Equal(t, last, containerStatus(c, "web").State.Terminated)
+	require.EqualValues(t, 3, last.ExitCode)
+}
+
 // Upstream: kuberuntime_container.go setTerminationGracePeriod, v1.37.2.
 func TestTheGracePeriodOfAProbeCountsForItsFailureAlone(t *testing.T) {
 	const slow = `trap "sleep 8; exit 4" TERM; while true; do sleep 1; done`

@@ -123,13 +123,20 @@ func (m *statusManager) containerStatuses(pod *v1.Pod, containers []v1.Container
 			was = &old[at]
 		}
 		s := defaultContainerStatus(pod, c, was)
-		if i < len(states) && states[i].tried() {
-			m.fillContainerStatus(&s, c, &states[i])
+		var state containerState
+		if i < len(states) {
+			state = states[i]
+		}
+		if pod.DeletionTimestamp != nil { // it is not started again
+			state.waiting = nil
+		}
+		if state.tried() {
+			m.fillContainerStatus(&s, c, &state)
 		} else {
 			noteLostContainer(&s, pod, was)
 		}
-		started := s.State.Running != nil && states[i].started
-		s.Started, s.Ready = &started, started && states[i].ready
+		started := s.State.Running != nil && state.started
+		s.Started, s.Ready = &started, started && state.ready
 		if init && !isSidecar(c) { // it is ready when it has done its work
 			s.Ready = s.State.Terminated != nil && s.State.Terminated.ExitCode == 0
 		}
