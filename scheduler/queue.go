@@ -235,10 +235,10 @@ func (q *schedulingQueue) requeue(entry *queuedPod) {
 	q.line.Add(entry.key)
 }
 
-// activate puts a pod in line that waits, if it is still in the queue.
+// activate puts a pod in line that waits for an event or for the end of its backoff, if it is still in the queue.
 // Upstream: PriorityQueue.Activate, v1.37.
 func (q *schedulingQueue) activate(entry *queuedPod) {
-	if q.current(entry) && entry.in == &q.unschedulable {
+	if q.current(entry) && entry.in != nil && entry.in != &q.active {
 		q.put(entry, &q.active)
 		q.line.Add(entry.key)
 	}

@@ -47,6 +47,41 @@ func popped(t *testing.T, q *schedulingQueue) *queuedPod {
 	return entry
 }
 
+// Upstream: scheduling_queue.go activate, v1.37.
+func TestAPodIsActivatedWhereverItWaits(t *testing.T) {
+	for name, wait := range map[string]func(q *schedulingQueue, entry *queuedPod) *podList{
+		"for an event": func(q *schedulingQueue, entry *queuedPod) *podList {
+			q.putBackUnschedulable(entry, []plugin{volumeBinding{}})
+			return &q.unschedulable
+		},
+		"for its backoff": func(q *schedulingQueue, entry *queuedPod) *podList {
+			q.putBackUnschedulable(entry, []plugin{volumeBinding{}})
+			q.requeue(entry)
+			return &q.backoff
+		},
+		"for its backoff after an error": func(q *schedulingQueue, entry *queuedPod) *podList {
+			q.putBackError(entry)
+			return &q.errorBackoff
+		},
+	} {
+		q, h := newHandQueue(t)
+		q.add(testPod("web", "data"))
+		entry := popped(t, q)
+		require.Same(t, wait(q, entry), entry.in, name)
+		h.line = nil
+		q.activate(entry)
+		assert.Same(t, &q.active, entry.in, name)
+		assert.Equal(t, []string{entry.key}, h.line, name)
+	}
+	q, h := newHandQueue(t)
+	q.add(testPod("web", "data"))
+	entry := popped(t, q)
+	h.line = nil
+	q.activate(entry)
+	assert.Nil(t, entry.in, "a pod that is being scheduled does not wait")
+	assert.Empty(t, h.line)
+}
+
 func TestAnUnschedulablePodIsMovedOnlyByAnEventThatCouldHelp(t *testing.T) {
 	q, h := newHandQueue(t)
 	q.add(testPod("web", "data"))
