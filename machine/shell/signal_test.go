@@ -93,10 +93,8 @@ func TestAProgramThatHandlesSignalsForEverIsKilled(t *testing.T) {
 	b := newBox(t)
 	p := shell.New(b.config("sh", "-c", "trap 'echo again' TERM; while true; do sleep 0.01; done"))
 	p.Run(b.host)
-	begin := time.Now()
-	p.Terminate(b.host, 100*365*24*time.Hour)
+	p.Terminate(b.host, 100*365*24*time.Hour) // without a bound on how often it goes on, this would not return
 	require.EqualValues(t, 137, p.ExitCode())
-	require.Less(t, time.Since(begin), 10*time.Second)
 }
 
 func TestOfAnImagesProgramItIsNotKnownWhatItDoesWithSignals(t *testing.T) {
