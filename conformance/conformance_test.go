@@ -88,7 +88,7 @@ func TestACaseThatNoLongerDiffersIsTakenOffTheList(t *testing.T) {
 func loadAll(t *testing.T) (agreeing, pending []*Recording) {
 	recordings, err := LoadDir("testdata")
 	require.NoError(t, err)
-	for _, dir := range []string{"full", "unkind"} {
+	for _, dir := range []string{"full", "unkind", "made"} {
 		more, err := LoadDir(filepath.Join("testdata", dir))
 		require.NoError(t, err)
 		recordings = append(recordings, more...)

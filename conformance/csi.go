@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -235,6 +236,10 @@ func withoutChance(value any) any {
 			}
 			if text, ok := field.(string); ok && key == identityKey {
 				fields[key] = hideIdentity(text)
+			} else if ok && key == "volume_id" {
+				fields[key] = inline.ReplaceAllString(text, "csi-<inline>")
+			} else if ok && key == tokensKey {
+				fields[key] = "<tokens>"
 			}
 		}
 		return fields
@@ -249,6 +254,12 @@ func withoutChance(value any) any {
 	}
 	return value
 }
+
+// tokensKey is an attribute that has the tokens of a pod's service account, which are signed anew in each run.
+const tokensKey = "csi.storage.k8s.io/serviceAccount.tokens"
+
+// inline is the ID that a kubelet gives a volume in a pod, a hash of the pod's UID and the volume's name, or what a recording has in its place.
+var inline = regexp.MustCompile(`^csi-([0-9a-f]{64}|<.*>)$`)
 
 // identityKey is an attribute of volumes that says which process made them.
 const identityKey = "storage.kubernetes.io/csiProvisionerIdentity"

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/machine/disk"
 )
 
 // csiDir is the directory of the kubelet in which CSI volumes are staged.
@@ -54,6 +56,18 @@ func (l *Left) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// MarshalJSON implements json.Marshaler.
+func (l *Left) MarshalJSON() ([]byte, error) {
+	parts := map[string]any{}
+	for name, on := range l.Nodes {
+		parts[name] = on
+	}
+	if len(l.Storage) > 0 {
+		parts["storage"] = l.Storage
+	}
+	return json.Marshal(parts)
+}
+
 // left looks at what there is on the nodes and in the storage.
 func (r *replay) left() (*Left, error) {
 	found := &Left{Nodes: map[string]OnNode{}, Storage: map[string][]string{}}
@@ -81,28 +95,37 @@ func (r *replay) leftOn(node *kubelet.Config) (on OnNode, err error) {
 	if err != nil {
 		return on, err
 	}
+	paths := make([]string, len(mounts))
+	for i, m := range mounts {
+		paths[i] = m.Path
+	}
+	return leftOn(r.uids, paths, node.Root), nil
+}
+
+// leftOn lists the remains on a disk with these mount points.
+func leftOn(uids *uids, mounts []string, root *disk.Disk) (on OnNode) {
 	for _, m := range mounts {
-		if strings.HasPrefix(m.Path, rootDir+"/") {
-			on.Mounts = append(on.Mounts, r.uids.hide(m.Path))
+		if strings.HasPrefix(m, rootDir+"/") {
+			on.Mounts = append(on.Mounts, uids.hide(m))
 		}
 	}
 	names := func(dir string) (list []string) {
-		entries, _ := node.Root.ReadDir(dir) // without the directory there is nothing
+		entries, _ := root.ReadDir(dir) // without the directory there is nothing
 		for _, e := range entries {
 			list = append(list, e.Name())
 		}
 		return list
 	}
 	for _, pod := range names(path.Join(rootDir, "pods")) {
-		on.Pods = append(on.Pods, r.uids.hide(pod))
+		on.Pods = append(on.Pods, uids.hide(pod))
 	}
 	for _, driver := range names(csiDir) {
 		for _, volume := range names(path.Join(csiDir, driver)) {
-			on.Staging = append(on.Staging, r.uids.hide(driver+"/"+volume))
+			on.Staging = append(on.Staging, uids.hide(driver+"/"+volume))
 			links := path.Join(csiDir, driver, volume, "dev")
 			for _, pod := range names(links) {
-				if info, err := node.Root.Lstat(path.Join(links, pod)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-					on.Mounts = append(on.Mounts, r.uids.hide(path.Join(links, pod)))
+				if info, err := root.Lstat(path.Join(links, pod)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+					on.Mounts = append(on.Mounts, uids.hide(path.Join(links, pod)))
 				}
 			}
 		}
@@ -111,7 +134,7 @@ func (r *replay) leftOn(node *kubelet.Config) (on OnNode, err error) {
 	on.Mounts = slices.Compact(on.Mounts)
 	slices.Sort(on.Pods)
 	slices.Sort(on.Staging)
-	return on, nil
+	return on
 }
 
 // compareLeft compares what was left after a step with what there is. The directories of pods that
@@ -129,7 +152,7 @@ func compareLeft(want, got *Left, gone []string) []Difference {
 	}
 	for _, name := range sortedKeys(merged(want.Nodes, got.Nodes)) {
 		w, g := want.Nodes[name], got.Nodes[name]
-		differ("left on "+name+", mounts", w.Mounts, g.Mounts)
+		differ("left on "+name+", mounts", onDisk(w.Mounts), onDisk(g.Mounts))
 		differ("left on "+name+", pods", without(w.Pods, gone), without(g.Pods, gone))
 		differ("left on "+name+", staging directories", w.Staging, g.Staging)
 	}
@@ -146,6 +169,14 @@ func compareLeft(want, got *Left, gone []string) []Difference {
 		}
 	}
 	return all
+}
+
+// inMemory are the volumes of a real kubelet that are mounts of a file system in memory, and plain directories here.
+var inMemory = regexp.MustCompile(`/volumes/kubernetes\.io~(empty-dir|secret|projected|downward-api)/[^/]+$`)
+
+// onDisk returns mount points without those of file systems in memory.
+func onDisk(mounts []string) []string {
+	return slices.DeleteFunc(slices.Clone(mounts), inMemory.MatchString)
 }
 
 func merged[V any](a, b map[string]V) map[string]bool {

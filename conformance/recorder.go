@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim"
@@ -21,7 +24,7 @@ import (
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
-// Recorder records a real control plane, without kubelets: it plays the steps of a case with the requests of a user, and
+// Recorder records a real control plane: it plays the steps of a case with the requests of a user, and
 // reads in the API server's audit log what was written. The control plane must do nothing else meanwhile.
 type Recorder struct {
 	// API is the address of the API server, "https://127.0.0.1:6443", and Client sends requests to it in the name of a user who may do everything.
@@ -31,6 +34,8 @@ type Recorder struct {
 	Audit string
 	// Version is the release that is recorded, "v1.37.2".
 	Version string
+	// Stack holds the programs beside the control plane; nil if there are none.
+	Stack Stack
 
 	kinds *registry.Registry
 	uids  *uids
@@ -38,19 +43,24 @@ type Recorder struct {
 	read  int64                     // how far the audit log was read
 	heard []auditEvent              // what was read in this step
 	wrote time.Time                 // when something that counts was read last
+	began time.Time                 // when the step did
+	nodes map[string]string         // the nodes of the whole stack as last written
 }
 
 // Record plays a case, of which only the steps' actions count, and returns it with what was written. In the end, also after an error, it deletes
 // all objects that a case may have made. The error is one of the case or of the connection; a refused request is none.
 func (r *Recorder) Record(ctx context.Context, rec *Recording) (*Recording, error) {
-	r.kinds, r.uids, r.last, r.heard = registry.New(), newUIDs(), map[string]map[string]any{}, nil
+	r.kinds, r.uids, r.last, r.heard, r.nodes = registry.New(), newUIDs(), map[string]map[string]any{}, nil, map[string]string{}
 	before, err := os.Stat(r.Audit)
 	if err != nil {
 		return nil, err
 	}
 	r.read = before.Size()
 	got, err := r.play(ctx, rec)
-	if err = errors.Join(err, r.clear(ctx)); err != nil {
+	if r.Stack == nil { // else it ends with the case
+		err = errors.Join(err, r.clear(ctx))
+	}
+	if err != nil {
 		return nil, err
 	}
 	return got, nil
@@ -59,16 +69,17 @@ func (r *Recorder) Record(ctx context.Context, rec *Recording) (*Recording, erro
 // play plays a case's steps, and lists the objects that there are in the end.
 func (r *Recorder) play(ctx context.Context, rec *Recording) (*Recording, error) {
 	got := &Recording{Case: rec.Case, About: rec.About, Kubernetes: r.Version, Steps: make([]Step, len(rec.Steps))}
-	for i, step := range rec.Steps {
-		got.Steps[i].Action = step.Action
-		err := r.perform(ctx, step.Action)
-		if err == nil {
-			err = r.rest(ctx, step.Action.quiet(3*time.Second))
+	if r.Stack != nil {
+		var err error
+		if got.Before, err = r.before(ctx); err != nil {
+			return nil, err
 		}
-		if err != nil {
+	}
+	for i, step := range rec.Steps {
+		var err error
+		if got.Steps[i], err = r.step(ctx, step.Action); err != nil {
 			return nil, fmt.Errorf("%s: step %d: %w", rec.Case, i+1, err)
 		}
-		got.Steps[i].Writes = r.entries()
 	}
 	for _, kind := range recordedKinds() {
 		list, err := r.list(ctx, kind)
@@ -76,10 +87,35 @@ func (r *Recorder) play(ctx context.Context, rec *Recording) (*Recording, error)
 			return nil, err
 		}
 		for _, obj := range list {
+			r.learn(obj)
 			got.Objects = append(got.Objects, r.normal(obj))
 		}
 	}
 	return got, nil
+}
+
+// step plays a step and returns it with what came of it.
+func (r *Recorder) step(ctx context.Context, a Action) (Step, error) {
+	r.began = time.Now()
+	err := r.perform(ctx, a)
+	quiet := 3 * time.Second
+	if r.Stack != nil {
+		quiet = 4 * time.Second
+		if err == nil {
+			err = r.until(ctx, a)
+		}
+	}
+	if err == nil {
+		err = r.rest(ctx, a.quiet(quiet))
+	}
+	if err != nil {
+		return Step{}, err
+	}
+	step := Step{Action: a, Writes: r.entries()}
+	if r.Stack != nil {
+		err = r.see(ctx, &step)
+	}
+	return step, err
 }
 
 // perform does what the user does in a step.
@@ -106,6 +142,9 @@ func (r *Recorder) perform(ctx context.Context, a Action) error {
 				return err
 			}
 			quiet := time.Second
+			if r.Stack != nil {
+				quiet = 600 * time.Millisecond
+			}
 			if refused {
 				quiet = afterRefusal
 			}
@@ -116,7 +155,7 @@ func (r *Recorder) perform(ctx context.Context, a Action) error {
 		return nil
 	case a.Delete != "":
 		for _, ref := range strings.Fields(a.Delete) {
-			if err := r.delete(ctx, ref); err != nil {
+			if err := r.delete(ctx, ref, a.Grace); err != nil {
 				return err
 			}
 		}
@@ -128,9 +167,11 @@ func (r *Recorder) perform(ctx context.Context, a Action) error {
 			return r.patch(ctx, Patch{Object: "volumeattachment/" + name, Patch: []byte(`{"status":{"attached":true}}`), Subresource: "status"})
 		})
 	case a.Detach != "":
-		return r.attachments(ctx, a.Detach, func(name string) error { return r.delete(ctx, "volumeattachment/"+name) })
+		return r.attachments(ctx, a.Detach, func(name string) error { return r.delete(ctx, "volumeattachment/"+name, nil) })
 	case a.Wait > 0:
 		return sleep(ctx, seconds(a.Wait))
+	case r.Stack != nil:
+		return r.performWhole(ctx, a)
 	}
 	return errors.New("the step has no action that can be recorded without kubelets; expected nodes, create, delete, patch, attach, detach or wait")
 }
@@ -155,14 +196,17 @@ func (r *Recorder) createOne(ctx context.Context, data []byte) (refused bool, er
 	return code >= 400, err
 }
 
-func (r *Recorder) delete(ctx context.Context, text string) error {
+func (r *Recorder) delete(ctx context.Context, text string, grace *int64) error {
 	at, err := r.resolve(text)
 	if err != nil {
 		return err
 	}
 	options := ""
-	if at.Resource.Kind == "Pod" {
-		options = `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":0}`
+	if grace == nil && r.Stack == nil {
+		grace = new(int64(0))
+	}
+	if at.Resource.Kind == "Pod" && grace != nil {
+		options = fmt.Sprintf(`{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":%d}`, *grace)
 	}
 	_, _, err = r.request(ctx, http.MethodDelete, r.address(at.Resource, at.Namespace, at.Name), "application/json", options)
 	return err
@@ -338,9 +382,9 @@ func (r *Recorder) listen() error {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return fmt.Errorf("%s: %w", r.Audit, err)
 		}
-		if e.counts() {
+		if e.counts() && !r.nothingNew(e) {
 			r.heard, r.wrote = append(r.heard, e), time.Now()
-			r.learn(e)
+			r.learn(e.ResponseObject)
 		}
 	}
 	return nil
@@ -353,12 +397,18 @@ func (r *Recorder) entries() []Entry {
 	var entries []Entry
 	for _, e := range r.heard {
 		if entry, ok := r.entry(e); ok {
+			if !e.RequestReceivedTimestamp.IsZero() {
+				entry.At = round(e.RequestReceivedTimestamp.Sub(r.began))
+			}
 			entries = append(entries, entry)
 		}
 	}
 	r.heard = nil
 	return entries
 }
+
+// round returns a duration in seconds, to the hundredth.
+func round(d time.Duration) float64 { return math.Round(d.Seconds()*100) / 100 }
 
 // counts reports whether a line is about a write that recordings have. A repeated event is none: a resync repeats some for ever.
 func (e auditEvent) counts() bool {
@@ -374,6 +424,7 @@ func (e auditEvent) counts() bool {
 // entry returns a line as recordings have it; of an event only its first occurrence.
 func (r *Recorder) entry(e auditEvent) (Entry, bool) {
 	agent, _, _ := strings.Cut(e.UserAgent, "/")
+	agent = strings.Replace(agent, ":", "/", 1) // "kubelet:node-1/"
 	if program, is := strings.CutPrefix(e.UserAgent, "kube-controller-manager/"); is {
 		agent = program[strings.LastIndex(program, "/")+1:]
 	}
@@ -418,6 +469,10 @@ func (r *Recorder) entry(e auditEvent) (Entry, bool) {
 		case e.Verb != "create" && (e.Verb != "delete" || agent != storagesim.User):
 			entry.Changed = differences(before, after)
 		}
+		if meta, _ := after["metadata"].(map[string]any); e.Verb == "delete" && meta["deletionTimestamp"] == nil { // the last state of some kinds is returned
+			entry.Removed = true
+			delete(r.last, key)
+		}
 	}
 	entry.Name = r.uids.hide(entry.Name)
 	return entry, true
@@ -431,6 +486,7 @@ func bound(pod map[string]any, node string) map[string]any {
 	}
 	if status, ok := pod["status"].(map[string]any); ok {
 		status["conditions"] = []any{map[string]any{"type": "PodScheduled", "status": "True"}}
+		delete(status, "nominatedNodeName")
 	}
 	return pod
 }
@@ -449,25 +505,35 @@ func (r *Recorder) event(agent string, e auditEvent) (Entry, bool) {
 		}
 		return ""
 	}
-	if _, ours := r.uids.byUID[text(about, "uid")]; !ours {
+	uid, reason := text(about, "uid"), text(e.RequestObject, "reason")
+	if _, ours := r.uids.byUID[uid]; uid != "" && !ours || routineOfNode(reason) {
 		return Entry{}, false
 	}
 	object := r.uids.hide(objectKey(text(about, "kind"), text(about, "namespace"), text(about, "name")))
-	return Entry{Actor: agent, Event: text(e.RequestObject, "reason"), Type: text(e.RequestObject, "type"),
+	return Entry{Actor: agent, Event: reason, Type: text(e.RequestObject, "type"),
 		Object: object, Message: r.uids.hide(text(e.RequestObject, "note", "message"))}, true
 }
 
-// learn remembers the UID of an object that was written.
-func (r *Recorder) learn(e auditEvent) {
-	kind, _ := e.ResponseObject["kind"].(string)
-	metadata, _ := e.ResponseObject["metadata"].(map[string]any)
-	uid, _ := metadata["uid"].(string)
-	name, _ := metadata["name"].(string)
-	if uid == "" || kind == "Event" {
+// routineOfNode reports whether a kubelet that starts says so much of its node. Whether it knows the node's UID by then is chance.
+func routineOfNode(reason string) bool {
+	return slices.Contains([]string{"NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeAllocatableEnforced", "Starting"}, reason)
+}
+
+// learn remembers the UID of an object, and the names that are made of a volume's handle.
+func (r *Recorder) learn(obj map[string]any) {
+	u := &unstructured.Unstructured{Object: obj}
+	kind := u.GetKind()
+	if len(obj) == 0 || kind == "Event" {
 		return
 	}
-	placeholder := "<uid:" + objectKey(kind, e.ObjectRef.Namespace, r.uids.hide(name)) + ">"
-	r.uids.byUID[uid], r.uids.latest[placeholder] = placeholder, uid
+	var object runtime.Object = u
+	if kind == "PersistentVolume" {
+		pv := &v1.PersistentVolume{}
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(obj, pv) == nil {
+			object = pv
+		}
+	}
+	r.uids.learn(kind, object)
 }
 
 // normal returns an object as recordings have it.
@@ -479,6 +545,10 @@ func (r *Recorder) normal(obj map[string]any) map[string]any {
 	}
 	if err != nil { // it was read from JSON
 		panic(err)
+	}
+	if m["kind"] == "Node" && r.Stack != nil {
+		status, _ := m["status"].(map[string]any)
+		m["status"] = nodeStatus(status)
 	}
 	return normalise(m)
 }

@@ -62,13 +62,15 @@ type Ended struct {
 // DriverCall is a call of a CSI driver.
 type DriverCall struct {
 	Driver string `json:"driver"`
-	Method string `json:"method"`
+	// At is the number of seconds since the step began. It is not compared.
+	At     float64 `json:"at,omitempty"`
+	Method string  `json:"method"`
 	// Side is "controller" or a node's name.
 	Side string `json:"side"`
 	// Code is the answer's gRPC code by name.
 	Code     string         `json:"code"`
 	Request  map[string]any `json:"request,omitempty"`
-	Response DriverInfo     `json:"response"`
+	Response DriverInfo     `json:"response,omitzero"`
 	// Unanswered: the caller was killed before the answer, which Code is of.
 	Unanswered bool `json:"unanswered,omitempty"`
 }
@@ -190,12 +192,14 @@ type Patch struct {
 // Entry is a write request, or, if Event is set, an event.
 type Entry struct {
 	Actor string `json:"actor"`
+	// At is the number of seconds since the step began. It is not compared.
+	At float64 `json:"at,omitempty"`
 
 	Verb     string         `json:"verb,omitempty"`
 	Resource string         `json:"resource,omitempty"` // "persistentvolumes/status"
 	Name     string         `json:"name,omitempty"`     // "namespace/name"
 	Code     int            `json:"code,omitempty"`
-	Changed  map[string]any `json:"changed,omitempty"`
+	Changed  map[string]any `json:"changed,omitzero"`
 	Node     string         `json:"node,omitempty"`
 	Removed  bool           `json:"removed,omitempty"`
 	Reason   string         `json:"reason,omitempty"`

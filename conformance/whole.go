@@ -27,10 +27,15 @@ const (
 // driver is the Object of the difference that a CSI driver cannot do something.
 const driver = "CSI"
 
-// needsDriver reports whether the case needs CSI drivers. NodeGetInfo alone does not:
+// needsDriver reports whether the case needs CSI drivers: they were registered when it began, or it is about them. NodeGetInfo alone does not count:
 // its recorded answer says what the driver registers with, and kubelets get that.
 func (r *Recording) needsDriver() bool {
-	return slices.ContainsFunc(r.Steps, func(s Step) bool {
+	registered := slices.ContainsFunc(r.Before, func(obj map[string]any) bool {
+		spec, _ := obj["spec"].(map[string]any)
+		drivers, _ := spec["drivers"].([]any)
+		return obj["kind"] == "CSINode" && len(drivers) > 0
+	})
+	return registered || slices.ContainsFunc(r.Steps, func(s Step) bool {
 		return len(s.Action.Fail) > 0 || s.Action.Driver != "" || slices.ContainsFunc(s.Calls, func(c DriverCall) bool { return c.Method != "NodeGetInfo" })
 	})
 }
@@ -196,16 +201,24 @@ func (r *replay) hostNode() string {
 
 // volumeDir returns the mount point of a volume of any plugin.
 func (r *replay) volumeDir(pod *v1.Pod, name string) string {
+	list := func(dir string) []string {
+		names, _ := r.cluster.Machine("node/" + pod.Spec.NodeName).ListDir(dir)
+		return names
+	}
+	return volumeDir(pod, name, list, r.cluster.Claim)
+}
+
+// volumeDir returns the mount point of a volume of any plugin, with what lists a directory and reads a claim.
+func volumeDir(pod *v1.Pod, name string, list func(dir string) []string, claim func(ref string) (*v1.PersistentVolumeClaim, error)) string {
 	volumes := path.Join(rootDir, "pods", string(pod.UID), "volumes")
-	plugins, _ := r.cluster.Machine("node/" + pod.Spec.NodeName).ListDir(volumes)
-	for _, plugin := range plugins {
+	for _, plugin := range list(volumes) {
 		dir := path.Join(volumes, strings.TrimSuffix(plugin, "/"))
-		entries, _ := r.cluster.Machine("node/" + pod.Spec.NodeName).ListDir(dir)
+		entries := list(dir)
 		if slices.Contains(entries, name+"/") || slices.Contains(entries, name) {
 			return path.Join(dir, name)
 		}
 		for _, v := range pod.Spec.Volumes { // of a claim it has the PersistentVolume's name
-			if claim, err := r.cluster.Claim(binding.ClaimOfVolume(pod, &v)); v.Name == name && err == nil && slices.Contains(entries, claim.Spec.VolumeName+"/") {
+			if claim, err := claim(binding.ClaimOfVolume(pod, &v)); v.Name == name && err == nil && slices.Contains(entries, claim.Spec.VolumeName+"/") {
 				return path.Join(dir, claim.Spec.VolumeName, "mount")
 			}
 		}

@@ -32,6 +32,8 @@ type Config struct {
 	Folders []string
 	// Audit keeps a log of all writes, with requests and answers.
 	Audit bool
+	// TaintNodes gives each new node the taint that it is not ready, as a real API server does. Where nodes are made by hand, no controller takes it away.
+	TaintNodes bool
 	// Flags are more flags of kube-apiserver.
 	Flags []string
 }
@@ -68,7 +70,7 @@ users: [{name: u, user: {token: %s}}]
 `
 
 // Start starts etcd and kube-apiserver and waits until the server has made what it makes for itself. As where the recordings of package conformance were made,
-// no pod needs a service account and no new node has a taint.
+// no pod needs a service account.
 func Start(ctx context.Context, cfg Config) (s *Server, err error) {
 	s = &Server{folders: cfg.Folders}
 	defer func() {
@@ -93,11 +95,15 @@ func Start(ctx context.Context, cfg Config) (s *Server, err error) {
 		return s, err
 	}
 	_, port, _ := net.SplitHostPort(ports[2])
+	disabled := "ServiceAccount,TaintNodesByCondition"
+	if cfg.TaintNodes {
+		disabled = "ServiceAccount"
+	}
 	flags := []string{"--etcd-servers=" + client, "--bind-address=127.0.0.1", "--advertise-address=10.0.0.1", "--secure-port=" + port,
 		"--cert-dir=" + s.File("certificates"), "--service-cluster-ip-range=10.96.0.0/12", "--token-auth-file=" + s.File("tokens.csv"),
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-signing-key-file=" + s.File("accounts.key"),
 		"--service-account-key-file=" + s.File("accounts.key"), "--authorization-mode=AlwaysAllow",
-		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"}
+		"--disable-admission-plugins=" + disabled}
 	if cfg.Audit {
 		flags = append(flags, "--audit-policy-file="+s.File("audit.yaml"), "--audit-log-path="+s.AuditLog(), "--audit-log-mode=blocking")
 	}
