@@ -172,6 +172,8 @@ func actorOf(component, host string) string {
 		return storagesim.EphemeralVolumes
 	case "kubelet":
 		return component + "/" + host
+	case "external-provisioner": // of a claim that another program is to fill
+		return "csi-provisioner"
 	}
 	for _, driver := range knownDrivers() {
 		switch {

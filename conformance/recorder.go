@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -391,9 +393,26 @@ func (r *Recorder) listen() error {
 }
 
 // entries returns what was heard since it was called last, in the order in which it was asked for: the log is in that of the answers, and a controller may act
-// on an object before the answer to its creation is written.
+// on an object before the answer to its creation is written. The writes of one object are in the order in which they were done, which its versions tell.
 func (r *Recorder) entries() []Entry {
 	slices.SortStableFunc(r.heard, func(a, b auditEvent) int { return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp) })
+	places := map[string][]int{}
+	for i, e := range r.heard {
+		if e.version() > 0 {
+			key := slash(e.ObjectRef.Resource, nameOf(e.ObjectRef.Namespace, e.ObjectRef.Name))
+			places[key] = append(places[key], i)
+		}
+	}
+	for _, key := range sortedKeys(places) {
+		var done []auditEvent
+		for _, i := range places[key] {
+			done = append(done, r.heard[i])
+		}
+		slices.SortStableFunc(done, func(a, b auditEvent) int { return cmp.Compare(a.version(), b.version()) })
+		for n, i := range places[key] {
+			r.heard[i] = done[n]
+		}
+	}
 	var entries []Entry
 	for _, e := range r.heard {
 		if entry, ok := r.entry(e); ok {
@@ -405,6 +424,17 @@ func (r *Recorder) entries() []Entry {
 	}
 	r.heard = nil
 	return entries
+}
+
+// version returns the version of the object that a write left; 0 if there is none.
+func (e auditEvent) version() int64 {
+	metadata, _ := e.ResponseObject["metadata"].(map[string]any)
+	text, _ := metadata["resourceVersion"].(string)
+	version, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return version
 }
 
 // round returns a duration in seconds, to the hundredth.
@@ -514,9 +544,10 @@ func (r *Recorder) event(agent string, e auditEvent) (Entry, bool) {
 		Object: object, Message: r.uids.hide(text(e.RequestObject, "note", "message"))}, true
 }
 
-// routineOfNode reports whether a kubelet that starts says so much of its node. Whether it knows the node's UID by then is chance.
+// routineOfNode reports whether programs that start say so of a node. They said it before the case, too, and a recording has first occurrences only.
 func routineOfNode(reason string) bool {
-	return slices.Contains([]string{"NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeAllocatableEnforced", "Starting"}, reason)
+	return slices.Contains([]string{"NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeAllocatableEnforced",
+		"Starting", "RegisteredNode", "NodeReady"}, reason)
 }
 
 // learn remembers the UID of an object, and the names that are made of a volume's handle.

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,11 +61,7 @@ func run(ctx context.Context, folders []string, dir, match, out, logs string) er
 			fmt.Println("left out:", err)
 			continue
 		}
-		data, err := json.MarshalIndent(got, "", " ")
-		if err == nil {
-			err = os.WriteFile(filepath.Join(out, c.Case+".json"), append(data, '\n'), 0o644)
-		}
-		if err != nil {
+		if err := write(filepath.Join(out, c.Case+".json"), got); err != nil {
 			return err
 		}
 		fmt.Println("recorded", c.Case, "in", time.Since(began).Round(time.Second))
@@ -87,4 +84,16 @@ func recordOne(ctx context.Context, folders []string, logs string, c *conformanc
 	r := conformance.Recorder{API: s.server.URL, Client: &http.Client{Transport: s.server.Transport()}, Audit: s.server.AuditLog(),
 		Version: release.Kubernetes, Stack: s}
 	return r.Record(ctx, c)
+}
+
+// write writes a recording, whose placeholders have angle brackets.
+func write(path string, rec *conformance.Recording) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(rec); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text.Bytes(), 0o644)
 }

@@ -334,8 +334,12 @@ func (s *stack) define(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	groups, err := snapshots.GroupDefinitions() // without them the snapshot-controller waits for half a minute
+	if err != nil {
+		return err
+	}
 	client := &http.Client{Transport: s.server.Transport()}
-	for _, text := range definitions {
+	for _, text := range append(definitions, groups...) {
 		data, err := yaml.YAMLToJSON([]byte(text))
 		if err != nil {
 			return err
