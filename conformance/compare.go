@@ -156,6 +156,9 @@ func expectations(entries []Entry) *observed {
 		switch {
 		case e.Event != "":
 			about, _ := e.Object.(string)
+			if strings.HasSuffix(about, "/") { // of no object: a controller had the empty answer of a failed request in place of its object
+				continue
+			}
 			want.events = append(want.events, said{e.Actor, e.Type, e.Event, about, comparedText(e.Message)})
 		case !compared(resource):
 		case e.Actor == storagesim.User && e.Code >= 400:
