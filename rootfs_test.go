@@ -32,7 +32,7 @@ func TestAContainerHasFilesOfItsOwnUntilItIsRestarted(t *testing.T) {
 	requireExec(t, c, "healthy\nmine\n", "liveness-exec", "", "ls", "/tmp")
 	c.RunFor(33 * time.Second)
 	require.EqualValues(t, 0, containerStatus(c, "liveness-exec").RestartCount)
-	c.RunFor(13 * time.Second)
+	c.RunFor(43 * time.Second) // of which it had 30 to end
 	require.EqualValues(t, 1, containerStatus(c, "liveness-exec").RestartCount)
 	said, _ := eventsOf(t, c, "liveness-exec", "Unhealthy")
 	require.Equal(t, []string{"Liveness probe failed: cat: /tmp/healthy: no such file or directory\n"}, said)

@@ -330,11 +330,13 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 				"[mkdir, /no/such]}]}\n")
 		}, "pod/web", want{explain.Ill, explain.ContainerFailed, "pod/default/web", ""}},
 		"a liveness probe fails": {empty, func(c *storagesimtest.Cluster) {
-			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: [sleep, '3600'], livenessProbe: " +
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n" +
+				"spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: busybox, command: [sleep, '3600'], livenessProbe: " +
 				"{periodSeconds: 1, exec: {command: ['false']}}}]}\n")
 		}, "pod/web", want{explain.Ill, explain.ProbeFailed, "pod/default/web", "spec.containers[c].livenessProbe"}},
 		"a startup probe fails": {empty, func(c *storagesimtest.Cluster) {
-			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: busybox, command: [sleep, '3600'], startupProbe: " +
+			c.Apply("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n" +
+				"spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: busybox, command: [sleep, '3600'], startupProbe: " +
 				"{periodSeconds: 1, exec: {command: ['false']}}}]}\n")
 		}, "pod/web", want{explain.Ill, explain.ProbeFailed, "pod/default/web", "spec.containers[c].startupProbe"}},
 		"a container ends by itself beside a probe that succeeds": {empty, func(c *storagesimtest.Cluster) {

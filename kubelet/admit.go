@@ -213,8 +213,8 @@ func (k *kubelet) refusePod(ctx context.Context, w *podWorker, why refusal) erro
 // endRefusedPod stops what an earlier life has started of a pod that is refused, and gives up its volumes. It writes nothing.
 //
 // Upstream: kubelet_pods.go HandlePodCleanups, v1.37.
-func (k *kubelet) endRefusedPod(w *podWorker) error {
-	if _, err := k.killPod(w); err != nil {
+func (k *kubelet) endRefusedPod(ctx context.Context, w *podWorker) error {
+	if _, err := k.killPod(ctx, w); err != nil {
 		return err
 	}
 	k.releaseVolumes(w)

@@ -111,8 +111,7 @@ func (k *kubelet) nextStart(w *podWorker, s *podStatus) (at time.Time, found boo
 		}
 	}
 	for i := range s.Init {
-		spec := &w.pod.Spec.InitContainers[i]
-		check(spec, &s.Init[i], shouldInitContainerBeStarted(w.pod, spec, &s.Init[i]))
+		check(&w.pod.Spec.InitContainers[i], &s.Init[i], s.startsInit(w.pod, i))
 	}
 	for i := range s.Containers {
 		spec := &w.pod.Spec.Containers[i]

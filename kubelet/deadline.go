@@ -56,7 +56,7 @@ func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podStatus) error
 	if err := k.status.writeStatus(ctx, w, r, false); err != nil {
 		return err
 	}
-	r, err := k.killPod(w)
+	r, err := k.killPod(ctx, w)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@
 //	restarts.go        decides which containers start, and start again, and when; restartpolicy.go by which policy;
 //	                   backoff.go has the backoff of those that keep ending
 //	containers.go      the container runtime's state of a pod, as the kubelet sees it
-//	grace.go           stops containers, and knows how long they have to end
+//	grace.go           stops containers, knows how long they have to end, and waits for it
 //	start.go           starts containers; images.go pulls their images; environment.go makes
 //	                   their environment, envsources.go reads what it comes from
 //	status.go          writes a pod's status; podstatus.go makes it, phase.go and
@@ -31,7 +31,9 @@
 // A pod's change, the end of an operation or a backoff wakes the pod's worker. A pod that is
 // deleted goes in this order: status written, containers stopped, status written, volumes
 // unmounted, directories removed, containers of unknown state written as failed, API
-// object deleted. A crash at any point is repaired after the restart: mounts are read from the
+// object deleted. A container has its grace period to end, and the pod's worker waits for it: until
+// then the volumes stay mounted. A grace period that becomes shorter meanwhile changes nothing, as
+// upstream. A crash at any point is repaired after the restart: mounts are read from the
 // node's disk, and nothing is unmounted before all pods were looked at.
 //
 // # The node's disk
@@ -65,8 +67,6 @@
 //
 // Package volumemanager lists those about volumes.
 //
-//   - With package runtime stopping takes no time: a container that would be killed after its terminationGracePeriodSeconds is
-//     killed at once, with the exit code that it would have then. One that would have ended by itself meanwhile is killed, too.
 //   - An ephemeral container runs beside the others; no container sees the processes of
 //     another, so that its target has no effect. It has the volumes of its pod that
 //     another container has, too.

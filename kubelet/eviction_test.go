@@ -33,7 +33,7 @@ func TestAPodWhoseEmptyDirHoldsMoreThanItMayIsEvicted(t *testing.T) {
 	}{
 		"at once":            {kib: "64", seconds: "0", evicted: true}, // and the directory itself
 		"full":               {kib: "60", seconds: "0", after: time.Hour},
-		"later":              {kib: "100", seconds: "90", after: 2*time.Minute + time.Second, evicted: true},
+		"later":              {kib: "100", seconds: "90", after: 2*time.Minute + 3*time.Second, evicted: true},
 		"in memory":          {kib: "100", seconds: "0", after: time.Hour, change: func(p *v1.Pod) { p.Spec.Volumes[0].EmptyDir.Medium = v1.StorageMediumMemory }},
 		"no limit":           {kib: "100", seconds: "0", after: time.Hour, change: func(p *v1.Pod) { p.Spec.Volumes[0].EmptyDir.SizeLimit = nil }},
 		"a limit of nothing": {kib: "100", seconds: "0", after: time.Hour, change: func(p *v1.Pod) { p.Spec.Volumes[0].EmptyDir.SizeLimit = &resource.Quantity{} }},
@@ -87,7 +87,7 @@ func TestNobodyWaitsForTheEvictionOfAPodThatComesAgain(t *testing.T) {
 	w.create(p)
 	w.settle()
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
-	require.NoError(t, w.e.RunFor(61*time.Second))
+	require.NoError(t, w.e.RunFor(63*time.Second)) // two seconds to end
 	require.Equal(t, v1.PodFailed, w.get("web").Status.Phase)
 }
 
@@ -124,7 +124,7 @@ func TestAPodWhoseContainersWriteMoreThanTheyMayIsEvicted(t *testing.T) {
 		"a volume in its size": {script: zeros("1000", "/tmp/big"), after: time.Hour},
 		"in memory":            {script: zeros("2000", "/memory/big") + ";" + zeros("2000", "/dev/shm/big"), after: time.Hour},
 		"its log":              {script: "head -c 70000 /dev/zero", want: ofContainer},
-		"later":                {script: "sleep 60; " + zeros("65", "/opt/big"), after: 71 * time.Second, want: ofContainer},
+		"later":                {script: "sleep 60; " + zeros("65", "/opt/big"), after: 73 * time.Second, want: ofContainer},
 		"removed in time":      {script: zeros("65", "/opt/big") + "; rm /opt/big", after: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {

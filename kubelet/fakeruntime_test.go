@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -89,7 +90,7 @@ func (r *tiny) end(id string, code int32) {
 	c.State, c.FinishedAt, c.ExitCode, c.Reason = runtime.ContainerExited, r.client.Env.Now(), code, "Tired"
 }
 
-func (r *tiny) StopContainer(id string, _ time.Duration) error {
+func (r *tiny) StopContainer(_ context.Context, id string, _ time.Duration) error {
 	r.calls = append(r.calls, "stop "+id)
 	r.end(id, 143)
 	return nil

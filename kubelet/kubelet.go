@@ -160,7 +160,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 		status: &statusManager{env, node, cfg.Runtime},
 	}
 	k.prober = prober.New(prober.Config{
-		Env: env, Runtime: cfg.Runtime, Recorder: k.recorder, Pod: k.probed, Wake: k.WakePod, Absent: k.absentInProbe, Command: probeCommand,
+		Env: env, Runtime: cfg.Runtime, Recorder: k.recorder, Pod: k.probed, Wake: k.probedAnew, Absent: k.absentInProbe, Command: probeCommand,
 	})
 	k.volumes, err = volumemanager.New(volumemanager.Config{
 		Node: node.Template(), Root: cfg.Root, Mounter: cfg.Mounter, Plugins: cfg.plugins(), Recorder: k.recorder, Pods: k, Kubelet: k, Decisions: cfg.Decisions,
@@ -185,7 +185,7 @@ func (k *kubelet) run() {
 func (k *kubelet) start() {
 	backoff := control.RateLimiter{Base: initialDurationBeforeRetry, Max: maxDurationBeforeRetry, QPS: -1}
 	k.nodeQueue = k.env.Queue(control.QueueConfig{Name: "node", About: control.KeysOf("Node"), Reconcile: k.syncNode, Limiter: control.RateLimiter{QPS: -1}})
-	k.podQueue = k.env.Queue(control.QueueConfig{Name: "pods", About: k.aboutPod, Reconcile: k.syncPodWorker, Limiter: backoff})
+	k.podQueue = k.env.Queue(control.QueueConfig{Name: "pods", About: k.aboutPod, Reconcile: k.syncPodWorker, Overlap: true, Limiter: backoff})
 	k.volumes.Start()
 	k.restartQueue = k.env.Queue(control.QueueConfig{
 		Name: "restarts", About: k.aboutPod, Reconcile: k.restartPod,

@@ -53,6 +53,8 @@ type podWorker struct {
 	waits map[string]*containerWaiting
 	// envSources holds what was last read of the ConfigMaps and Secrets that environments come from; nil before the first time.
 	envSources map[envSource]envValues
+	// news is opened when a task beside the worker is done, or a probe's result has changed.
+	news *gate
 	// status is the status last written to the API.
 	status *v1.PodStatus
 }
@@ -110,13 +112,23 @@ func (k *kubelet) HasReleasedVolumes(uid types.UID) bool {
 // WakePod implements volumemanager.Waker.
 func (k *kubelet) WakePod(uid types.UID) { k.podQueue.Add(string(uid)) }
 
+// probedAnew brings back a pod of whose probes one has another result.
+//
+// Upstream: kubelet.go handleProbeSync, v1.37.2.
+func (k *kubelet) probedAnew(uid types.UID) {
+	if w := k.workers[uid]; w != nil {
+		w.news.open()
+	}
+	k.WakePod(uid)
+}
+
 // ReportNodeStatus implements volumemanager.Waker.
 func (k *kubelet) ReportNodeStatus() { k.node.ReportLater() }
 
 func (k *kubelet) podAdded(pod *v1.Pod) {
 	w := k.workers[pod.UID]
 	if w == nil {
-		w = &podWorker{uid: pod.UID}
+		w = &podWorker{uid: pod.UID, news: newGate()}
 		k.workers[pod.UID] = w
 		k.volumes.ExpectPod(pod.UID)
 	}
@@ -166,7 +178,7 @@ func (k *kubelet) podDeleted(pod *v1.Pod) {
 func (k *kubelet) adoptOrphans() {
 	for _, uid := range k.onDisk {
 		if k.workers[uid] == nil {
-			k.workers[uid] = &podWorker{uid: uid, gone: true}
+			k.workers[uid] = &podWorker{uid: uid, gone: true, news: newGate()}
 			k.podQueue.Add(string(uid))
 		}
 	}
@@ -190,7 +202,7 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 		k.podQueue.AddAfter(key, k.leftAlone(w))
 		return nil
 	case !w.terminating():
-		return k.endRefusedPod(w)
+		return k.endRefusedPod(ctx, w)
 	}
 	status, err := k.podStatus(w)
 	if err == nil && !w.terminating() && !w.ended() && k.readsEnvSources(w, status) {

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -10,10 +11,10 @@ import (
 	"github.com/storagesim/storagesim/machine/shell"
 )
 
-// probed returns a pod whose containers are probed, and its last status; nil for one that ends or has ended.
+// probed returns a pod whose containers are probed, and its last status; nil for one that has ended.
 func (k *kubelet) probed(uid types.UID) (*v1.Pod, *v1.PodStatus) {
 	w := k.workers[uid]
-	if w == nil || w.pod == nil || w.terminating() || w.failure != nil || w.ended() || isTerminal(w.lastStatus().Phase) {
+	if w == nil || w.pod == nil || w.stopped || w.released || w.ended() || isTerminal(w.lastStatus().Phase) {
 		return nil, nil
 	}
 	return w.pod, w.lastStatus()
@@ -63,7 +64,7 @@ func (k *kubelet) setProbed(w *podWorker, c *containerState) {
 // run again are started by the same sync, as far as their backoff allows.
 //
 // Upstream: kuberuntime_manager.go computePodActions and SyncPod, kuberuntime_container.go computeInitContainerActions, v1.37.
-func (k *kubelet) killUnhealthy(w *podWorker, r *podStatus) (killed bool, err error) {
+func (k *kubelet) killUnhealthy(ctx context.Context, w *podWorker, r *podStatus) (killed bool, err error) {
 	kill := func(spec *v1.Container, c *containerState, text string) error {
 		failed := ""
 		if c.running() {
@@ -76,7 +77,10 @@ func (k *kubelet) killUnhealthy(w *podWorker, r *podStatus) (killed bool, err er
 		if failed == "startup probe" {
 			probe = spec.StartupProbe
 		}
-		if err := k.killContainer(w.pod, c, fmt.Sprintf(text, spec.Name, failed), probe, nil); err != nil {
+		err := k.beside(ctx, w, []*containerState{c}, func(ctx context.Context, c *containerState) error {
+			return k.killContainer(ctx, w.pod, c, fmt.Sprintf(text, spec.Name, failed), probe, nil, nil)
+		})
+		if err != nil {
 			return err
 		}
 		status, err := k.runtime.ContainerStatus(c.last.ID)

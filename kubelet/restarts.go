@@ -47,6 +47,24 @@ func shouldInitContainerBeStarted(pod *v1.Pod, spec *v1.Container, c *containerS
 	return c.failed() && shouldRestart(pod, spec, c.last.ExitCode)
 }
 
+// startsInit reports whether an init container is to be started, or started again: a sidecar is not when the containers have done their work.
+//
+// Upstream: kuberuntime_manager.go computePodActions, v1.37.2.
+func (s *podStatus) startsInit(pod *v1.Pod, i int) bool {
+	spec := &pod.Spec.InitContainers[i]
+	return shouldInitContainerBeStarted(pod, spec, &s.Init[i]) && !(isSidecar(spec) && s.done(pod))
+}
+
+// done reports whether all containers have ended and none is started again.
+func (s *podStatus) done(pod *v1.Pod) bool {
+	for i := range s.Containers {
+		if c := &s.Containers[i]; !c.ended() || shouldContainerBeRestarted(pod, &pod.Spec.Containers[i], c) {
+			return false
+		}
+	}
+	return true
+}
+
 // shouldEphemeralContainerBeStarted reports whether an ephemeral container is to be started,
 // which happens once.
 //
@@ -81,7 +99,7 @@ func (s *podStatus) next(pod *v1.Pod) *containerState {
 	}
 	for i := range s.Init {
 		spec := &pod.Spec.InitContainers[i]
-		if shouldInitContainerBeStarted(pod, spec, &s.Init[i]) {
+		if s.startsInit(pod, i) {
 			return &s.Init[i]
 		}
 		if s.Init[i].running() && !(isSidecar(spec) && s.Init[i].started) {

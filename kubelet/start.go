@@ -39,7 +39,7 @@ func (k *kubelet) startPod(w *podWorker, r *podStatus) {
 	}
 	for i := range r.Init {
 		spec, c := &pod.Spec.InitContainers[i], &r.Init[i]
-		if shouldInitContainerBeStarted(pod, spec, c) {
+		if r.startsInit(pod, i) {
 			start(spec, c, !isSidecar(spec))
 		}
 		if c.waiting != nil || c.failed() || c.running() && !(isSidecar(spec) && c.started) {
@@ -134,9 +134,7 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 		config.ReadOnlyRoot = *sc.ReadOnlyRootFilesystem
 	}
 	ownPolicy := spec.RestartPolicy != nil && !isSidecar(spec)
-	if pod.Spec.RestartPolicy != v1.RestartPolicyAlways || ownPolicy {
-		config.StopCode = unknownStopCode
-	}
+	config.IgnoresStop = pod.Spec.RestartPolicy != v1.RestartPolicyAlways || ownPolicy
 	if c.last != nil {
 		config.Attempt = c.last.Attempt + 1
 	}
@@ -179,10 +177,6 @@ func (k *kubelet) checkUser(pod *v1.Pod, spec *v1.Container) error {
 	}
 	return err
 }
-
-// unknownStopCode is the exit code with which a program of which nothing is known is taken to end when it is stopped before it has done its
-// work: that of one that does not handle SIGTERM, and is killed. A server is taken to handle it, and ends with 0.
-const unknownStopCode = 137
 
 // meantToEnd reports whether a pod is to come to an end.
 func meantToEnd(pod *v1.Pod) bool {

@@ -49,6 +49,42 @@ func (m *statusManager) sandboxReady(ctx context.Context, w *podWorker) error {
 	return m.patchStatus(ctx, w, want)
 }
 
+// writeReadiness writes which of the containers that run, as far as the API knows, are ready now. Nothing else of the status changes.
+//
+// Upstream: status_manager.go SetContainerReadiness and SetContainerStartup, v1.37.2.
+func (k *kubelet) writeReadiness(ctx context.Context, w *podWorker) error {
+	r, err := k.podStatus(w)
+	if r == nil || w.pod == nil || w.gone || err != nil {
+		return err
+	}
+	want := w.lastStatus().DeepCopy()
+	for _, c := range r.all() {
+		if s := statusIn(want, c); s != nil && s.State.Running != nil && s.ContainerID == containerID(k.runtime, c.last.ID) {
+			s.Started, s.Ready = &c.started, c.ready
+		}
+	}
+	for _, c := range []v1.PodCondition{podReadyCondition(w.pod, want), containersReadyCondition(w.pod, want)} {
+		c.ObservedGeneration = w.pod.Generation
+		setCondition(want, c, k.status.now())
+	}
+	return k.status.patchStatus(ctx, w, want)
+}
+
+// statusIn returns the status of a container that runs, nil if there is none.
+func statusIn(s *v1.PodStatus, c containerState) *v1.ContainerStatus {
+	if !c.running() {
+		return nil
+	}
+	for _, list := range [][]v1.ContainerStatus{s.ContainerStatuses, s.InitContainerStatuses} {
+		for i := range list {
+			if list[i].Name == c.last.Name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
 // lastStatus returns the status that was last written, or else that of the pod object.
 func (w *podWorker) lastStatus() *v1.PodStatus {
 	if w.status != nil {

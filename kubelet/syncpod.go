@@ -26,7 +26,7 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 		}
 	} else if k.volumes.AreMounted(w.uid) {
 		k.prober.AddPod(w.pod)
-		killed, err := k.killUnhealthy(w, r)
+		killed, err := k.killUnhealthy(ctx, w, r)
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 			k.startPod(w, r)
 		}
 	}
-	r, err := k.endEphemeral(w, r)
+	r, err := k.endRest(ctx, w, r)
 	if err != nil {
 		return err
 	}
@@ -51,14 +51,19 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 	return nil
 }
 
-// endEphemeral stops the ephemeral containers of a pod whose containers have ended for good.
+// endRest stops what still runs of a pod whose containers have ended for good: sidecars and ephemeral containers.
 //
-// Upstream: kubelet.go SyncPod and SyncTerminatingPod, v1.37.
-func (k *kubelet) endEphemeral(w *podWorker, r *podStatus) (*podStatus, error) {
-	if r.startsMore(w.pod) || !r.finished() || !slices.ContainsFunc(r.Ephemeral, containerState.running) {
+// Upstream: kuberuntime_manager.go computePodActions and SyncPod, kubelet.go SyncTerminatingPod, v1.37.2.
+func (k *kubelet) endRest(ctx context.Context, w *podWorker, r *podStatus) (*podStatus, error) {
+	rest := slices.Concat(r.Init, r.Ephemeral)
+	ended := r.finished() || r.initFailed(w.pod) && !r.running()
+	if r.startsMore(w.pod) || !ended || !slices.ContainsFunc(rest, containerState.running) {
 		return r, nil
 	}
-	if err := k.killContainers(w, r, r.Ephemeral); err != nil {
+	if err := k.status.writeStatus(ctx, w, r, false); err != nil {
+		return nil, err
+	}
+	if err := k.killContainers(ctx, w, w.pod, rest, nil); err != nil {
 		return nil, err
 	}
 	return k.podStatus(w)
@@ -174,7 +179,7 @@ func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) error
 			return err
 		}
 	}
-	r, err := k.killPod(w)
+	r, err := k.killPod(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -184,49 +189,32 @@ func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) error
 		}
 	}
 	w.stopped = true
-	if w.pod != nil {
-		k.prober.RemovePod(w.pod)
-	}
 	return nil
 }
 
-// killPod stops the containers that run, and then the sandbox.
+// killPod stops the containers that run, and then the sandbox. It takes as long as the containers do.
 //
 // Upstream: kuberuntime_manager.go killPodWithSyncResult, and kubelet.go
 // SyncTerminatingRuntimePod for a pod of which only the runtime knows, v1.37.
-func (k *kubelet) killPod(w *podWorker) (*podStatus, error) {
+func (k *kubelet) killPod(ctx context.Context, w *podWorker) (*podStatus, error) {
 	r, err := k.podStatus(w)
 	if r == nil || err != nil {
 		return nil, err
 	}
-	if err := k.killContainers(w, r, slices.Concat(r.Containers, r.Init, r.Ephemeral)); err != nil {
+	if w.pod != nil {
+		k.prober.StopLivenessAndStartup(w.pod)
+	}
+	grace := w.effectiveGracePeriod()
+	if err := k.killContainers(ctx, w, r.about, slices.Concat(r.Containers, r.Init, r.Ephemeral), &grace); err != nil {
 		return nil, err
+	}
+	if w.pod != nil {
+		k.prober.RemovePod(w.pod)
 	}
 	if err := k.runtime.StopPodSandbox(w.uid); err != nil {
 		return nil, err
 	}
 	return k.podStatus(w)
-}
-
-// killContainers stops those of a pod's containers that run. One that is evicted or of which only the runtime knows gets a second, which is less than
-// any gets.
-//
-// Upstream: kuberuntime_container.go killContainersWithSyncResult, eviction_manager.go immediateEvictionGracePeriodSeconds, v1.37.2.
-func (k *kubelet) killContainers(w *podWorker, r *podStatus, list []containerState) error {
-	var override *int64
-	if w.pod == nil || w.failure != nil && w.failure.reason == evictedReason {
-		override = new(int64)
-		*override = 1
-	}
-	for _, c := range list {
-		if !c.running() {
-			continue
-		}
-		if err := k.killContainer(r.about, &c, "Stopping container "+c.last.Name, nil, override); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // deletePodObject removes the pod from the API: this one, not a later one of the

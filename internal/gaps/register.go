@@ -96,13 +96,6 @@ var containers = []*Gap{
 	},
 	{
 		Kinds:   pods,
-		Fields:  []string{"spec.terminationGracePeriodSeconds"},
-		Quiet:   true, // each pod has it
-		Cluster: "gives a container that time to end after SIGTERM: one that does not handle it runs on, with its volumes mounted, and is killed then",
-		Here:    "containers end at once: what a trap for SIGTERM does is done, without the time that it takes, and what has none is killed",
-	},
-	{
-		Kinds:   pods,
 		Fields:  append(ofContainers("env.valueFrom.fileKeyRef"), "spec.ephemeralContainers.env.valueFrom.fileKeyRef"),
 		Cluster: "sets the variable to what a file of an emptyDir says",
 		Here:    "the variable is not set",

@@ -61,9 +61,13 @@ type container struct {
 	root    *shell.Root    // nil when it has ended
 	program *shell.Program // nil unless it runs one
 	until   time.Time      // when the program goes on
-	log     string         // of a program that has ended
-	execs   []*process
-	told    map[string]bool // what its probes did
+	wake    func()         // lets it go on earlier, by until
+	// signalled says that it has got SIGTERM, and ending are called when it ends.
+	signalled bool
+	ending    []func()
+	log       string // of a program that has ended
+	execs     []*process
+	told      map[string]bool // what its probes did
 }
 
 var _ Service = (*Containers)(nil)
@@ -96,6 +100,7 @@ func (s *Containers) Attach(client Client) {
 	s.client = client
 	for _, uid := range slices.Sorted(maps.Keys(s.sandboxes)) {
 		for _, c := range s.sandboxes[uid].containers {
+			c.ending = nil // who waited is gone
 			if c.program != nil {
 				s.letGoOn(c)
 			}
@@ -191,7 +196,7 @@ func (s *Containers) CreateContainer(pod types.UID, config ContainerConfig) (str
 			return "", err
 		}
 	}
-	c := &container{config: config, sandbox: b, status: ContainerStatus{
+	c := &container{config: config, sandbox: b, wake: func() {}, status: ContainerStatus{
 		ID: id, Pod: pod, Name: config.Name, Attempt: config.Attempt, Image: config.Image, State: ContainerCreated, Mounts: config.Mounts, User: config.User,
 	}}
 	c.root = s.rootOf(c)
@@ -226,41 +231,14 @@ func (s *Containers) find(id string) (*container, error) {
 	return nil, fmt.Errorf("there is no container with the id %q", id)
 }
 
-// StopContainer implements Service. It takes no time.
-func (s *Containers) StopContainer(id string, grace time.Duration) error {
-	c := s.containers[id]
-	if c == nil || c.status.State != ContainerRunning {
-		return nil
-	}
-	p, code := c.program, c.config.StopCode
-	switch {
-	case s.cfg.Kind == FakeRuntime:
-		code = 0
-	case grace <= 0:
-		s.kill(c)
-		return nil
-	case p != nil && !p.OfImage():
-		p.Terminate(s.client.Env, grace)
-		s.traceReports(c, p.Reports())
-		code = p.ExitCode()
-	case p != nil:
-		p.Stop()
-	}
-	s.end(c, code, "")
-	return nil
-}
-
 // kill ends a container with SIGKILL.
 func (s *Containers) kill(c *container) {
-	if c.program != nil {
-		c.program.Stop()
-	}
 	code := killedExitCode
 	if s.cfg.Kind == FakeRuntime {
 		code = 0
 	}
 	if c.status.State == ContainerRunning {
-		s.end(c, code, "")
+		s.endProgram(c, code)
 	}
 }
 
@@ -288,6 +266,11 @@ func (s *Containers) end(c *container, exitCode int32, message string) {
 	c.root = nil
 	c.status.State, c.status.FinishedAt = ContainerExited, s.now()
 	c.status.ExitCode, c.status.Reason, c.status.Message = exitCode, s.cfg.Kind.exitReason(exitCode), message
+	c.wake()
+	for _, tell := range c.ending {
+		tell()
+	}
+	c.ending = nil
 }
 
 // What a message has at most of a log.
@@ -347,11 +330,8 @@ func (s *Containers) LastWords(id string) string {
 func (s *Containers) SwitchOff() {
 	for _, uid := range slices.Sorted(maps.Keys(s.sandboxes)) {
 		for _, c := range s.sandboxes[uid].containers {
-			if c.program != nil {
-				c.program.Stop()
-			}
 			if c.status.State == ContainerRunning {
-				s.end(c, unknownExitCode, "")
+				s.endProgram(c, unknownExitCode)
 				c.status.Reason = "Unknown"
 			}
 		}

@@ -8,7 +8,7 @@
 //	service.go     Service and what it takes and gives
 //	containers.go  Containers: sandboxes and containers; network.go their addresses,
 //	               images.go their images; kind.go which runtime it is like
-//	run.go         runs the command of a container; exec.go one beside it
+//	run.go         runs the command of a container; exec.go one beside it; stop.go stops it
 //	entrypoint.go  which programs images are known to start with; absent.go those taken for theirs
 //
 // # What a container runs
@@ -39,18 +39,22 @@
 //
 // An init container whose program just would be running ends at once, with 0.
 //
+// # How a container ends
+//
+// A container that is stopped gets SIGTERM, and runs on until its program ends, on the virtual clock: when the
+// trap is over, or because it has done its work. At the end of its grace period it is killed, with 137. The first process
+// of a container ignores SIGTERM unless it handles it, so that sleep and a shell without a trap take all of the time.
+// Settling waits for the end, in the first hour of a grace period. With FakeRuntime a container ends at once.
+//
 // # Deviations from the CRI
 //
 //   - A pod has one sandbox, which is known by the pod's UID and is not made again.
 //   - Client stands for the runtime's own clock and processes: what sleeps goes on when a
 //     kubelet is attached, so a container sleeps longer while its kubelet is down for
 //     longer.
-//   - StopContainer takes no time, whatever the program does with SIGTERM and however long its grace period is: its trap is
-//     run to its end, and what the trap sleeps is counted and does not pass. What does not
-//     handle the signal is killed at once: it does nothing more in its grace period, and is killed even where it would have ended by itself in it.
-//   - A program of an image, of which nothing is known, is taken for a server that handles SIGTERM: it ends with 0. In
+//   - A program of an image, of which nothing is known, is taken for a server that handles SIGTERM: it ends at once, with 0. In
 //     pods with restartPolicy Never or OnFailure, where the exit code decides whether the pod has succeeded, it is taken for one that
-//     does not, and ends with 137.
+//     does not, and is killed at the end of its grace period.
 //   - There are no registries: an image is empty, and there as soon as it is pulled.
 //   - A program that cannot be found is started and ends with 127. containerd does not
 //     start such a container, and reports StartError with 128.

@@ -122,16 +122,23 @@ func (s *Containers) resume(c *container) {
 // container's start.
 func (s *Containers) letGoOn(c *container) {
 	client := s.client
+	c.wake = func() {}
 	client.Env.Go("container "+c.status.Name, func(ctx context.Context) {
 		for c.program != nil {
 			in := ctx
 			if !c.config.Awaited || c.until.After(c.status.StartedAt.Add(awaitedFor)) {
 				in = control.InBackground(ctx)
 			}
-			err := client.Env.Sleep(in, max(0, c.until.Sub(s.now())))
+			in, wake := control.WithCancelCause(in)
+			c.wake = func() { wake(nil) }
+			_ = client.Env.Sleep(in, max(0, c.until.Sub(s.now())))
+			wake(nil)
 			p := c.program
-			if err != nil || p == nil {
+			if ctx.Err() != nil || p == nil {
 				return
+			}
+			if c.until.After(s.now()) { // a signal has come
+				continue
 			}
 			s.resume(c)
 			s.traceReports(c, p.Reports())

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type node struct {
 	*runtime.Containers
 	t    *testing.T
 	disk *disk.Disk
+	env  control.Env
 	e    *engine.Engine
 	// started and ended are the events that were told.
 	started, ended []string
@@ -34,6 +36,7 @@ func newNode(t *testing.T) *node {
 	require.NoError(t, disk.MkdirAll("/disk", 0o755))
 	n := &node{Containers: runtime.New(runtime.Config{Root: disk}), t: t, disk: disk}
 	rig := enginetest.New(t, engine.Config{}, "kubelet/node-1", func(env control.Env) error {
+		n.env = env
 		n.Attach(runtime.Client{
 			Env: env, Node: "node-1", PodCIDR: "10.0.0.0/24",
 			Started: func(pod types.UID, id string) { n.started = append(n.started, string(pod)+" "+id) },
@@ -45,6 +48,20 @@ func newNode(t *testing.T) *node {
 	require.NoError(t, n.e.Settle())
 	require.NoError(t, n.RunPodSandbox(runtime.PodSandboxConfig{UID: uid, Namespace: "default", Name: "web", Hostname: "web"}))
 	return n
+}
+
+// stop stops a container in a task of the kubelet.
+func (n *node) stop(id string, grace time.Duration) {
+	n.t.Helper()
+	n.beginStop(id, grace)
+	require.NoError(n.t, n.e.Settle())
+	require.Equal(n.t, runtime.ContainerExited, n.status(id).State)
+}
+
+// beginStop begins to stop a container.
+func (n *node) beginStop(id string, grace time.Duration) {
+	n.env.Go("stop", func(ctx context.Context) { require.NoError(n.t, n.StopContainer(ctx, id, grace)) })
+	require.NoError(n.t, n.e.RunFor(0))
 }
 
 // start creates and starts a container with a volume at /data.
@@ -100,16 +117,75 @@ func TestAContainerIsCreatedStartedAndEndsAndItsLogStays(t *testing.T) {
 func TestAContainerThatIsStoppedIsNotReportedAsEndedByItself(t *testing.T) {
 	n := newNode(t)
 	id := n.start(0, "sh", "-c", "echo one; sleep 10; echo two")
-	require.NoError(t, n.StopContainer(id, time.Second))
-	require.NoError(t, n.StopContainer(id, time.Second))
-	require.NoError(t, n.StopContainer("no such container", time.Second))
-	require.Equal(t, runtime.ContainerExited, n.status(id).State)
+	n.stop(id, 2*time.Second)
+	status := n.status(id)
+	require.Equal(t, 2*time.Second, status.FinishedAt.Sub(status.StartedAt))
+	require.EqualValues(t, 137, status.ExitCode)
+	n.stop(id, time.Minute)
+	require.Equal(t, status, n.status(id), "it has ended")
+	require.NoError(t, n.StopContainer(t.Context(), "no such container", time.Second))
 	require.NoError(t, n.e.RunFor(time.Minute))
 	require.Empty(t, n.ended)
 	require.Equal(t, "one\n", n.log(id))
 	require.NoError(t, n.RemoveContainer(id))
 	_, err := n.ContainerStatus(id)
 	require.ErrorContains(t, err, "there is no container with the id")
+}
+
+// Upstream: containerd internal/cri/server/container_stop.go stopContainer, v2.1.
+func TestAContainerThatIsStoppedHasItsGracePeriodToEnd(t *testing.T) {
+	for script, want := range map[string]struct {
+		after time.Duration
+		code  int32
+	}{
+		"sleep 1000":                  {30 * time.Second, 137},
+		"sleep 20; exit 3":            {20 * time.Second, 3}, // by itself
+		"sleep 40; exit 3":            {30 * time.Second, 137},
+		"trap 'exit 4' TERM; sleep 9": {9 * time.Second, 4},
+		"trap 'sleep 5; exit 4' TERM; while true; do sleep 2; done":  {7 * time.Second, 4},
+		"trap 'sleep 50; exit 4' TERM; while true; do sleep 2; done": {30 * time.Second, 137},
+		"trap 'exit 4' TERM; sleep 1000 & wait":                      {0, 4},
+		"trap 'echo again' TERM; while true; do sleep 0.01; done":    {30 * time.Second, 137},
+	} {
+		n := newNode(t)
+		id := n.start(0, "sh", "-c", script)
+		n.stop(id, 30*time.Second)
+		status := n.status(id)
+		require.Equal(t, want.after, status.FinishedAt.Sub(status.StartedAt), script)
+		require.Equal(t, want.code, status.ExitCode, script)
+		byItself := want.code != 137 && want.after > 0
+		require.Equal(t, byItself, len(n.ended) == 1, script)
+	}
+}
+
+// What StopContainer of one that has had SIGTERM does: no second one, and SIGKILL after another grace period.
+func TestAStopWhoseKubeletDiesIsFinishedByTheNextOne(t *testing.T) {
+	n := newNode(t)
+	id := n.start(0, "sh", "-c", "trap 'echo asked' TERM; while true; do sleep 1; done")
+	n.beginStop(id, 30*time.Second)
+	require.NoError(t, n.e.RunFor(10*time.Second))
+	require.NoError(t, n.e.Crash("kubelet/node-1"))
+	require.NoError(t, n.e.RunFor(time.Hour))
+	require.Equal(t, runtime.ContainerRunning, n.status(id).State)
+	require.Equal(t, "asked\n", n.log(id))
+	n.beginStop(id, 5*time.Second)
+	require.NoError(t, n.e.RunFor(4*time.Second))
+	require.Equal(t, runtime.ContainerRunning, n.status(id).State)
+	require.NoError(t, n.e.RunFor(time.Second))
+	require.EqualValues(t, 137, n.status(id).ExitCode)
+	require.Equal(t, "asked\n", n.log(id))
+}
+
+func TestSettleWaitsForTheEndOfAContainerForAnHourOfItsGracePeriod(t *testing.T) {
+	n := newNode(t)
+	id := n.start(0, "sleep", "100000")
+	n.beginStop(id, 2*time.Hour)
+	before := n.e.Now()
+	require.NoError(t, n.e.Settle())
+	require.Equal(t, time.Hour, n.e.Now().Sub(before))
+	require.Equal(t, runtime.ContainerRunning, n.status(id).State)
+	require.NoError(t, n.e.RunFor(time.Hour))
+	require.EqualValues(t, 137, n.status(id).ExitCode)
 }
 
 func TestTheLastWordsOfAContainerThatHasFailedOutliveIt(t *testing.T) {
@@ -140,11 +216,11 @@ func TestWhatIsKilledWithoutAGracePeriodHandlesNoSignal(t *testing.T) {
 	const script = "trap 'echo handled; exit 3' TERM; while true; do sleep 1; done"
 	n := newNode(t)
 	stopped := n.start(0, "sh", "-c", script)
-	require.NoError(t, n.StopContainer(stopped, time.Minute))
+	n.stop(stopped, time.Minute)
 	require.EqualValues(t, 3, n.status(stopped).ExitCode)
 	require.Equal(t, "handled\n", n.log(stopped))
 	for attempt, kill := range []func(id string) error{
-		func(id string) error { return n.StopContainer(id, 0) },
+		func(id string) error { return n.StopContainer(t.Context(), id, 0) },
 		func(string) error { return n.StopPodSandbox(uid) },
 	} {
 		id := n.start(int32(attempt+1), "sh", "-c", script)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"io"
 	"time"
 
@@ -40,9 +41,11 @@ type Service interface {
 	CreateContainer(pod types.UID, config ContainerConfig) (id string, err error)
 	// StartContainer starts a container. It may have ended when this returns.
 	StartContainer(id string) error
-	// StopContainer ends a container that runs: with SIGTERM, and after its grace period with SIGKILL; without one with SIGKILL
-	// alone. Client.Ended is not called for it.
-	StopContainer(id string, grace time.Duration) error
+	// StopContainer ends a container that runs: it sends SIGTERM, waits for the end, and after the grace period sends SIGKILL; without
+	// one SIGKILL alone. It waits in the task that calls it. If the kubelet's life ends meanwhile the container has had SIGTERM, and
+	// is killed when the next one asks again, after the grace period that this one gives. Client.Ended is called for a container
+	// that ends by itself while its end is awaited, and for no other.
+	StopContainer(ctx context.Context, id string, grace time.Duration) error
 	// RemoveContainer kills a container and forgets it.
 	RemoveContainer(id string) error
 	// ContainerStatus returns the state of a container; an error if there is no such container.
@@ -141,8 +144,8 @@ type ContainerConfig struct {
 	Awaited bool
 	// NotFirst says that the container's program is not the first process, as it shares processes with others.
 	NotFirst bool
-	// StopCode is the exit code of a container that gets SIGTERM while it runs a program of its image, of which nothing is known.
-	StopCode int32
+	// IgnoresStop says that a program of its image, of which nothing is known, is taken not to handle SIGTERM. Otherwise it ends then, with 0.
+	IgnoresStop bool
 }
 
 // ContainerState is the state of a container in its life.

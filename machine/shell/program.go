@@ -185,7 +185,7 @@ func (cfg *Config) asUser() *disk.User {
 }
 
 // Run runs the program until it ends or waits. It returns for how long it waits: call Run
-// again after that time.
+// again after that time, or when it has got a signal that it handles.
 func (p *Program) Run(host Host) (wait time.Duration, ended bool) {
 	if p.ended {
 		return 0, true
@@ -196,6 +196,9 @@ func (p *Program) Run(host Host) (wait time.Duration, ended bool) {
 	p.ended = !more
 	return wait, p.ended
 }
+
+// Ended reports whether the program has ended.
+func (p *Program) Ended() bool { return p.ended }
 
 // Stop ends the program where it is.
 func (p *Program) Stop() {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Exit codes of what a signal has ended: 128 and the signal's number.
@@ -13,22 +12,21 @@ const (
 	exitTerminated = 143 // SIGTERM
 )
 
-// maxResumed is the number of times that a program that handles SIGTERM is resumed at most until it is killed.
-const maxResumed = 100_000
-
-// Terminate stops the program as a container runtime does: it gets SIGTERM, and SIGKILL when the grace period is over. A shell that has a
-// trap for SIGTERM runs it, as soon as the command that it waits for has ended, and goes on. The clock does not move meanwhile; the
-// program is shown a time that does.
-func (p *Program) Terminate(host Host, grace time.Duration) {
+// Terminate sends SIGTERM to the program. handled says that it handles the signal: Run it now. A shell that has a trap for SIGTERM runs it as soon as the
+// command that it waits for has ended, and goes on. Otherwise a first process ignores the signal, and any other has ended by it.
+func (p *Program) Terminate() (handled bool) {
 	switch handler := p.handler(); {
 	case p.ended:
+		return false
 	case handler == nil && p.cfg.NotFirst:
 		p.Stop()
 		p.code = exitTerminated
-	case handler != nil && *handler != "" && p.endsWithin(host, grace):
-	default:
-		p.Stop()
+		return false
+	case handler == nil || *handler == "":
+		return false
 	}
+	p.signalled, p.woken = true, true
+	return true
 }
 
 // OfImage reports whether the program is now one of the image, of which nothing is known: not what it does with signals, either.
@@ -41,28 +39,6 @@ func (p *Program) handler() *string {
 	}
 	return p.first.term
 }
-
-// endsWithin delivers SIGTERM to a program that handles it, and reports whether it has ended by itself in that time.
-func (p *Program) endsWithin(host Host, grace time.Duration) bool {
-	p.signalled, p.woken = true, true
-	later := &laterHost{Host: host}
-	for range maxResumed {
-		wait, ended := p.Run(later)
-		if ended || wait > grace-later.by || wait >= Forever {
-			return ended
-		}
-		later.by += wait
-	}
-	return false
-}
-
-// laterHost is a Host whose clock is ahead.
-type laterHost struct {
-	Host
-	by time.Duration
-}
-
-func (h *laterHost) Now() time.Time { return h.Host.Now().Add(h.by) }
 
 // interrupted reports whether the shell has a signal to handle.
 func (s *shell) interrupted() bool { return s.program.signalled && s.program.first == s }

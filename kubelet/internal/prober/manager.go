@@ -28,7 +28,7 @@ type Config struct {
 	Env      control.Env
 	Runtime  runtime.Service
 	Recorder control.Recorder
-	// Pod returns a pod whose containers are to run, and its last status; nil if they are to end, have ended for good, or the pod is gone.
+	// Pod returns a pod whose containers are to run or to end, and its last status; nil if they have ended for good, or the pod is gone.
 	Pod func(uid types.UID) (*v1.Pod, *v1.PodStatus)
 	// Command returns the command of an exec probe with the variables of the container replaced.
 	Command func(c *v1.Container, command []string) []string
@@ -104,6 +104,19 @@ func (m *Manager) AddPod(pod *v1.Pod) {
 	}
 }
 
+// StopLivenessAndStartup ends the probes that would have containers killed, of a pod that is to end.
+//
+// Upstream: prober_manager.go StopLivenessAndStartup, v1.37.2.
+func (m *Manager) StopLivenessAndStartup(pod *v1.Pod) {
+	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+		for _, of := range []probeType{startup, liveness} {
+			if w := m.workers[probeKey{pod.UID, c.Name, of}]; w != nil {
+				w.stopped, w.result = true, ""
+			}
+		}
+	}
+}
+
 // RemovePod forgets the probes of a pod, and their results.
 //
 // Upstream: prober_manager.go RemovePod, v1.37.
@@ -148,7 +161,7 @@ func (m *Manager) get(pod types.UID, c *runtime.ContainerStatus, of probeType) (
 // Upstream: prober_manager.go isContainerStarted, and kubelet_pods.go convertToAPIContainerStatuses, which takes the
 // old status of the container's name, v1.37.
 func (m *Manager) IsContainerStarted(pod *v1.Pod, c *runtime.ContainerStatus, old *v1.ContainerStatus) bool {
-	if !hasProbes(pod) {
+	if !HasProbes(pod) {
 		return c.State == runtime.ContainerRunning
 	}
 	if c.State != runtime.ContainerRunning {
@@ -195,8 +208,8 @@ func specOf(pod *v1.Pod, name string) *v1.Container {
 	return nil
 }
 
-// hasProbes reports whether a container of the pod has a probe.
-func hasProbes(pod *v1.Pod) bool {
+// HasProbes reports whether a container of the pod has a probe.
+func HasProbes(pod *v1.Pod) bool {
 	probed := func(c v1.Container) bool {
 		return c.LivenessProbe != nil || c.ReadinessProbe != nil || c.StartupProbe != nil
 	}

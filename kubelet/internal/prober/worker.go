@@ -162,7 +162,7 @@ func (w *worker) status() *runtime.ContainerStatus {
 func (w *worker) doProbe(ctx context.Context) (keepGoing bool) {
 	m := w.manager
 	pod, status := m.cfg.Pod(w.key.pod)
-	if pod == nil { // it ends, and what was said of it stays until it has
+	if pod == nil {
 		return false
 	}
 	c := w.status()
@@ -179,6 +179,10 @@ func (w *worker) doProbe(ctx context.Context) (keepGoing bool) {
 	if c.State != runtime.ContainerRunning {
 		w.set(Failure)
 		return true // the pod is gone for the worker when it is not started again
+	}
+	if pod.DeletionTimestamp != nil && w.key.of != readiness {
+		w.result = ""
+		return false
 	}
 	now := m.cfg.Env.Now()
 	if int32(now.Sub(c.StartedAt).Seconds()) < w.spec.InitialDelaySeconds {
