@@ -110,10 +110,10 @@ spec:
 	c.Apply(strings.Replace(set, "HOOK", "", 1))
 	c.Settle()
 	require.Empty(t, c.Trace().Gaps())
-	c.Apply(strings.Replace(set, "HOOK", ", lifecycle: {preStop: {exec: {command: [sync]}}}", 1))
+	c.Apply(strings.Replace(set, "HOOK", ", lifecycle: {preStop: {httpGet: {port: 80}}}", 1))
 	c.Settle()
 	require.Equal(t, 1, strings.Count(c.Story(), "does not model"))
-	require.Contains(t, c.Story(), "does not model spec.template.spec.containers[db].lifecycle.preStop of statefulset default/db: a cluster runs the hook")
+	require.Contains(t, c.Story(), "does not model spec.template.spec.containers[db].lifecycle.preStop.httpGet of statefulset default/db: a cluster connects")
 }
 
 // Scripts see both.

@@ -63,6 +63,11 @@ func (k *kubelet) backOffsOf(pod types.UID) backOffs {
 	return w.backOffs
 }
 
+// podName returns a pod's name as messages have it.
+//
+// Upstream: pkg/kubelet/util/format/pod.go Pod, v1.37.2.
+func podName(pod *v1.Pod) string { return fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID) }
+
 // doBackOff reports whether a container that has ended must wait before it is started again:
 // the first time it need not. last is the container before it.
 //
@@ -77,7 +82,7 @@ func (k *kubelet) doBackOff(pod *v1.Pod, c *v1.Container, last *runtime.Containe
 		tries.next(c.Name, event, now, "")
 		return nil
 	}
-	name := fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
+	name := podName(pod)
 	k.recorder.Eventf(pod, v1.EventTypeWarning, "BackOff", "Back-off restarting failed container %s in pod %s", c.Name, name)
 	return &containerWaiting{crashLoopBackOff, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", entry.delay, c.Name, name)}
 }
@@ -93,7 +98,7 @@ func (k *kubelet) nextStart(w *podWorker, s *podStatus) (at time.Time, found boo
 	check := func(spec *v1.Container, c *containerState, again bool) {
 		switch {
 		case !again || !c.tried():
-		case c.waiting == nil:
+		case c.waiting == nil || c.waiting.Reason == postStartHookError:
 			consider(k.env.Now())
 		case c.waiting.Reason == crashLoopBackOff && c.ended():
 			consider(timeOf(c.last.FinishedAt).Add(w.backOffs[spec.Name].delay))

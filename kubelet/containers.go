@@ -127,7 +127,7 @@ func (s *podStatus) waiting() bool { return slices.ContainsFunc(s.all(), contain
 // uncreated reports whether a container waits that could not be created, and that has no
 // backoff of its own.
 func (s *podStatus) uncreated() bool {
-	paced := []string{crashLoopBackOff, errImagePull, errImagePullBackOff}
+	paced := []string{crashLoopBackOff, errImagePull, errImagePullBackOff, postStartHookError}
 	return slices.ContainsFunc(slices.Concat(s.all(), s.Ephemeral), func(c containerState) bool {
 		return c.waiting != nil && !slices.Contains(paced, c.waiting.Reason)
 	})
@@ -224,6 +224,7 @@ func (k *kubelet) containerEnded(pod types.UID, id string) {
 		}
 		k.tellNotFound(w.pod, s)
 	}
+	k.wakeHooks(id)
 	k.podQueue.Add(string(pod))
 }
 

@@ -20,6 +20,7 @@
 //	                   backoff.go has the backoff of those that keep ending
 //	containers.go      the container runtime's state of a pod, as the kubelet sees it
 //	grace.go           stops containers, knows how long they have to end, and waits for it
+//	hooks.go           runs the hooks of containers: postStart and preStop
 //	start.go           starts containers; images.go pulls their images; environment.go makes
 //	                   their environment, envsources.go reads what it comes from
 //	status.go          writes a pod's status; podstatus.go makes it, phase.go and
@@ -71,7 +72,7 @@
 //     another, so that its target has no effect. It has the volumes of its pod that
 //     another container has, too.
 //   - Probes by httpGet, tcpSocket and grpc succeed while the container runs, and a probe that
-//     cannot be run for a reason of the runtime's is tried once, not three times. There are no hooks, resource limits or static pods,
+//     cannot be run for a reason of the runtime's is tried once, not three times. A hook by httpGet succeeds. There are no resource limits or static pods,
 //     and a pod is evicted for the sizeLimit of an emptyDir and the ephemeral-storage of containers alone.
 //   - When a kubelet sees a pod for the first time it refuses it for the node's affinity or taints, as it last read the Node:
 //     at its start, and when it last wrote the status. Upstream has an informer of the Node, and looks at resources and ports, too.

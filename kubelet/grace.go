@@ -27,6 +27,13 @@ func (k *kubelet) killContainer(ctx context.Context, pod *v1.Pod, c *containerSt
 	if override != nil {
 		grace = *override
 	}
+	if spec := specOf(pod, c.last.Name); hasPreStop(spec) && grace > 0 {
+		took, err := k.executePreStopHook(ctx, pod, spec, c.last.ID, grace)
+		if err != nil {
+			return err
+		}
+		grace -= took
+	}
 	if ordering != nil && grace > 0 {
 		waited, err := ordering.waitForTurn(ctx, k.env, c.last.Name, seconds(grace))
 		if err != nil {
@@ -37,10 +44,29 @@ func (k *kubelet) killContainer(ctx context.Context, pod *v1.Pod, c *containerSt
 	if err := k.runtime.StopContainer(ctx, c.last.ID, seconds(max(minimumGracePeriod, grace))); err != nil {
 		return err
 	}
+	k.wakeHooks(c.last.ID)
 	if ordering != nil {
 		ordering.containerTerminated(c.last.Name)
 	}
 	return nil
+}
+
+// specOf returns a container of a pod by its name, nil if it has none.
+//
+// Upstream: container/helpers.go GetContainerSpec, v1.37.2.
+func specOf(pod *v1.Pod, name string) *v1.Container {
+	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers, ephemeralContainers(pod)} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+func hasPreStop(spec *v1.Container) bool {
+	return spec != nil && spec.Lifecycle != nil && spec.Lifecycle.PreStop != nil
 }
 
 // seconds returns a number of seconds as a time, which is at most for ever.
@@ -117,7 +143,7 @@ func (k *kubelet) beside(ctx context.Context, w *podWorker, list []*containerSta
 		})
 	}
 	for left > 0 {
-		if _, err := w.news.wait(ctx, k.env, shell.Forever); err != nil {
+		if _, err := w.news.wait(control.InBackground(ctx), k.env, shell.Forever); err != nil {
 			return err
 		}
 		if w.news = newGate(); left > 0 {
@@ -176,7 +202,7 @@ func newTerminationOrdering(pod *v1.Pod, running []*containerState) *termination
 func (o *terminationOrdering) waitForTurn(ctx context.Context, clock control.Clock, name string, d time.Duration) (waited time.Duration, err error) {
 	start := clock.Now()
 	for _, g := range o.prereqs[name] {
-		opened, err := g.wait(ctx, clock, d-clock.Now().Sub(start))
+		opened, err := g.wait(control.InBackground(ctx), clock, d-clock.Now().Sub(start))
 		if err != nil || !opened {
 			return clock.Now().Sub(start), err
 		}
@@ -210,12 +236,13 @@ func (g *gate) open() {
 	g.waits = nil
 }
 
-// wait waits until the gate is open, at most for d, and reports whether it is. Settle does not wait for it, but for what opens the gate.
+// wait waits until the gate is open, at most for d, and reports whether it is. In a context of control.InBackground Settle does not wait for it, but for
+// what opens the gate.
 func (g *gate) wait(ctx context.Context, clock control.Clock, d time.Duration) (opened bool, err error) {
 	if g.isOpen {
 		return true, nil
 	}
-	wait, end := control.WithCancelCause(control.InBackground(ctx))
+	wait, end := control.WithCancelCause(ctx)
 	defer end(nil)
 	g.waits = append(g.waits, end)
 	err = clock.Sleep(wait, d)

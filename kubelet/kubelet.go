@@ -127,6 +127,10 @@ type kubelet struct {
 	// exist.
 	onDisk []types.UID
 
+	// hooks are the hooks of containers that run, and starting the containers whose postStart hook does.
+	hooks    []*hook
+	starting map[string]bool
+
 	nodeQueue, podQueue, restartQueue, waitQueue control.Queue
 }
 
@@ -156,11 +160,12 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	}
 	k := &kubelet{
 		cfg: cfg, env: env, node: node, started: env.Now(), fs: cfg.Root,
-		recorder: env.Recorder("kubelet"), runtime: cfg.Runtime, workers: map[types.UID]*podWorker{},
+		recorder: env.Recorder("kubelet"), runtime: cfg.Runtime, workers: map[types.UID]*podWorker{}, starting: map[string]bool{},
 		status: &statusManager{env, node, cfg.Runtime},
 	}
 	k.prober = prober.New(prober.Config{
 		Env: env, Runtime: cfg.Runtime, Recorder: k.recorder, Pod: k.probed, Wake: k.probedAnew, Absent: k.absentInProbe, Command: probeCommand,
+		Starting: func(container string) bool { return k.starting[container] },
 	})
 	k.volumes, err = volumemanager.New(volumemanager.Config{
 		Node: node.Template(), Root: cfg.Root, Mounter: cfg.Mounter, Plugins: cfg.plugins(), Recorder: k.recorder, Pods: k, Kubelet: k, Decisions: cfg.Decisions,
@@ -188,7 +193,7 @@ func (k *kubelet) start() {
 	k.podQueue = k.env.Queue(control.QueueConfig{Name: "pods", About: k.aboutPod, Reconcile: k.syncPodWorker, Overlap: true, Limiter: backoff})
 	k.volumes.Start()
 	k.restartQueue = k.env.Queue(control.QueueConfig{
-		Name: "restarts", About: k.aboutPod, Reconcile: k.restartPod,
+		Name: "restarts", About: k.aboutPod, Reconcile: k.restartPod, Overlap: true,
 		Limiter: control.RateLimiter{Base: initialRestartBackoff, Max: maxRestartBackoff, QPS: -1},
 	})
 	k.waitQueue = k.env.Queue(control.QueueConfig{

@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/machine/shell"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -53,6 +55,9 @@ type podWorker struct {
 	waits map[string]*containerWaiting
 	// envSources holds what was last read of the ConfigMaps and Secrets that environments come from; nil before the first time.
 	envSources map[envSource]envValues
+	// busy says that a queue's worker works on the pod, and free is opened when it no longer does.
+	busy bool
+	free *gate
 	// news is opened when a task beside the worker is done, or a probe's result has changed.
 	news *gate
 	// status is the status last written to the API.
@@ -185,6 +190,20 @@ func (k *kubelet) adoptOrphans() {
 	k.onDisk = nil
 }
 
+// hold waits until no worker of another queue works on the pod, and keeps others from it until release is called.
+func (k *kubelet) hold(ctx context.Context, w *podWorker) (release func(), err error) {
+	for w.busy {
+		if _, err := w.free.wait(control.InBackground(ctx), k.env, shell.Forever); err != nil {
+			return nil, err
+		}
+	}
+	w.busy, w.free = true, newGate()
+	return func() {
+		w.busy = false
+		w.free.open()
+	}, nil
+}
+
 // syncPodWorker brings one pod a step further.
 //
 // Upstream: pod_workers.go podWorkerLoop, v1.37.
@@ -193,6 +212,11 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	if w == nil {
 		return nil
 	}
+	release, err := k.hold(ctx, w)
+	if err != nil {
+		return err
+	}
+	defer release()
 	admitted, err := k.admitPod(ctx, w)
 	switch {
 	case err != nil:

@@ -138,10 +138,18 @@ func (k *kubelet) restartLater(w *podWorker, s *podStatus) {
 // runtime knows nothing by then starts from the beginning.
 func (k *kubelet) restartPod(ctx context.Context, key string) error {
 	w := k.workers[types.UID(key)]
-	if w != nil && !w.terminating() && w.failure == nil {
+	if w == nil {
+		return nil
+	}
+	release, err := k.hold(ctx, w)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if !w.terminating() && w.failure == nil {
 		k.fetchEnvSources(ctx, w)
 	}
-	if w == nil || w.terminating() || w.failure != nil {
+	if w.terminating() || w.failure != nil {
 		return nil
 	}
 	s, err := k.podStatus(w)
@@ -152,7 +160,9 @@ func (k *kubelet) restartPod(ctx context.Context, key string) error {
 		if !k.volumes.AreMounted(w.uid) {
 			return errVolumesNotMounted
 		}
-		k.startPod(w, s)
+		if err := k.startPod(ctx, w, s); err != nil {
+			return err
+		}
 	}
 	k.podQueue.Add(key)
 	w.restarting = s != nil && s.startsMore(w.pod) && s.uncreated()

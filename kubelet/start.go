@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -18,39 +19,46 @@ import (
 
 // startPod starts those of the pod's containers that are to be started, all of whose
 // volumes are mounted, up to an init container that has not done its work; ephemeral ones
-// before all others. It tells the pod what it does, and changes r accordingly. Nothing here
-// can be interrupted.
+// before all others. It tells the pod what it does, and changes r accordingly. It waits for
+// the postStart hook of each container before it starts the next.
 //
 // Upstream: kuberuntime_manager.go SyncPod, v1.37.
-func (k *kubelet) startPod(w *podWorker, r *podStatus) {
+func (k *kubelet) startPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	pod, volumes := w.pod, k.volumes.GetMountedVolumesForPod(w.uid)
 	ephemeral := ephemeralContainers(pod)
 	var images map[string]*containerWaiting
-	start := func(spec *v1.Container, c *containerState, init bool) {
+	start := func(spec *v1.Container, c *containerState, init bool) error {
 		if images == nil {
 			images = k.getImageVolumes(pod)
 		}
-		k.startContainer(w, r.IP, spec, volumes, images, c, init)
+		return k.startContainer(ctx, w, r.IP, spec, volumes, images, c, init)
 	}
 	for i := range r.Ephemeral {
 		if c := &r.Ephemeral[i]; shouldEphemeralContainerBeStarted(pod, c) {
-			start(&ephemeral[i], c, false)
+			if err := start(&ephemeral[i], c, false); err != nil {
+				return err
+			}
 		}
 	}
 	for i := range r.Init {
 		spec, c := &pod.Spec.InitContainers[i], &r.Init[i]
 		if r.startsInit(pod, i) {
-			start(spec, c, !isSidecar(spec))
+			if err := start(spec, c, !isSidecar(spec)); err != nil {
+				return err
+			}
 		}
 		if c.waiting != nil || c.failed() || c.running() && !(isSidecar(spec) && c.started) {
-			return
+			return nil
 		}
 	}
 	for i := range r.Containers {
 		if c := &r.Containers[i]; shouldContainerBeRestarted(pod, &pod.Spec.Containers[i], c) {
-			start(&pod.Spec.Containers[i], c, false)
+			if err := start(&pod.Spec.Containers[i], c, false); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // Why a container waits that could not be created.
@@ -68,8 +76,8 @@ const (
 // says that others wait until it has ended.
 //
 // Upstream: kuberuntime_container.go startContainer, v1.37.
-func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume,
-	images map[string]*containerWaiting, c *containerState, init bool) {
+func (k *kubelet) startContainer(ctx context.Context, w *podWorker, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume,
+	images map[string]*containerWaiting, c *containerState, init bool) error {
 	pod := w.pod
 	exited := c.last
 	if c.killed { // it ran when the sync began
@@ -82,6 +90,13 @@ func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, vo
 		if reason, err := k.runContainer(w, ip, spec, volumes, c, init); err != nil {
 			k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %v", err)
 			c.waiting = &containerWaiting{reason, err.Error()}
+		} else if spec.Lifecycle != nil && spec.Lifecycle.PostStart != nil {
+			if err := k.runPostStartHook(ctx, w, spec, c); err != nil {
+				return err
+			}
+			if c.last, err = k.runtime.ContainerStatus(c.last.ID); err != nil {
+				return err
+			}
 		}
 	}
 	k.setProbed(w, c)
@@ -89,6 +104,7 @@ func (k *kubelet) startContainer(w *podWorker, ip string, spec *v1.Container, vo
 		w.waits = map[string]*containerWaiting{}
 	}
 	w.waits[spec.Name] = c.waiting
+	return nil
 }
 
 // absent says what becomes of programs that the container's image may have and the simulation does not.

@@ -31,7 +31,9 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 			return err
 		}
 		if killed || r.goesOn(w.pod) {
-			k.startPod(w, r)
+			if err := k.startPod(ctx, w, r); err != nil {
+				return err
+			}
 		}
 	}
 	r, err := k.endRest(ctx, w, r)
@@ -106,7 +108,7 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*po
 	}
 	r, err := k.podStatus(w)
 	if r != nil && err == nil {
-		k.startPod(w, r)
+		err = k.startPod(ctx, w, r)
 	}
 	return r, err
 }

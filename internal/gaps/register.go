@@ -90,9 +90,9 @@ var containers = []*Gap{
 	},
 	{
 		Kinds:   pods,
-		Fields:  ofContainers("lifecycle.postStart", "lifecycle.preStop"),
-		Cluster: "runs the hook when the container starts, or before it stops",
-		Here:    "hooks are not run",
+		Fields:  ofContainers("lifecycle.postStart.httpGet", "lifecycle.preStop.httpGet"),
+		Cluster: "connects to the container, and the hook fails if it does not answer",
+		Here:    "there is no network: the hook succeeds at once",
 	},
 	{
 		Kinds:   pods,

@@ -34,6 +34,8 @@ type Config struct {
 	Command func(c *v1.Container, command []string) []string
 	// Wake has the pod synced, since a result has changed.
 	Wake func(uid types.UID)
+	// Starting reports whether a container is not probed yet, since its postStart hook runs.
+	Starting func(container string) bool
 	// Absent says what becomes of a program of a probe that the pod's images may have and the simulation does not: shell.NotFound or shell.Excuses.
 	Absent func(pod *v1.Pod) shell.Absent
 }

@@ -41,9 +41,9 @@ func (w *worker) runProbe(ctx context.Context, pod *v1.Pod, c *runtime.Container
 	case p.Exec != nil:
 		return w.exec(ctx, pod, c)
 	case p.HTTPGet != nil:
-		_, err = resolveContainerPort(p.HTTPGet.Port, w.container)
+		_, err = ResolveContainerPort(p.HTTPGet.Port, w.container)
 	case p.TCPSocket != nil:
-		_, err = resolveContainerPort(p.TCPSocket.Port, w.container)
+		_, err = ResolveContainerPort(p.TCPSocket.Port, w.container)
 	}
 	if err != nil {
 		return Unknown, "", err
@@ -51,10 +51,10 @@ func (w *worker) runProbe(ctx context.Context, pod *v1.Pod, c *runtime.Container
 	return Success, "", nil
 }
 
-// resolveContainerPort returns the number of a port that may be named.
+// ResolveContainerPort returns the number of a port that may be named.
 //
 // Upstream: pkg/probe/util.go ResolveContainerPort, v1.37.
-func resolveContainerPort(port intstr.IntOrString, c *v1.Container) (int, error) {
+func ResolveContainerPort(port intstr.IntOrString, c *v1.Container) (int, error) {
 	number := port.IntValue()
 	if port.Type == intstr.String {
 		number = 0

@@ -166,7 +166,7 @@ func (w *worker) doProbe(ctx context.Context) (keepGoing bool) {
 		return false
 	}
 	c := w.status()
-	if c == nil {
+	if c == nil || m.cfg.Starting(c.ID) {
 		return true
 	}
 	old := statusOf(status, c.Name)
