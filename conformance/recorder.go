@@ -408,7 +408,9 @@ func (r *Recorder) entries() []Entry {
 		for _, i := range places[key] {
 			done = append(done, r.heard[i])
 		}
-		slices.SortStableFunc(done, func(a, b auditEvent) int { return cmp.Compare(a.version(), b.version()) })
+		slices.SortStableFunc(done, func(a, b auditEvent) int {
+			return cmp.Or(cmp.Compare(a.version(), b.version()), cmp.Compare(a.again(), b.again()))
+		})
 		for n, i := range places[key] {
 			r.heard[i] = done[n]
 		}
@@ -424,6 +426,14 @@ func (r *Recorder) entries() []Entry {
 	}
 	r.heard = nil
 	return entries
+}
+
+// again returns 1 for a deletion of an object that is being deleted already: it leaves the version of the write before it.
+func (e auditEvent) again() int {
+	if e.Verb == "delete" {
+		return 1
+	}
+	return 0
 }
 
 // version returns the version of the object that a write left; 0 if there is none.

@@ -10,8 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/api/registry"
 )
 
 // auditedAPI answers as an API server of which a PV controller, a scheduler and a user are clients, and keeps an audit log.
@@ -142,4 +146,26 @@ func TestARecorderRefusesWhatNeedsKubelets(t *testing.T) {
 	_, err := r.Record(t.Context(), &Recording{Case: "c", Steps: []Step{{Action: Action{Host: []string{"true"}}}}})
 	require.EqualError(t, err, "c: step 1: "+
 		"the step has no action that can be recorded without kubelets; expected nodes, create, delete, patch, attach, detach or wait")
+}
+
+// The requests of several programs about one object may be done in another order than that in which they were received.
+func TestARecorderKeepsTheOrderInWhichAnObjectWasWritten(t *testing.T) {
+	write := func(verb, version string, after time.Duration, finalizers ...any) auditEvent {
+		e := auditEvent{Verb: verb, UserAgent: verb + "er/v1", RequestReceivedTimestamp: time.Unix(100, 0).Add(after)}
+		e.ObjectRef = &struct{ Resource, Namespace, Name, APIGroup, Subresource string }{Resource: "persistentvolumes", Name: "pv"}
+		e.ResponseStatus.Code = 200
+		e.ResponseObject = map[string]any{"kind": "PersistentVolume", "metadata": map[string]any{"name": "pv", "resourceVersion": version,
+			"deletionTimestamp": "now", "finalizers": finalizers}}
+		return e
+	}
+	r := &Recorder{kinds: registry.New(), uids: newUIDs(), last: map[string]map[string]any{}}
+	r.heard = []auditEvent{ // of the first the state before is not known
+		write("update", "9", time.Second, "a", "b", "c"), write("delete", "12", 2*time.Second, "a"), write("patch", "12", 3*time.Second, "a"),
+		write("update", "11", 4*time.Second, "a", "b"),
+	}
+	var order []string
+	for _, e := range r.entries() {
+		order = append(order, e.Verb+text(e.Changed["/metadata/finalizers"]))
+	}
+	assert.Equal(t, []string{`updatenothing`, `update["a","b"]`, `patch["a"]`, `deletenothing`}, order)
 }

@@ -222,6 +222,16 @@ func TestTheOwnFinalizerOfEachComponentIsCompared(t *testing.T) {
 	assert.NotEmpty(t, compareWrites(first, writes(entry("csi-attacher", protection), entry("kubelet/node-1", protection, attacher))), "another actor")
 }
 
+func TestTheOrderInWhichDriversRegisterIsNotCompared(t *testing.T) {
+	registers := func(drivers ...any) write {
+		return write{object: "csinodes node-1", actor: "kubelet/node-1", verb: "update", changed: map[string]any{"/spec/drivers": drivers}}
+	}
+	first := registered([]write{registers("plain"), registers("plain", "topo")})
+	assert.Equal(t, []write{registers("plain", "topo")}, first)
+	assert.Empty(t, compareWrites(first, registered([]write{registers("topo"), registers("plain", "topo")})))
+	assert.NotEmpty(t, compareWrites(first, registered([]write{registers("topo")})), "one never registers")
+}
+
 func TestADeletionOfWhatIsBeingDeletedChangesNothing(t *testing.T) {
 	deletion := func(changed map[string]any) Entry {
 		return Entry{Actor: "csi-provisioner", Verb: "delete", Resource: "persistentvolumes", Name: "pv", Code: 200, Changed: changed}
