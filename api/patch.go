@@ -79,10 +79,16 @@ func sent(r request, obj call.Object) call.Object {
 	return obj.DeepCopyObject().(call.Object)
 }
 
-// trackFields notes which manager set which field in an update of an object whose fields are tracked.
+// trackFields notes which manager set which field in an update of an object whose fields are tracked, or are to be: a client may send
+// managedFields. It does so before the server changes the object.
+// Upstream: apiserver endpoints/handlers UpdateResource and patcher.applyPatchToCurrentObject, v1.37.2.
 func (p *preparer) trackFields(r request, old, obj call.Object) {
-	if !r.tracked && len(old.GetManagedFields()) > 0 {
+	switch {
+	case r.tracked: // by an apply
+	case len(old.GetManagedFields()) > 0, r.tracks && len(obj.GetManagedFields()) > 0:
 		r.target().Track(old, obj, cmp.Or(r.manager, r.actor), p.clock.now())
+	default:
+		obj.SetManagedFields(nil)
 	}
 }
 

@@ -46,12 +46,20 @@ type request struct {
 }
 
 // outcome holds what a request did to one object: see Write.
-type outcome struct{ old, new, last call.Object }
+type outcome struct {
+	old, new, last call.Object
+	// ended is the answer to an update that has removed the object: what the client wanted, in the version that it replaced.
+	// Upstream: registry/generic/registry Store.deleteWithoutFinalizers, v1.37.2.
+	ended call.Object
+}
 
 // answer returns the object for the caller.
 func (o outcome) answer() call.Object {
-	if o.new != nil {
+	switch {
+	case o.new != nil:
 		return o.new
+	case o.ended != nil:
+		return o.ended
 	}
 	return o.last
 }

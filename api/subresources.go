@@ -92,6 +92,10 @@ func (f *formRequest) before(v *views.View, old call.Object, fields *managedfiel
 // after returns the form that the client wants in place of is, with its managed fields.
 func (f *formRequest) after(r request, is call.Object, now metav1.Time) (call.Object, error) {
 	if f.config != nil {
+		if r.kind.Scheme == nil && len(is.GetManagedFields()) == 0 { // upstream cannot make a first manager of the Scale of a custom resource
+			return nil, refusal.Internal("failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to " +
+				"proper version: request to convert CR to an invalid group/version: autoscaling/v1")
+		}
 		return f.target.Applied(is, f.config, r.manager, f.Write.Force != nil && *f.Write.Force)
 	}
 	form := f.Object

@@ -6,13 +6,13 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/patch"
 	"github.com/storagesim/storagesim/internal/semantic"
 )
 
@@ -24,6 +24,7 @@ func (p *preparer) forUpdate(d *draft) error {
 		return err
 	}
 	d.kind.SetDefaults(obj)
+	p.trackFields(d.request, old, obj)
 	d.keepSystemFields(old, obj)
 	if service, ok := obj.(*v1.Service); ok && d.sub == "" {
 		var err error
@@ -45,7 +46,6 @@ func (p *preparer) forUpdate(d *draft) error {
 			return refusal.AsStatus(err)
 		}
 	}
-	p.trackFields(d.request, old, obj)
 	d.kind.Storable(obj)
 	if d.ends = deletedByUpdate(old, obj); d.ends {
 		return nil
@@ -72,6 +72,7 @@ func (p *preparer) update(d *draft, old, obj call.Object) field.ErrorList {
 		if d.kind.Spec.Exists() {
 			d.kind.Spec.Keep(obj, old)
 		}
+		keepMetadata(obj, old, d.kind.StatusKeeps)
 		if prepare := d.kind.Strategy.UpdateStatus; prepare != nil {
 			prepare(obj, old, p.clock.now())
 		}
@@ -106,7 +107,7 @@ func (r request) unchanged(old, obj call.Object) bool {
 	if r.sub == "status" && r.kind.Status.Exists() && !r.kind.Status.Same(old, obj) {
 		return false
 	}
-	return semantic.Equal(old, obj)
+	return (semantic.Equal(old, obj) || patch.DifferInTimes(old, obj)) && semantic.SameTexts(old, obj)
 }
 
 // podStatusDiffers reports whether a part that often changes differs.
@@ -136,12 +137,28 @@ func (d *draft) keepSystemFields(old, obj call.Object) {
 	if obj.GetDeletionGracePeriodSeconds() == nil {
 		obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
 	}
-	if entries := obj.GetManagedFields(); len(entries) == 1 && entries[0] == (metav1.ManagedFieldsEntry{}) {
-		obj.SetManagedFields(nil) // the client asks for them to be forgotten
-		d.tracked = true
+}
+
+// keepMetadata gives obj the metadata of old that a write of the status leaves as it is.
+// Upstream: apimachinery meta/v1 ResetObjectMetaForStatus, v0.37.
+func keepMetadata(obj, old call.Object, fields []string) {
+	keeps := func(field string) bool {
+		return slices.Contains(fields, "metadata") || slices.Contains(fields, "metadata."+field)
 	}
-	if len(old.GetManagedFields()) == 0 && !d.tracked {
-		obj.SetManagedFields(nil)
+	if keeps("deletionTimestamp") {
+		obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	}
+	if keeps("labels") {
+		obj.SetLabels(old.GetLabels())
+	}
+	if keeps("annotations") {
+		obj.SetAnnotations(old.GetAnnotations())
+	}
+	if keeps("finalizers") {
+		obj.SetFinalizers(old.GetFinalizers())
+	}
+	if keeps("ownerReferences") {
+		obj.SetOwnerReferences(old.GetOwnerReferences())
 	}
 }
 

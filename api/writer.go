@@ -194,10 +194,11 @@ func (w *writer) commit(st *table, d *draft, stored call.Object) (outcome, error
 	case d.late != nil:
 		return outcome{}, d.late
 	case d.ends:
+		last := d.obj.DeepCopyObject().(call.Object)
 		if !d.dryRun {
-			w.tables.remove(st, stored, d.obj)
+			w.tables.remove(st, stored, last)
 		}
-		return outcome{old: stored, last: d.obj}, nil
+		return outcome{old: stored, last: last, ended: d.obj}, nil
 	case d.same:
 		return outcome{old: stored, new: stored}, nil
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/tables"
 	"github.com/storagesim/storagesim/story/bundled"
 )
@@ -284,21 +285,15 @@ func patch(c *call) error {
 	return err
 }
 
-// patch patches an object and says whether that changed it.
+// patch patches an object and says whether that changed it. An object that ends by the patch is answered in the version before.
+// Upstream: kubectl pkg/cmd/patch PatchOptions.RunPatch, v0.37.2.
 func (c *call) patch(ref tables.Ref, kind types.PatchType, data []byte, sub string) (bool, error) {
-	before := c.version(ref)
+	before, _ := c.get(ref) // if that fails, the patch does
 	req := about("patch", ref)
 	req.PatchType, req.Patch, req.Subresource = kind, data, sub
 	after, err := c.cluster.Lab().Do(req)
 	if err != nil {
 		return false, err
 	}
-	return resourceVersion(after) != before, nil
-}
-
-func resourceVersion(obj runtime.Object) string {
-	if m, ok := obj.(metav1.Object); ok {
-		return m.GetResourceVersion()
-	}
-	return ""
+	return !semantic.Equal(before, after), nil
 }

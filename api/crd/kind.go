@@ -135,7 +135,7 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 	return registry.Kind{
 		Group: def.Spec.Group, Version: v.Name, Kind: names.Kind, ListKind: names.ListKind, Resource: names.Plural, Singular: names.Singular,
 		ShortNames: names.ShortNames, Categories: names.Categories, ClusterScoped: def.Spec.Scope == apiextensions.ClusterScoped,
-		StoredAs: storedAs(def), NoStatus: !hasStatus, Generations: true, Conditional: true,
+		StoredAs: storedAs(def), NoStatus: !hasStatus, StatusKeeps: []string{"metadata"}, Generations: true, Conditional: true,
 		Strategy: strategy.Kind{
 			Default:      func(obj runtime.Object) { s.complete(obj.(*unstructured.Unstructured)) },
 			UpdateStatus: func(obj, old runtime.Object, _ metav1.Time) { takeStatus(obj.(*unstructured.Unstructured), old) },

@@ -1,8 +1,11 @@
 package patch
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +23,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/internal/quantity"
+	"github.com/storagesim/storagesim/internal/semantic"
 )
 
 // typeConverter knows the schema of every built-in kind. It takes a while to
@@ -31,12 +35,15 @@ var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
 // fieldManager tracks which manager set which field of the objects of a kind. Only
 // objects that were once applied, or that came over HTTP, are tracked: everything else stays fast.
 func fieldManager(k *registry.Entry, sub string) (*managedfields.FieldManager, error) {
-	ignored := "status"
+	ignored := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
 	if sub == "status" {
-		ignored = "spec"
+		ignored = fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
+		for _, field := range k.StatusKeeps {
+			ignored.Insert(fieldpath.MakePathOrDie(parts(field)...))
+		}
 	}
 	reset := map[fieldpath.APIVersion]fieldpath.Filter{
-		fieldpath.APIVersion(k.GVK.GroupVersion().String()): fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie(ignored))),
+		fieldpath.APIVersion(k.GVK.GroupVersion().String()): fieldpath.NewExcludeSetFilter(ignored),
 	}
 	converter := managedfields.NewDeducedTypeConverter()
 	switch {
@@ -49,6 +56,14 @@ func fieldManager(k *registry.Entry, sub string) (*managedfields.FieldManager, e
 		return managedfields.NewDefaultCRDFieldManager(converter, asIs{k}, asIs{k}, asIs{k}, k.GVK, k.GVK.GroupVersion(), sub, reset)
 	}
 	return managedfields.NewDefaultFieldManager(converter, asIs{k}, asIs{k}, asIs{k}, k.GVK, k.GVK.GroupVersion(), sub, reset)
+}
+
+// parts returns the steps to a field such as metadata.labels.
+func parts(field string) (steps []any) {
+	for step := range strings.SplitSeq(field, ".") {
+		steps = append(steps, step)
+	}
+	return steps
 }
 
 // asIs converts and defaults nothing: objects come in one version, and the
@@ -115,9 +130,6 @@ func (t *Target) Configuration(data []byte) (*unstructured.Unstructured, error) 
 	}
 	if err := quantity.CheckJSON(asJSON, t.Kind.NewObject()); err != nil {
 		return nil, refusal.Quantity(t.Kind.GVK.GroupKind(), t.Name, err)
-	}
-	if len(config.GetManagedFields()) > 0 {
-		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}
 	return config, nil
 }
@@ -188,24 +200,57 @@ func (t *Target) tracked(live, obj call.Object, manager string) ([]metav1.Manage
 	return out.(call.Object).GetManagedFields(), nil
 }
 
-// Stamp gives entries that are new or changed the time of the write: the field
-// manager only knows the wall clock. If nothing but the time of an entry differs,
-// the entry did not change.
+// Stamp gives the entries of obj that the field manager has given the time of the wall clock the time of the write instead: those that
+// old, which is nil for a new object, does not have at the same time. Then it sorts them. An entry of an apply that changed nothing but
+// who manages the object has no time.
+// Upstream: apimachinery util/managedfields managedFieldsUpdater, v0.37.2.
 func Stamp(old, obj call.Object, now metav1.Time) {
-	var before []metav1.ManagedFieldsEntry
+	times := map[metav1.ManagedFieldsEntry]*metav1.Time{}
 	if old != nil {
-		before = old.GetManagedFields()
+		for _, was := range old.GetManagedFields() {
+			times[identity(was)] = was.Time
+		}
 	}
 	entries := obj.GetManagedFields()
 	for i := range entries {
-		entries[i].Time = &now
-		for _, was := range before {
-			if sameEntry(was, entries[i]) {
-				entries[i].Time = was.Time
-			}
+		if at := entries[i].Time; at != nil && !at.Equal(times[identity(entries[i])]) {
+			entries[i].Time = &now
 		}
 	}
+	sortEncodedManagedFields(entries)
 	obj.SetManagedFields(entries)
+}
+
+// identity returns the fields of an entry that tell it from the others of its object.
+func identity(e metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: e.Manager, Operation: e.Operation, APIVersion: e.APIVersion, Subresource: e.Subresource}
+}
+
+// sortEncodedManagedFields sorts entries: those of applies first, each by time.
+// Upstream: apimachinery util/managedfields/internal/managedfields.go sortEncodedManagedFields, v0.37.2.
+func sortEncodedManagedFields(entries []metav1.ManagedFieldsEntry) {
+	seconds := func(e metav1.ManagedFieldsEntry) int64 {
+		if e.Time == nil {
+			return 0
+		}
+		return e.Time.Unix()
+	}
+	slices.SortFunc(entries, func(p, q metav1.ManagedFieldsEntry) int {
+		return cmp.Or(cmp.Compare(p.Operation, q.Operation), cmp.Compare(seconds(p), seconds(q)), cmp.Compare(p.Manager, q.Manager),
+			cmp.Compare(p.APIVersion, q.APIVersion), cmp.Compare(p.Subresource, q.Subresource))
+	})
+}
+
+// DifferInTimes reports whether nothing but the times of managedFields differs: such a write changes nothing.
+// Upstream: apiserver endpoints/handlers/fieldmanager/equality.go IgnoreManagedFieldsTimestampsTransformer, v1.37.2.
+func DifferInTimes(old, obj call.Object) bool {
+	before, entries := old.GetManagedFields(), obj.GetManagedFields()
+	if len(before) == 0 || !slices.EqualFunc(before, entries, sameEntry) {
+		return false
+	}
+	defer obj.SetManagedFields(entries)
+	obj.SetManagedFields(before)
+	return semantic.Equal(old, obj)
 }
 
 func sameEntry(a, b metav1.ManagedFieldsEntry) bool {

@@ -65,6 +65,10 @@ type Kind struct {
 	// NoStatus: there is no subresource status. Otherwise there is one if the objects have
 	// a field of that name.
 	NoStatus bool
+	// StatusKeeps lists the fields that a write of the status leaves as they are, beside spec: "metadata", "metadata.labels". Who writes
+	// them there does not manage them.
+	// Upstream: GetResetFields of the kind's strategy for its status.
+	StatusKeeps []string
 	// Generations: metadata.generation counts the changes of the spec. AnnotationsCount: those of annotations as well.
 	Generations, AnnotationsCount bool
 	// AllCounts: the objects have no spec, and metadata.generation counts each change but of the metadata. LabelsCount: those of labels as well.

@@ -50,7 +50,8 @@ func coreKinds() []Kind {
 		},
 		Kind{
 			Kind: "Pod", AnswersDeleted: true, ShortNames: names("po"), Categories: inAll(), Generations: true,
-			Strategy: strategy.Pods(), Validation: pods.Pods(), Warnings: warnings.Pods(), Fields: podFields(),
+			StatusKeeps: names("metadata.deletionTimestamp", "metadata.ownerReferences"),
+			Strategy:    strategy.Pods(), Validation: pods.Pods(), Warnings: warnings.Pods(), Fields: podFields(),
 			Subresources: views.PodSubresources(),
 		},
 		Kind{Kind: "PodTemplate", AnswersDeleted: true, Generations: true, AllCounts: true, Strategy: strategy.PodTemplates(), Validation: workloads.PodTemplates(),

@@ -16,7 +16,7 @@ func storageKinds() []Kind {
 			Strategy: strategy.CSIDrivers(), Validation: storage.CSIDrivers(), Warnings: warnings.CSIDrivers(),
 		},
 		Kind{
-			Kind: "CSINode", AnswersDeleted: true, ClusterScoped: true, Conditional: true,
+			Kind: "CSINode", AnswersDeleted: true, ClusterScoped: true, Conditional: true, StatusKeeps: names("metadata"),
 			Strategy: strategy.CSINodes(), Validation: storage.CSINodes(),
 		},
 		Kind{
@@ -28,7 +28,7 @@ func storageKinds() []Kind {
 			Strategy: strategy.StorageClasses(), Validation: storage.StorageClasses(), Warnings: warnings.StorageClasses(),
 		},
 		Kind{
-			Kind: "VolumeAttachment", AnswersDeleted: true, Nicknames: names("va"), ClusterScoped: true, Conditional: true,
+			Kind: "VolumeAttachment", AnswersDeleted: true, Nicknames: names("va"), ClusterScoped: true, Conditional: true, StatusKeeps: names("metadata"),
 			Strategy: strategy.VolumeAttachments(), Validation: storage.VolumeAttachments(),
 		},
 		Kind{

@@ -29,7 +29,8 @@ func appsKinds() []Kind {
 		},
 		Kind{
 			Kind: "Deployment", ShortNames: names("deploy"), Categories: inAll(), Generations: true, AnnotationsCount: true,
-			Strategy: strategy.Deployments(), Validation: workloads.Deployments(), Warnings: warnings.Deployments(), Subresources: views.DeploymentScale(),
+			StatusKeeps: names("metadata.labels"),
+			Strategy:    strategy.Deployments(), Validation: workloads.Deployments(), Warnings: warnings.Deployments(), Subresources: views.DeploymentScale(),
 		},
 		Kind{
 			Kind: "ReplicaSet", ShortNames: names("rs"), Categories: inAll(), Generations: true,

@@ -28,6 +28,8 @@ type Result struct {
 	Skipped string
 	// Differences lists what differs between the answers; it is empty if they agree.
 	Differences []Difference
+	// Ours is the answer that was given here.
+	Ours Answer
 }
 
 // Play plays a recording against an empty server of ours, whose clock stands still, and compares each
@@ -45,15 +47,17 @@ func Play(recording []Request) ([]Result, error) {
 type Server struct {
 	transport http.RoundTripper
 	url       string
-	// ours holds, for each UID, version and token that the recorded server chose, this server's.
+	// ours holds, for each UID, version, token and time of a deletion that the recorded server chose, this server's.
 	ours map[string]string
+	// made holds the versions here in which objects were made.
+	made map[string]bool
 	// generated lists the generateNames of earlier requests: what follows them is chance.
 	generated []string
 }
 
 // At returns the server at an address, such as https://127.0.0.1:6443, that a transport reaches.
 func At(url string, transport http.RoundTripper) *Server {
-	return &Server{transport: transport, url: url, ours: map[string]string{}}
+	return &Server{transport: transport, url: url, ours: map[string]string{}, made: map[string]bool{}}
 }
 
 // Ours returns an empty server of ours.
@@ -77,7 +81,7 @@ func (s *Server) Play(recording []Request) ([]Result, error) {
 			continue
 		}
 		var err error
-		if results[i].Differences, err = s.play(&r); err != nil {
+		if err = s.play(&results[i]); err != nil {
 			return nil, fmt.Errorf("request %d, %s: %w", i, r.Name, err)
 		}
 	}
@@ -85,21 +89,28 @@ func (s *Server) Play(recording []Request) ([]Result, error) {
 }
 
 // play makes a request and compares its answer with the recorded one.
-func (s *Server) play(r *Request) ([]Difference, error) {
+func (s *Server) play(r *Result) error {
 	if prefix := generateName(r.Body); prefix != "" {
 		s.generated = append(s.generated, prefix)
 	}
 	for _, earlier := range unrecorded()[r.Name] {
 		if _, err := s.Ask(&earlier); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	ours, err := s.Ask(r)
+	ours, err := s.Ask(&r.Request)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	r.Ours = *ours
+	r.Differences = compareAnswers(&r.Answer, ours, s.generated)
+	if r.Whole {
+		recorded, ours := asMap(asMap(r.Content)["metadata"]), asMap(asMap(ours.Content)["metadata"])
+		r.Differences = append(r.Differences, compareManagers(recorded, ours)...)
+		r.Differences = append(r.Differences, s.compareVersions(r, recorded, ours)...)
 	}
 	s.learn(r.Content, ours.Content)
-	return compareAnswers(&r.Answer, ours, s.generated), nil
+	return nil
 }
 
 // longest is the time after which a request ends that should have been answered at once.
@@ -185,7 +196,7 @@ func content(data []byte, contentType string) any {
 	return text
 }
 
-// learn remembers what stands here where the real server chose a UID, a version or a token: in metadata.
+// learn remembers what stands here where the real server chose a UID, a version, a token or the time of a deletion: in metadata.
 func (s *Server) learn(recorded, ours any) {
 	switch r := recorded.(type) {
 	case map[string]any:
@@ -218,11 +229,11 @@ func (s *Server) learnChosen(recorded, ours map[string]any) {
 }
 
 func isChosen(field string) bool {
-	return field == "uid" || field == "resourceVersion" || field == "continue"
+	return field == "uid" || field == "resourceVersion" || field == "continue" || field == "deletionTimestamp"
 }
 
 // inRequest finds, in the path and in the body of a request, values that a server may have chosen.
-var inRequest = regexp.MustCompile(`((?:resourceVersion|continue)=|"(?:resourceVersion|uid|continue)": ?")([^&"]+)`)
+var inRequest = regexp.MustCompile(`((?:resourceVersion|continue)=|"(?:resourceVersion|uid|continue|deletionTimestamp)": ?")([^&"]+)`)
 
 // identifiers are UIDs wherever they stand: a Job's is in its labels, too.
 var identifiers = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)

@@ -27,6 +27,8 @@ type Request struct {
 	// ContentType and Accept are headers of the request; empty if there were none.
 	ContentType string `json:"reqct"`
 	Accept      string `json:"accept"`
+	// Whole asks that the managedFields of the answer's object agree, too, and whether it was written: its version is another then.
+	Whole bool `json:"whole,omitempty"`
 	Answer
 }
 

@@ -142,6 +142,46 @@ func TestManagedFieldsInATextAreLeftOut(t *testing.T) {
 	}
 }
 
+// The recording holds random sequences of requests, two about an object of each kind of testdata/sequences.yaml in
+// conformance/interop/apiserver: several managers create, patch, apply and delete it in turn.
+func TestManagersAndVersionsAreKeptAsByARealServer(t *testing.T) {
+	list, err := Load(filepath.Join("testdata", "sequences.json.gz"))
+	require.NoError(t, err)
+	results, err := Play(list)
+	require.NoError(t, err)
+	counts, text := Report(results, nil, false)
+	assert.Greater(t, counts.All, 1000)
+	assert.Equal(t, counts.All, counts.Agree, text)
+}
+
+// A server that keeps other managers, or writes where nothing changed, is found out.
+func TestOtherManagersAndWritesAreDifferences(t *testing.T) {
+	metadata := func(version, manager string) map[string]any {
+		return map[string]any{"resourceVersion": version, "managedFields": []any{map[string]any{"manager": manager, "time": version}}}
+	}
+	assert.Empty(t, compareManagers(metadata("1", "a"), metadata("2", "a")))
+	assert.NotEmpty(t, compareManagers(metadata("1", "a"), metadata("1", "b")))
+	for name, tt := range map[string]struct {
+		recorded, here string
+		want           []string
+	}{
+		"both wrote":                      {"2", "12", nil},
+		"neither wrote":                   {"1", "11", nil},
+		"only the recorded server wrote":  {"2", "11", []string{"/metadata/resourceVersion: recorded another, here as before"}},
+		"only the one of the replay does": {"1", "12", []string{"/metadata/resourceVersion: recorded as before, here another"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := At("", nil)
+			server.ours["1"] = "11"
+			var found []string
+			for _, d := range server.compareVersions(&Result{}, metadata(tt.recorded, ""), metadata(tt.here, "")) {
+				found = append(found, d.String())
+			}
+			assert.Equal(t, tt.want, found)
+		})
+	}
+}
+
 // The recording holds generated requests about the fields of all kinds that are validated here (conformance/interop/apiserver), one
 // for each rule that a comparison with kube-apiserver v1.37.2 found broken here, or checked.
 func TestFieldsAreCheckedAndDefaultedAsByARealServer(t *testing.T) {

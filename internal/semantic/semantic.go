@@ -30,6 +30,49 @@ var (
 	fieldsV1  = reflect.TypeFor[metav1.FieldsV1]()
 )
 
+// SameTexts reports whether quantities that mean the same are written alike in two values that are Equal: "2Gi" and "2147483648" are not. An API
+// server stores one in place of the other.
+func SameTexts(a, b any) bool {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	return !x.IsValid() || !y.IsValid() || sameTexts(x, y)
+}
+
+func sameTexts(x, y reflect.Value) bool {
+	switch x.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if x.IsNil() || y.IsNil() || x.Kind() == reflect.Pointer && x.Pointer() == y.Pointer() {
+			return true
+		}
+		return sameTexts(x.Elem(), y.Elem())
+	case reflect.Slice:
+		if x.Type().Elem().Kind() < reflect.Array {
+			return true // of bytes or numbers
+		}
+		for i := range min(x.Len(), y.Len()) {
+			if !sameTexts(x.Index(i), y.Index(i)) {
+				return false
+			}
+		}
+	case reflect.Map:
+		for entries := x.MapRange(); entries.Next(); {
+			if value := y.MapIndex(entries.Key()); value.IsValid() && !sameTexts(entries.Value(), value) {
+				return false
+			}
+		}
+	case reflect.Struct:
+		if x.Type() == quantity {
+			p, q := x.Interface().(resource.Quantity), y.Interface().(resource.Quantity)
+			return p.String() == q.String()
+		}
+		for i := range x.NumField() {
+			if x.Type().Field(i).IsExported() && !sameTexts(x.Field(i), y.Field(i)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // alike compares two values of the same type.
 func alike(x, y reflect.Value) bool {
 	switch x.Kind() {

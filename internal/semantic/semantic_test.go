@@ -146,3 +146,14 @@ func BenchmarkEqual(b *testing.B) {
 		})
 	}
 }
+
+func TestSameTextsTellsQuantitiesApartThatMeanTheSame(t *testing.T) {
+	claim := func(size string) *v1.PersistentVolumeClaim {
+		return &v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{Resources: v1.VolumeResourceRequirements{
+			Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse(size)},
+		}}}
+	}
+	require.True(t, semantic.Equal(claim("2Gi"), claim("2147483648")))
+	require.False(t, semantic.SameTexts(claim("2Gi"), claim("2147483648")))
+	require.True(t, semantic.SameTexts(claim("2Gi"), claim("2048Mi")), "one form is kept of both")
+}

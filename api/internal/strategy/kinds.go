@@ -69,7 +69,6 @@ func Pods() Kind {
 			dropDisabledPodFields(&pod.Spec)
 		},
 		UpdateStatus: func(pod, old *v1.Pod, _ metav1.Time) {
-			pod.OwnerReferences, pod.DeletionTimestamp = old.OwnerReferences, old.DeletionTimestamp
 			setDefault(&pod.Status.QOSClass, old.Status.QOSClass)
 			keepObservedGeneration(&pod.Status, &old.Status)
 			pod.Status.NodeAllocatableResourceClaimStatuses, pod.Status.VolumeHealth = nil, nil // behind feature gates
@@ -194,10 +193,6 @@ func VolumeAttachments() Kind {
 				defaultVolumeSource(inline)
 			}
 		},
-		UpdateStatus: func(va, old *storagev1.VolumeAttachment, _ metav1.Time) {
-			va.Labels, va.Annotations, va.Finalizers = old.Labels, old.Annotations, old.Finalizers
-			va.OwnerReferences, va.DeletionTimestamp = old.OwnerReferences, old.DeletionTimestamp
-		},
 	}.Kind()
 }
 
@@ -241,22 +236,31 @@ func ReplicaSets() Kind {
 // Jobs returns the defaults and preparation of jobs.
 func Jobs() Kind {
 	return Of[*batchv1.Job]{
-		Default: func(job *batchv1.Job) { defaultJob(&job.Spec) },
+		Default: func(job *batchv1.Job) {
+			defaultJob(&job.Spec)
+			labelJob(job)
+		},
 		Create: func(job *batchv1.Job, _ metav1.Time) {
 			dropDisabledPodFields(&job.Spec.Template.Spec)
 			job.Spec.Scheduling = nil // behind the feature gate WorkloadWithJob
 			if !*job.Spec.ManualSelector {
 				generateSelector(job)
 			}
-			if len(job.Labels) == 0 { // a default as well, of what was just written
-				job.Labels = maps.Clone(job.Spec.Template.Labels)
-			}
+			labelJob(job) // with the labels that were just made: what is read has the defaults, too
 		},
 		Update: func(job, old *batchv1.Job) {
 			dropDisabledPodFields(&job.Spec.Template.Spec)
 			job.Spec.Scheduling = old.Spec.Scheduling // behind a feature gate
 		},
 	}.Kind()
+}
+
+// labelJob gives a Job without labels those of its pods.
+// Upstream: batch/v1 SetDefaults_Job, v1.37.
+func labelJob(job *batchv1.Job) {
+	if len(job.Labels) == 0 {
+		job.Labels = maps.Clone(job.Spec.Template.Labels)
+	}
 }
 
 // workload returns a kind with a template of pods.

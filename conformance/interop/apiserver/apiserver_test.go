@@ -21,6 +21,9 @@ var (
 	seed      = flag.Uint64("seed", 46, "chooses the changes")
 	kinds     = flag.String("kinds", "", "the kinds that are asked about, with commas; all if empty")
 	recording = flag.String("recording", "../../requests/testdata/sample.json", "a recording with which the server is compared")
+	runs      = flag.Int("runs", 42, "how many random sequences are tried")
+	sequences = flag.Uint64("sequences", 81, "chooses the sequences")
+	length    = flag.Int("length", 25, "how many requests a sequence has")
 	save      = flag.String("save", "", "write all requests and answers to this file")
 )
 
@@ -91,4 +94,22 @@ func write(file string, list []requests.Request) error {
 		return err
 	}
 	return os.WriteFile(file, data, 0o644)
+}
+
+// Other sequences show what docs/apiserver.md says of the differences that are left.
+func TestSequencesOfRequestsAreAnsweredAsByTheRealServer(t *testing.T) {
+	o := Options{Seed: *sequences}
+	if *kinds != "" {
+		o.Kinds = strings.Split(*kinds, ",")
+	}
+	list, err := RecordSequences(start(t), *runs, *length, o)
+	if *save != "" {
+		require.NoError(t, write(*save, list))
+	}
+	require.NoError(t, err)
+	results, err := requests.Play(list)
+	require.NoError(t, err)
+	counts, text := requests.Report(results, requests.Known(), false)
+	t.Logf("seed %d, %d sequences of %d requests: %s", *sequences, *runs, *length, counts)
+	assert.Zero(t, counts.Differ, text)
 }

@@ -5,5 +5,6 @@
 //	programs.go   builds and starts upstream's programs
 //	schema.go     what the server says of the fields of its kinds
 //	generate.go   requests: valid objects (testdata/objects.yaml), with each field changed
+//	sequences.go  random sequences of requests about one object, which several managers create, patch, apply and delete
 //	record.go     sends them to the real server and keeps what it answers, in the form of package requests
 package apiserver

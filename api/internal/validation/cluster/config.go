@@ -97,20 +97,20 @@ func checkConfigSize(p *validation.Problems, size int, path string) {
 }
 
 func checkConfigMapUpdate(p *validation.Problems, c, old *v1.ConfigMap) {
-	checkConfigMap(p, c)
 	if old.Immutable != nil && *old.Immutable {
 		checkSealed(p, c.Immutable, c.Data, old.Data, c.BinaryData, old.BinaryData, "binaryData")
 	}
+	checkConfigMap(p, c)
 }
 
 func checkSecretUpdate(p *validation.Problems, s, old *v1.Secret) {
-	checkSecret(p, s)
 	if s.Type != old.Type {
 		p.Invalid(field.NewPath("type"), s.Type, apivalidation.FieldImmutableErrorMsg)
 	}
 	if old.Immutable != nil && *old.Immutable {
 		checkSealed(p, s.Immutable, nil, nil, s.Data, old.Data, "data")
 	}
+	checkSecret(p, s)
 }
 
 // checkSealed keeps an immutable ConfigMap or Secret as it is.

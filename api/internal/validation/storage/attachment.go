@@ -67,12 +67,13 @@ func checkAttachmentSource(p *validation.Problems, s *storagev1.VolumeAttachment
 	}
 }
 
-// checkAttachmentUpdate validates an update. A field with a tag is not looked at again while it keeps its value.
+// checkAttachmentUpdate validates an update. The tag that fixes the spec comes before those of its fields, which are not looked at then: the
+// attacher is validated as one without a tag.
 // Upstream: storage/v1/zz_generated.validations.go Validate_VolumeAttachmentSpec, v1.37.
 func checkAttachmentUpdate(p *validation.Problems, va, old *storagev1.VolumeAttachment) {
-	checkAttachmentFields(p, va)
 	if va.Spec.Attacher != old.Spec.Attacher {
 		CheckDriverName(p, va.Spec.Attacher, validation.SpecPath.Child("attacher"))
 	}
+	checkAttachmentFields(p, va)
 	p.Fixed(va.Spec, old.Spec, validation.SpecPath)
 }

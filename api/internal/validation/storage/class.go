@@ -43,8 +43,8 @@ func checkStorageClass(p *validation.Problems, c *storagev1.StorageClass) {
 // Upstream: storage/v1 StorageClass, declarative validation (immutable), v1.37.
 func checkStorageClassUpdate(p *validation.Problems, c, old *storagev1.StorageClass) {
 	checkStorageClass(p, c)
+	p.Fixed(c.Provisioner, old.Provisioner, field.NewPath("provisioner")) // by tags, and so in the order of the type's fields
 	p.Fixed(c.Parameters, old.Parameters, field.NewPath("parameters"))
-	p.Fixed(c.Provisioner, old.Provisioner, field.NewPath("provisioner"))
 	p.Fixed(c.ReclaimPolicy, old.ReclaimPolicy, field.NewPath("reclaimPolicy"))
 	p.Fixed(c.VolumeBindingMode, old.VolumeBindingMode, field.NewPath("volumeBindingMode"))
 }
