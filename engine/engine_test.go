@@ -264,6 +264,25 @@ func TestACancelledContextEndsTheWaitsInThoseMadeOfIt(t *testing.T) {
 	require.NoError(t, e.Settle())
 }
 
+func TestSettleDoesNotWaitForTheTimeOfAWaitThatWasCancelledInTheBackground(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	require.NoError(t, e.Add("waiter", func(env control.Env) error {
+		waits, cancel := control.WithCancelCause(context.Background())
+		env.Go("wait", func(context.Context) {
+			assert.ErrorIs(t, env.Sleep(waits, time.Hour), context.Canceled)
+			assert.NoError(t, env.Sleep(context.Background(), time.Second))
+		})
+		env.Go("cancel", func(ctx context.Context) {
+			assert.NoError(t, env.Sleep(control.InBackground(ctx), time.Minute))
+			cancel(nil)
+		})
+		env.Every("later", 5*time.Minute, func(context.Context) {})
+		return nil
+	}))
+	require.NoError(t, e.Settle())
+	require.Equal(t, time.Minute+time.Second, e.Now().Sub(engine.Start()))
+}
+
 func TestAPollTimesOut(t *testing.T) {
 	var result error
 	looks := 0

@@ -114,11 +114,11 @@ func (e *Engine) Settle() error {
 		if err := e.drain(limit); err != nil {
 			return err
 		}
-		at, ok := e.nextForeground()
-		if !ok {
+		next := e.nextForeground()
+		if next == nil {
 			return nil
 		}
-		if err := e.fireUntil(at, limit); err != nil {
+		if err := e.fireUntil(next.at, limit, next.givenUp); err != nil {
 			return err
 		}
 	}
@@ -137,7 +137,7 @@ func (e *Engine) RunFor(d time.Duration) error {
 	if err := e.drain(limit); err != nil {
 		return err
 	}
-	if err := e.fireUntil(end, limit); err != nil {
+	if err := e.fireUntil(end, limit, func() bool { return false }); err != nil {
 		return err
 	}
 	e.advance(end)
@@ -209,9 +209,9 @@ func (e *Engine) drain(limit *stepLimit) error {
 }
 
 // fireUntil fires timers up to and including at, each followed by what it sets
-// off.
-func (e *Engine) fireUntil(at time.Time, limit *stepLimit) error {
-	for len(e.timers) > 0 && !e.timers[0].at.After(at) {
+// off, unless that makes it needless to go on.
+func (e *Engine) fireUntil(at time.Time, limit *stepLimit, needless func() bool) error {
+	for len(e.timers) > 0 && !e.timers[0].at.After(at) && !needless() {
 		if err := limit.check(); err != nil {
 			return err
 		}

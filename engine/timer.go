@@ -13,6 +13,7 @@ type timer struct {
 	foreground func() bool
 	fire       func()
 	index      int // in the heap; -1 when not in it
+	cancelled  bool
 	// actor, if it is set, owns the timer: in another life than this one the timer does nothing,
 	// and Settle does not wait for it.
 	actor *actor
@@ -20,6 +21,9 @@ type timer struct {
 }
 
 func (t *timer) alive() bool { return t.actor == nil || t.actor.life == t.life }
+
+// givenUp reports whether nobody waits for the timer any more, although its time has not come.
+func (t *timer) givenUp() bool { return t.cancelled || !t.alive() }
 
 func always() bool { return true }
 func never() bool  { return false }
@@ -66,6 +70,7 @@ func (e *Engine) after(d time.Duration, foreground func() bool, fire func()) *ti
 func (e *Engine) cancel(t *timer) {
 	if t.index >= 0 {
 		heap.Remove(&e.timers, t.index)
+		t.cancelled = true
 	}
 }
 
@@ -80,17 +85,16 @@ func (e *Engine) fireNext() {
 	}
 }
 
-// nextForeground returns the time of the earliest timer that Settle waits for.
-func (e *Engine) nextForeground() (time.Time, bool) {
+// nextForeground returns the earliest timer that Settle waits for, nil if there is none.
+func (e *Engine) nextForeground() *timer {
 	if len(e.timers) > 0 && e.timers[0].alive() && e.timers[0].foreground() {
-		return e.timers[0].at, true
+		return e.timers[0]
 	}
-	var at time.Time
-	found := false
+	var next *timer
 	for _, t := range e.timers {
-		if (!found || t.at.Before(at)) && t.alive() && t.foreground() {
-			at, found = t.at, true
+		if (next == nil || t.at.Before(next.at)) && t.alive() && t.foreground() {
+			next = t
 		}
 	}
-	return at, found
+	return next
 }
