@@ -200,6 +200,38 @@ func TestAPodThatIsDeletedByForceHasTwoSecondsToEnd(t *testing.T) {
 	c.RequireNoLeaks()
 }
 
+// Upstream: desired_state_of_world_populator.go findAndAddNewPods, v1.37.2: a kubelet that begins takes the volumes of what may still run for wanted.
+func TestAKubeletThatFindsAPodThatEndsLeavesItsVolumesUntilTheContainerHasEnded(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.InstallCSIDriver(driver.Config{})
+	c.Apply("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: csi}, provisioner: csi.storagesim.io}")
+	c.Apply(oneReplica)
+	c.Settle()
+	c.Delete("pod/db-0")
+	c.RunFor(5 * time.Second)
+	c.Crash("kubelet/node-1")
+	before := len(c.Story())
+	c.RunFor(29 * time.Second)
+	require.NotContains(t, c.Story()[before:], "calls NodeUnpublishVolume")
+	c.Settle()
+	story := c.Story()[before:]
+	ends := strings.Index(story, "has not ended in its grace period, and is killed")
+	require.Positive(t, ends)
+	require.Less(t, ends, strings.Index(story, "calls NodeUnpublishVolume"))
+	c.RequireRunning("db-0")
+	c.RequireNoLeaks()
+}
+
+func TestSettleWaitsNoLongerThanAContainerTakesToEnd(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply(stoppedPod("terminationGracePeriodSeconds: 600,", "busybox", "sleep 25"))
+	c.RunFor(time.Second)
+	before := c.Now()
+	c.Delete("pod/web")
+	c.Settle()
+	require.Equal(t, 24*time.Second, c.Now().Sub(before))
+}
+
 // Upstream: kuberuntime_termination_order.go, v1.37.2.
 func TestASidecarEndsAfterTheOthersInReverseOrder(t *testing.T) {
 	const sidecar = "restartPolicy: Always, image: busybox, command: [sh, -c, \"trap 'sleep 2; exit 0' TERM; while true; do sleep 1; done\"]"

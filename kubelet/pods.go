@@ -3,12 +3,14 @@ package kubelet
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine/shell"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -29,6 +31,8 @@ type podWorker struct {
 	stopped bool
 	// ends is when a pod that was deleted while it waited for its volumes has ended.
 	ends time.Time
+	// foundEnding says that this life has found the pod when it was to end already.
+	foundEnding bool
 	// released says that no container needs the volumes any more.
 	released bool
 	// sandboxSeen says that this life has seen the pod's sandbox ready, so that it knows its address.
@@ -105,7 +109,21 @@ func (k *kubelet) GetPodByUID(uid types.UID) *v1.Pod {
 // WantsVolumes implements volumemanager.Pods.
 func (k *kubelet) WantsVolumes(uid types.UID) bool {
 	w := k.workers[uid]
-	return w != nil && (w.wantsVolumes() || w.rejected && k.leftAlone(w) > 0)
+	return w != nil && (w.wantsVolumes() || w.rejected && k.leftAlone(w) > 0 || k.endsWithVolumes(w))
+}
+
+// endsWithVolumes reports whether a pod that this life has found when it was to end already has containers of an earlier life, which need its volumes
+// until they have ended.
+//
+// Upstream: desired_state_of_world_populator.go findAndAddNewPods, before hasAddedPods, v1.37.2.
+func (k *kubelet) endsWithVolumes(w *podWorker) bool {
+	if !w.foundEnding || w.gone || w.stopped || w.released || w.rejected || w.ended() {
+		return false
+	}
+	sandbox, err := k.runtime.PodSandboxStatus(w.uid)
+	return err == nil && sandbox != nil && slices.ContainsFunc(sandbox.Containers, func(c runtime.ContainerStatus) bool {
+		return c.State == runtime.ContainerRunning
+	})
 }
 
 // HasReleasedVolumes implements volumemanager.Pods.
@@ -144,6 +162,7 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 	changed := old != nil && factsChanged(old, pod)
 	w.pod, w.gone = pod, false
 	undecided := old == nil && pod.DeletionTimestamp != nil // lookAtVolumes comes
+	w.foundEnding = w.foundEnding || undecided
 	k.volumes.UpdatePod(pod, old == nil && !undecided, changed)
 	if changed || old == nil || statusMatters(old, pod) {
 		k.podQueue.Add(string(pod.UID))
