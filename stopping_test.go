@@ -2,6 +2,7 @@ package storagesim_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -220,6 +222,49 @@ func TestAKubeletThatFindsAPodThatEndsLeavesItsVolumesUntilTheContainerHasEnded(
 	require.Less(t, ends, strings.Index(story, "calls NodeUnpublishVolume"))
 	c.RequireRunning("db-0")
 	c.RequireNoLeaks()
+}
+
+// Upstream: kuberuntime_manager.go computePodActions, v1.37.2: it looks at the probes once, before anything is stopped.
+func TestAContainerThatFailsWhileAnotherOneIsStoppedIsStoppedAfterThatHasRestarted(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	const fails = "image: busybox, command: [sleep, \"100000\"], livenessProbe: {exec: {command: [\"false\"]}, periodSeconds: 10, "
+	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [
+  {name: a, ` + fails + `failureThreshold: 1, initialDelaySeconds: 1}}, {name: b, ` + fails + `failureThreshold: 2, initialDelaySeconds: 1}}]}}`)
+	c.RunFor(50 * time.Second)
+	restarted := func(i int) (int32, time.Duration) {
+		s := c.Pod("web").Status.ContainerStatuses[i]
+		return s.RestartCount, s.State.Running.StartedAt.Sub(engine.Start())
+	}
+	count, at := restarted(0)
+	require.EqualValues(t, 1, count)
+	require.Equal(t, 40*time.Second, at)
+	count, _ = restarted(1)
+	require.EqualValues(t, 0, count)
+	c.RunFor(25 * time.Second)
+	count, at = restarted(1)
+	require.EqualValues(t, 1, count)
+	require.Equal(t, 70*time.Second, at)
+}
+
+// Upstream: status_manager.go, v1.37.2: what writes the status is not what stops containers.
+func TestAStatusThatCannotBeWrittenStopsNoContainerTwice(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: busybox, command: [sleep, "100000"],
+  readinessProbe: {exec: {command: [sh, -c, "test ! -e /tmp/off"]}, periodSeconds: 2, failureThreshold: 1},
+  lifecycle: {preStop: {exec: {command: [sh, -c, "touch /tmp/off; sleep 20"]}}}}]}}`)
+	c.Settle()
+	c.Delete("pod/web")
+	c.RunFor(time.Second)
+	c.Inject(engine.Fault{Actor: "kubelet/node-1", Verb: "patch", Resource: "pods/status", Err: apierrors.NewInternalError(errors.New("injected"))})
+	c.RunFor(10 * time.Second)
+	require.Contains(t, c.Story(), "is refused (before it was carried out)")
+	require.True(t, podstatus.IsReady(c.Pod("web")))
+	c.RunFor(5 * time.Second)
+	require.False(t, podstatus.IsReady(c.Pod("web")), "it is written after a while")
+	c.Settle()
+	_, count := eventsOf(t, c, "web", "Killing")
+	require.EqualValues(t, 1, count)
+	require.Equal(t, 1, strings.Count(c.Story(), "runs its preStop hook"))
 }
 
 func TestSettleWaitsNoLongerThanAContainerTakesToEnd(t *testing.T) {

@@ -125,6 +125,11 @@ func (k *kubelet) killContainers(ctx context.Context, w *podWorker, pod *v1.Pod,
 	})
 }
 
+// statusSyncPeriod is the time after which a status is written again that could not be written.
+//
+// Upstream: status_manager.go syncPeriod, v1.37.2.
+const statusSyncPeriod = 10 * time.Second
+
 // beside does something with containers of a pod that may take time, in a task for each, and waits until all is done. Meanwhile it writes which
 // containers of the pod are ready; where none is probed, one container needs no task.
 func (k *kubelet) beside(ctx context.Context, w *podWorker, list []*containerState, do func(context.Context, *containerState) error) error {
@@ -142,14 +147,13 @@ func (k *kubelet) beside(ctx context.Context, w *podWorker, list []*containerSta
 			w.news.open()
 		})
 	}
+	until := shell.Forever
 	for left > 0 {
-		if _, err := w.news.wait(control.InBackground(ctx), k.env, shell.Forever); err != nil {
+		if _, err := w.news.wait(control.InBackground(ctx), k.env, until); err != nil {
 			return err
 		}
-		if w.news = newGate(); left > 0 {
-			if err := k.writeReadiness(ctx, w); err != nil {
-				return err
-			}
+		if w.news, until = newGate(), shell.Forever; left > 0 && k.writeReadiness(ctx, w) != nil {
+			until = statusSyncPeriod // what is being done goes on
 		}
 	}
 	return first

@@ -65,36 +65,19 @@ func (k *kubelet) setProbed(w *podWorker, c *containerState) {
 //
 // Upstream: kuberuntime_manager.go computePodActions and SyncPod, kuberuntime_container.go computeInitContainerActions, v1.37.
 func (k *kubelet) killUnhealthy(ctx context.Context, w *podWorker, r *podStatus) (killed bool, err error) {
-	kill := func(spec *v1.Container, c *containerState, text string) error {
+	var kills []func() error
+	look := func(spec *v1.Container, c *containerState, text string) {
 		failed := ""
 		if c.running() {
 			failed = k.prober.FailedProbe(w.uid, c.last)
 		}
-		if failed == "" {
-			return nil
+		if failed != "" {
+			kills = append(kills, func() error { return k.killFailed(ctx, w, spec, c, fmt.Sprintf(text, spec.Name, failed), failed) })
 		}
-		probe := spec.LivenessProbe
-		if failed == "startup probe" {
-			probe = spec.StartupProbe
-		}
-		err := k.beside(ctx, w, []*containerState{c}, func(ctx context.Context, c *containerState) error {
-			return k.killContainer(ctx, w.pod, c, fmt.Sprintf(text, spec.Name, failed), probe, nil, nil)
-		})
-		if err != nil {
-			return err
-		}
-		status, err := k.runtime.ContainerStatus(c.last.ID)
-		if err != nil {
-			return err
-		}
-		c.last, c.started, c.ready, c.killed, killed = status, false, false, true, true
-		return nil
 	}
 	for i := range r.Init {
 		if spec := &w.pod.Spec.InitContainers[i]; isSidecar(spec) {
-			if err := kill(spec, &r.Init[i], "Init container %s failed %s"); err != nil {
-				return killed, err
-			}
+			look(spec, &r.Init[i], "Init container %s failed %s")
 		}
 	}
 	for i := range r.Containers {
@@ -102,9 +85,32 @@ func (k *kubelet) killUnhealthy(ctx context.Context, w *podWorker, r *podStatus)
 		if restartsUnhealthy(w.pod, spec) {
 			text += ", will be restarted"
 		}
-		if err := kill(spec, &r.Containers[i], text); err != nil {
-			return killed, err
+		look(spec, &r.Containers[i], text)
+	}
+	for _, kill := range kills {
+		if err := kill(); err != nil {
+			return true, err
 		}
 	}
-	return killed, nil
+	return len(kills) > 0, nil
+}
+
+// killFailed ends a container one of whose probes has failed.
+func (k *kubelet) killFailed(ctx context.Context, w *podWorker, spec *v1.Container, c *containerState, message, failed string) error {
+	probe := spec.LivenessProbe
+	if failed == "startup probe" {
+		probe = spec.StartupProbe
+	}
+	err := k.beside(ctx, w, []*containerState{c}, func(ctx context.Context, c *containerState) error {
+		return k.killContainer(ctx, w.pod, c, message, probe, nil, nil)
+	})
+	if err != nil {
+		return err
+	}
+	status, err := k.runtime.ContainerStatus(c.last.ID)
+	if err != nil {
+		return err
+	}
+	c.last, c.started, c.ready, c.killed = status, false, false, true
+	return nil
 }
