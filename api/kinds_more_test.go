@@ -6,9 +6,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
@@ -332,4 +334,27 @@ func TestAGenerationCountsEachChangeOfAnObjectWithoutASpec(t *testing.T) {
 	assert.EqualValues(t, 1, generation("create", template("{}", "i1")))
 	assert.EqualValues(t, 1, generation("update", template("{a: b}", "i1")), "labels do not count")
 	assert.EqualValues(t, 2, generation("update", template("{a: b}", "i2")))
+}
+
+// Upstream: GetResetFields and PrepareForUpdate of the strategies for the status, v1.37.2.
+func TestAWriteOfTheStatusLeavesTheMetadataOfTheseKinds(t *testing.T) {
+	for resource, manifest := range map[schema.GroupVersionResource]string{
+		{Group: "certificates.k8s.io", Version: "v1", Resource: "podcertificaterequests"}: "kind: PodCertificateRequest, metadata: {name: a}, spec: {}}",
+		{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattachments"}: "kind: VolumeAttachment, metadata: {name: a}, " +
+			"spec: {attacher: a.b, nodeName: node-1, source: {persistentVolumeName: v}}}",
+	} {
+		server, _ := newServer()
+		space := ""
+		if resource.Group == "certificates.k8s.io" {
+			space = "default"
+		}
+		_, err := written(t, server, "create", "{apiVersion: "+resource.GroupVersion().String()+", "+manifest)
+		require.NoError(t, err, resource)
+		got, err := server.Do(t.Context(), api.Request{
+			Actor: "user", Verb: "patch", Resource: resource, Namespace: space, Name: "a", Subresource: "status", PatchType: types.MergePatchType,
+			Patch: []byte(`{"metadata": {"labels": {"a": "b"}}}`),
+		})
+		require.NoError(t, err, resource)
+		require.Empty(t, got.(metav1.Object).GetLabels(), resource)
+	}
 }

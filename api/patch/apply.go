@@ -178,7 +178,7 @@ func (t *Target) Track(old, obj call.Object, manager string, now metav1.Time) {
 	}
 	entries, err := t.tracked(live, obj, manager)
 	if err != nil {
-		entries = before
+		entries = slices.Clone(before) // those of old are shared
 	}
 	obj.SetManagedFields(entries)
 	t.Kind.Label(obj)

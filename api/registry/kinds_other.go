@@ -85,10 +85,12 @@ func otherKinds() []Kind {
 			Kind{Kind: "FlowSchema", StatusKeeps: names("metadata"), ClusterScoped: true, Generations: true, Strategy: strategy.FlowSchemas()},
 			Kind{Kind: "PriorityLevelConfiguration", StatusKeeps: names("metadata"), ClusterScoped: true, Generations: true, Strategy: strategy.PriorityLevels()},
 		),
-		in(apiserverinternalv1alpha1.SchemeGroupVersion, Kind{Kind: "StorageVersion", OnRequest: true, ClusterScoped: true, Conditional: true}),
+		in(apiserverinternalv1alpha1.SchemeGroupVersion,
+			Kind{Kind: "StorageVersion", StatusKeeps: names("metadata"), OnRequest: true, ClusterScoped: true, Conditional: true},
+		),
 		in(storagemigrationv1.SchemeGroupVersion, Kind{Kind: "StorageVersionMigration", StatusKeeps: names("metadata"), ClusterScoped: true, Conditional: true}),
-		in(schema.GroupVersion{Group: "lifecycle.k8s.io", Version: "v1alpha1"}, Kind{Kind: "Eviction", OnRequest: true},
-			Kind{Kind: "EvictionRequest", OnRequest: true}),
+		in(schema.GroupVersion{Group: "lifecycle.k8s.io", Version: "v1alpha1"}, Kind{Kind: "Eviction", StatusKeeps: names("metadata"), OnRequest: true},
+			Kind{Kind: "EvictionRequest", StatusKeeps: names("metadata"), OnRequest: true}),
 	)
 }
 
@@ -142,7 +144,7 @@ func schedulingKinds() []Kind {
 			Kind{Kind: "PodGroup", StatusKeeps: names("metadata"), OnRequest: true},
 			Kind{Kind: "Workload", OnRequest: true},
 		),
-		in(schedulingv1alpha3.SchemeGroupVersion, Kind{Kind: "CompositePodGroup", OnRequest: true}),
+		in(schedulingv1alpha3.SchemeGroupVersion, Kind{Kind: "CompositePodGroup", StatusKeeps: names("metadata"), OnRequest: true}),
 		in(resourcev1.SchemeGroupVersion,
 			Kind{Kind: "DeviceClass", AnswersDeleted: true, ClusterScoped: true, Generations: true},
 			Kind{Kind: "DeviceTaintRule", StatusKeeps: names("metadata"), AnswersDeleted: true, ClusterScoped: true, Generations: true},
@@ -150,6 +152,8 @@ func schedulingKinds() []Kind {
 			Kind{Kind: "ResourceClaimTemplate", AnswersDeleted: true},
 			Kind{Kind: "ResourceSlice", AnswersDeleted: true, ClusterScoped: true, Generations: true},
 		),
-		in(resourcev1alpha3.SchemeGroupVersion, Kind{Kind: "ResourcePoolStatusRequest", OnRequest: true, AnswersDeleted: true, ClusterScoped: true}),
+		in(resourcev1alpha3.SchemeGroupVersion,
+			Kind{Kind: "ResourcePoolStatusRequest", StatusKeeps: names("metadata"), OnRequest: true, AnswersDeleted: true, ClusterScoped: true},
+		),
 	)
 }

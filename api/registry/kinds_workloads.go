@@ -78,7 +78,7 @@ func workloadKinds() []Kind {
 				Fields: Selectable{"spec.signerName": of(func(csr *certificatesv1.CertificateSigningRequest) string { return csr.Spec.SignerName })},
 			},
 			Kind{Kind: "ClusterTrustBundle", ClusterScoped: true, Conditional: true, Validation: storage.ClusterTrustBundles()},
-			Kind{Kind: "PodCertificateRequest", Conditional: true},
+			Kind{Kind: "PodCertificateRequest", StatusKeeps: names("metadata"), Conditional: true},
 		),
 	)
 }
