@@ -152,6 +152,18 @@ func TestAContainerWhosePostStartHookFailsIsKilled(t *testing.T) {
 	require.EqualValues(t, 137, containerStatus(c, "web").State.Terminated.ExitCode)
 }
 
+// Upstream: pkg/kubelet/lifecycle/handlers.go Run, v1.37.2.
+func TestAHookThatThereIsNotIsTold(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply(hookedPod("terminationGracePeriodSeconds: 5,", "sleep 100000", "postStart: {tcpSocket: {port: 80}}"))
+	c.RunUntil(func() bool {
+		list := c.Pod("web").Status.ContainerStatuses
+		return len(list) > 0 && list[0].State.Waiting != nil && list[0].State.Waiting.Reason == "PostStartHookError"
+	})
+	require.Regexp(t, `^Cannot run handler: invalid handler: &LifecycleHandler{Exec:nil,HTTPGet:nil,TCPSocket:&TCPSocketAction{`,
+		containerStatus(c, "web").State.Waiting.Message)
+}
+
 // Upstream: kubelet.go SyncPod, which is not interrupted by the deletion of the pod, v1.37.2.
 func TestAPodWhosePostStartHookHangsEndsWithItsContainer(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})

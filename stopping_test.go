@@ -277,6 +277,16 @@ func TestSettleWaitsNoLongerThanAContainerTakesToEnd(t *testing.T) {
 	require.Equal(t, 24*time.Second, c.Now().Sub(before))
 }
 
+// Upstream: status_manager.go syncPod, v1.37.2, which forgets the pod then.
+func TestAPodThatHasEndedIsDeletedOnce(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply("{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: busybox, command: [sleep, \"25\"]}]}}")
+	c.RunFor(time.Second)
+	c.Delete("pod/web")
+	c.Settle()
+	require.NotContains(t, c.Story(), "is refused: delete pod")
+}
+
 // Upstream: kuberuntime_termination_order.go, v1.37.2.
 func TestASidecarEndsAfterTheOthersInReverseOrder(t *testing.T) {
 	const sidecar = "restartPolicy: Always, image: busybox, command: [sh, -c, \"trap 'sleep 2; exit 0' TERM; while true; do sleep 1; done\"]"

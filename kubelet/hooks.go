@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,7 +84,7 @@ func (k *kubelet) runHandler(ctx context.Context, pod *v1.Pod, spec *v1.Containe
 	case handler.Sleep != nil:
 		return k.env.Sleep(ctx, seconds(handler.Sleep.Seconds))
 	}
-	return errors.New("Cannot run handler: invalid handler")
+	return fmt.Errorf("Cannot run handler: invalid handler: %v", handler)
 }
 
 // runInContainer runs a command in a container to its end, and returns what it has printed.

@@ -29,6 +29,8 @@ type podWorker struct {
 	gone bool
 	// stopped says that the pod's containers were stopped and the API told, at its end.
 	stopped bool
+	// removed says that the API was asked to remove the pod's object, which nothing of the node stands behind any more.
+	removed bool
 	// ends is when a pod that was deleted while it waited for its volumes has ended.
 	ends time.Time
 	// foundEnding says that this life has found the pod when it was to end already.

@@ -142,7 +142,7 @@ func (k *kubelet) releaseVolumes(w *podWorker) {
 // Upstream: kubelet.go SyncTerminatingPod and SyncTerminatedPod, status_manager.go
 // syncPod, v1.37.
 func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podStatus) error {
-	if k.endsLater(w, r) {
+	if w.removed && !w.gone || k.endsLater(w, r) {
 		return nil
 	}
 	if err := k.stopPod(ctx, w, r); err != nil {
@@ -226,8 +226,9 @@ func (k *kubelet) deletePodObject(ctx context.Context, w *podWorker) error {
 	err := k.env.Client().CoreV1().Pods(w.pod.Namespace).Delete(ctx, w.pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &w.uid},
 	})
-	if apierrors.IsNotFound(err) {
-		return nil
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
 	}
-	return err
+	w.removed = true
+	return nil
 }
