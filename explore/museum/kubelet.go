@@ -40,7 +40,7 @@ func orphanedMounts() Exhibit {
 			"The pod does not go, a user deletes it by force, and the mount stays.",
 		Upstream: "https://github.com/kubernetes/kubernetes/issues/27653",
 		Fix:      "kubelet.Config.Reconstruct: what is in the directories of pods is taken for mounted, perhaps",
-		Rule:     explore.NothingLeaks, Replay: "x1;faults=15:crash",
+		Rule:     explore.NothingLeaks, Replay: "x1;faults=16:crash",
 		actors: []string{storagesim.Scheduler}, scenario: ended,
 		nodes:     []string{"node-1"},
 		configure: unfixed(func(cfg *storagesim.Config) { cfg.Kubelet = forget }),
@@ -54,7 +54,7 @@ func deletedThroughAMount() Exhibit {
 			"The volume is still mounted there, and its files are removed.",
 		Upstream: "https://github.com/kubernetes/kubernetes/issues/7317",
 		Fix:      "kubelet.Config.RemoveDir: only empty directories, by rmdir",
-		Rule:     DataIsKept, Replay: "x1;faults=15:crash", except: []string{explore.NothingLeaks},
+		Rule:     DataIsKept, Replay: "x1;faults=16:crash", except: []string{explore.NothingLeaks},
 		actors: []string{storagesim.Scheduler}, scenario: ended,
 		nodes: []string{"node-1"},
 		configure: func(cfg *storagesim.Config, fixed bool) {
