@@ -22,7 +22,7 @@ type timer struct {
 
 func (t *timer) alive() bool { return t.actor == nil || t.actor.life == t.life }
 
-// givenUp reports whether nobody waits for the timer any more, although its time has not come.
+// givenUp reports whether the timer was cancelled, or its actor has ended, before its time.
 func (t *timer) givenUp() bool { return t.cancelled || !t.alive() }
 
 func always() bool { return true }
