@@ -84,12 +84,11 @@ func (x *explainer) users(claim *v1.PersistentVolumeClaim) error {
 	}
 	if claim.DeletionTimestamp != nil {
 		x.waitsForFinalizers(claim)
-		holder := slices.IndexFunc(users, func(pod *v1.Pod) bool { return !binding.IsPodTerminated(pod) && pod.Spec.NodeName != "" })
+		holder := slices.IndexFunc(users, func(pod *v1.Pod) bool { return protection.Keeps(pod, claim) })
 		switch {
 		case !slices.Contains(claim.Finalizers, protectsClaims):
 		case holder >= 0:
-			ref := podRef(users[holder])
-			x.waits(InUse, ref, "delete "+shown(ref), "%s still uses it", shown(ref))
+			x.heldBy(users[holder])
 		default:
 			x.needs(protection.PVCActorName, "lets a claim go that no pod uses")
 		}
@@ -101,6 +100,22 @@ func (x *explainer) users(claim *v1.PersistentVolumeClaim) error {
 		}
 	}
 	return nil
+}
+
+// heldBy says which pod keeps a claim that is being deleted.
+func (x *explainer) heldBy(pod *v1.Pod) {
+	ref := podRef(pod)
+	switch {
+	case pod.DeletionTimestamp != nil && pod.Name == x.of:
+		x.underWay(InUse, ref, "%s still uses it", shown(ref))
+	case pod.DeletionTimestamp != nil:
+		v, _ := x.aside(func(y *explainer) error { return y.podAlone(pod) })
+		x.underWay(InUse, ref, "%s still uses it, which is being deleted%s", shown(ref), because(v.Cause))
+	case binding.IsPodTerminated(pod):
+		x.waits(InUse, ref, "delete "+shown(ref), "%s still uses it, although it has ended", shown(ref))
+	default:
+		x.waits(InUse, ref, "delete "+shown(ref), "%s still uses it", shown(ref))
+	}
 }
 
 const protectsClaims = "kubernetes.io/pvc-protection"

@@ -81,7 +81,7 @@ func (x *explainer) helperPod(name string, attempts []*helperAttempt) {
 	defer func() { x.indent = "" }()
 	ref := "pod/" + name
 	_ = x.within(ref, func() error {
-		x.containers(pod)
+		x.containers(pod, x.courseOf(pod))
 		x.silently(func() { // said above
 			switch why := unscheduled(pod); {
 			case why != "":
@@ -90,7 +90,9 @@ func (x *explainer) helperPod(name string, attempts []*helperAttempt) {
 				x.ill(HelperPodFailed, ref, "mend its script, or what it works on", "helper pod %s has failed%s", name, because(pod.Status.Message))
 			}
 		})
-		x.mountTrouble(pod)
+		if !attempts[last].gone {
+			x.placed(pod)
+		}
 		x.events(ref, "Pod", pod.UID, unscheduled(pod))
 		return nil
 	})
@@ -107,7 +109,7 @@ func (x *explainer) hasTrouble(pod *v1.Pod) bool {
 // containersFail reports whether the status of a container says that it fails.
 func (x *explainer) containersFail(pod *v1.Pod) bool {
 	y := &explainer{World: x.World, ctx: x.ctx}
-	y.containers(pod)
+	y.containers(pod, y.courseOf(pod))
 	return len(y.findings) > 0
 }
 
@@ -116,15 +118,18 @@ func (x *explainer) containersFail(pod *v1.Pod) bool {
 const steady = 10 * time.Minute
 
 // containers says what keeps a pod's containers from running or from being ready, or how they failed.
-func (x *explainer) containers(pod *v1.Pod) {
+func (x *explainer) containers(pod *v1.Pod, course *course) {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		field, _ := fieldOfContainer(pod, c.Name)
 		if waiting := c.State.Waiting; waiting != nil && waiting.Message != "" {
 			x.waiting(pod, c.Name, waiting)
 		}
-		x.ended(pod, field, &c)
-		x.unready(pod, field, &c)
+		x.ended(pod, field, &c, course)
+		if course.kills[c.Name] == nil && course.hook == nil {
+			x.unready(pod, field, &c)
+		}
 	}
+	x.doneBeside(pod)
 }
 
 // fieldOfContainer returns the path of a container in a pod, and its word in a sentence.
@@ -140,7 +145,7 @@ func (x *explainer) waiting(pod *v1.Pod, name string, state *v1.ContainerStateWa
 	field, word := fieldOfContainer(pod, name)
 	line := fmt.Sprintf("%s waits: %s", word, reasonAnd(state.Reason, state.Message))
 	switch state.Reason {
-	case "CrashLoopBackOff":
+	case "CrashLoopBackOff", "PostStartHookError":
 		x.say("  %s", line) // how it ended is the cause
 	case "InvalidImageName", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull":
 		image := ""
@@ -157,7 +162,7 @@ func (x *explainer) waiting(pod *v1.Pod, name string, state *v1.ContainerStateWa
 }
 
 // ended blames how a container ended last, unless it has run for long since.
-func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus) {
+func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus, course *course) {
 	ended := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated)
 	if ended == nil || c.Ready && c.State.Running != nil && x.Now.Sub(c.State.Running.StartedAt.Time) >= steady {
 		return
@@ -180,6 +185,17 @@ func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus) {
 		})
 		return
 	}
+	if course.hookFailed(c.Name, ended) {
+		why := ""
+		if w := c.State.Waiting; w != nil && w.Reason == "PostStartHookError" {
+			why = w.Message
+		}
+		x.blame(Verdict{
+			Class: Ill, Code: ContainerFailed, Field: field + ".lifecycle.postStart", Do: "mend the hook, or what it asks the container for",
+			Cause: fmt.Sprintf("the kubelet stopped %s, since its postStart hook failed (%s)%s", word, failedPostStartHook, because(why)),
+		})
+		return
+	}
 	said := reasonAnd(ended.Reason, x.lastWords(ended))
 	if x.wasStopped(pod, c.Name, ended) {
 		x.say("  the kubelet stopped %s, and it exited with %d: %s", word, ended.ExitCode, said)
@@ -198,7 +214,7 @@ func (x *explainer) unready(pod *v1.Pod, field string, c *v1.ContainerStatus) {
 	_, word := fieldOfContainer(pod, c.Name)
 	switch {
 	case c.State.Running == nil || c.Ready || pod.DeletionTimestamp != nil:
-	case strings.HasPrefix(field, "spec.initContainers"):
+	case strings.HasPrefix(field, "spec.initContainers") && !isSidecar(pod, c.Name):
 		x.underWay(Unknown, "", "%s runs, and the next one starts when it has ended", word)
 	case c.Started != nil && !*c.Started:
 		x.underWay(Unknown, "", "%s runs, and its startup probe has not succeeded yet", word)
@@ -213,6 +229,25 @@ func (x *explainer) unready(pod *v1.Pod, field string, c *v1.ContainerStatus) {
 			}
 		}
 		x.blame(v)
+	}
+}
+
+// isSidecar reports whether an init container goes on running beside the others.
+func isSidecar(pod *v1.Pod, name string) bool {
+	c := containerOf(pod, name)
+	return c != nil && c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+}
+
+// doneBeside says which containers have ended for good with success, while others run: the pod is not ready then.
+func (x *explainer) doneBeside(pod *v1.Pod) {
+	list := pod.Status.ContainerStatuses
+	if !slices.ContainsFunc(list, func(c v1.ContainerStatus) bool { return c.State.Running != nil }) {
+		return
+	}
+	for _, c := range list {
+		if ended := c.State.Terminated; ended != nil && ended.ExitCode == 0 && pod.DeletionTimestamp == nil {
+			x.underWay(Unknown, "", "container %s has done its work and is not started again, and the others have not ended", c.Name)
+		}
 	}
 }
 

@@ -34,6 +34,13 @@ func (x *explainer) job(ns, name string) error {
 		case failed != nil:
 			x.ill(JobFailed, "", "mend what its pods do, delete it and create it again", "it has failed: %s (%s)", failed.Message, failed.Reason)
 			return x.firstOfJob(ns, j, func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodFailed })
+		case jobCondition(j, batchv1.JobFailureTarget) != nil:
+			target := jobCondition(j, batchv1.JobFailureTarget)
+			x.ill(JobFailed, "", "mend what its pods do, delete it and create it again", "it fails when its pods have ended: %s (%s)", target.Message, target.Reason)
+			return x.firstOfJob(ns, j, func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
+		case jobCondition(j, batchv1.JobSuccessCriteriaMet) != nil:
+			x.underWay(JobRuns, "", "it has succeeded, and waits until its other pods have ended")
+			return x.firstOfJob(ns, j, func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
 		case j.Spec.Suspend != nil && *j.Spec.Suspend:
 			x.waits(Paused, "", "set spec.suspend to false", "it is suspended (spec.suspend)")
 			return nil

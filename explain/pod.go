@@ -83,7 +83,8 @@ func podRef(pod *v1.Pod) string { return "pod/" + pod.Namespace + "/" + pod.Name
 func (x *explainer) podAlone(pod *v1.Pod) error {
 	return x.within(podRef(pod), func() error {
 		x.found.Objects = append(x.found.Objects, podRef(pod))
-		x.podState(pod)
+		course := x.courseOf(pod)
+		x.podState(pod, course)
 		x.say("pod %s/%s is %s%s", pod.Namespace, pod.Name, pod.Status.Phase, scheduledWhere(pod))
 		x.notModelled("Pod", pod)
 		if err := x.nobodyRuns(pod); err != nil {
@@ -95,14 +96,16 @@ func (x *explainer) podAlone(pod *v1.Pod) error {
 			}
 		}
 		x.placed(pod)
-		x.containers(pod)
+		x.underWayNow(pod, course)
+		x.containers(pod, course)
 		x.readinessGates(pod)
+		x.unwritten(pod)
 		if pod.Status.Phase == v1.PodFailed && (pod.DeletionTimestamp == nil || pod.Status.Reason != "") {
 			x.ill(PodFailed, "", "see why, then delete it", "it has failed%s", because(reasonAnd(pod.Status.Reason, pod.Status.Message)))
 		}
 		x.missing(pod)
 		if pod.DeletionTimestamp != nil {
-			x.terminating(pod)
+			x.terminating(pod, course)
 		}
 		x.events(podRef(pod), "Pod", pod.UID, unscheduled(pod))
 		return nil
@@ -110,7 +113,7 @@ func (x *explainer) podAlone(pod *v1.Pod) error {
 }
 
 // podState notes a pod's state in a word or two, and whether it is as it should be.
-func (x *explainer) podState(pod *v1.Pod) {
+func (x *explainer) podState(pod *v1.Pod, c *course) {
 	ready := podstatus.IsReady(pod)
 	where := ""
 	if pod.Spec.NodeName != "" {
@@ -119,7 +122,11 @@ func (x *explainer) podState(pod *v1.Pod) {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		x.setState(false, "being deleted%s", where)
-	case pod.Status.Phase == v1.PodRunning && !ready:
+	case pod.Status.Phase == v1.PodRunning && slices.ContainsFunc(c.names(), func(name string) bool { return c.kills[name].ofPod() }):
+		x.setState(false, "Running and being stopped%s", where)
+	case pod.Status.Phase == v1.PodRunning && len(c.kills) > 0:
+		x.setState(false, "Running, with a container being stopped,%s", where)
+	case pod.Status.Phase == v1.PodRunning && (!ready || c.hook != nil):
 		x.setState(false, "Running and not ready%s", where)
 	default:
 		x.setState(pod.Status.Phase == v1.PodRunning || pod.Status.Phase == v1.PodSucceeded, "%s%s", pod.Status.Phase, where)
@@ -135,6 +142,9 @@ func (x *explainer) placed(pod *v1.Pod) {
 	if x.nodeIsDead(node) {
 		x.lostNode(pod, node)
 		return
+	}
+	if _, down := x.Down["kubelet/"+node]; down && pod.Status.Phase == v1.PodRunning && pod.DeletionTimestamp == nil {
+		x.needs("kubelet/"+node, "tells what becomes of the pod")
 	}
 	if pod.Status.Phase != v1.PodPending && pod.DeletionTimestamp == nil {
 		return
@@ -177,7 +187,7 @@ func (x *explainer) hangs(pod *v1.Pod, code Code, done string) (found bool) {
 // mountTrouble says what the kubelet said last about a pod that it does not start.
 func (x *explainer) mountTrouble(pod *v1.Pod) {
 	e, failed := x.lastWarning("Pod", pod.UID)
-	if !failed || e.By != "kubelet" || pod.Status.Phase != v1.PodPending {
+	if !failed || e.By != "kubelet" || pod.Status.Phase != v1.PodPending || e.Reason == failedPostStartHook {
 		return
 	}
 	code := ContainerFailed
@@ -268,7 +278,7 @@ func (x *explainer) volumeModes(pod *v1.Pod) {
 }
 
 // terminating says what keeps a pod that is being deleted.
-func (x *explainer) terminating(pod *v1.Pod) {
+func (x *explainer) terminating(pod *v1.Pod, c *course) {
 	x.hangs(pod, UnmountFailed, "unmounted")
 	for _, m := range x.failedUnmounts(pod) {
 		x.ill(UnmountFailed, "pv/"+m.Volume, "remove the cause that the message names; the kubelet tries again",
@@ -278,8 +288,11 @@ func (x *explainer) terminating(pod *v1.Pod) {
 		x.waitsForFinalizers(pod)
 		x.foreignFinalizers(pod)
 	}
+	if x.stopping(pod, c) {
+		return
+	}
 	if left := pod.DeletionTimestamp.Sub(x.Now); left > 0 && len(x.findings) == 0 {
-		x.underWay(Unknown, "", "it is being deleted, and its containers have %s to end", left)
+		x.underWay(Stopping, "", "it is being deleted, and its containers have %s to end", left)
 	}
 }
 
@@ -342,6 +355,9 @@ func (x *explainer) nobodyRuns(pod *v1.Pod) error {
 	_, runs := x.Kubelets[node]
 	switch {
 	case node == "":
+	case apierrors.IsNotFound(err) && pod.Status.Phase != v1.PodPending:
+		x.ill(NodeGone, "node/"+node, "bring the node back, or wait until the pod garbage collector deletes the pod",
+			"there is no node %s any more, and its status shows what the kubelet said last", node)
 	case apierrors.IsNotFound(err):
 		x.ill(NodeGone, "node/"+node, "delete the pod, or bring the node back", "there is no node %s, so its containers are never started", node)
 	case err != nil:

@@ -142,6 +142,11 @@ const (
 	ContainerFailed Code = "ContainerFailed"
 	ProbeFailed     Code = "ProbeFailed"
 	PodFailed       Code = "PodFailed"
+	// HookRuns: a container waits for its postStart hook. Stopping: containers are being stopped, and have time to end.
+	HookRuns Code = "HookRuns"
+	Stopping Code = "Stopping"
+	// WriteRefused: the API server refuses what the kubelet writes of the pod's status, so that it shows what was before.
+	WriteRefused Code = "WriteRefused"
 
 	// FailedCreate: a workload cannot make a pod. Paused: a rollout is paused. PodNotReady: one of its pods is not ready.
 	FailedCreate Code = "FailedCreate"

@@ -16,6 +16,16 @@ func limited(p *v1.Pod, seconds int64) *v1.Pod {
 	return p
 }
 
+// Such a pod is synced once: by then nothing was written of its start.
+func TestAPodWithoutVolumesIsNotActiveForTooLong(t *testing.T) {
+	w := simple(t)
+	w.create(limited(pod("web"), 100))
+	w.settle()
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+	require.NoError(t, w.e.RunFor(101*time.Second))
+	require.Equal(t, "DeadlineExceeded", w.get("web").Status.Reason)
+}
+
 func TestAPodThatIsActiveForTooLongFails(t *testing.T) {
 	for name, crash := range map[string]bool{"": false, "with a crash": true} {
 		t.Run(name, func(t *testing.T) {

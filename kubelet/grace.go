@@ -91,6 +91,15 @@ func terminationGracePeriod(pod *v1.Pod, failed *v1.Probe) int64 {
 	}
 }
 
+// GracePeriod returns the time that a container of a pod has to end once the kubelet has begun to stop it. failed is the probe for whose failure it is
+// stopped, nil if it is for another reason; evicted says that the pod is evicted.
+func GracePeriod(pod *v1.Pod, failed *v1.Probe, evicted bool) time.Duration {
+	if evicted {
+		return seconds(minimumGracePeriod)
+	}
+	return seconds(max(minimumGracePeriod, terminationGracePeriod(pod, failed)))
+}
+
 // effectiveGracePeriod returns the number of seconds that the containers of a pod have that is to end: at least
 // one. One that is evicted or refused, or of which only the runtime knows, has one.
 //

@@ -42,7 +42,7 @@ type hook struct {
 
 // beginHook runs a hook of a container that runs, in a task of its own: it goes on when the stop that began it does not wait any longer.
 func (k *kubelet) beginHook(pod *v1.Pod, spec *v1.Container, id, name string, handler *v1.LifecycleHandler, failed func(error)) *hook {
-	k.note(trace.RefOf("Pod", pod), fmt.Sprintf("container %s runs its %s hook", spec.Name, name))
+	k.note(trace.RefOf("Pod", pod), fmt.Sprintf(hookNote, spec.Name, name))
 	h := &hook{container: id, wake: func() {}, done: newGate()}
 	k.hooks = append(k.hooks, h)
 	k.env.Go(name+" hook of container "+spec.Name, func(ctx context.Context) {
@@ -53,6 +53,15 @@ func (k *kubelet) beginHook(pod *v1.Pod, spec *v1.Container, id, name string, ha
 		h.done.open()
 	})
 	return h
+}
+
+// hookNote tells, in the trace, of a container and its hook.
+const hookNote = "container %s runs its %s hook"
+
+// HookOf returns the container and the hook of a note, in the trace, that the hook runs; ok is false for any other text.
+func HookOf(note string) (container, hook string, ok bool) {
+	n, err := fmt.Sscanf(note, hookNote, &container, &hook)
+	return container, hook, n == 2 && err == nil
 }
 
 // wakeHooks lets the commands of hooks end with their container.

@@ -44,6 +44,10 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 		return err
 	}
 	k.watchLocalStorage(w, r)
+	if k.pastActiveDeadline(w) { // which counts from the start that was just written
+		k.podQueue.Add(string(w.uid))
+		return nil
+	}
 	switch {
 	case r.startsMore(w.pod):
 		k.restartLater(w, r)

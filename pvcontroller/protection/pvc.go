@@ -194,6 +194,11 @@ func podUsesPVCForUnusedSince(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bool
 	return false
 }
 
+// Keeps reports whether a pod keeps a claim that is being deleted.
+func Keeps(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bool {
+	return podUsesPVCForDeletion(pod, claim)
+}
+
 // podUsesPVCForDeletion reports whether the pod has a node and names the claim. A pod without a node cannot
 // start any more, as the scheduler refuses deleted claims. A claim of an ephemeral
 // volume must be the pod's own, and counts only until the pod is shut down: in a foreground
