@@ -3,6 +3,7 @@ package storagesim_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -377,4 +378,94 @@ func TestAPodThatEndsIsProbedForReadinessAlone(t *testing.T) {
 	require.Equal(t, []string{"Readiness probe failed: cat: /tmp/ready: no such file or directory\n"}, said)
 	c.Settle()
 	c.RequireNoLeaks()
+}
+
+// Upstream: kubelet.go SyncPod calls kuberuntime_manager.go SyncPod without its cancellation, which kills and starts what it has decided on, v1.37.2.
+func TestAContainerThatIsKilledForItsProbeStartsOnceMoreAlthoughItsPodIsDeletedMeanwhile(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web, finalizers: [example.com/look]}, spec: {containers: [
+  {name: c, image: busybox, command: [sh, -c, "sleep 100000"],
+    livenessProbe: {exec: {command: ["false"]}, failureThreshold: 1, terminationGracePeriodSeconds: 20}}]}}`)
+	c.RunFor(15 * time.Second)
+	c.Delete("pod/web")
+	c.RunFor(10 * time.Second)
+	status := containerStatus(c, "web")
+	require.NotNil(t, status.State.Running)
+	require.EqualValues(t, 1, status.RestartCount)
+	before := status.State.Running.StartedAt.Time
+	c.Settle()
+	require.Equal(t, 30*time.Second, endedAfter(t, containerStatus(c, "web"), before), "it has the grace period of its pod")
+}
+
+// Upstream: kubelet.go SyncTerminatingPod and SyncTerminatedPod, status_manager.go Start: what cannot be written is written later, v1.37.2.
+func TestAPodEndsAlthoughItsStatusCannotBeWritten(t *testing.T) {
+	pod := func(spec, more string) string {
+		return `{apiVersion: v1, kind: Pod, metadata: {name: web, finalizers: [example.com/look]}, spec: {` + spec + ` containers: [{name: c, image: busybox,
+  command: [sh, -c, "trap 'echo ended > /v/x; exit 4' TERM; while true; do sleep 1; done"],
+  volumeMounts: [{name: v, mountPath: /v}, {name: d, mountPath: /d}]` + more + `}],
+  volumes: [{name: v, hostPath: {path: /kept, type: DirectoryOrCreate}}, {name: d, emptyDir: {sizeLimit: 1Mi}}]}}`
+	}
+	full := apierrors.NewInternalError(errors.New("it is full"))
+	for name, of := range map[string]struct {
+		spec, more string
+		begin      func(c *storagesimtest.Cluster)
+		phase      v1.PodPhase
+		reason     string
+		released   bool
+	}{
+		"it is deleted":             {begin: func(c *storagesimtest.Cluster) { c.Delete("pod/web") }, phase: v1.PodFailed, released: true},
+		"it is active for too long": {spec: "activeDeadlineSeconds: 30,", phase: v1.PodFailed, reason: "DeadlineExceeded", released: true},
+		"it is evicted": {begin: func(c *storagesimtest.Cluster) {
+			requireExec(t, c, "", "web", "", "sh", "-c", "head -c 2000000 /dev/zero > /d/x")
+		}, phase: v1.PodFailed, reason: "Evicted", released: true},
+		"its probe fails": {more: `, livenessProbe: {initialDelaySeconds: 20, failureThreshold: 1, exec: {command: ["false"]}}`, phase: v1.PodRunning},
+	} {
+		for _, fault := range []engine.Fault{
+			{Actor: "kubelet/node-1", Verb: "patch", Resource: "pods/status", Times: 10000, Err: full},
+			{Actor: "kubelet/node-1", Times: 10000, Err: apierrors.NewInternalError(errors.New("it is away"))},
+		} {
+			t.Run(name+", and "+fault.String(), func(t *testing.T) {
+				c := storagesimtest.New(t, storagesim.Config{})
+				c.Apply(pod(of.spec, of.more))
+				c.RunFor(10 * time.Second)
+				c.RequireRunning("web")
+				c.Inject(fault)
+				if of.begin != nil {
+					of.begin(c)
+				}
+				c.RunFor(90 * time.Second)
+				require.Equal(t, "ended\n", c.Machine("node/node-1").ReadFile("/kept/x"))
+				require.Nil(t, containerStatus(c, "web").State.Terminated, "which is not told")
+				_, err := c.Machine("node/node-1").Disk().Stat("/var/lib/kubelet/pods/" + string(c.Pod("web").UID) + "/volumes/kubernetes.io~empty-dir/d")
+				require.Equal(t, of.released, errors.Is(err, fs.ErrNotExist), err)
+				c.Lab().ClearFaults()
+				c.RunFor(3 * time.Minute)
+				status := containerStatus(c, "web")
+				ended := status.State.Terminated
+				if ended == nil {
+					ended = status.LastTerminationState.Terminated
+				}
+				require.NotNil(t, ended)
+				require.EqualValues(t, 4, ended.ExitCode)
+				require.Equal(t, of.phase, c.Pod("web").Status.Phase)
+				require.Equal(t, of.reason, c.Pod("web").Status.Reason)
+			})
+		}
+	}
+}
+
+// Upstream: kubelet.go SyncPod, which does not wait for status_manager.go, v1.37.2.
+func TestAPodStartsAlthoughItsStatusCannotBeWritten(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	full := apierrors.NewInternalError(errors.New("it is full"))
+	c.Inject(engine.Fault{Actor: "kubelet/node-1", Verb: "patch", Resource: "pods/status", Times: 10000, Err: full})
+	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {volumes: [{name: v, hostPath: {path: /kept, type: DirectoryOrCreate}}],
+  containers: [{name: c, image: busybox, command: [sh, -c, "echo begun >> /v/x; sleep 100000"], volumeMounts: [{name: v, mountPath: /v}]}]}}`)
+	c.RunFor(time.Minute)
+	require.Equal(t, "begun\n", c.Machine("node/node-1").ReadFile("/kept/x"))
+	require.Equal(t, v1.PodPending, c.Pod("web").Status.Phase)
+	c.Lab().ClearFaults()
+	c.RunFor(3 * time.Minute)
+	c.RequireRunning("web")
+	require.Equal(t, "begun\n", c.Machine("node/node-1").ReadFile("/kept/x"))
 }

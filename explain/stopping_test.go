@@ -94,6 +94,13 @@ func TestAVerdictTellsOfContainersThatAreBeingStartedAndStopped(t *testing.T) {
 			is:  "Running, with a container being stopped, on node node-1",
 			why: "the kubelet stops container c, since its liveness probe failed: cat: /x: no such file or directory; it has 15s to end",
 		},
+		"a pod is deleted whose liveness probe has failed": {
+			spec:  "containers: [{name: c, " + goesOn + ", livenessProbe: {exec: {command: ['false']}, failureThreshold: 1}}]",
+			after: 15 * time.Second, then: remove(30), later: 5 * time.Second, is: "being deleted on node node-1",
+			want: want{class: explain.Ill, code: explain.ProbeFailed, field: "spec.containers[c].livenessProbe"},
+			why: "the kubelet stops container c, since its liveness probe failed; it has 10s to end; then it is started once more, " +
+				"and stopped since the pod is being deleted",
+		},
 		"a startup probe has failed that has a grace period": {
 			spec: "containers: [{name: c, " + goesOn + ", startupProbe: {exec: {command: ['false']}, failureThreshold: 2, periodSeconds: 5, " +
 				"terminationGracePeriodSeconds: 60}}]",

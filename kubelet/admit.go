@@ -202,15 +202,16 @@ func (k *kubelet) refusePod(ctx context.Context, w *podWorker, why refusal) erro
 		now := k.status.now()
 		want.StartTime = &now
 	}
-	if err := k.status.patchStatus(ctx, w, want); err != nil {
-		return err
+	unwritten := k.status.patchStatus(ctx, w, want)
+	if ctx.Err() != nil {
+		return unwritten
 	}
 	w.considered = true
 	k.lookAtVolumes(w)
-	return nil
+	return unwritten
 }
 
-// endRefusedPod stops what an earlier life has started of a pod that is refused, and gives up its volumes. It writes nothing.
+// endRefusedPod stops what an earlier life has started of a pod that is refused, and gives up its volumes. It writes nothing that was written.
 //
 // Upstream: kubelet_pods.go HandlePodCleanups, v1.37.
 func (k *kubelet) endRefusedPod(ctx context.Context, w *podWorker) error {
@@ -218,5 +219,5 @@ func (k *kubelet) endRefusedPod(ctx context.Context, w *podWorker) error {
 		return err
 	}
 	k.releaseVolumes(w)
-	return nil
+	return k.status.patchStatus(ctx, w, w.lastStatus())
 }

@@ -51,18 +51,22 @@ func (k *kubelet) awaitDeadline(w *podWorker, d time.Duration) {
 // podFailure is why the kubelet ends a pod.
 type podFailure struct{ reason, message string }
 
-// failPod ends a pod that the kubelet gives up: its containers, and then its volumes.
+// failPod ends a pod that the kubelet gives up: its containers, and then its volumes. A status that cannot be written keeps none of that.
+//
+// Upstream: kubelet.go SyncTerminatingPod, v1.37.2.
 func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podStatus) error {
-	if err := k.status.writeStatus(ctx, w, r, false); err != nil {
-		return err
+	if r != nil && r.anyRunning() {
+		if err := k.status.writeStatus(ctx, w, r, false); ctx.Err() != nil {
+			return err
+		}
 	}
 	r, err := k.killPod(ctx, w)
 	if err != nil {
 		return err
 	}
-	if err := k.status.writeStatus(ctx, w, r, true); err != nil {
-		return err
+	unwritten := k.status.writeStatus(ctx, w, r, true)
+	if ctx.Err() == nil {
+		k.releaseVolumes(w)
 	}
-	k.releaseVolumes(w)
-	return nil
+	return unwritten
 }

@@ -66,8 +66,8 @@ type podWorker struct {
 	free *gate
 	// news is opened when a task beside the worker is done, or a probe's result has changed.
 	news *gate
-	// status is the status last written to the API.
-	status *v1.PodStatus
+	// status is the status that was made last, and written the one that the API has accepted last; nil before the first one.
+	status, written *v1.PodStatus
 }
 
 // terminating reports whether the pod is to end.

@@ -65,6 +65,7 @@ func (k *kubelet) setProbed(w *podWorker, c *containerState) {
 //
 // Upstream: kuberuntime_manager.go computePodActions and SyncPod, kuberuntime_container.go computeInitContainerActions, v1.37.
 func (k *kubelet) killUnhealthy(ctx context.Context, w *podWorker, r *podStatus) (killed bool, err error) {
+	pod := w.pod
 	var kills []func() error
 	look := func(spec *v1.Container, c *containerState, text string) {
 		failed := ""
@@ -72,17 +73,17 @@ func (k *kubelet) killUnhealthy(ctx context.Context, w *podWorker, r *podStatus)
 			failed = k.prober.FailedProbe(w.uid, c.last)
 		}
 		if failed != "" {
-			kills = append(kills, func() error { return k.killFailed(ctx, w, spec, c, fmt.Sprintf(text, spec.Name, failed), failed) })
+			kills = append(kills, func() error { return k.killFailed(ctx, w, pod, spec, c, fmt.Sprintf(text, spec.Name, failed), failed) })
 		}
 	}
 	for i := range r.Init {
-		if spec := &w.pod.Spec.InitContainers[i]; isSidecar(spec) {
+		if spec := &pod.Spec.InitContainers[i]; isSidecar(spec) {
 			look(spec, &r.Init[i], "Init container %s failed %s")
 		}
 	}
 	for i := range r.Containers {
-		spec, text := &w.pod.Spec.Containers[i], "Container %s failed %s"
-		if restartsUnhealthy(w.pod, spec) {
+		spec, text := &pod.Spec.Containers[i], "Container %s failed %s"
+		if restartsUnhealthy(pod, spec) {
 			text += ", will be restarted"
 		}
 		look(spec, &r.Containers[i], text)
@@ -96,13 +97,13 @@ func (k *kubelet) killUnhealthy(ctx context.Context, w *podWorker, r *podStatus)
 }
 
 // killFailed ends a container one of whose probes has failed.
-func (k *kubelet) killFailed(ctx context.Context, w *podWorker, spec *v1.Container, c *containerState, message, failed string) error {
+func (k *kubelet) killFailed(ctx context.Context, w *podWorker, pod *v1.Pod, spec *v1.Container, c *containerState, message, failed string) error {
 	probe := spec.LivenessProbe
 	if failed == "startup probe" {
 		probe = spec.StartupProbe
 	}
 	err := k.beside(ctx, w, []*containerState{c}, func(ctx context.Context, c *containerState) error {
-		return k.killContainer(ctx, w.pod, c, message, probe, nil, nil)
+		return k.killContainer(ctx, pod, c, message, probe, nil, nil)
 	})
 	if err != nil {
 		return err

@@ -160,7 +160,7 @@ func (k *kubelet) restartPod(ctx context.Context, key string) error {
 		if !k.volumes.AreMounted(w.uid) {
 			return errVolumesNotMounted
 		}
-		if err := k.startPod(ctx, w, s); err != nil {
+		if err := k.startPod(ctx, w, w.pod, s); err != nil {
 			return err
 		}
 	}

@@ -20,18 +20,19 @@ import (
 // startPod starts those of the pod's containers that are to be started, all of whose
 // volumes are mounted, up to an init container that has not done its work; ephemeral ones
 // before all others. It tells the pod what it does, and changes r accordingly. It waits for
-// the postStart hook of each container before it starts the next.
+// the postStart hook of each container before it starts the next. pod is the version with which the sync began: one that is deleted while a container is
+// killed or a hook runs starts what it was to start, and ends then.
 //
-// Upstream: kuberuntime_manager.go SyncPod, v1.37.
-func (k *kubelet) startPod(ctx context.Context, w *podWorker, r *podStatus) error {
-	pod, volumes := w.pod, k.volumes.GetMountedVolumesForPod(w.uid)
+// Upstream: kuberuntime_manager.go SyncPod, which kubelet.go SyncPod calls without its cancellation, v1.37.2.
+func (k *kubelet) startPod(ctx context.Context, w *podWorker, pod *v1.Pod, r *podStatus) error {
+	volumes := k.volumes.GetMountedVolumesForPod(w.uid)
 	ephemeral := ephemeralContainers(pod)
 	var images map[string]*containerWaiting
 	start := func(spec *v1.Container, c *containerState, init bool) error {
 		if images == nil {
 			images = k.getImageVolumes(pod)
 		}
-		return k.startContainer(ctx, w, r.IP, spec, volumes, images, c, init)
+		return k.startContainer(ctx, w, pod, r.IP, spec, volumes, images, c, init)
 	}
 	for i := range r.Ephemeral {
 		if c := &r.Ephemeral[i]; shouldEphemeralContainerBeStarted(pod, c) {
@@ -76,9 +77,8 @@ const (
 // says that others wait until it has ended.
 //
 // Upstream: kuberuntime_container.go startContainer, v1.37.
-func (k *kubelet) startContainer(ctx context.Context, w *podWorker, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume,
-	images map[string]*containerWaiting, c *containerState, init bool) error {
-	pod := w.pod
+func (k *kubelet) startContainer(ctx context.Context, w *podWorker, pod *v1.Pod, ip string, spec *v1.Container,
+	volumes map[string]volumemanager.MountedVolume, images map[string]*containerWaiting, c *containerState, init bool) error {
 	exited := c.last
 	if c.killed { // it ran when the sync began
 		exited, c.killed = c.before, false

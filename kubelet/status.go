@@ -85,10 +85,18 @@ func statusIn(s *v1.PodStatus, c containerState) *v1.ContainerStatus {
 	return nil
 }
 
-// lastStatus returns the status that was last written, or else that of the pod object.
+// lastStatus returns the status that was made last, whether it could be written or not, or else that of the pod object.
 func (w *podWorker) lastStatus() *v1.PodStatus {
 	if w.status != nil {
 		return w.status
+	}
+	return &w.pod.Status
+}
+
+// writtenStatus returns the status that was last written, or else that of the pod object.
+func (w *podWorker) writtenStatus() *v1.PodStatus {
+	if w.written != nil {
+		return w.written
 	}
 	return &w.pod.Status
 }
@@ -104,14 +112,15 @@ func mergePodStatus(old, want *v1.PodStatus, r *podStatus) {
 	want.Phase, want.Reason, want.Message = old.Phase, old.Reason, old.Message
 }
 
-// patchStatus patches the pod with the differences from the last status. If the pod is gone,
-// that is no error: the cache will tell.
+// patchStatus patches the pod with the differences from the status that was last written. If the pod is gone,
+// that is no error: the cache will tell. If it cannot be written it is the pod's last status all the same, from which the next one is made.
 //
-// Upstream: pkg/util/pod PatchPodStatus, v1.37.
+// Upstream: status_manager.go updateStatusInternal and syncPod, pkg/util/pod PatchPodStatus, v1.37.2.
 func (m *statusManager) patchStatus(ctx context.Context, w *podWorker, want *v1.PodStatus) error {
-	changes := changedStatus(w.lastStatus(), want)
+	changes := changedStatus(w.writtenStatus(), want)
+	w.status = want
 	if len(changes) == 0 {
-		w.status = want
+		w.written = want
 		return nil
 	}
 	ctx = typedpatch.In(ctx, typedpatch.Values{"metadata": map[string]any{"uid": string(w.uid)}, "status": changes})
@@ -121,7 +130,7 @@ func (m *statusManager) patchStatus(ctx context.Context, w *podWorker, want *v1.
 		return nil
 	}
 	if err == nil {
-		w.status = want
+		w.written = want
 	}
 	return err
 }

@@ -19,6 +19,7 @@ import (
 //
 // Upstream: kubelet.go SyncPod and SyncTerminatedPod, v1.37.
 func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error {
+	pod := w.pod
 	if r == nil || !r.begun() {
 		var err error
 		if r, err = k.beginPod(ctx, w, r); r == nil || err != nil {
@@ -30,8 +31,8 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 		if err != nil {
 			return err
 		}
-		if killed || r.goesOn(w.pod) {
-			if err := k.startPod(ctx, w, r); err != nil {
+		if killed || r.goesOn(pod) {
+			if err := k.startPod(ctx, w, pod, r); err != nil {
 				return err
 			}
 		}
@@ -66,7 +67,7 @@ func (k *kubelet) endRest(ctx context.Context, w *podWorker, r *podStatus) (*pod
 	if r.startsMore(w.pod) || !ended || !slices.ContainsFunc(rest, containerState.running) {
 		return r, nil
 	}
-	if err := k.status.writeStatus(ctx, w, r, false); err != nil {
+	if err := k.status.writeStatus(ctx, w, r, false); ctx.Err() != nil { // what cannot be written now is written with the rest
 		return nil, err
 	}
 	if err := k.killContainers(ctx, w, w.pod, rest, nil); err != nil {
@@ -89,14 +90,15 @@ func (k *kubelet) finishPod(w *podWorker) error {
 //
 // Upstream: kubelet.go SyncPod and kuberuntime_manager.go SyncPod, v1.37.
 func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*podStatus, error) {
-	if err := k.status.writeStatus(ctx, w, r, false); err != nil {
-		return nil, err
+	unwritten := k.status.writeStatus(ctx, w, r, false)
+	if ctx.Err() != nil {
+		return nil, unwritten
 	}
 	if err := k.makePodDataDirs(w); err != nil {
 		return nil, err
 	}
 	if w.terminating() || !k.waitForAttachAndMount(w) {
-		return nil, nil
+		return nil, unwritten
 	}
 	k.prober.AddPod(w.pod)
 	if r == nil {
@@ -104,7 +106,7 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*po
 			return nil, err
 		}
 	}
-	if err := k.status.sandboxReady(ctx, w); err != nil {
+	if err := k.status.sandboxReady(ctx, w); ctx.Err() != nil { // what cannot be written now is written with the rest
 		return nil, err
 	}
 	if w.terminating() || !k.volumes.AreMounted(w.uid) { // it was asked to end meanwhile
@@ -112,7 +114,7 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*po
 	}
 	r, err := k.podStatus(w)
 	if r != nil && err == nil {
-		err = k.startPod(ctx, w, r)
+		err = k.startPod(ctx, w, w.pod, r)
 	}
 	return r, err
 }
@@ -149,12 +151,13 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 	if w.removed && !w.gone || k.endsLater(w, r) {
 		return nil
 	}
-	if err := k.stopPod(ctx, w, r); err != nil {
+	unwritten, err := k.stopPod(ctx, w, r)
+	if err != nil {
 		return err
 	}
 	k.releaseVolumes(w)
 	if !k.volumes.WaitForUnmount(w.uid) || !w.gone && k.volumes.PodVolumesExist(w.uid) {
-		return nil
+		return unwritten
 	}
 	if err := k.volumes.RemovePodDir(w.uid); err != nil {
 		return err
@@ -175,27 +178,32 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 
 // stopPod ends the pod's containers and tells the API, before and after. It does so
 // once: when the containers are removed nothing is known of them any more. Of a pod that had ended before this life
-// of the kubelet the address is not known any more either, and it writes that.
+// of the kubelet the address is not known any more either, and it writes that. unwritten is why the API does not have the
+// status yet: the pod ends all the same, and the status is written when it can be.
 //
-// Upstream: kubelet.go SyncTerminatingPod, v1.37.
-func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) error {
-	told := w.gone || w.stopped || w.rejected || isTerminal(w.lastStatus().Phase) && (r == nil || r.IP != "")
-	if !told {
-		if err := k.status.writeStatus(ctx, w, r, false); err != nil {
-			return err
-		}
+// Upstream: kubelet.go SyncTerminatingPod, v1.37.2.
+func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) (unwritten, err error) {
+	if w.stopped && !w.gone {
+		unwritten = k.status.patchStatus(ctx, w, w.lastStatus())
 	}
-	r, err := k.killPod(ctx, w)
-	if err != nil {
-		return err
+	told := w.gone || w.stopped || w.rejected || isTerminal(w.writtenStatus().Phase) && (r == nil || r.IP != "")
+	if !told {
+		unwritten = k.status.writeStatus(ctx, w, r, false)
+	}
+	if ctx.Err() != nil {
+		return nil, unwritten
+	}
+	if r, err = k.killPod(ctx, w); err != nil {
+		return nil, err
 	}
 	if !told && !w.gone {
-		if err := k.status.writeStatus(ctx, w, r, true); err != nil {
-			return err
-		}
+		unwritten = k.status.writeStatus(ctx, w, r, true)
+	}
+	if ctx.Err() != nil {
+		return nil, unwritten
 	}
 	w.stopped = true
-	return nil
+	return unwritten, nil
 }
 
 // killPod stops the containers that run, and then the sandbox. It takes as long as the containers do.
