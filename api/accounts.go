@@ -69,7 +69,8 @@ func (a *accounts) put(ns *v1.Namespace, resource schema.GroupVersionResource, o
 	}
 	obj.SetCreationTimestamp(a.clock.now())
 	obj.SetUID(a.names.uid(st, store.Key(obj)))
-	st.kind.SetDefaults(obj)
+	st.kind.SetDefaults(obj, false)
+	st.kind.Storable(obj)
 	a.tables.put(st, nil, obj)
 }
 

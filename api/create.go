@@ -47,7 +47,7 @@ func (p *preparer) forCreate(d *draft) error {
 	if d.kind.Status.Exists() && !d.kind.Strategy.KeepStatus {
 		d.kind.Status.Drop(obj)
 	}
-	d.kind.SetDefaults(obj)
+	d.kind.SetDefaults(obj, d.applied)
 	sent := sent(d.request, obj)
 	if err := admission.Change(reader{p.tables}, obj, p.taintsNodes.Load()); err != nil {
 		return refusal.AsStatus(err)

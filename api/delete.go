@@ -93,7 +93,11 @@ func (d *deleter) markOrRemove(r request, st *table, old call.Object, opts metav
 	}
 	obj.SetFinalizers(withPropagation(obj.GetFinalizers(), propagationOf(r.kind, obj.GetFinalizers(), opts)))
 	held := len(obj.GetFinalizers()) > 0
-	if !graceful && !held {
+	switch {
+	case graceful || held:
+	case len(old.GetFinalizers()) > 0:
+		return d.stripped(r, st, old, opts)
+	default:
 		return d.takeOut(r, st, old, old), nil
 	}
 	if !graceful {
@@ -111,6 +115,20 @@ func (d *deleter) markOrRemove(r request, st *table, old call.Object, opts metav
 	out := d.takeOut(r, st, obj, obj)
 	out.old = old
 	return out, nil
+}
+
+// stripped removes an object that only finalizers of another policy held. Upstream takes them away in an update that it gives up, and goes
+// on with an empty object in place of the outcome: a precondition then asks for its version, which is empty, and a dry run answers with it.
+// Upstream: registry/generic/registry Store.Delete and updateForGracefulDeletionAndFinalizers (errDeleteNow), v1.37.2.
+func (d *deleter) stripped(r request, st *table, old call.Object, opts metav1.DeleteOptions) (outcome, error) {
+	switch p := opts.Preconditions; {
+	case r.dryRun:
+		return outcome{old: old, new: r.kind.NewObject()}, nil
+	case p != nil && p.ResourceVersion != nil:
+		return outcome{}, r.conflict(fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
+			"Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: %s", r.storageKey(), old.GetResourceVersion()))
+	}
+	return d.takeOut(r, st, old, old), nil
 }
 
 // takeOut removes the stored object. last is the state that followers see.

@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -42,20 +43,21 @@ func applied(w *writer, r request, data []byte, opts metav1.PatchOptions) (runti
 	if err != nil {
 		return nil, w.reports.refuse(r, err)
 	}
-	r.tracked = true
+	r.tracked, r.applied, r.untidy = true, true, new(bool)
 	return w.change(r, func(r request, old call.Object) (call.Object, error) {
 		live := inForm(r, old)
 		if uid := config.GetUID(); uid != "" && live == nil {
 			return nil, r.invalid(field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
 		}
-		if live == nil && r.sub != "" {
+		if live == nil && r.sub != "" && !createsOnUpdate(r) {
 			return nil, r.notFound()
 		}
 		obj, err := formTarget(r).Applied(live, config, opts.FieldManager, opts.Force != nil && *opts.Force)
-		if err == nil {
-			obj, err = r.accept(views.CoreFormOf(obj))
-		}
 		if err != nil {
+			return nil, err
+		}
+		*r.untidy = hasEmptyMeta(obj)
+		if obj, err = r.accept(views.CoreFormOf(obj)); err != nil {
 			return nil, err
 		}
 		patch.Stamp(live, obj, w.clock.now())
@@ -67,6 +69,30 @@ func applied(w *writer, r request, data []byte, opts metav1.PatchOptions) (runti
 		}
 		return obj, nil
 	})
+}
+
+// hasEmptyMeta reports whether an unstructured object has empty lists or maps in its metadata. What is applied is stored with them, and shown without.
+// Upstream: apiextensions-apiserver schema/objectmeta SetObjectMeta, v0.37.2, is called for what is decoded.
+func hasEmptyMeta(obj call.Object) bool {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return false
+	}
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	for _, field := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+		switch value := metadata[field].(type) {
+		case map[string]any:
+			ok = len(value) == 0
+		case []any:
+			ok = len(value) == 0
+		default:
+			ok = false
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
 }
 
 // sent returns a copy of a new object whose fields are to be tracked: its manager owns what is set before admission changes the

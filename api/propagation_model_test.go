@@ -44,14 +44,18 @@ func (d *doomed) delete(opts metav1.DeleteOptions, now time.Time) int {
 	}
 	after := *d
 	after.finalizers = slices.Clone(d.finalizers)
-	after.apply(opts, now)
+	stripped := after.apply(opts, now)
+	if stripped && len(opts.DryRun) == 0 && opts.Preconditions.ResourceVersion != nil && d.holds("upstream forgets the version") {
+		return 409
+	}
 	if len(opts.DryRun) == 0 || !d.holds("a dry run changes nothing") {
 		*d = after
 	}
 	return 200
 }
 
-func (d *doomed) apply(opts metav1.DeleteOptions, now time.Time) {
+// apply reports whether the object goes at once, since the deletion takes its finalizers away.
+func (d *doomed) apply(opts metav1.DeleteOptions, now time.Time) (stripped bool) {
 	asked := opts.GracePeriodSeconds
 	if asked != nil && *asked < 0 && d.holds("a negative grace period is a second") {
 		asked = new(int64(1))
@@ -72,7 +76,7 @@ func (d *doomed) apply(opts metav1.DeleteOptions, now time.Time) {
 	case d.grace == nil || *d.grace == 0:
 	case asked == nil || *asked >= *d.grace:
 		if d.holds("nothing else changes while the grace period runs") {
-			return
+			return false
 		}
 	default:
 		graceful, left = true, *asked
@@ -82,7 +86,7 @@ func (d *doomed) apply(opts metav1.DeleteOptions, now time.Time) {
 		}
 		d.deleted, d.grace = end, &stays
 	}
-	orphan, foreground := d.orphan(opts), d.foreground(opts)
+	orphan, foreground, had := d.orphan(opts), d.foreground(opts), len(d.finalizers) > 0
 	d.finalizers = slices.DeleteFunc(d.finalizers, func(f string) bool { return f == "orphan" && !orphan || f == "foregroundDeletion" && !foreground })
 	if orphan && !slices.Contains(d.finalizers, "orphan") {
 		d.finalizers = append(d.finalizers, "orphan")
@@ -102,6 +106,7 @@ func (d *doomed) apply(opts metav1.DeleteOptions, now time.Time) {
 		}
 		d.grace = new(int64)
 	}
+	return d.gone && had && !graceful
 }
 
 // orphan implements shouldOrphanDependents.

@@ -191,7 +191,7 @@ func TestABrokenRuleOfDeletionIsNoticed(t *testing.T) {
 		"the UID is a precondition", "the version is a precondition", "a dry run changes nothing", "a negative grace period is a second",
 		"a pod without a node goes at once", "nothing else changes while the grace period runs", "a grace period does not end in the past",
 		"events have no dependents", "orphanDependents is a policy", "a finalizer wins over the default of the kind", "some kinds orphan by default",
-		"the options win over a finalizer",
+		"the options win over a finalizer", "upstream forgets the version",
 	} {
 		t.Run(rule, func(t *testing.T) { require.NotEmpty(t, differs(t, 1000, rule)) })
 	}

@@ -31,7 +31,9 @@ type request struct {
 	ended                func() error // the error of the request's context
 	dryRun               bool
 	manager              string            // field manager; the actor if empty
-	tracked              bool              // obj comes with its managedFields: an apply
+	tracked              bool              // obj comes with its managedFields: an apply, or a write of another form of it
+	applied              bool              // obj is the outcome of an apply
+	untidy               *bool             // set by an apply whose outcome is stored otherwise than it is shown
 	tracks               bool              // Request.Track
 	strict               bool              // unknown fields in a patch are refused
 	created              *bool             // Request.Created
@@ -173,6 +175,9 @@ type draft struct {
 	// reserved has the addresses and ports that are reserved for a service until it is stored.
 	reserved *v1.Service
 }
+
+// isUntidy reports whether the object is stored otherwise than it is shown.
+func (d *draft) isUntidy() bool { return d.untidy != nil && *d.untidy }
 
 // errStale reports inside the server that the stored object is not the one that was read.
 var errStale = errors.New("the object was written meanwhile")

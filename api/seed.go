@@ -38,7 +38,8 @@ func (s *Server) Seed(obj runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	k.SetDefaults(copied)
+	k.SetDefaults(copied, false)
+	k.Storable(copied)
 	s.tables.put(st, st.Get(store.Key(copied)), copied)
 	return nil
 }

@@ -24,6 +24,9 @@ type table struct {
 	placeholder bool
 	// quantities holds those of the latest object that has any: see share.
 	quantities v1.ResourceList
+	// undefaulted has the keys of objects that a real server stores otherwise than it shows them: those that were not updated yet and are
+	// Strategy.Undefaulted, and custom ones whose metadata was applied with empty parts. An update that changes nothing stores them as they are shown.
+	undefaulted map[string]bool
 }
 
 // tables holds the tables of the server, by the resource that is stored.
@@ -43,7 +46,7 @@ type tables struct {
 func (t *tables) make(k *registry.Entry) *table {
 	return &table{
 		Table: t.objects.NewTable(store.Resource{Name: k.GVR, Namespaced: k.Namespaced, Fields: k.Fields}),
-		kind:  k, home: k.Home,
+		kind:  k, home: k.Home, undefaulted: map[string]bool{},
 	}
 }
 
@@ -147,6 +150,7 @@ func unknownResource(gvr schema.GroupVersionResource) error {
 func (t *tables) put(st *table, old, obj call.Object) {
 	t.services.Replace(old, obj)
 	st.Put(old, obj)
+	delete(st.undefaulted, store.Key(obj))
 }
 
 // remove removes the object. last is its final state, a copy that gets the version of the
@@ -154,6 +158,7 @@ func (t *tables) put(st *table, old, obj call.Object) {
 func (t *tables) remove(st *table, old, last call.Object) {
 	t.services.Replace(old, nil)
 	st.Remove(old, last)
+	delete(st.undefaulted, store.Key(last))
 	t.removed(last)
 }
 

@@ -23,7 +23,7 @@ func (p *preparer) forUpdate(d *draft) error {
 	if err := d.checkVersion(old, obj); err != nil {
 		return err
 	}
-	d.kind.SetDefaults(obj)
+	d.kind.SetDefaults(obj, d.applied)
 	p.trackFields(d.request, old, obj)
 	d.keepSystemFields(old, obj)
 	if service, ok := obj.(*v1.Service); ok && d.sub == "" {
@@ -47,6 +47,9 @@ func (p *preparer) forUpdate(d *draft) error {
 		}
 	}
 	d.kind.Storable(obj)
+	if !d.dryRun { // Upstream: apiserver storage APIObjectVersioner.PrepareObjectForStorage, v1.37.2
+		obj.SetSelfLink("")
+	}
 	if d.ends = deletedByUpdate(old, obj); d.ends {
 		return nil
 	}

@@ -53,7 +53,7 @@ func update(w *writer, r request, in runtime.Object) (runtime.Object, error) {
 	version, prepared := obj.GetResourceVersion(), false
 	return w.change(r, func(r request, old call.Object) (call.Object, error) {
 		switch {
-		case old == nil && (!r.kind.CreatesOnUpdate || r.sub != ""):
+		case old == nil && !createsOnUpdate(r):
 			return nil, r.orTooLarge(obj, r.notFound())
 		case old == nil && obj.GetUID() != "":
 			return nil, r.orTooLarge(obj, r.wrongUID(obj.GetUID(), ""))
@@ -65,6 +65,13 @@ func update(w *writer, r request, in runtime.Object) (runtime.Object, error) {
 		prepared = true
 		return obj, nil
 	})
+}
+
+// createsOnUpdate reports whether an update of what is not there creates it. So does one of the status, whose strategy is that of the
+// object in this: only Services have both.
+// Upstream: registry/generic/registry Store.Update and registry/core/service/storage StatusREST.Update, v1.37.2.
+func createsOnUpdate(r request) bool {
+	return r.kind.CreatesOnUpdate && (r.sub == "" || r.sub == "status")
 }
 
 // tries stores the object that next returns with the stored one that it replaces, nil for a new one. If that was written
@@ -199,12 +206,15 @@ func (w *writer) commit(st *table, d *draft, stored call.Object) (outcome, error
 			w.tables.remove(st, stored, last)
 		}
 		return outcome{old: stored, last: last, ended: d.obj}, nil
-	case d.same:
+	case d.same && st.undefaulted[store.Key(stored)] == d.isUntidy():
 		return outcome{old: stored, new: stored}, nil
+	case d.same:
+		d.obj = stored.DeepCopyObject().(call.Object)
 	}
 	if !d.dryRun {
 		st.share(stored, d.obj)
 		w.tables.put(st, stored, d.obj)
+		st.noteUndefaulted(d)
 	}
 	return outcome{old: stored, new: d.obj}, nil
 }
@@ -238,11 +248,20 @@ func (w *writer) commitNew(st *table, d *draft, taken call.Object) (outcome, err
 	if !d.dryRun {
 		st.share(nil, d.obj)
 		w.tables.put(st, nil, d.obj)
+		st.noteUndefaulted(d)
 		if ns, ok := d.obj.(*v1.Namespace); ok {
 			w.accounts.add(ns)
 		}
 	}
 	return outcome{new: d.obj}, nil
+}
+
+// noteUndefaulted notes an object that was just stored otherwise than it is shown.
+func (st *table) noteUndefaulted(d *draft) {
+	lacks := d.kind.Strategy.Undefaulted
+	if d.isUntidy() || d.old == nil && lacks != nil && lacks(d.obj) {
+		st.undefaulted[store.Key(d.obj)] = true
+	}
 }
 
 // knowsItsUID reports whether a new object has its UID in other fields.

@@ -359,6 +359,17 @@ func TestAConflictOfNamesKeepsADefinitionFromBeingEstablished(t *testing.T) {
 	assert.Equal(t, "True InitialNamesAccepted: the initial names have been accepted", conditionsOf(t, client, "bakeries.example.com")["Established"])
 }
 
+// Upstream: apimachinery util/managedfields structuredMergeManager.Apply, v0.37.2: what is applied passes no decoder, which drops null.
+func TestNullIsRefusedOnlyInWhatIsApplied(t *testing.T) {
+	_, client, _ := serve(t)
+	define(t, client, backups)
+	with := object(t, `{apiVersion: example.com/v1, kind: Backup, metadata: {name: nightly}, spec: {claim: data, days: null}}`)
+	_, err := client.Resource(v1).Namespace("default").Apply(ctx, "nightly", with, metav1.ApplyOptions{FieldManager: "one"})
+	require.ErrorContains(t, err, `spec.days: Invalid value: "null": spec.days in body must be of type array: "null"`)
+	_, err = client.Resource(v1).Namespace("default").Create(ctx, with, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
 func TestServerSideApplyMergesListsByTheirKeys(t *testing.T) {
 	_, client, _ := serve(t)
 	define(t, client, backups)

@@ -137,8 +137,10 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 		ShortNames: names.ShortNames, Categories: names.Categories, ClusterScoped: def.Spec.Scope == apiextensions.ClusterScoped,
 		StoredAs: storedAs(def), NoStatus: !hasStatus, StatusKeeps: []string{"metadata"}, Generations: true, Conditional: true,
 		Strategy: strategy.Kind{
-			Default:      func(obj runtime.Object) { s.complete(obj.(*unstructured.Unstructured)) },
-			UpdateStatus: func(obj, old runtime.Object, _ metav1.Time) { takeStatus(obj.(*unstructured.Unstructured), old) },
+			Default: func(obj runtime.Object) { s.complete(obj.(*unstructured.Unstructured)) },
+			// What was applied is not decoded, which drops null. Upstream: apimachinery util/managedfields structuredMergeManager.Apply, v0.37.2.
+			DefaultApplied: func(obj runtime.Object) { setDefaults(fieldsOf(obj), s.structural) },
+			UpdateStatus:   func(obj, old runtime.Object, _ metav1.Time) { takeStatus(obj.(*unstructured.Unstructured), old) },
 		},
 		Validation: validation.Kind{
 			AnyFinalizer: true, Twice: true,

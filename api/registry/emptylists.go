@@ -21,6 +21,14 @@ type bareField struct {
 
 var knownBare sync.Map // reflect.Type to *bareLists, nil where there are none; filled when needed
 
+// bareLists returns where in the objects such lists are, nil if there are none.
+func (k *Entry) bareLists() *bareLists {
+	if !k.protobuf {
+		return nil
+	}
+	return bareListsOf(k.Type)
+}
+
 // bareListsOf returns where in a struct of type t such lists are, nil if there are none.
 func bareListsOf(t reflect.Type) *bareLists {
 	if known, ok := knownBare.Load(t); ok {

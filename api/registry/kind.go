@@ -331,8 +331,11 @@ func (k *Entry) Given(obj runtime.Object, shared bool) runtime.Object {
 	return k.Shown(obj)
 }
 
-// Storable brings an object into the version that it is stored in.
+// Storable brings an object into the form that it is stored in, and into that version.
 func (k *Entry) Storable(obj call.Object) {
+	if lists := k.bareLists(); lists != nil {
+		lists.emptyOf(reflect.ValueOf(obj))
+	}
 	if k.StoredAs == "" {
 		return
 	}
@@ -357,15 +360,12 @@ func (k *Entry) UnknownFields(obj runtime.Object) []string {
 	return k.Unknown(obj)
 }
 
-// SetDefaults sets the defaults of an object, and brings it into the form that it is stored in.
-func (k *Entry) SetDefaults(obj call.Object) {
-	if k.Strategy.Default != nil {
+// SetDefaults sets the defaults of an object, which may be the outcome of a server-side apply.
+func (k *Entry) SetDefaults(obj call.Object, applied bool) {
+	switch {
+	case applied && k.Strategy.DefaultApplied != nil:
+		k.Strategy.DefaultApplied(obj)
+	case k.Strategy.Default != nil:
 		k.Strategy.Default(obj)
-	}
-	if !k.protobuf {
-		return
-	}
-	if lists := bareListsOf(k.Type); lists != nil {
-		lists.emptyOf(reflect.ValueOf(obj))
 	}
 }

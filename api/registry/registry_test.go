@@ -42,7 +42,7 @@ func TestRulesOfEveryKindTakeAnEmptyObject(t *testing.T) {
 	now := metav1.Unix(1_700_000_000, 0)
 	for _, k := range builtin().kinds {
 		obj := k.NewObject()
-		k.SetDefaults(obj)
+		k.SetDefaults(obj, false)
 		if prepare := k.Strategy.Create; prepare != nil {
 			prepare(obj, now)
 		}

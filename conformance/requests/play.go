@@ -49,15 +49,13 @@ type Server struct {
 	url       string
 	// ours holds, for each UID, version, token and time of a deletion that the recorded server chose, this server's.
 	ours map[string]string
-	// made holds the versions here in which objects were made.
-	made map[string]bool
 	// generated lists the generateNames of earlier requests: what follows them is chance.
 	generated []string
 }
 
 // At returns the server at an address, such as https://127.0.0.1:6443, that a transport reaches.
 func At(url string, transport http.RoundTripper) *Server {
-	return &Server{transport: transport, url: url, ours: map[string]string{}, made: map[string]bool{}}
+	return &Server{transport: transport, url: url, ours: map[string]string{}}
 }
 
 // Ours returns an empty server of ours.

@@ -3,7 +3,6 @@ package requests
 import (
 	"cmp"
 	"maps"
-	"net/http"
 	"slices"
 )
 
@@ -32,23 +31,19 @@ func managersOf(metadata map[string]any) []any {
 	return out
 }
 
-// compareVersions reports an object that one server has written, and the other has not: its version is another only there. The first update of an
-// object may be a write on a real server alone: it stores the defaults that it has shown since it made the object.
+// compareVersions reports an object that one server has written, and the other has not: its version is another only there.
 func (s *Server) compareVersions(r *Result, recorded, ours map[string]any) []Difference {
 	theirs, _ := recorded["resourceVersion"].(string)
 	here, _ := ours["resourceVersion"].(string)
 	if theirs == "" || here == "" {
 		return nil
 	}
-	if r.Code == http.StatusCreated {
-		s.made[here] = true
-	}
 	const where, same, other = "/metadata/resourceVersion", "as before", "another"
 	if before, known := s.ours[theirs]; known && before != here {
 		return []Difference{{where, same, other}}
 	}
 	for version, before := range s.ours {
-		if before == here && version != theirs && !s.made[here] {
+		if before == here && version != theirs {
 			return []Difference{{where, other, same}}
 		}
 	}

@@ -32,7 +32,8 @@ func claims(across bool) Kind {
 			claim.Status = v1.PersistentVolumeClaimStatus{Phase: v1.ClaimPending}
 			prepareDataSources(&claim.Spec, nil, across)
 		},
-		Update: func(claim, old *v1.PersistentVolumeClaim) { prepareDataSources(&claim.Spec, &old.Spec, across) },
+		Undefaulted: func(*v1.PersistentVolumeClaim) bool { return true }, // the phase
+		Update:      func(claim, old *v1.PersistentVolumeClaim) { prepareDataSources(&claim.Spec, &old.Spec, across) },
 		UpdateStatus: func(claim, _ *v1.PersistentVolumeClaim, _ metav1.Time) {
 			claim.Status.HealthStatus = nil // behind a feature gate
 		},
@@ -247,6 +248,9 @@ func Jobs() Kind {
 				generateSelector(job)
 			}
 			labelJob(job) // with the labels that were just made: what is read has the defaults, too
+		},
+		Undefaulted: func(job *batchv1.Job) bool {
+			return !*job.Spec.ManualSelector && maps.Equal(job.Labels, job.Spec.Template.Labels)
 		},
 		Update: func(job, old *batchv1.Job) {
 			dropDisabledPodFields(&job.Spec.Template.Spec)
