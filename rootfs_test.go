@@ -126,7 +126,8 @@ func TestTheMessageOfAContainerThatCouldNotBeStartedSaysWhy(t *testing.T) {
 	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: sh}, spec: {restartPolicy: Never, containers: [{name: c, image: busybox,
   command: [sh, -c, nothing-like-that]}]}}`)
 	c.Settle()
-	require.Contains(t, containerStatus(c, "web").State.Terminated.Message, "nothing-like-that: not found; this simulation has no such program")
+	require.Contains(t, containerStatus(c, "web").State.Terminated.Message,
+		`exec: "nothing-like-that": executable file not found in $PATH; this simulation has no such program`)
 	require.Empty(t, containerStatus(c, "sh").State.Terminated.Message)
 	said, _ := eventsOf(t, c, "sh", "Failed")
 	require.Equal(t, []string{"Error: container c has ended with exit code 127: sh: nothing-like-that: not found"}, said)
@@ -137,6 +138,6 @@ func TestAWorkingDirectoryInAVolumeThatIsReadOnlyCannotBeMade(t *testing.T) {
 	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {volumes: [{name: v, emptyDir: {}}], containers: [{name: c, image: busybox,
   workingDir: /v/app, command: [sleep, infinity], volumeMounts: [{name: v, mountPath: /v, readOnly: true}]}]}}`)
 	c.Settle()
-	require.Equal(t, "RunContainerError", containerStatus(c, "web").State.Waiting.Reason)
-	require.Contains(t, containerStatus(c, "web").State.Waiting.Message, "mkdir /v/app: read-only file system")
+	require.Equal(t, "StartError", containerStatus(c, "web").LastTerminationState.Terminated.Reason)
+	require.Contains(t, containerStatus(c, "web").LastTerminationState.Terminated.Message, "mkdir /v/app: read-only file system")
 }

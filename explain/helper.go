@@ -145,7 +145,7 @@ func (x *explainer) waiting(pod *v1.Pod, name string, state *v1.ContainerStateWa
 	field, word := fieldOfContainer(pod, name)
 	line := fmt.Sprintf("%s waits: %s", word, reasonAnd(state.Reason, state.Message))
 	switch state.Reason {
-	case "CrashLoopBackOff", "PostStartHookError":
+	case "CrashLoopBackOff", "PostStartHookError", "RunContainerError":
 		x.say("  %s", line) // how it ended is the cause
 	case "InvalidImageName", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull":
 		image := ""
@@ -176,6 +176,21 @@ func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus, cour
 		})
 		return
 	case ended.ExitCode == 0:
+		return
+	}
+	if ended.Reason == "RestartingAllContainers" {
+		x.say("  %s was restarted with all others of the pod, as a rule of its restartPolicyRules says", word)
+		return
+	}
+	if ended.Reason == "StartError" {
+		v := Verdict{
+			Class: Ill, Code: ContainerFailed, Field: field + ".command", Do: "name a program that its image has, and that its user may execute",
+			Cause: fmt.Sprintf("%s could not be started: %s", word, reasonAnd(ended.Reason, ended.Message)),
+		}
+		if spec := containerOf(pod, c.Name); spec != nil && len(spec.Command) > 0 {
+			v.Value = spec.Command[0]
+		}
+		x.blame(v)
 		return
 	}
 	if probe, why := x.stoppedBy(pod, c.Name, ended); probe != "" {

@@ -98,7 +98,7 @@ func (k *kubelet) nextStart(w *podWorker, s *podStatus) (at time.Time, found boo
 	check := func(spec *v1.Container, c *containerState, again bool) {
 		switch {
 		case !again || !c.tried():
-		case c.waiting == nil || c.waiting.Reason == postStartHookError:
+		case c.waiting == nil || c.waiting.Reason == postStartHookError || c.notStarted():
 			consider(k.env.Now())
 		case c.waiting.Reason == crashLoopBackOff && c.ended():
 			consider(timeOf(c.last.FinishedAt).Add(w.backOffs[spec.Name].delay))

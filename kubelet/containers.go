@@ -112,6 +112,11 @@ func (c containerState) failed() bool { return c.ended() && c.last.ExitCode != 0
 // tried reports whether the container was started, or was to be.
 func (c containerState) tried() bool { return c.last != nil || c.waiting != nil }
 
+// notStarted reports whether the container could not be started, which counts as an end.
+func (c containerState) notStarted() bool {
+	return c.waiting != nil && c.waiting.Reason == runContainerError && c.ended()
+}
+
 func (c containerState) waits() bool { return c.waiting != nil }
 
 // all returns the pod's containers, those that begin first first. The ephemeral ones are left out:
@@ -129,7 +134,7 @@ func (s *podStatus) waiting() bool { return slices.ContainsFunc(s.all(), contain
 func (s *podStatus) uncreated() bool {
 	paced := []string{crashLoopBackOff, errImagePull, errImagePullBackOff, postStartHookError}
 	return slices.ContainsFunc(slices.Concat(s.all(), s.Ephemeral), func(c containerState) bool {
-		return c.waiting != nil && !slices.Contains(paced, c.waiting.Reason)
+		return c.waiting != nil && !slices.Contains(paced, c.waiting.Reason) && !c.notStarted()
 	})
 }
 

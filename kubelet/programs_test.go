@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // running returns a pod that runs a script in a volume at /data, and is to run for ever.
@@ -112,8 +114,34 @@ func TestAProgramThatEndsIsStartedAgainWhereThePodIsToRunForEver(t *testing.T) {
 	require.NotNil(t, w.get("short").Status.ContainerStatuses[0].LastTerminationState.Terminated)
 }
 
-// What an image starts with goes on for ever; what is known to be there by no one ends
-// with 127.
+// Upstream: kuberuntime_container.go startContainer, ErrRunContainer, v1.37.2, and containerd's errorStartReason.
+func TestAContainerThatCannotBeStartedWaitsAndStartsAgain(t *testing.T) {
+	w := simple(t)
+	p := running("lost", "")
+	p.Spec.Containers[0].Command = []string{"/data/run.sh"}
+	require.NoError(t, w.node.MkdirAll("/srv", 0o755))
+	require.NoError(t, w.node.WriteFile("/srv/run.sh", []byte("sleep 100000"), 0o644))
+	w.create(p)
+	w.settle()
+	var reasons []string
+	for _, entry := range w.e.Trace().Entries() {
+		if write, ok := entry.Record.(trace.Write); ok && write.Subresource == "status" {
+			if written, ok := write.New.(*v1.Pod); ok && written.Status.ContainerStatuses[0].State.Waiting != nil {
+				reasons = append(reasons, written.Status.ContainerStatuses[0].State.Waiting.Reason)
+			}
+		}
+	}
+	require.Contains(t, reasons, "RunContainerError")
+	c := w.get("lost").Status.ContainerStatuses[0]
+	require.Equal(t, "CrashLoopBackOff", c.State.Waiting.Reason)
+	require.Equal(t, "StartError", c.LastTerminationState.Terminated.Reason)
+	require.Contains(t, c.LastTerminationState.Terminated.Message, `exec: "/data/run.sh": permission denied`)
+	require.NoError(t, w.node.Chmod("/srv/run.sh", 0o755))
+	require.NoError(t, w.e.RunFor(5*time.Minute))
+	require.NotNil(t, w.get("lost").Status.ContainerStatuses[0].State.Running)
+}
+
+// What an image starts with goes on for ever; a container whose program is known to be there by no one is not started.
 func TestAContainerRunsWhatCanBeCarriedOutOrWhatItsImageStartsWith(t *testing.T) {
 	long := strings.Repeat("a", 60)
 	for name, c := range map[string]struct {
@@ -162,12 +190,23 @@ func TestAContainerRunsWhatCanBeCarriedOutOrWhatItsImageStartsWith(t *testing.T)
 			}
 			require.Equal(t, v1.PodFailed, got.Phase)
 			ended := got.ContainerStatuses[0].State.Terminated
-			require.EqualValues(t, 127, ended.ExitCode)
-			if name != "in-a-script" {
-				require.Contains(t, ended.Message, c.missing+": not found")
-				require.Contains(t, ended.Message, "; expected one of [, a")
+			if name == "in-a-script" {
+				require.EqualValues(t, 127, ended.ExitCode)
+				w.requireEvent(name, "Failed", "has ended with exit code 127: "+c.missing+": not found")
+				return
 			}
-			w.requireEvent(name, "Failed", "has ended with exit code 127: "+c.missing+": not found")
+			why := "executable file not found in $PATH"
+			if strings.HasPrefix(c.missing, "/") {
+				why = "stat " + c.missing + ": no such file or directory"
+			}
+			require.EqualValues(t, 128, ended.ExitCode)
+			require.Equal(t, "StartError", ended.Reason)
+			require.Equal(t, time.Unix(0, 0).UTC(), ended.StartedAt.UTC())
+			const failed = "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: " +
+				"unable to start container process: "
+			require.Contains(t, ended.Message, failed+fmt.Sprintf("error during container init: exec: %q: %s", c.missing, why))
+			require.Contains(t, ended.Message, "; expected one of [, a")
+			w.requireEvent(name, "Failed", "Error: "+failed)
 		})
 	}
 }

@@ -69,7 +69,7 @@ func (k *kubelet) startPod(ctx context.Context, w *podWorker, pod *v1.Pod, r *po
 const (
 	createContainerConfigError = "CreateContainerConfigError" // the kubelet could not say what it is to be
 	createContainerError       = "CreateContainerError"       // the container runtime could not make it
-	runContainerError          = "RunContainerError"          // the container runtime could not start it
+	runContainerError          = "RunContainerError"          // the container runtime could not start it: it has ended
 )
 
 // startContainer pulls the image of one container (those of its volumes are pulled, or images says why not), creates and starts it, and tells the
@@ -89,7 +89,9 @@ func (k *kubelet) startContainer(ctx context.Context, w *podWorker, pod *v1.Pod,
 	if c.waiting == nil {
 		if reason, err := k.runContainer(w, ip, spec, volumes, c, init); err != nil {
 			k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %v", err)
-			c.waiting = &containerWaiting{reason, err.Error()}
+			if reason != runContainerError || !c.ended() || isSidecar(spec) || shouldRestart(pod, spec, c.last.ExitCode) {
+				c.waiting = &containerWaiting{reason, err.Error()}
+			}
 		} else if spec.Lifecycle != nil && spec.Lifecycle.PostStart != nil {
 			if err := k.runPostStartHook(ctx, w, spec, c); err != nil {
 				return err
@@ -159,20 +161,25 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 		return createContainerError, err
 	}
 	k.recorder.Event(pod, v1.EventTypeNormal, "Created", "Container created")
-	if err := k.runtime.StartContainer(id); err != nil {
-		return runContainerError, errors.Join(err, k.runtime.RemoveContainer(id))
-	}
+	failed := k.runtime.StartContainer(id)
 	status, err := k.runtime.ContainerStatus(id)
-	if err != nil {
-		return runContainerError, err
+	switch {
+	case err != nil:
+		return runContainerError, errors.Join(failed, err)
+	case failed != nil && status.State != runtime.ContainerExited:
+		return runContainerError, errors.Join(failed, k.runtime.RemoveContainer(id))
+	case failed == nil:
+		k.tellNotFound(pod, status)
 	}
-	k.tellNotFound(pod, status)
 	if c.before != nil { // the one before it is enough
 		if err := k.runtime.RemoveContainer(c.before.ID); err != nil {
-			return runContainerError, err
+			return runContainerError, errors.Join(failed, err)
 		}
 	}
 	c.last, c.before = status, c.last
+	if failed != nil {
+		return runContainerError, failed
+	}
 	return "", nil
 }
 

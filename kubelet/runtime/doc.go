@@ -34,8 +34,8 @@
 //     code 127 would end the container's command or the script of that: it runs from there on, or
 //     it has succeeded. The trace has a record of it (trace.ProgramTaken). In images of BusyBox
 //     only BusyBox's programs are taken. Nothing is taken for a command of Exec.
-//   - Any other command ends with exit code 127; the container's message says which
-//     programs there are.
+//   - A container with any other command is not started: it has the reason StartError and the exit code 128, as with
+//     containerd; the container's message says which programs there are.
 //
 // An init container whose program just would be running ends at once, with 0.
 //
@@ -56,6 +56,4 @@
 //     pods with restartPolicy Never or OnFailure, where the exit code decides whether the pod has succeeded, it is taken for one that
 //     does not, and is killed at the end of its grace period.
 //   - There are no registries: an image is empty, and there as soon as it is pulled.
-//   - A program that cannot be found is started and ends with 127. containerd does not
-//     start such a container, and reports StartError with 128.
 package runtime

@@ -28,12 +28,17 @@ func (s *Containers) StartContainer(id string) error {
 	}
 	if s.cfg.Kind != FakeRuntime {
 		if err := c.root.MakeDir(s.cfg.Root); err != nil {
-			return fmt.Errorf("failed to create containerd task: failed to create shim task: OCI runtime create failed: mkdir %s: %w", c.config.WorkingDir, err)
+			return s.notStarted(c, fmt.Errorf("mkdir %s: %w", c.config.WorkingDir, err))
+		}
+	}
+	program, ok := s.commandOf(c)
+	if ok {
+		if why := shell.Unstartable(program); why != "" {
+			return s.notStarted(c, fmt.Errorf("runc create failed: unable to start container process: error during container init: exec: %q: %s", program.Argv[0], why))
 		}
 	}
 	c.status.State, c.status.StartedAt = ContainerRunning, s.now()
 	s.client.Started(c.status.Pod, id)
-	program, ok := s.commandOf(c)
 	if !ok {
 		if c.config.Init {
 			s.end(c, 0, "")
@@ -49,6 +54,25 @@ func (s *Containers) StartContainer(id string) error {
 		s.letGoOn(c)
 	}
 	return nil
+}
+
+// Of a container that could not be started.
+//
+// Upstream: containerd internal/cri/server/container_start.go errorStartReason and errorStartExitCode, v2.1.
+const (
+	startError               = "StartError"
+	startErrorExitCode int32 = 128
+)
+
+// notStarted records that a container could not be started: it counts as one that has ended. It returns why.
+//
+// Upstream: containerd internal/cri/server/container_start.go StartContainer, v2.1.
+func (s *Containers) notStarted(c *container, why error) error {
+	err := fmt.Errorf("failed to create containerd task: failed to create shim task: OCI runtime create failed: %w", why)
+	c.root = nil
+	c.status.State, c.status.StartedAt, c.status.FinishedAt = ContainerExited, time.Unix(0, 0).UTC(), s.now()
+	c.status.ExitCode, c.status.Reason, c.status.Message = startErrorExitCode, startError, err.Error()
+	return err
 }
 
 // commandOf returns the command that a container runs; false if that is its image's own

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"maps"
 	"math"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/storagesim/storagesim/machine/disk"
@@ -133,6 +135,40 @@ func CanRun(cfg Config) bool {
 	}
 	_, err := p.main().script(cfg.Argv[0])
 	return err == nil
+}
+
+// Unstartable says, as runc does, why the command of a container cannot be executed: its program does not exist, or may not be executed. It returns
+// "" if it can be, or if nothing is known yet since a server is silent.
+//
+// Upstream: os/exec LookPath, which runc calls before it starts the container.
+func Unstartable(cfg Config) string {
+	p := newProgram(cfg)
+	proc, name := p.main(), cfg.Argv[0]
+	if _, ok := p.lookup(name); ok {
+		return ""
+	}
+	why := "executable file not found in $PATH"
+	if strings.Contains(name, "/") {
+		info, err := fs.FileInfo(nil), error(errNoFile)
+		if !p.files.isFresh(proc.Path(name)) {
+			info, err = p.files.stat(proc.Path(name))
+		}
+		switch {
+		case errors.Is(err, disk.ErrSilent):
+			return ""
+		case err == nil && info.IsDir():
+			return "is a directory"
+		case err == nil && p.files.may(proc.Path(name), info, disk.Execute):
+			return ""
+		case err == nil || reason(err).Error() == "permission denied":
+			return "permission denied"
+		}
+		why = fmt.Sprintf("stat %s: no such file or directory", name)
+	}
+	if p.cfg.Absent != nil && !p.isInVolume(proc) && p.cfg.Absent(path.Base(name)) != NotFound {
+		return ""
+	}
+	return why + "; " + p.unknown(name)
 }
 
 // IsExecutable reports whether a command that can be run is a program, or a file that may be executed.

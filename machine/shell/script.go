@@ -216,7 +216,11 @@ func (p *Program) notFound(proc *Process) string {
 	if !proc.top {
 		return fmt.Sprintf("sh: %s: not found", proc.Argv[0])
 	}
+	return fmt.Sprintf("%s: not found; %s", proc.Argv[0], p.unknown(proc.Argv[0]))
+}
+
+// unknown says of a container's own program that it is not known, and which ones there are.
+func (p *Program) unknown(program string) string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(p.cfg.Commands)), func(name string) bool { return strings.Contains(name, "/") })
-	return fmt.Sprintf("%s: not found; this simulation has no such program, and its image is not known to start with it%s",
-		proc.Argv[0], prose.OneOf(proc.Argv[0], names))
+	return "this simulation has no such program, and its image is not known to start with it" + prose.OneOf(program, names)
 }
