@@ -18,10 +18,10 @@ const (
 	readinessGatesNotReady   = "ReadinessGatesNotReady"
 )
 
-// podInitializedCondition reports whether all init containers are done and all sidecars have started.
+// podInitializedCondition reports whether all init containers are done and all sidecars have started, or had in the last status.
 //
-// Upstream: pkg/kubelet/status/generate.go GeneratePodInitializedCondition, v1.37.
-func podInitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
+// Upstream: pkg/kubelet/status/generate.go GeneratePodInitializedCondition, v1.37.2.
+func podInitializedCondition(pod *v1.Pod, s, old *v1.PodStatus) v1.PodCondition {
 	done := v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionTrue}
 	if s.Phase == v1.PodSucceeded {
 		done.Reason = podCompleted
@@ -43,6 +43,9 @@ func podInitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 		}
 	}
 	if len(incomplete) == 0 {
+		return done
+	}
+	if was := findCondition(old.Conditions, v1.PodInitialized); was != nil && was.Status == v1.ConditionTrue { // its containers are restarted
 		return done
 	}
 	return v1.PodCondition{

@@ -17,7 +17,7 @@
 //	eviction.go        ends pods whose containers and emptyDir volumes hold more than they may
 //	probes.go          kills containers whose probes fail; package prober probes them
 //	restarts.go        decides which containers start, and start again, and when; restartpolicy.go by which policy;
-//	                   backoff.go has the backoff of those that keep ending
+//	                   backoff.go has the backoff of those that keep ending; restartall.go restarts all of a pod
 //	containers.go      the container runtime's state of a pod, as the kubelet sees it
 //	grace.go           stops containers, knows how long they have to end, and waits for it
 //	hooks.go           runs the hooks of containers: postStart and preStop
@@ -86,7 +86,6 @@
 //   - Containers that could not be created are tried again after 10s, 20s, and so on
 //     up to 5 minutes; upstream tries every 10s or so.
 //   - A container in CrashLoopBackOff is looked at when its backoff is over; upstream
-//     also looks every minute, and says BackOff again each time. A rule that is to restart
-//     all containers of the pod restarts its own.
+//     also looks every minute, and says BackOff again each time.
 //   - A container's environment has no variables for Services and none from files.
 package kubelet

@@ -39,7 +39,7 @@ func initProgress(pod *v1.Pod, s *v1.PodStatus) (pending, failed bool) {
 			pending = pending || c.State.Running == nil && ended == nil
 		case ended == nil:
 			pending = true
-		case ended.ExitCode != 0 && !shouldRestart(pod, &pod.Spec.InitContainers[i], ended.ExitCode):
+		case ended.ExitCode != 0 && ended.Reason != restartingAllContainers && !shouldRestart(pod, &pod.Spec.InitContainers[i], ended.ExitCode):
 			failed = true
 		}
 	}
@@ -71,7 +71,7 @@ func countContainers(pod *v1.Pod, s *v1.PodStatus) (n containerCounts) {
 			n.waiting++
 		default:
 			n.stopped++
-			if shouldRestart(pod, &pod.Spec.Containers[i], ended.ExitCode) {
+			if ended.Reason == restartingAllContainers || shouldRestart(pod, &pod.Spec.Containers[i], ended.ExitCode) {
 				n.restartable++
 			}
 		}

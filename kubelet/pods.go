@@ -66,6 +66,9 @@ type podWorker struct {
 	free *gate
 	// news is opened when a task beside the worker is done, or a probe's result has changed.
 	news *gate
+	// restartedAll is when all its containers were restarted last, and attempts are the numbers of those that come next, by name.
+	restartedAll time.Time
+	attempts     map[string]int32
 	// status is the status that was made last, and written the one that the API has accepted last; nil before the first one.
 	status, written *v1.PodStatus
 }

@@ -30,9 +30,10 @@ func (m *statusManager) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTe
 			s.PodIPs = []v1.PodIP{{IP: r.IP}}
 		}
 	}
-	s.InitContainerStatuses = m.containerStatuses(pod, pod.Spec.InitContainers, initStates, old.InitContainerStatuses, true)
-	s.ContainerStatuses = m.containerStatuses(pod, pod.Spec.Containers, states, old.ContainerStatuses, false)
-	s.EphemeralContainerStatuses = m.containerStatuses(pod, ephemeralContainers(pod), ephemeral, old.EphemeralContainerStatuses, false)
+	restarting := shouldAllContainersRestart(pod, r, old)
+	s.InitContainerStatuses = m.containerStatuses(pod, pod.Spec.InitContainers, initStates, old.InitContainerStatuses, true, restarting)
+	s.ContainerStatuses = m.containerStatuses(pod, pod.Spec.Containers, states, old.ContainerStatuses, false, restarting)
+	s.EphemeralContainerStatuses = m.containerStatuses(pod, ephemeralContainers(pod), ephemeral, old.EphemeralContainerStatuses, false, false)
 	for i := range s.EphemeralContainerStatuses { // they are never ready
 		s.EphemeralContainerStatuses[i].Ready, s.EphemeralContainerStatuses[i].Started = false, nil
 	}
@@ -110,11 +111,11 @@ const (
 )
 
 // containerStatuses returns one status for each container, in order of name; those of init
-// containers in the pod's order.
+// containers in the pod's order. restarting says that all containers are being restarted.
 //
 // Upstream: kubelet_pods.go convertToAPIContainerStatuses, v1.37.
 func (m *statusManager) containerStatuses(pod *v1.Pod, containers []v1.Container, states []containerState, old []v1.ContainerStatus,
-	init bool) []v1.ContainerStatus {
+	init, restarting bool) []v1.ContainerStatus {
 	var list []v1.ContainerStatus
 	for i := range containers {
 		c := &containers[i]
@@ -130,9 +131,10 @@ func (m *statusManager) containerStatuses(pod *v1.Pod, containers []v1.Container
 		if pod.DeletionTimestamp != nil { // it is not started again
 			state.waiting = nil
 		}
-		if state.tried() {
-			m.fillContainerStatus(&s, c, &state)
-		} else {
+		switch {
+		case state.tried():
+			m.fillContainerStatus(&s, c, &state, was)
+		case !removedForRestart(&s, was, restarting):
 			noteLostContainer(&s, pod, was)
 		}
 		started := s.State.Running != nil && state.started
@@ -187,8 +189,8 @@ func noteLostContainer(s *v1.ContainerStatus, pod *v1.Pod, was *v1.ContainerStat
 }
 
 // fillContainerStatus sets the status of a container from the runtime's. If it waits to be created
-// again, the status is about the one that has ended.
-func (m *statusManager) fillContainerStatus(s *v1.ContainerStatus, c *v1.Container, state *containerState) {
+// again, the status is about the one that has ended. Of one that was removed, was knows how it ended.
+func (m *statusManager) fillContainerStatus(s *v1.ContainerStatus, c *v1.Container, state *containerState, was *v1.ContainerStatus) {
 	s.State, s.LastTerminationState = v1.ContainerState{}, v1.ContainerState{}
 	last, before := state.last, state.before
 	if waits := state.waiting; waits != nil {
@@ -200,6 +202,9 @@ func (m *statusManager) fillContainerStatus(s *v1.ContainerStatus, c *v1.Contain
 	}
 	if last == nil {
 		return
+	}
+	if was != nil && was.LastTerminationState.Terminated != nil && was.LastTerminationState.Terminated.Reason == restartingAllContainers && before == nil {
+		s.LastTerminationState.Terminated = was.LastTerminationState.Terminated.DeepCopy()
 	}
 	s.ContainerID, s.Image, s.ImageID, s.RestartCount = containerID(m.runtime, last.ID), last.Image, last.Image, last.Attempt
 	s.Resources, s.AllocatedResources = c.Resources.DeepCopy(), c.Resources.Requests
@@ -291,10 +296,13 @@ func initializedContainers(list []v1.ContainerStatus) []v1.ContainerStatus {
 func setPodConditions(s *v1.PodStatus, pod *v1.Pod, r *podStatus, old *v1.PodStatus, now metav1.Time) {
 	own := []v1.PodCondition{
 		podReadyToStartContainersCondition(pod, r),
-		podInitializedCondition(pod, s),
+		podInitializedCondition(pod, s, old),
 		podReadyCondition(pod, s),
 		containersReadyCondition(pod, s),
 		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
+	}
+	if allContainersCouldRestart(pod) {
+		own = append(own, allContainersRestartingCondition(pod, r, old, s.Phase))
 	}
 	s.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c v1.PodCondition) bool { return isOwnCondition(c.Type) })
 	for _, c := range own {
@@ -325,7 +333,7 @@ func podReadyToStartContainersCondition(pod *v1.Pod, r *podStatus) v1.PodConditi
 // Upstream: pkg/kubelet/types/pod_status.go PodConditionByKubelet, v1.37.
 func isOwnCondition(kind v1.PodConditionType) bool {
 	switch kind {
-	case v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.PodScheduled:
+	case v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.PodScheduled, v1.AllContainersRestarting:
 		return true
 	}
 	return false

@@ -7,7 +7,7 @@ import (
 )
 
 // shouldRestart reports whether a container that ended so is started again: by the first of its rules that fits, else by its own policy, else by that of its
-// pod. A rule that is to restart all containers restarts this one.
+// pod. A rule that is to restart all containers restarts this one with them.
 //
 // Upstream: pkg/api/v1/pod/util.go ContainerShouldRestart, v1.37.2.
 func shouldRestart(pod *v1.Pod, c *v1.Container, exitCode int32) bool {

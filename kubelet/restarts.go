@@ -156,6 +156,11 @@ func (k *kubelet) restartPod(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
+	if s != nil && shouldAllContainersRestart(w.pod, s, w.lastStatus()) {
+		w.restarting = false
+		k.podQueue.Add(key)
+		return nil
+	}
 	if s != nil && s.startsMore(w.pod) {
 		if !k.volumes.AreMounted(w.uid) {
 			return errVolumesNotMounted

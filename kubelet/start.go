@@ -153,8 +153,13 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 	}
 	ownPolicy := spec.RestartPolicy != nil && !isSidecar(spec)
 	config.IgnoresStop = pod.Spec.RestartPolicy != v1.RestartPolicyAlways || ownPolicy
-	if c.last != nil {
+	switch was := statusNamed(w.lastStatus(), spec.Name); {
+	case c.last != nil:
 		config.Attempt = c.last.Attempt + 1
+	case w.attempts[spec.Name] > 0:
+		config.Attempt = w.attempts[spec.Name]
+	case was != nil && was.LastTerminationState.Terminated != nil && was.LastTerminationState.Terminated.Reason == restartingAllContainers:
+		config.Attempt = was.RestartCount // which upstream reads from the names of its logs
 	}
 	id, err := k.runtime.CreateContainer(pod.UID, config)
 	if err != nil {

@@ -75,9 +75,14 @@ func statusIn(s *v1.PodStatus, c containerState) *v1.ContainerStatus {
 	if !c.running() {
 		return nil
 	}
+	return statusNamed(s, c.last.Name)
+}
+
+// statusNamed returns the status of a container by its name, nil if there is none.
+func statusNamed(s *v1.PodStatus, name string) *v1.ContainerStatus {
 	for _, list := range [][]v1.ContainerStatus{s.ContainerStatuses, s.InitContainerStatuses} {
 		for i := range list {
-			if list[i].Name == c.last.Name {
+			if list[i].Name == name {
 				return &list[i]
 			}
 		}

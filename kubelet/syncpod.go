@@ -20,6 +20,12 @@ import (
 // Upstream: kubelet.go SyncPod and SyncTerminatedPod, v1.37.
 func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	pod := w.pod
+	if r != nil && !restartCleanedUp(r) && shouldAllContainersRestart(pod, r, w.lastStatus()) {
+		var err error
+		if r, err = k.restartAll(ctx, w, pod, r); err != nil {
+			return err
+		}
+	}
 	if r == nil || !r.begun() {
 		var err error
 		if r, err = k.beginPod(ctx, w, r); r == nil || err != nil {
@@ -45,6 +51,10 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 		return err
 	}
 	k.watchLocalStorage(w, r)
+	if shouldAllContainersRestart(w.pod, r, w.lastStatus()) && !w.terminating() {
+		k.podQueue.Add(string(w.uid))
+		return nil
+	}
 	if k.pastActiveDeadline(w) { // which counts from the start that was just written
 		k.podQueue.Add(string(w.uid))
 		return nil
