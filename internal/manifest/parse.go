@@ -79,6 +79,18 @@ type Reader struct {
 
 // Set works as ParseSet.
 func (r Reader) Set(sources ...Source) ([]Object, error) {
+	key := r.key(sources)
+	if objects, ok := read.get(key, r.Kinds); ok {
+		return objects, nil
+	}
+	objects, err := r.set(sources)
+	if err == nil {
+		read.put(key, objects)
+	}
+	return objects, err
+}
+
+func (r Reader) set(sources []Source) ([]Object, error) {
 	p := &parser{kinds: r.Kinds, namespace: r.Namespace}
 	p.findDefinitions(sources)
 	for _, source := range sources {
