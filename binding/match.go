@@ -158,7 +158,7 @@ func (q *query) filter(c *candidate) Filter {
 		return WrongClass
 	case !c.reachableFrom(q.node):
 		return WrongNode
-	case q.node != nil && !CheckAccessModes(q.claim, c.volume):
+	case q.node != nil && !q.hasModes(c):
 		return WrongAccessModes
 	}
 	return Passed

@@ -50,6 +50,17 @@ func newQuery(claim *v1.PersistentVolumeClaim, node *v1.Node, excluded map[strin
 }
 
 func (q *query) isExcluded(volume *v1.PersistentVolume) bool {
+	if len(q.excluded) == 0 { // saves reading the name, far away in memory
+		return false
+	}
 	_, found := q.excluded[volume.Name]
 	return found
+}
+
+// hasModes reports what CheckAccessModes does.
+func (q *query) hasModes(c *candidate) bool {
+	if q.knownModes {
+		return c.modes&q.modes == q.modes
+	}
+	return CheckAccessModes(q.claim, c.volume)
 }

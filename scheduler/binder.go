@@ -96,6 +96,9 @@ type volumeBinder struct {
 	pvcs       *assumeCache[*v1.PersistentVolumeClaim]
 	// free finds volumes for claims among pvs, what is assumed of them included.
 	free *binding.Index
+
+	// cycles counts the scheduling cycles of pods with volumes, trials in the place of another pod included.
+	cycles uint64
 }
 
 // byClass indexes volumes by their class.

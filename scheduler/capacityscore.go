@@ -16,12 +16,19 @@ type classResource struct {
 	requested, capacity int64
 }
 
+// volumeScore holds how many points volumeBinding gives a node in one cycle.
+type volumeScore struct {
+	cycle uint64
+	score int64
+}
+
 // score keeps the node's score while what Filter found there is known. Upstream keeps what was found,
 // and scores it later: nothing changes in between.
 func (s *volumeState) score(node *nodeInfo) {
 	s.addUp()
 	if len(s.classes) > 0 {
-		s.scores[node.node.Name] = volumeCapacityScore(s.classes)
+		s.scored++
+		node.volumeScore = volumeScore{cycle: s.cycle, score: volumeCapacityScore(s.classes)}
 	}
 }
 
@@ -83,7 +90,7 @@ func (p volumeBinding) PreScore(c *cycle, _ []*nodeInfo) *status {
 		p.binder.env.Trace(trace.Decision{About: trace.RefOf("Pod", c.pod), Text: c.volumes.unscored +
 			", so it is not scored; kube-scheduler v1.37.2 ends here with a nil pointer"})
 	}
-	if len(c.volumes.scores) == 0 {
+	if c.volumes.scored == 0 {
 		return refuse(skip)
 	}
 	return nil
@@ -91,7 +98,12 @@ func (p volumeBinding) PreScore(c *cycle, _ []*nodeInfo) *status {
 
 // Score prefers the node on which volumes or free capacity exceed the request the most.
 // Upstream: volume_binding.go Score, v1.37.
-func (volumeBinding) Score(c *cycle, node *nodeInfo) int64 { return c.volumes.scores[node.node.Name] }
+func (volumeBinding) Score(c *cycle, node *nodeInfo) int64 {
+	if node.volumeScore.cycle != c.volumes.cycle {
+		return 0
+	}
+	return node.volumeScore.score
+}
 
 // Weight returns upstream's default.
 func (volumeBinding) Weight() int64 { return 1 }

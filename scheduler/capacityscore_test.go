@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -154,5 +155,24 @@ func TestABindingIsWrittenFourTimesIfTheServerIsNotWell(t *testing.T) {
 		w.pod("web")
 		require.NoError(t, w.e.RunFor(500e6))
 		assert.Equal(t, bound, w.nodeOf("web") != "", "after %d errors", times)
+	}
+}
+
+// The filters are asked twice about a node where a place is kept for another pod. That takes no other node's score away.
+func TestTheNodeWithMostFreeCapacityIsTakenAlthoughAPlaceIsKeptOnAnother(t *testing.T) {
+	for seed := range uint64(20) {
+		w := withRooms(t, seed, "40Gi", "100Gi", "20Gi")
+		_, err := w.api.SchedulingV1().PriorityClasses().Create(w.ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 100},
+			metav1.CreateOptions{})
+		require.NoError(t, err)
+		waits := newPod("nominated", "missing")
+		waits.Spec.PriorityClassName = "high"
+		w.create(waits)
+		require.NoError(t, setNominated(`"node-3"`)(w.api.CoreV1().Pods("default")))
+		w.settle()
+		w.claim("data", "10Gi", "dynamic")
+		w.pod("web", "data")
+		w.settle()
+		require.Equal(t, "node-2", w.selected("data"), "seed %d", seed)
 	}
 }

@@ -246,7 +246,7 @@ func TestAChoiceAmongEqualVolumesTakesNoClaimItsOnlyVolume(t *testing.T) {
 		node, testClass(delayed, "kubernetes.io/no-provisioner"), testClaim("any", "5Gi", delayed), picky,
 		testVolume("pv-1", "5Gi", delayed, ""), testVolume("pv-2", "5Gi", delayed, "", labelled("disk", "fast")),
 	})
-	p := volumeBinding{binder: newVolumeBinder(lastEnv{}, s.caches, Config{}), scores: map[string]int64{}}
+	p := volumeBinding{binder: newVolumeBinder(lastEnv{}, s.caches, Config{})}
 	bound := func(claims ...string) map[string]string {
 		wanted, err := p.binder.GetPodVolumeClaims(testPod("web", claims...))
 		require.NoError(t, err)

@@ -21,6 +21,7 @@ type nodeInfo struct {
 	taints        []v1.Taint
 	pods, maxPods int64
 	volumes       binding.NodeBuckets
+	volumeScore   volumeScore
 
 	allocatable resources
 	requested   resources

@@ -66,7 +66,7 @@ func newScheduler(cfg Config, env control.Env) *scheduler {
 		resourcesFit{},
 		volumeRestrictions{claims: caches.claims, cluster: s.cluster},
 		nodeVolumeLimits{caches},
-		volumeBinding{newVolumeBinder(env, caches, cfg), cfg.decide(), map[string]int64{}},
+		volumeBinding{newVolumeBinder(env, caches, cfg), cfg.decide()},
 		volumeZone{claims: caches.claims, volumes: caches.volumes},
 		topologySpread{caches, s.cluster},
 		interPodAffinity{caches, s.cluster},

@@ -18,7 +18,6 @@ import (
 type volumeBinding struct {
 	binder *volumeBinder
 	decide Decide
-	scores map[string]int64 // of one cycle after the other
 }
 
 // volumeState holds the data of volumeBinding about the pod in one cycle.
@@ -26,9 +25,10 @@ type volumeState struct {
 	claims *podVolumeClaims
 	// refusals are the verdicts so far by their reasons: many nodes have the same.
 	refusals [allReasons + 1]*status
-	// scores holds what Score returns, by node, where Filter found volumes or capacity to compare, and
-	// classes the sums from which it comes.
-	scores  map[string]int64
+	// cycle numbers the cycle: nodeInfo.volumeScore holds what Score returns where Filter found volumes or capacity to compare, on
+	// scored nodes. It comes from the sums in classes.
+	cycle   uint64
+	scored  int
 	classes []classResource
 	// unscored says why a claim is left out of the scores, which would end upstream's scheduler.
 	unscored string
@@ -113,8 +113,8 @@ func (p volumeBinding) PreFilter(c *cycle) *status {
 	if len(claims.unboundClaimsImmediate) > 0 {
 		return refuse(unresolvable, "pod has unbound immediate PersistentVolumeClaims")
 	}
-	clear(p.scores)
-	c.volumes = volumeState{claims: claims, scores: p.scores}
+	p.binder.cycles++
+	c.volumes = volumeState{claims: claims, cycle: p.binder.cycles}
 	return nil
 }
 
