@@ -119,6 +119,13 @@ const steady = 10 * time.Minute
 
 // containers says what keeps a pod's containers from running or from being ready, or how they failed.
 func (x *explainer) containers(pod *v1.Pod, course *course) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == v1.AllContainersRestarting && c.Status == v1.ConditionTrue && pod.DeletionTimestamp == nil {
+			x.underWay(Stopping, "", "all its containers are stopped and start again, since one has ended as its restartPolicyRules say (%s)",
+				v1.ContainerRestartRuleActionRestartAllContainers)
+			return
+		}
+	}
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		field, _ := fieldOfContainer(pod, c.Name)
 		if waiting := c.State.Waiting; waiting != nil && waiting.Message != "" {

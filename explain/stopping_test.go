@@ -86,6 +86,17 @@ func TestAVerdictTellsOfContainersThatAreBeingStartedAndStopped(t *testing.T) {
 				"runc create failed: unable to start container process: error during container init: exec: \"/nosuch\": " +
 				"stat /nosuch: no such file or directory",
 		},
+		"all containers are restarted": {
+			spec: "containers: [{name: c, " + goesOn + "}, {name: d, image: busybox, command: [sh, -c, 'sleep 5; exit 42'], restartPolicy: Never, " +
+				"restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}]}]", after: 6 * time.Second,
+			is: "Running and not ready on node node-1", want: want{class: explain.UnderWay, code: explain.Stopping},
+			why: "all its containers are stopped and start again, since one has ended as its restartPolicyRules say (RestartAllContainers)",
+		},
+		"all containers were restarted": {
+			spec: "containers: [{name: c, " + goesOn + "}, {name: d, image: busybox, command: [sh, -c, 'sleep 5; exit 42'], restartPolicy: Never, " +
+				"restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}]}]", after: 10 * time.Second,
+			is: "Running on node node-1", want: want{class: explain.Well, code: explain.Fine},
+		},
 		"a preStop hook runs": {
 			spec: "containers: [{name: c, " + goesOn + ", lifecycle: {preStop: {exec: {command: [sleep, '20']}}}}]", after: 10 * time.Second,
 			then: remove(30), later: 10 * time.Second, want: want{class: explain.UnderWay, code: explain.Stopping}, is: "being deleted on node node-1",

@@ -101,13 +101,6 @@ var containers = []*Gap{
 		Here:    "the variable is not set",
 	},
 	{
-		Kinds:   pods,
-		Fields:  ofContainers("restartPolicyRules.action"),
-		Unless:  []string{"Restart"},
-		Cluster: "restarts all containers of the pod when this one ends so",
-		Here:    "only this container is restarted",
-	},
-	{
 		Kinds:  pods,
 		Fields: ofContainers("image"),
 		Images: []string{"node-disk-manager", "node-disk-operator", "node-disk-exporter"},

@@ -17,7 +17,7 @@ func cp(p *Process) error {
 		return err
 	}
 	recursive := has(flags, "r", "R", "a")
-	c := copying{links: recursive && !has(flags, "L"), update: has(flags, "u"), keep: has(flags, "n")}
+	c := copying{links: recursive && !has(flags, "L"), update: has(flags, "u"), keep: has(flags, "n"), preserve: has(flags, "p", "a")}
 	return p.toEach(args, has(flags, "T"), func(from, to string) error {
 		info, err := p.lookAt(from, c.links)
 		switch {
@@ -37,6 +37,8 @@ type copying struct {
 	links  bool // links as such, not what they lead to
 	update bool // only files that are missing or older where they go
 	keep   bool // only files that are missing where they go
+	// preserve keeps the mode, and the owner where the disk has owners and the user may give files away
+	preserve bool
 }
 
 // within reports whether name is dir, or below it.
@@ -103,7 +105,9 @@ func (p *Process) copy(from, to string, c copying) error {
 	case !p.program.files.may(from, info, disk.Read):
 		return fmt.Errorf("%s: cannot open '%s' for reading: %w", p.Argv[0], from, errDenied)
 	default:
-		err = p.copyFile(from, to, info)
+		if err = p.copyFile(from, to, info); err == nil && c.preserve {
+			err = p.preserve(to, info)
+		}
 	}
 	if err != nil {
 		return cannot(p.Argv[0], "cannot create regular file", to, err)
@@ -165,7 +169,23 @@ func (p *Process) copyTree(from, to string, info fs.FileInfo, c copying) error {
 	for _, name := range names {
 		errs = append(errs, p.copy(path.Join(from, name), path.Join(to, name), c))
 	}
+	if c.preserve {
+		errs = append(errs, p.preserve(to, info))
+	}
 	return errors.Join(errs...)
+}
+
+// preserve gives a file the mode and the owner of the one that it is a copy of. Its times are its own.
+func (p *Process) preserve(name string, of fs.FileInfo) error {
+	return p.Do(name, true, func(dir *disk.Disk, name string) error {
+		if dir.KeepsOwners() {
+			uid, gid := ownerOf(of)
+			if err := dir.Lchown(name, uid, gid); err != nil && !errors.Is(err, fs.ErrPermission) {
+				return err
+			}
+		}
+		return dir.Chmod(name, of.Mode().Perm())
+	})
 }
 
 // mv moves files and directories.

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -69,7 +70,7 @@ func (s *shell) runTrap(text string) {
 }
 
 // setTrap implements "trap": it keeps the commands for EXIT and SIGTERM. Other signals are not delivered, so commands
-// for them are not kept.
+// for them are not kept; one that does not exist is an error, after which the others are set.
 func (s *shell) setTrap(argv []string) {
 	argv = argv[1:]
 	if len(argv) == 0 {
@@ -90,8 +91,22 @@ func (s *shell) setTrap(argv []string) {
 			s.trap = action
 		case "15", "TERM":
 			s.term = action
+		default:
+			if !isSignal(signal) {
+				s.fail(1, "trap: %s: invalid signal specification", signal)
+			}
 		}
 	}
+}
+
+// isSignal reports whether there is a signal of that name or number on Linux.
+func isSignal(signal string) bool {
+	if number, err := strconv.Atoi(signal); err == nil {
+		return number >= 0 && number <= 64
+	}
+	const names = "HUP INT QUIT ILL TRAP ABRT IOT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM STKFLT CHLD CLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF " +
+		"WINCH IO POLL PWR SYS ERR DEBUG RETURN"
+	return slices.Contains(strings.Fields(names), strings.TrimPrefix(strings.ToUpper(signal), "SIG"))
 }
 
 func (s *shell) printTrap(action *string, signal string) {

@@ -148,6 +148,10 @@ func TestKillEndsBackgroundCommandsAndTrapTellsWhatItKeeps(t *testing.T) {
 		"trap 'echo handled' TERM; kill $$; echo on; kill 1":                       "handled\non\nhandled\n",
 		"trap 'echo \"it'\"'\"'s\"' TERM EXIT; trap; trap - EXIT":                  "trap -- 'echo \"it'\"'\"'s\"' EXIT\ntrap -- 'echo \"it'\"'\"'s\"' TERM\n",
 		"kill 77 || echo $?":                                                       "sh: kill: (77) - No such process\n1\n",
+		"trap : INT hup 64; echo $?":                                               "0\n",
+		"trap 'echo end' BAR EXIT; echo $?":                                        "sh: trap: BAR: invalid signal specification\n1\nend\n",
+		"trap 'echo x' 65 || echo no":                                              "sh: trap: 65: invalid signal specification\nno\n",
+		"trap word; echo $?":                                                       "sh: trap: word: invalid signal specification\n1\n",
 		"kill -WHAT 1; echo $?":                                                    wrong,
 		"kill; echo $?":                                                            wrong,
 	} {
