@@ -55,7 +55,7 @@ func (p *preparer) forCreate(d *draft) error {
 	if err := p.fillSystemFields(d, now); err != nil {
 		return err
 	}
-	if service, ok := obj.(*v1.Service); ok {
+	if service, ok := obj.(*v1.Service); ok && d.sub == "" { // what is written to the status has no part in that
 		var err error
 		if d.reserved, err = p.tables.services.Allocate(service, nil, d.dryRun); err != nil {
 			return err

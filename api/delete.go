@@ -255,6 +255,11 @@ func checkDeleteOptions(opts metav1.DeleteOptions) error {
 	return nil
 }
 
+// deleteCollectionPageSize is the limit of the lists by which upstream deletes. So a version in their options is an exact one. More objects are
+// deleted by the next request.
+// Upstream: registry/generic/registry deleteCollectionPageSize, v1.37.2.
+const deleteCollectionPageSize = 10000
+
 // deleteCollection deletes what the options of a list select, one object after
 // the other, and answers with the list. Namespaces go one by one.
 // Upstream: registry/generic/registry Store.DeleteCollection, v1.37.
@@ -262,8 +267,13 @@ func (d *deleter) deleteCollection(r request, opts metav1.DeleteOptions, listOpt
 	if r.kind.Namespaced && r.namespace == "" || r.kind.GVR == registry.Namespaces {
 		return nil, d.writes.reports.refuse(r, apierrors.NewMethodNotSupported(r.kind.GVR.GroupResource(), r.verb))
 	}
+	if listOpts.Limit == 0 {
+		listOpts.Limit = deleteCollectionPageSize
+	}
 	list, err := list(d.writes.tables, r, listOpts)
 	if err == nil {
+		r.warnOfOrphans(opts)
+
 		err = checkDeleteOptions(opts)
 	}
 	if err != nil {

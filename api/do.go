@@ -78,7 +78,6 @@ func serve(ctx context.Context, s *Server, req Request, k, form *registry.Entry)
 		r.warnOfOrphans(req.Delete)
 		return s.deletes.delete(r, req.Delete)
 	case "deletecollection":
-		r.warnOfOrphans(req.Delete)
 		return s.deletes.deleteCollection(r, req.Delete, req.List)
 	}
 	return nil, apierrors.NewBadRequest(fmt.Sprintf("verb %q is not supported for %s", req.Verb, req.Resource.Resource))

@@ -33,10 +33,7 @@ func get(t *tables, r request, opts metav1.GetOptions) (runtime.Object, error) {
 // list returns the selected objects, in order of key.
 func list(t *tables, r request, opts metav1.ListOptions) (runtime.Object, error) {
 	k := r.kind
-	sel, err := store.SelectorOf(k.Fields, r.namespace, opts)
-	if err == nil {
-		err = store.CheckListOptions(opts, false)
-	}
+	sel, err := store.SelectorOf(k.Fields, r.namespace, opts, false)
 	if err != nil {
 		return nil, err
 	}

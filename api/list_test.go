@@ -180,6 +180,18 @@ func TestAContinuedPageShowsTheStateOfTheFirst(t *testing.T) {
 	assert.Empty(t, exact.Items)
 }
 
+// Upstream: apiserver storage ValidateListOptions, v1.37.2.
+func TestAListWithALimitThatAsksForAVersionGetsThatOne(t *testing.T) {
+	_, c := newServer()
+	first := createPod(t, c, podOn("a", "node-1"))
+	createPod(t, c, podOn("b", "node-1"))
+	for limit, want := range map[int64]int{0: 2, 10: 1} {
+		list, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{Limit: limit, ResourceVersion: first.ResourceVersion})
+		require.NoError(t, err)
+		assert.Len(t, list.Items, want, limit)
+	}
+}
+
 func TestAListFromTheCacheOfAServerHasNoPages(t *testing.T) {
 	_, c := newServer()
 	for _, name := range []string{"a", "b", "c"} {
@@ -204,7 +216,11 @@ func TestAMalformedContinueTokenIsABadRequest(t *testing.T) {
 		assert.True(t, apierrors.IsBadRequest(err))
 		assert.EqualError(t, err, "invalid continue token: continue key is not valid: "+want)
 	}
-	_, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{ResourceVersion: "5", Continue: "bogus"})
+	createPod(t, c, podOn("a", "node-1"))
+	createPod(t, c, podOn("b", "node-1"))
+	list, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	_, err = c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{ResourceVersion: "x", Continue: list.Continue})
 	assert.EqualError(t, err, "specifying resource version is not allowed when using continue")
 }
 

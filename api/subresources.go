@@ -2,8 +2,11 @@ package api
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,7 +99,12 @@ func (f *formRequest) after(r request, is call.Object, now metav1.Time) (call.Ob
 			return nil, refusal.Internal("failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to " +
 				"proper version: request to convert CR to an invalid group/version: autoscaling/v1")
 		}
-		return f.target.Applied(is, f.config, r.manager, f.Write.Force != nil && *f.Write.Force)
+		form, err := f.target.Applied(is, f.config, r.manager, f.Write.Force != nil && *f.Write.Force)
+		if err == nil && r.kind.Scheme == nil && !sameScale(is, form) { // nor can it make a Scale of what was applied, unless that is nothing new
+			return nil, refusal.Internal(fmt.Sprintf("failed to convert new object (%s/%s; autoscaling/v1, Kind=Scale) to proper version: "+
+				"request to convert CR to an invalid group/version: autoscaling/v1", f.config.GetNamespace(), f.config.GetName()))
+		}
+		return form, err
 	}
 	form := f.Object
 	if f.Verb == "patch" {
@@ -114,6 +122,12 @@ func (f *formRequest) after(r request, is call.Object, now metav1.Time) (call.Ob
 		f.target.Track(is, obj, cmp.Or(r.manager, r.actor), now)
 	}
 	return obj, nil
+}
+
+// sameScale reports whether nothing but managedFields differs in two Scales.
+func sameScale(a, b call.Object) bool {
+	is, form := a.(*autoscalingv1.Scale), b.(*autoscalingv1.Scale)
+	return is.Spec == form.Spec && maps.Equal(is.Labels, form.Labels) && maps.Equal(is.Annotations, form.Annotations)
 }
 
 // replicasOf returns where each version of the request's kind has the number of replicas.

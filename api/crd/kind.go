@@ -147,6 +147,12 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 			Create:       func(obj runtime.Object) field.ErrorList { return s.validate(fieldsOf(obj), nil) },
 			Update:       func(obj, old runtime.Object) field.ErrorList { return s.validate(fieldsOf(obj), fieldsOf(old)) },
 			UpdateStatus: func(obj, old runtime.Object) field.ErrorList { return s.validateStatus(fieldsOf(obj), fieldsOf(old)) },
+			Last: func(errs field.ErrorList, obj, old runtime.Object) field.ErrorList {
+				if old == nil {
+					return s.validateRules(errs, fieldsOf(obj), nil)
+				}
+				return s.validateRules(errs, fieldsOf(obj), fieldsOf(old))
+			},
 		},
 		Unknown: s.unknown,
 		Show: func(obj runtime.Object) {
@@ -213,9 +219,6 @@ func takeStatus(obj *unstructured.Unstructured, old runtime.Object) {
 // selectable returns the fields by which the objects of a version can be selected.
 // Upstream: registry/customresource prepareSelectableFields, v1.37.
 func selectable(list []apiextensions.SelectableField) (map[string]func(runtime.Object) string, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
 	fields := map[string]func(runtime.Object) string{}
 	for _, f := range list {
 		path := jsonpath.New("selectableField").AllowMissingKeys(true)

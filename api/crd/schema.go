@@ -158,8 +158,7 @@ func (s *shape) validate(obj, old map[string]any) field.ErrorList {
 	}
 	errs = append(errs, s.validateScale(obj, true)...)
 	errs = append(errs, validateEmbedded(nil, obj, s.structural, true)...)
-	errs = append(errs, s.validateLists(obj, old)...)
-	return append(errs, s.validateRules(errs, obj, old)...)
+	return append(errs, s.validateLists(obj, old)...)
 }
 
 // validateLists says what is wrong with lists of the types set and map, unless something was before.
@@ -180,8 +179,7 @@ func (s *shape) validateStatus(obj, old map[string]any) (errs field.ErrorList) {
 		errs = ratchet(check(field.NewPath("status"), status, s.status), obj, old, s.structural)
 	}
 	errs = append(errs, s.validateScale(obj, false)...)
-	errs = append(errs, s.validateLists(obj, old)...)
-	return append(errs, s.validateRules(errs, obj, old)...)
+	return append(errs, s.validateLists(obj, old)...)
 }
 
 // validateScale checks the counts of replicas that the subresource scale shows.

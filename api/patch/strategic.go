@@ -392,7 +392,6 @@ func (t *Target) patchWhole(old call.Object, data []byte) (call.Object, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	shown := fmt.Sprintf("%+v", patch) // merging changes it
 	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -410,7 +409,7 @@ func (t *Target) patchWhole(old call.Object, data []byte) (call.Object, error) {
 		err = t.orWarn(strict)
 	}
 	if err != nil {
-		return nil, patchInvalid(shown, err)
+		return nil, patchInvalid(fmt.Sprintf("%+v", patch), err) // as merging has left it, without some nulls
 	}
 	return obj, nil
 }

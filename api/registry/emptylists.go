@@ -7,7 +7,7 @@ import (
 )
 
 // Objects of Kubernetes' own kinds are stored as protobuf, which does not tell an empty list from none: a list that JSON always shows
-// comes back as null.
+// comes back as null. Bytes in a map that are null come back as empty.
 
 // bareLists says where in a struct lists are that JSON always shows.
 type bareLists struct{ fields []bareField }
@@ -16,6 +16,7 @@ type bareLists struct{ fields []bareField }
 type bareField struct {
 	index int
 	bare  bool
+	bytes bool       // it is a map of bytes
 	in    *bareLists // of the struct, or of the elements; nil if there is nothing to do in it
 }
 
@@ -51,6 +52,7 @@ func findBareLists(t reflect.Type, within map[reflect.Type]bool) *bareLists {
 		f := t.Field(i)
 		one := bareField{index: i}
 		at := f.Type
+		one.bytes = at == reflect.TypeFor[map[string][]byte]()
 		if at.Kind() == reflect.Slice {
 			_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 			one.bare = at.Elem().Kind() != reflect.Uint8 && !strings.Contains(options, "omitempty") && !strings.Contains(options, "inline")
@@ -62,7 +64,7 @@ func findBareLists(t reflect.Type, within map[reflect.Type]bool) *bareLists {
 		if at.Kind() == reflect.Struct {
 			one.in = findBareLists(at, within)
 		}
-		if one.bare || one.in != nil {
+		if one.bare || one.bytes || one.in != nil {
 			list.fields = append(list.fields, one)
 		}
 	}
@@ -77,6 +79,12 @@ func (l *bareLists) empty(v reflect.Value) {
 	for _, one := range l.fields {
 		f := v.Field(one.index)
 		switch f.Kind() {
+		case reflect.Map:
+			for _, key := range f.MapKeys() {
+				if f.MapIndex(key).IsNil() {
+					f.SetMapIndex(key, reflect.ValueOf([]byte{}))
+				}
+			}
 		case reflect.Slice:
 			if one.bare && f.Len() == 0 && !f.IsNil() {
 				f.SetZero()

@@ -91,6 +91,9 @@ func (c *call) body() ([]byte, error) {
 func (c *call) read(verb string) error {
 	req := c.request(verb)
 	if c.r.URL.RawQuery != "" {
+		if verb == "get" && c.t.sub == "" && isTrue(c.r.URL.Query()["export"]) { // Upstream: apiserver endpoints/handlers GetResource, v1.37.2
+			return badRequest("the export parameter, deprecated since v1.14, is no longer supported")
+		}
 		var get metav1.GetOptions
 		var list metav1.ListOptions
 		var into runtime.Object = &get
@@ -214,6 +217,13 @@ func (c *call) remove(verb string) error {
 		err = c.options(&req.Delete)
 	} else {
 		err = c.decodeDeleteOptions(body, &req.Delete)
+	}
+	if err != nil && verb == "deletecollection" { // what is wrong with the options of the list comes first
+		one := c.request("list")
+		one.List = req.List
+		if _, wrong := c.h.server.Do(c.r.Context(), one); wrong != nil {
+			return wrong
+		}
 	}
 	if err != nil {
 		return err

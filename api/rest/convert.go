@@ -81,6 +81,11 @@ func (c *call) convert(obj runtime.Object, table *metav1.TableOptions) (runtime.
 		}
 		return partial(obj, gv)
 	case "PartialObjectMetadataList":
+		if !meta.IsListType(obj) && !c.kind.typed { // upstream takes it for a list that has no items
+			return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+				Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "content is not a list",
+			}}
+		}
 		if !meta.IsListType(obj) {
 			return nil, notAcceptable("you requested PartialObjectMetadataList, but the requested object is not a list (%s)", c.internalType(obj))
 		}
@@ -152,7 +157,7 @@ func partialList(list runtime.Object, gv schema.GroupVersion) (runtime.Object, e
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	out := &metav1.PartialObjectMetadataList{Items: []metav1.PartialObjectMetadata{}}
+	out := &metav1.PartialObjectMetadataList{} // whose items are null if there are none
 	out.SetGroupVersionKind(gv.WithKind("PartialObjectMetadataList"))
 	out.ListMeta = metav1.ListMeta{ResourceVersion: m.GetResourceVersion(), Continue: m.GetContinue(), RemainingItemCount: m.GetRemainingItemCount()}
 	err = meta.EachListItem(list, func(item runtime.Object) error {

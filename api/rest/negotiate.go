@@ -48,8 +48,11 @@ func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows fun
 			return output{info: info, as: as, params: clause.Params, pretty: isPretty(r, clause.Params)}, nil
 		}
 	}
-	return output{}, statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		"only the following media types are accepted: "+mediaTypes(types))
+	accepted := mediaTypes(types)
+	if !strings.Contains(accepted, runtime.ContentTypeProtobuf) { // tables of custom resources can have it
+		accepted += ", " + runtime.ContentTypeProtobuf
+	}
+	return output{}, statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "only the following media types are accepted: "+accepted)
 }
 
 // firstPlain returns the form that an Accept header without any parameters names first, as

@@ -7,6 +7,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -18,8 +19,15 @@ import (
 func (c *call) route() error {
 	methods := c.methods()
 	switch {
+	case len(methods) == 0 && !c.kind.typed && c.t.sub != "" && c.t.name != "" && c.t.rest == "":
+		return apierrors.NewNotFound(c.t.gvr().GroupResource(), c.t.name)
 	case len(methods) == 0:
 		return unknownPath()
+	case !c.kind.typed && c.r.Method == http.MethodPost && c.t.name != "" && c.t.sub == "": // a creation, whatever the name
+		c.t.name = ""
+		return nil
+	case !c.kind.typed && c.r.Method == http.MethodHead && slices.Contains(methods, http.MethodGet): // no router is in between
+		return nil
 	case !slices.Contains(methods, c.r.Method):
 		return methodNotAllowed()
 	case !c.kind.typed:

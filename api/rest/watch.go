@@ -31,16 +31,16 @@ func (c *call) watch() error {
 		return err
 	}
 	ctx := c.r.Context()
-	if s := req.List.TimeoutSeconds; s != nil && *s > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(*s)*time.Second)
-		defer cancel()
-	}
 	w, err := c.h.server.Watch(ctx, req)
 	if err != nil {
 		return err
 	}
 	defer w.Stop()
+	if s := req.List.TimeoutSeconds; s != nil && *s != 0 { // a negative one has passed already
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(*s)*time.Second)
+		defer cancel()
+	}
 	if wsstream.IsWebSocketRequest(c.r) {
 		return c.streamToWebSocket(ctx, w, table)
 	}

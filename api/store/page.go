@@ -97,15 +97,15 @@ func (t *Table) snapshot(namespace string, opts metav1.ListOptions) ([]runtime.O
 // startOfPage reads the options that say which state to list, from where.
 func (t *Table) startOfPage(opts metav1.ListOptions) (continueToken, error) {
 	now := continueToken{Version: tokenVersion, RV: int64(t.store.rv)}
-	rv, err := ParseVersion(opts.ResourceVersion)
-	if err != nil {
-		return now, apierrors.NewBadRequest("invalid resource version: " + err.Error())
-	}
 	if opts.Continue == "" {
+		rv, err := ParseVersion(opts.ResourceVersion)
+		if err != nil {
+			return now, apierrors.NewBadRequest("invalid resource version: " + err.Error())
+		}
 		if err := t.store.CheckNotInFuture(rv); err != nil {
 			return now, err
 		}
-		if opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
+		if opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact && !exactly(opts, rv) {
 			return now, nil
 		}
 		if now.RV = int64(rv); rv < t.log.compacted {
@@ -113,13 +113,12 @@ func (t *Table) startOfPage(opts metav1.ListOptions) (continueToken, error) {
 		}
 		return now, nil
 	}
-	if rv != 0 {
-		return now, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
-	}
 	token, err := decodeToken(opts.Continue)
 	switch {
 	case err != nil:
 		return now, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: continue key is not valid: %v", err))
+	case opts.ResourceVersion != "" && opts.ResourceVersion != "0":
+		return now, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 	case token.RV < 0:
 		token.RV = now.RV
 	case uint64(token.RV) < t.log.compacted:
@@ -127,6 +126,12 @@ func (t *Table) startOfPage(opts metav1.ListOptions) (continueToken, error) {
 			"You must start a new list without the continue parameter.")
 	}
 	return token, nil
+}
+
+// exactly reports whether a list with a limit asks for a version without saying how it must match: then it gets that one.
+// Upstream: apiserver storage ValidateListOptions, v1.37.2 ("legacy exact match").
+func exactly(opts metav1.ListOptions, rv uint64) bool {
+	return rv > 0 && opts.Limit > 0 && opts.ResourceVersionMatch == ""
 }
 
 // decodeToken reads the token of a page.

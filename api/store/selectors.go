@@ -164,8 +164,9 @@ func (t *Table) selected(f *filter) iter.Seq2[string, call.Object] {
 	}
 }
 
-// SelectorOf reads the selectors of a list or watch request.
-func SelectorOf(known Fields, namespace string, opts metav1.ListOptions) (Selector, error) {
+// SelectorOf reads the selectors of a list or watch request, whose other options it checks, too.
+// Upstream: apiserver endpoints/handlers ListResource, v1.37.2, whose order of checks this is.
+func SelectorOf(known Fields, namespace string, opts metav1.ListOptions, watch bool) (Selector, error) {
 	sel := Selector{Namespace: namespace}
 	var err error
 	if opts.LabelSelector != "" {
@@ -173,11 +174,13 @@ func SelectorOf(known Fields, namespace string, opts metav1.ListOptions) (Select
 			return sel, apierrors.NewBadRequest(err.Error())
 		}
 	}
-	if opts.FieldSelector == "" {
-		return sel, nil
+	if opts.FieldSelector != "" {
+		if sel.Fields, err = fields.ParseSelector(opts.FieldSelector); err != nil {
+			return sel, apierrors.NewBadRequest(err.Error())
+		}
 	}
-	if sel.Fields, err = fields.ParseSelector(opts.FieldSelector); err != nil {
-		return sel, apierrors.NewBadRequest(err.Error())
+	if err := CheckListOptions(opts, watch); err != nil || sel.Fields == nil {
+		return sel, err
 	}
 	for _, r := range sel.Fields.Requirements() {
 		if err := knowsField(known, r.Field); err != nil {
@@ -192,8 +195,11 @@ func knowsField(known Fields, field string) error {
 	if field == fieldName || field == fieldNamespace {
 		return nil
 	}
-	if len(known) == 0 {
+	if known == nil {
 		return fmt.Errorf("%q is not a known field selector: only %q, %q", field, fieldName, fieldNamespace)
+	}
+	if _, isJob := known["status.successful"]; isJob && known[field] == nil {
+		return fmt.Errorf("field label %q not supported for Job", field) // a text of its own: batch/v1 conversion.go, v1.37.2
 	}
 	if _, ok := known[field]; !ok {
 		return fmt.Errorf("field label not supported: %s", field)

@@ -33,15 +33,13 @@ type watcher struct {
 
 // Watch begins a watch, which ends with ctx or when it is stopped. It takes the lock. shared: the caller only reads the events.
 func (t *Table) Watch(ctx context.Context, form Form, namespace string, opts metav1.ListOptions, shared bool) (watch.Interface, error) {
-	sel, err := SelectorOf(form.Fields, namespace, opts)
+	setListOptionsDefaults(&opts)
+	sel, err := SelectorOf(form.Fields, namespace, opts, true)
 	if err != nil {
 		return nil, err
 	}
 	rv, err := ParseVersion(opts.ResourceVersion)
 	if err != nil {
-		return nil, err
-	}
-	if err := CheckListOptions(opts, true); err != nil {
 		return nil, err
 	}
 	initial := rv == 0
@@ -64,13 +62,18 @@ func (t *Table) Watch(ctx context.Context, form Form, namespace string, opts met
 	return w, nil
 }
 
+// setListOptionsDefaults makes a watch without a version one that begins with the objects there are. So it tells with a bookmark, if the client
+// wants any, that these were all.
+// Upstream: apimachinery internalversion SetListOptionsDefaults, v0.37.2.
+func setListOptionsDefaults(opts *metav1.ListOptions) {
+	if current := opts.ResourceVersion == "" || opts.ResourceVersion == "0"; current && opts.SendInitialEvents == nil && opts.ResourceVersionMatch == "" {
+		opts.SendInitialEvents, opts.ResourceVersionMatch = new(true), metav1.ResourceVersionMatchNotOlderThan
+	}
+}
+
 // CheckListOptions refuses options of a list or watch that do not go together.
 // Upstream: apimachinery internalversion/validation ValidateListOptions, v1.37.
 func CheckListOptions(opts metav1.ListOptions, watch bool) error {
-	if current := opts.ResourceVersion == "" || opts.ResourceVersion == "0"; watch && current && opts.SendInitialEvents == nil && opts.ResourceVersionMatch == "" {
-		initial := true // as upstream's SetListOptionsDefaults
-		opts.SendInitialEvents, opts.ResourceVersionMatch = &initial, metav1.ResourceVersionMatchNotOlderThan
-	}
 	errs := validation.ValidateListOptions(&internalversion.ListOptions{
 		Watch: watch, ResourceVersion: opts.ResourceVersion, ResourceVersionMatch: opts.ResourceVersionMatch,
 		Continue: opts.Continue, SendInitialEvents: opts.SendInitialEvents,

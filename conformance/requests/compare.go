@@ -177,9 +177,14 @@ var ages = regexp.MustCompile(`^(\d+[smhdy])+$`)
 // normalizer removes from answers what is not compared.
 type normalizer struct{ replacements []replacement }
 
+// longestPrefix is the number of characters of a generateName that a server keeps.
+// Upstream: apiserver storage/names maxGeneratedNameLength, v1.37.2.
+const longestPrefix = 58
+
 func newNormalizer(generated []string) normalizer {
 	n := normalizer{slices.Clone(texts)}
 	for _, prefix := range generated {
+		prefix = prefix[:min(len(prefix), longestPrefix)]
 		n.replacements = append(n.replacements,
 			replacement{regexp.MustCompile(`(^|")` + regexp.QuoteMeta(prefix) + `[a-z0-9]{5}("|$)`), "${1}" + prefix + "<chance>${2}"})
 	}

@@ -24,6 +24,8 @@ type Kind struct {
 	// Update says what is wrong with obj as the successor of old, UpdateStatus with an
 	// update of the status. What a client may leave out is filled in.
 	Update, UpdateStatus func(obj, old runtime.Object) field.ErrorList
+	// Last says what else is wrong with obj, given the errors that were found, those of the metadata among them. old is nil for a new object.
+	Last func(errs field.ErrorList, obj, old runtime.Object) field.ErrorList
 }
 
 // Names is a rule for names.
@@ -75,6 +77,7 @@ func (k *Kind) ValidateCreate(obj runtime.Object, namespaced bool) field.ErrorLi
 	if k.Create != nil {
 		p.List = append(p.List, k.Create(obj)...)
 	}
+	k.last(p, obj, nil)
 	return p.once()
 }
 
@@ -87,6 +90,7 @@ func (k *Kind) ValidateUpdate(obj, old runtime.Object) field.ErrorList {
 	if k.Update != nil {
 		p.List = append(p.List, k.Update(obj, old)...)
 	}
+	k.last(p, obj, old)
 	return p.once()
 }
 
@@ -97,7 +101,14 @@ func (k *Kind) ValidateUpdateStatus(obj, old runtime.Object) field.ErrorList {
 	if k.UpdateStatus != nil {
 		p.List = append(p.List, k.UpdateStatus(obj, old)...)
 	}
+	k.last(p, obj, old)
 	return p.once()
+}
+
+func (k *Kind) last(p *Problems, obj, old runtime.Object) {
+	if k.Last != nil {
+		p.List = append(p.List, k.Last(p.List, obj, old)...)
+	}
 }
 
 // CheckUpdatedMeta validates the metadata of an update by the rules that all kinds have.

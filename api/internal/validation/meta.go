@@ -42,14 +42,11 @@ func checkMetaUpdate(p *Problems, m, old *metav1.ObjectMeta) {
 	if goodMetaUpdate(m, old) && (!p.twice || m.GenerateName == "") {
 		return
 	}
+	p.Add(inOrder(apivalidation.ValidateObjectMeta(m, m.Namespace != "", pathSegmentOrPrefix, MetadataPath))...)
 	if p.twice {
-		p.Add(inOrder(apivalidation.ValidateObjectMeta(m, m.Namespace != "", pathSegmentOrPrefix, MetadataPath))...)
 		p.Add(inOrder(apivalidation.ValidateObjectMetaUpdate(m, old, MetadataPath))...)
 	}
 	p.Add(inOrder(apivalidation.ValidateObjectMetaUpdate(m, old, MetadataPath))...)
-	if !p.twice {
-		p.Add(apivalidation.ValidateFinalizers(m.Finalizers, MetadataPath.Child("finalizers"))...)
-	}
 	checkFinalizerNames(p, m.Finalizers)
 }
 

@@ -19,6 +19,7 @@ import (
 var (
 	limit     = flag.Int("limit", 150, "how many changes are tried of each object in each way")
 	seed      = flag.Uint64("seed", 46, "chooses the changes")
+	pairs     = flag.Int("pairs", 0, "how many pairs of changes are tried of each object in each way")
 	kinds     = flag.String("kinds", "", "the kinds that are asked about, with commas; all if empty")
 	recording = flag.String("recording", "../../requests/testdata/sample.json", "a recording with which the server is compared")
 	runs      = flag.Int("runs", 42, "how many random sequences are tried")
@@ -60,7 +61,7 @@ func reasons(names []string) (list []requests.Reason) {
 }
 
 func TestOurServerAnswersAsTheRealOne(t *testing.T) {
-	o := Options{Seed: *seed, Limit: *limit}
+	o := Options{Seed: *seed, Limit: *limit, Pairs: *pairs}
 	if *kinds != "" {
 		o.Kinds = strings.Split(*kinds, ",")
 	}
@@ -94,6 +95,24 @@ func write(file string, list []requests.Request) error {
 		return err
 	}
 	return os.WriteFile(file, data, 0o644)
+}
+
+// The reports of collections and of pairs of changes: docs/apiserver.md says what was found.
+func TestRequestsAboutCollectionsAreAnsweredAsByTheRealServer(t *testing.T) {
+	o := Options{Seed: *sequences}
+	if *kinds != "" {
+		o.Kinds = strings.Split(*kinds, ",")
+	}
+	list, err := RecordCollections(start(t), *runs, *length, o)
+	if *save != "" {
+		require.NoError(t, write(*save, list))
+	}
+	require.NoError(t, err)
+	results, err := requests.Play(list)
+	require.NoError(t, err)
+	counts, text := requests.Report(results, requests.Known(), false)
+	t.Logf("seed %d, %d collections, %d requests about each: %s", *sequences, *runs, *length, counts)
+	assert.Zero(t, counts.Differ, text)
 }
 
 // Other sequences show what docs/apiserver.md says of the differences that are left.

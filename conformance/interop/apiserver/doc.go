@@ -6,5 +6,6 @@
 //	schema.go     what the server says of the fields of its kinds
 //	generate.go   requests: valid objects (testdata/objects.yaml), with each field changed
 //	sequences.go  random sequences of requests about one object, which several managers create, patch, apply and delete
+//	collections.go  random requests about collections: lists, watches, forms of answers, deletions
 //	record.go     sends them to the real server and keeps what it answers, in the form of package requests
 package apiserver

@@ -37,6 +37,8 @@ type change struct {
 	base  map[string]any
 	path  []any
 	value any
+	// and is a change of another field that is made after it, nil for one alone.
+	and *change
 }
 
 // absent is the value of a field that is removed.
@@ -46,6 +48,9 @@ type absent struct{}
 func (c *change) object() map[string]any {
 	out := runtime.DeepCopyJSON(c.base)
 	set(out, c.path, c.value)
+	if c.and != nil {
+		set(out, c.and.path, c.and.value)
+	}
 	return out
 }
 
@@ -57,22 +62,30 @@ type changer struct {
 	depth int
 }
 
-// changes returns the object with each field below the given ones changed in each way. At most limit of them are chosen, by the seed.
-func (c *catalogue) changes(object map[string]any, s *shape, fields []string, limit int, seed uint64) []change {
+// changes returns the object with each field below the given ones changed in each way. At most limit of them are chosen, by the seed, and
+// beside them pairs of two changes at once.
+func (c *catalogue) changes(object map[string]any, s *shape, fields []string, limit, pairs int, seed uint64) []change {
 	g := &changer{catalogue: c, depth: 4}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		if slices.Contains(fields, name) {
 			g.field(object, []any{name}, s.Properties[name], g.depth)
 		}
 	}
-	if len(g.list) <= limit {
-		return g.list
+	random, list := rand.New(rand.NewPCG(seed, 1)), g.list
+	if len(g.list) > limit {
+		chosen := random.Perm(len(g.list))[:limit]
+		slices.Sort(chosen)
+		list = make([]change, limit)
+		for i, at := range chosen {
+			list[i] = g.list[at]
+		}
 	}
-	chosen := rand.New(rand.NewPCG(seed, 1)).Perm(len(g.list))[:limit]
-	slices.Sort(chosen)
-	list := make([]change, limit)
-	for i, at := range chosen {
-		list[i] = g.list[at]
+	list = slices.Clip(list)
+	for range pairs {
+		one, other := g.list[random.IntN(len(g.list))], g.list[random.IntN(len(g.list))]
+		one.and = &other
+		one.what += " and " + other.what
+		list = append(list, one)
 	}
 	return list
 }

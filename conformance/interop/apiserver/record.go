@@ -11,8 +11,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/storagesim/storagesim/conformance/requests"
+	"github.com/storagesim/storagesim/control/snapshots"
 )
 
 // Types of patches.
@@ -31,6 +33,8 @@ type Options struct {
 	Seed uint64
 	// Limit is the number of changes of each object that are tried in each way: created, updated, its status written.
 	Limit int
+	// Pairs is the number of changes of each object that are tried in each way beside those, each of two fields.
+	Pairs int
 	// Kinds, if there are any, are the only ones.
 	Kinds []string
 }
@@ -49,6 +53,9 @@ func Record(real *Real, options Options) ([]requests.Request, error) {
 	for _, name := range []string{"f", "g"} {
 		r.ask("namespaces", name, "POST", "/api/v1/namespaces", jsonType, fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name))
 	}
+	if err := r.definitions(); err != nil {
+		return nil, err
+	}
 	for _, object := range list {
 		if len(options.Kinds) > 0 && !slices.Contains(options.Kinds, object.GetKind()) {
 			continue
@@ -56,6 +63,22 @@ func Record(real *Real, options Options) ([]requests.Request, error) {
 		err = errors.Join(err, r.kind(real, c, object, options))
 	}
 	return r.list, err
+}
+
+// definitions makes the kinds of snapshots.
+func (r *recorder) definitions() error {
+	texts, err := snapshots.Definitions()
+	if err != nil {
+		return err
+	}
+	for _, definition := range texts {
+		body, err := yaml.YAMLToJSON([]byte(definition))
+		if err != nil {
+			return err
+		}
+		r.ask("definitions", "snapshots", "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", jsonType, string(body))
+	}
+	return nil
 }
 
 // recorder sends requests and keeps the answers.
@@ -89,6 +112,7 @@ type about struct {
 	object     map[string]any
 	name       string
 	limit      int
+	pairs      int
 	seed       uint64
 }
 
@@ -114,7 +138,7 @@ func (r *recorder) kind(real *Real, c *catalogue, object *unstructured.Unstructu
 	a := &about{
 		recorder: r, section: gvk.Kind + " " + gvk.Version + " " + object.GetName(), collection: base + "/" + resource.Name, one: base + "/" + resource.Name + "/" +
 			object.GetName(),
-		object: object.Object, name: object.GetName(), limit: options.Limit, seed: options.Seed,
+		object: object.Object, name: object.GetName(), limit: options.Limit, pairs: options.Pairs, seed: options.Seed,
 	}
 	s := c.kinds[gvk]
 	if s == nil {
@@ -183,7 +207,7 @@ const dry = "?dryRun=All"
 
 // creations creates the object with each field changed, and stores none.
 func (a *about) creations(c *catalogue, s *shape, top []string) {
-	for _, change := range c.changes(a.object, s, append(slices.Clone(top), "metadata"), a.limit, a.seed) {
+	for _, change := range c.changes(a.object, s, append(slices.Clone(top), "metadata"), a.limit, a.pairs, a.seed) {
 		a.ask(a.section, "create "+change.what, "POST", a.collection+dry+"&fieldValidation=Strict", jsonType, text(change.object()))
 	}
 }
@@ -205,7 +229,7 @@ func (a *about) stored() map[string]any {
 // updates writes the stored object with each field changed, and stores none.
 func (a *about) updates(c *catalogue, s *shape, top []string) {
 	live := a.stored()
-	for _, change := range c.changes(live, s, append(slices.Clone(top), "metadata"), a.limit, a.seed+1) {
+	for _, change := range c.changes(live, s, append(slices.Clone(top), "metadata"), a.limit, a.pairs, a.seed+1) {
 		a.ask(a.section, "update "+change.what, "PUT", a.one+dry, jsonType, text(change.object()))
 	}
 }
@@ -213,7 +237,7 @@ func (a *about) updates(c *catalogue, s *shape, top []string) {
 // statuses does so with the status.
 func (a *about) statuses(c *catalogue, s *shape) {
 	live := a.stored()
-	for _, change := range c.changes(live, s, []string{"status"}, a.limit, a.seed+2) {
+	for _, change := range c.changes(live, s, []string{"status"}, a.limit, a.pairs, a.seed+2) {
 		a.ask(a.section, "status "+change.what, "PUT", a.one+"/status"+dry, jsonType, text(change.object()))
 	}
 	a.ask(a.section, "status: spec is left alone", "PATCH", a.one+"/status"+dry, mergePatch, `{"metadata":{"labels":{"x":"y"}},"spec":{"x":1}}`)

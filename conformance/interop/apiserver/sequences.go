@@ -228,9 +228,6 @@ func (q *sequence) update() {
 		}
 	}
 	edit, sub := q.edit()
-	if q.live == nil {
-		sub = "" // the status of what is not there: Services are made so
-	}
 	object = merged(object, edit, false)
 	if spec, ok := object["spec"].(map[string]any); ok { // as are addresses that it has chosen
 		delete(spec, "clusterIP")
@@ -238,6 +235,12 @@ func (q *sequence) update() {
 	}
 	if status, ok := object["status"].(map[string]any); ok { // a time of this server's clock is no time of ours
 		delete(status, "lastPhaseTransitionTime")
+		conditions, _ := status["conditions"].([]any)
+		for _, condition := range conditions {
+			if c, ok := condition.(map[string]any); ok && c["type"] == "PodScheduled" {
+				delete(c, "lastTransitionTime")
+			}
+		}
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	switch q.rand.IntN(6) {
@@ -296,16 +299,24 @@ func (q *sequence) delete() {
 	if q.rand.IntN(3) == 0 {
 		options["gracePeriodSeconds"] = int64(q.rand.IntN(3))
 	}
-	// It takes the finalizers of other policies away. Then upstream refuses its own precondition, and answers a dry run with an empty object.
-	strips := options["propagationPolicy"] == "Background"
-	if q.live != nil && !strips && q.rand.IntN(4) == 0 {
+	if q.live != nil && q.rand.IntN(4) == 0 {
 		metadata := q.live["metadata"].(map[string]any)
 		options["preconditions"] = map[string]any{"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
 	}
-	if !strips && q.rand.IntN(6) == 0 {
+	if q.rand.IntN(6) == 0 {
 		options["dryRun"] = []any{"All"}
 	}
 	q.send("delete", "DELETE", q.one, "", nil, jsonType, options)
+	if policy := options["propagationPolicy"]; policy != nil && policy != "Background" && q.live != nil && q.rand.IntN(2) == 0 {
+		options = map[string]any{"propagationPolicy": "Background"} // takes the finalizer away that this policy has left
+		if q.rand.IntN(2) == 0 {
+			options["preconditions"] = map[string]any{"resourceVersion": q.live["metadata"].(map[string]any)["resourceVersion"]}
+		}
+		if q.rand.IntN(3) == 0 {
+			options["dryRun"] = []any{"All"}
+		}
+		q.send("delete again", "DELETE", q.one, "", nil, jsonType, options)
+	}
 	if q.rand.IntN(2) == 0 {
 		q.send("get", "GET", q.one, "", nil, "", nil)
 	}

@@ -19,7 +19,10 @@ const (
 // Upstream: storage/validation ValidateVolumeAttachment, v1.37.
 func checkAttachment(p *validation.Problems, va *storagev1.VolumeAttachment) {
 	checkAttachmentFields(p, va)
-	CheckDriverName(p, va.Spec.Attacher, validation.SpecPath.Child("attacher")) // last: v1.37 validates it by a tag of its type
+	// last, and in characters: v1.37 validates it by a tag of its type
+	checkDriverName(p, va.Spec.Attacher, validation.SpecPath.Child("attacher"), func(at *field.Path, _ any, most int) *field.Error {
+		return field.TooLongCharacters(at, "", most)
+	})
 }
 
 // checkAttachmentFields validates the fields that have no tags.

@@ -27,6 +27,11 @@ const (
 // CheckDriverName validates the name of a CSI driver where it is referred to.
 // Upstream: core/validation ValidateCSIDriverName, v1.37.
 func CheckDriverName(p *validation.Problems, name string, at *field.Path) {
+	checkDriverName(p, name, at, field.TooLong)
+}
+
+// checkDriverName does so with an error of the caller's for a name that is too long.
+func checkDriverName(p *validation.Problems, name string, at *field.Path, tooLong func(at *field.Path, value any, most int) *field.Error) {
 	if validation.IsLabel(name) {
 		return
 	}
@@ -35,7 +40,7 @@ func CheckDriverName(p *validation.Problems, name string, at *field.Path) {
 		return
 	}
 	if len(name) > 63 {
-		p.Add(field.TooLong(at, "", 63))
+		p.Add(tooLong(at, "", 63))
 	}
 	p.Messages(at, name, utilvalidation.IsDNS1123Subdomain(strings.ToLower(name)))
 }

@@ -168,6 +168,11 @@ func mountOptionsSupported(s *v1.PersistentVolumeSource) bool {
 func checkVolumeUpdate(p *validation.Problems, pv, old *v1.PersistentVolume) {
 	checkVolume(p, pv)
 	if !sameVolumeSource(&pv.Spec.PersistentVolumeSource, &old.Spec.PersistentVolumeSource) {
+		pv := pv
+		if now, was := pv.Spec.CSI, old.Spec.CSI; now != nil && was != nil && was.ControllerExpandSecretRef == nil {
+			pv = pv.DeepCopy()
+			pv.Spec.CSI.ControllerExpandSecretRef = nil // which may be added
+		}
 		p.Forbidden(validation.SpecPath.Child("persistentvolumesource"), "spec.persistentvolumesource is immutable after creation\n"+
 			diff.Diff(validation.InternalForm{Value: old.Spec.PersistentVolumeSource}, validation.InternalForm{Value: pv.Spec.PersistentVolumeSource}))
 	}
@@ -224,7 +229,7 @@ func sameNodeAffinity(a, old *v1.VolumeNodeAffinity) bool {
 	for i, term := range old.Required.NodeSelectorTerms {
 		now := a.Required.NodeSelectorTerms[i].MatchExpressions
 		for j := range term.MatchExpressions {
-			if key := &term.MatchExpressions[j].Key; j < len(now) && newLabels[*key] == now[j].Key && now[j].Key != "" {
+			if key := &term.MatchExpressions[j].Key; j < len(now) && newLabels[*key] == now[j].Key { // also no key for one without a successor
 				*key = now[j].Key
 			}
 		}
