@@ -394,7 +394,7 @@ func (q *collection) odd() {
 		method, path, body, contentType = q.one("GET", "PUT", "PATCH", "POST", "DELETE"), q.path+"/"+q.name()+"/"+q.one("status", "scale", "nope", "proxy",
 			"log"), "{}", q.one(jsonType, mergePatch)
 	case 12:
-		method, path, body, contentType = http.MethodPut, q.path+"/"+q.one(q.name(), "other"), body, q.one(jsonType, "application/yaml")
+		method, path, contentType = http.MethodPut, q.path+"/"+q.one(q.name(), "other"), q.one(jsonType, "application/yaml")
 	case 13:
 		metadata["annotations"] = map[string]any{"big": strings.Repeat("a", []int{262_000, 262_144, 263_000}[q.rand.IntN(3)])}
 		query.Set("fieldManager", "big")
