@@ -32,7 +32,8 @@
 // A pod's change, the end of an operation or a backoff wakes the pod's worker. A pod that is
 // deleted goes in this order: status written, containers stopped, status written, volumes
 // unmounted, directories removed, containers of unknown state written as failed, API
-// object deleted. A container has its grace period to end, and the pod's worker waits for it: until
+// object deleted. A status that cannot be written holds up none of these steps but the last one: it is
+// written when it can be, and the API object is deleted after that. A container has its grace period to end, and the pod's worker waits for it: until
 // then the volumes stay mounted. A grace period that becomes shorter meanwhile changes nothing, as
 // upstream. A crash at any point is repaired after the restart: mounts are read from the
 // node's disk, and nothing is unmounted before all pods were looked at.

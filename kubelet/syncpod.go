@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -47,25 +48,26 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 	if err != nil {
 		return err
 	}
-	if err := k.status.writeStatus(ctx, w, r, false); err != nil {
-		return err
+	unwritten := k.status.writeStatus(ctx, w, r, false) // the pod goes on all the same, and the status is written when it can be
+	if ctx.Err() != nil {
+		return unwritten
 	}
 	k.watchLocalStorage(w, r)
 	if shouldAllContainersRestart(w.pod, r, w.lastStatus()) && !w.terminating() {
 		k.podQueue.Add(string(w.uid))
-		return nil
+		return unwritten
 	}
-	if k.pastActiveDeadline(w) { // which counts from the start that was just written
+	if k.pastActiveDeadline(w) { // which counts from the start in the status
 		k.podQueue.Add(string(w.uid))
-		return nil
+		return unwritten
 	}
 	switch {
 	case r.startsMore(w.pod):
 		k.restartLater(w, r)
 	case r.finished(): // by itself; its directory stays until it is deleted
-		return k.finishPod(w)
+		return errors.Join(unwritten, k.finishPod(w))
 	}
-	return nil
+	return unwritten
 }
 
 // endRest stops what still runs of a pod whose containers have ended for good: sidecars and ephemeral containers.
