@@ -20,6 +20,8 @@ import (
 type podStatus struct {
 	IP                          string
 	Init, Containers, Ephemeral []containerState
+	// stopped says that its sandbox was stopped.
+	stopped bool
 	// about is the pod in events.
 	about *v1.Pod
 }
@@ -52,7 +54,7 @@ func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
 		return nil, err
 	}
 	w.sandboxSeen = w.sandboxSeen || sandbox.Ready
-	s := &podStatus{about: w.pod}
+	s := &podStatus{about: w.pod, stopped: !sandbox.Ready}
 	switch {
 	case sandbox.HostNetwork:
 		s.IP = k.node.HostIP()

@@ -66,7 +66,8 @@ type podWorker struct {
 	free *gate
 	// news is opened when a task beside the worker is done, or a probe's result has changed.
 	news *gate
-	// restartedAll is when all its containers were restarted last, and attempts are the numbers of those that come next, by name.
+	// restartedAll is when all its containers were restarted last, and attempts are the numbers of those that come after containers that were
+	// removed, by name.
 	restartedAll time.Time
 	attempts     map[string]int32
 	// status is the status that was made last, and written the one that the API has accepted last; nil before the first one.

@@ -117,9 +117,6 @@ func (k *kubelet) restartAll(ctx context.Context, w *podWorker, pod *v1.Pod, r *
 	if err := k.status.writeStatus(ctx, w, r, false); ctx.Err() != nil {
 		return nil, err
 	}
-	if w.attempts == nil {
-		w.attempts = map[string]int32{}
-	}
 	sourceInit, targetInit := containersToReset(pod.Spec.InitContainers, r.Init)
 	sources, targets := containersToReset(pod.Spec.Containers, r.Containers)
 	for _, c := range slices.Concat(targets, targetInit, sources, sourceInit) {
@@ -132,14 +129,8 @@ func (k *kubelet) restartAll(ctx context.Context, w *podWorker, pod *v1.Pod, r *
 				return nil, err
 			}
 		}
-		w.attempts[c.last.Name] = c.last.Attempt + 1
-		for _, one := range []*runtime.ContainerStatus{c.before, c.last} {
-			if one == nil {
-				continue
-			}
-			if err := k.runtime.RemoveContainer(one.ID); err != nil {
-				return nil, err
-			}
+		if err := k.removeContainer(w, c); err != nil {
+			return nil, err
 		}
 	}
 	w.waits = nil
@@ -152,6 +143,23 @@ func (k *kubelet) restartAll(ctx context.Context, w *podWorker, pod *v1.Pod, r *
 		return nil, err
 	}
 	return k.podStatus(w)
+}
+
+// removeContainer removes what the runtime knows of a container that has ended, but for the number of the next one.
+func (k *kubelet) removeContainer(w *podWorker, c *containerState) error {
+	if w.attempts == nil {
+		w.attempts = map[string]int32{}
+	}
+	for _, one := range []*runtime.ContainerStatus{c.before, c.last} {
+		if one == nil {
+			continue
+		}
+		w.attempts[one.Name] = one.Attempt + 1
+		if err := k.runtime.RemoveContainer(one.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // containersToReset returns the containers that were started: the sources, whose rules restart all, and the targets, the others.

@@ -114,6 +114,13 @@ func (s *podStatus) next(pod *v1.Pod) *containerState {
 	return nil
 }
 
+// beginsAnew reports whether the pod needs another sandbox to go on, since an earlier life of the kubelet has stopped the one it had and could not write why.
+//
+// Upstream: kuberuntime_manager.go computePodActions and util/util.go PodSandboxChanged, v1.37.2.
+func (s *podStatus) beginsAnew(pod *v1.Pod) bool {
+	return s.stopped && pod.Spec.RestartPolicy != v1.RestartPolicyNever && s.next(pod) != nil
+}
+
 // goesOn reports whether a container is to be started now that was never tried: the one
 // before it has done its work, or it was added.
 func (s *podStatus) goesOn(pod *v1.Pod) bool {

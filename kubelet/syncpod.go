@@ -27,7 +27,7 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 			return err
 		}
 	}
-	if r == nil || !r.begun() {
+	if r == nil || !r.begun() || r.beginsAnew(pod) {
 		var err error
 		if r, err = k.beginPod(ctx, w, r); r == nil || err != nil {
 			return err
@@ -97,7 +97,7 @@ func (k *kubelet) finishPod(w *podWorker) error {
 	return nil
 }
 
-// beginPod starts a pod's containers for the first time. It returns no status as long
+// beginPod starts a pod's containers for the first time, or anew in another sandbox, init containers too. It returns no status as long
 // as the pod's volumes are not there: the next operation that ends brings the pod back.
 //
 // Upstream: kubelet.go SyncPod and kuberuntime_manager.go SyncPod, v1.37.
@@ -113,10 +113,13 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*po
 		return nil, unwritten
 	}
 	k.prober.AddPod(w.pod)
-	if r == nil {
+	if r == nil || r.stopped {
 		if err := k.runPodSandbox(w.pod); err != nil {
 			return nil, err
 		}
+	}
+	if err := k.purgeInitContainers(w, r); err != nil {
+		return nil, err
 	}
 	if err := k.status.sandboxReady(ctx, w); ctx.Err() != nil { // what cannot be written now is written with the rest
 		return nil, err
@@ -129,6 +132,21 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*po
 		err = k.startPod(ctx, w, w.pod, r)
 	}
 	return r, err
+}
+
+// purgeInitContainers removes the init containers of a sandbox that was stopped, so that they run again.
+//
+// Upstream: kuberuntime_container.go purgeInitContainers, v1.37.2.
+func (k *kubelet) purgeInitContainers(w *podWorker, r *podStatus) error {
+	if r == nil || !r.stopped {
+		return nil
+	}
+	for i := range r.Init {
+		if err := k.removeContainer(w, &r.Init[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // makePodDataDirs makes the pod's directories.

@@ -92,3 +92,43 @@ func TestAPodWhoseStatusCouldNeverBeWrittenIsEvicted(t *testing.T) {
 	require.NoError(t, w.e.RunFor(3*time.Minute))
 	require.Equal(t, "Evicted", w.get("web").Status.Reason)
 }
+
+// Upstream: kuberuntime_manager.go computePodActions and util.go PodSandboxChanged, v1.37.2: a kubelet that begins does not know that it has evicted the
+// pod, finds its sandbox stopped, and makes another one.
+func TestAKubeletThatCrashesBeforeItHasWrittenAnEvictionRunsThePodAnew(t *testing.T) {
+	const script = "echo main >> /data/log; if test ! -e /data/full; then touch /data/full; head -c 2000000 /dev/zero > /scratch/x; fi; sleep 100000"
+	for policy, goesOn := range map[v1.RestartPolicy]bool{v1.RestartPolicyAlways: true, v1.RestartPolicyOnFailure: true, v1.RestartPolicyNever: false} {
+		t.Run(string(policy), func(t *testing.T) {
+			w := simple(t)
+			p := withScratch(running("web", script), "1Mi")
+			p.Spec.RestartPolicy = policy
+			p.Spec.InitContainers = []v1.Container{{
+				Name: "i", Image: "busybox", Command: []string{"sh", "-c", "echo init >> /data/log"}, VolumeMounts: p.Spec.Containers[0].VolumeMounts,
+			}}
+			w.create(p)
+			require.NoError(t, w.e.RunFor(10*time.Second))
+			w.refuseStatuses()
+			require.NoError(t, w.e.RunFor(2*time.Minute))
+			w.requireEvent("web", "Evicted", "exceeds the limit")
+			require.NoError(t, w.e.Crash(actor))
+			w.e.ClearFaults()
+			require.NoError(t, w.e.RunFor(2*time.Minute))
+			status := w.get("web").Status
+			if !goesOn {
+				require.Equal(t, v1.PodFailed, status.Phase)
+				require.Equal(t, "init\nmain\n", w.onDisk("/srv/log"))
+				return
+			}
+			require.Equal(t, v1.PodRunning, status.Phase)
+			require.NotNil(t, status.ContainerStatuses[0].State.Running)
+			require.EqualValues(t, 137, status.ContainerStatuses[0].LastTerminationState.Terminated.ExitCode)
+			require.EqualValues(t, 1, status.ContainerStatuses[0].RestartCount)
+			require.EqualValues(t, 1, status.InitContainerStatuses[0].RestartCount)
+			require.Equal(t, "init\nmain\ninit\nmain\n", w.onDisk("/srv/log"))
+			require.NotEmpty(t, status.PodIP)
+			w.delete("web")
+			w.settle()
+			w.requireNothingLeft()
+		})
+	}
+}

@@ -135,13 +135,18 @@ func (s *Containers) PodSandboxStatus(pod types.UID) (*PodSandboxStatus, error) 
 
 // RunPodSandbox implements Service.
 func (s *Containers) RunPodSandbox(config PodSandboxConfig) error {
-	if s.sandboxes[config.UID] != nil {
+	b := s.sandboxes[config.UID]
+	switch {
+	case b == nil:
+		b = &sandbox{}
+	case b.ready:
 		return fmt.Errorf("pod %s has a sandbox", config.UID)
 	}
-	b := &sandbox{config: config, ready: true}
+	b.config, b.ip, b.ready = config, "", true
 	if !config.HostNetwork {
 		ip, err := s.allocateIP()
 		if err != nil {
+			b.ready = false
 			return err
 		}
 		b.ip = ip

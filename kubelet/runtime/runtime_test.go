@@ -251,6 +251,14 @@ func TestASandboxHasAnAddressUntilItIsStoppedAndIsKnownUntilItIsRemoved(t *testi
 	require.NoError(t, err)
 	require.Equal(t, "10.0.0.2", other.IP, "it is free again")
 
+	require.NoError(t, n.RunPodSandbox(runtime.PodSandboxConfig{UID: uid}))
+	sandbox, err = n.PodSandboxStatus(uid)
+	require.NoError(t, err)
+	require.True(t, sandbox.Ready)
+	require.Equal(t, "10.0.0.3", sandbox.IP)
+	last, _ = sandbox.Latest("c")
+	require.Equal(t, id, last.ID, "which stays known")
+
 	require.NoError(t, n.RemovePodSandbox(uid))
 	sandbox, err = n.PodSandboxStatus(uid)
 	require.NoError(t, err)

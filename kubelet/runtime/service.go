@@ -24,7 +24,7 @@ type Service interface {
 	// Version. What runs goes on running.
 	Attach(client Client)
 
-	// RunPodSandbox gives a pod its network. It is called once for a pod.
+	// RunPodSandbox gives a pod its network: one that has none, or whose network was stopped. What is known of its containers stays known.
 	RunPodSandbox(config PodSandboxConfig) error
 	// StopPodSandbox kills the pod's containers and frees its address. What is known of
 	// the pod stays known.
