@@ -141,15 +141,12 @@ func (s *podStatus) uncreated() bool {
 }
 
 // initFailed reports whether an init container has failed for good, so that the containers have
-// not begun. A sidecar has if its pod is never restarted.
+// not begun. A sidecar never has: it starts again whatever its pod says.
+//
+// Upstream: kuberuntime_container.go computeInitContainerActions, v1.37.2.
 func (s *podStatus) initFailed(pod *v1.Pod) bool {
 	for i := range s.Init {
-		spec, c := &pod.Spec.InitContainers[i], &s.Init[i]
-		switch {
-		case !c.failed():
-		case isSidecar(spec) && pod.Spec.RestartPolicy == v1.RestartPolicyNever:
-			return true
-		case !shouldRestart(pod, spec, c.last.ExitCode):
+		if c := &s.Init[i]; c.failed() && !shouldRestart(pod, &pod.Spec.InitContainers[i], c.last.ExitCode) {
 			return true
 		}
 	}
