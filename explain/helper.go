@@ -154,6 +154,7 @@ func (x *explainer) waiting(pod *v1.Pod, name string, state *v1.ContainerStateWa
 	switch state.Reason {
 	case "CrashLoopBackOff", "PostStartHookError", "RunContainerError":
 		x.say("  %s", line) // how it ended is the cause
+	case restartingAllContainers: // which is said of how it ended
 	case "InvalidImageName", "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull":
 		image := ""
 		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
@@ -185,8 +186,12 @@ func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus, cour
 	case ended.ExitCode == 0:
 		return
 	}
-	if ended.Reason == "RestartingAllContainers" {
-		x.say("  %s was restarted with all others of the pod, as a rule of its restartPolicyRules says", word)
+	if ended.Reason == restartingAllContainers {
+		is := "was restarted"
+		if c.State.Running == nil {
+			is = "starts again"
+		}
+		x.say("  %s %s with all others of the pod, as a rule of its restartPolicyRules says", word, is)
 		return
 	}
 	if ended.Reason == "StartError" {
@@ -196,6 +201,9 @@ func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus, cour
 		}
 		if spec := containerOf(pod, c.Name); spec != nil && len(spec.Command) > 0 {
 			v.Value = spec.Command[0]
+		}
+		if dir := workingDirOf(pod, c.Name); dir != "" && strings.Contains(ended.Message, ": mkdir "+dir+": ") {
+			v.Field, v.Value, v.Do = field+".workingDir", dir, "name a directory that is there or can be made"
 		}
 		x.blame(v)
 		return
@@ -229,6 +237,18 @@ func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus, cour
 		return
 	}
 	x.ill(ContainerFailed, "", "mend its script or its program", "%s exited with %d: %s", word, ended.ExitCode, said)
+}
+
+// restartingAllContainers is the reason of a container that was removed since all of its pod are restarted.
+//
+// Upstream: kubelet_pods.go RestartingAllContainers, v1.37.2.
+const restartingAllContainers = "RestartingAllContainers"
+
+func workingDirOf(pod *v1.Pod, container string) string {
+	if spec := containerOf(pod, container); spec != nil {
+		return spec.WorkingDir
+	}
+	return ""
 }
 
 // unready says what a container that runs and is not ready waits for.

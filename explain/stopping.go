@@ -63,6 +63,9 @@ func (x *explainer) courseOf(pod *v1.Pod) *course {
 		if entry.Time.Before(pod.CreationTimestamp.Time) {
 			continue
 		}
+		if _, refused := statusWrite(entry, pod); refused != nil { // it comes when they are over, which the status does not tell then
+			c.hook, c.kills = nil, map[string]*kill{}
+		}
 		switch r := entry.Record.(type) {
 		case trace.Write:
 			if written, ok := r.New.(*v1.Pod); ok && written.UID == pod.UID {
@@ -347,32 +350,34 @@ func (c *course) hookFailed(container string, ended *v1.ContainerStateTerminated
 
 // unwritten blames what refuses the kubelet's writes of a pod's status: since then the status shows what was before.
 func (x *explainer) unwritten(pod *v1.Pod) {
-	actor, about := "kubelet/"+pod.Spec.NodeName, trace.RefOf("Pod", pod)
 	for _, entry := range slices.Backward(x.Log.Entries()) {
-		if entry.Actor != actor || entry.Time.Before(pod.CreationTimestamp.Time) {
-			continue
-		}
-		var why error
-		switch r := entry.Record.(type) {
-		case trace.Write:
-			if r.About() != about || r.Subresource != "status" {
-				continue
-			}
-			why = r.Err
-		case trace.Struck:
-			if r.Call != "patch pods/status "+pod.Namespace+"/"+pod.Name || r.After || r.Err == nil {
-				continue
-			}
-			why = r.Err
-		default:
+		is, why := statusWrite(entry, pod)
+		if !is || entry.Time.Before(pod.CreationTimestamp.Time) {
 			continue
 		}
 		if why == nil {
 			return
 		}
 		since := duration.HumanDuration(x.Now.Sub(entry.Time))
-		x.ill(WriteRefused, "actor/"+actor, "remove the cause that the message names; the kubelet tries again",
+		x.ill(WriteRefused, "actor/"+entry.Actor, "remove the cause that the message names; the kubelet tries again",
 			"its status shows what was before, since the kubelet's last write of it was refused %s ago: %s", since, oneLine(why.Error()))
 		return
 	}
+}
+
+// statusWrite reports whether an entry is about a write of a pod's status by its kubelet, and why that was refused; nil if it was not.
+func statusWrite(entry trace.Entry, pod *v1.Pod) (is bool, refused error) {
+	if entry.Actor != "kubelet/"+pod.Spec.NodeName {
+		return false, nil
+	}
+	switch r := entry.Record.(type) {
+	case trace.Write:
+		is, refused = r.About() == trace.RefOf("Pod", pod) && r.Subresource == "status", r.Err
+	case trace.Struck:
+		is, refused = r.Call == "patch pods/status "+pod.Namespace+"/"+pod.Name && !r.After && r.Err != nil, r.Err
+	}
+	if !is {
+		return false, nil
+	}
+	return true, refused
 }

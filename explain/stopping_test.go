@@ -97,6 +97,21 @@ func TestAVerdictTellsOfContainersThatAreBeingStartedAndStopped(t *testing.T) {
 				"restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}]}]", after: 10 * time.Second,
 			is: "Running on node node-1", want: want{class: explain.Well, code: explain.Fine},
 		},
+		"all containers are restarted, and the first one has a postStart hook": {
+			spec: "initContainers: [{name: s, restartPolicy: Always, " + goesOn + ", lifecycle: {postStart: {exec: {command: [sleep, '60']}}}}], " +
+				"containers: [{name: c, " + goesOn + "}, {name: d, image: busybox, command: [sh, -c, 'sleep 5; exit 42'], restartPolicy: Never, " +
+				"restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}]}]", after: 80 * time.Second,
+			is:   "Running and not ready on node node-1",
+			want: want{class: explain.UnderWay, code: explain.HookRuns, field: "spec.initContainers[s].lifecycle.postStart"},
+			why:  "init container s waits for its postStart hook, which has run for 10s; until it ends nothing else becomes of the pod",
+		},
+		"a working directory cannot be made": {
+			spec: "volumes: [{name: v, emptyDir: {}}], containers: [{name: c, workingDir: /v/x, volumeMounts: [{name: v, mountPath: /v, readOnly: true}], " +
+				goesOn + "}]", after: 5 * time.Second, is: "Running and not ready on node node-1",
+			want: want{class: explain.Ill, code: explain.ContainerFailed, field: "spec.containers[c].workingDir"},
+			why: "container c could not be started: StartError: failed to create containerd task: failed to create shim task: OCI runtime create failed: " +
+				"mkdir /v/x: read-only file system",
+		},
 		"a preStop hook runs": {
 			spec: "containers: [{name: c, " + goesOn + ", lifecycle: {preStop: {exec: {command: [sleep, '20']}}}}]", after: 10 * time.Second,
 			then: remove(30), later: 10 * time.Second, want: want{class: explain.UnderWay, code: explain.Stopping}, is: "being deleted on node node-1",
@@ -172,6 +187,27 @@ func TestAVerdictTellsOfContainersThatAreBeingStartedAndStopped(t *testing.T) {
 			require.Equal(t, tt.want.class, why.Verdict.Class, why.Text)
 			require.Equal(t, tt.want.code, why.Verdict.Code, why.Text)
 			require.Equal(t, tt.want.field, why.Verdict.Field, why.Text)
+		})
+	}
+}
+
+func TestAVerdictDoesNotTellOfHooksAndStopsThatAreOverAlthoughTheStatusIsNotWritten(t *testing.T) {
+	for name, spec := range map[string]string{
+		"a hook": "containers: [{name: c, " + goesOn + ", lifecycle: {postStart: {exec: {command: [sleep, '7']}}}}]",
+		"a stop": "terminationGracePeriodSeconds: 5, activeDeadlineSeconds: 10, containers: [{name: c, " + goesOn + "}]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+			c.Apply("{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {" + spec + "}}")
+			c.RunFor(5 * time.Second)
+			c.Inject(engine.Fault{Actor: "kubelet/node-1", Verb: "patch", Resource: "pods/status", Times: 1000, Err: errors.New("it is full")})
+			c.RunFor(time.Minute)
+			why, err := c.Lab().Explanation("pod/web")
+			require.NoError(t, err)
+			require.Equal(t, explain.WriteRefused, why.Verdict.Code, why.Text)
+			require.NotContains(t, why.Text, "postStart hook")
+			require.NotContains(t, why.Text, "stops container c")
+			require.NotContains(t, why.Verdict.State, "stopped")
 		})
 	}
 }
