@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -138,14 +139,14 @@ func (c *call) applyOne(obj manifest.Object) error {
 		return fmt.Errorf("from %s: cannot use generate name with apply", meta.GetGenerateName())
 	}
 	ref := tables.Ref{Resource: obj.Resource, Namespace: meta.GetNamespace(), Name: meta.GetName()}
-	before := c.version(ref)
+	before := c.content(ref)
 	if err := c.cluster.Apply(string(obj.JSON)); err != nil {
 		return err
 	}
-	switch after := c.version(ref); before {
-	case "":
+	switch after := c.content(ref); {
+	case before == nil:
 		c.say("%s created", ref.Qualified())
-	case after:
+	case equality.Semantic.DeepEqual(before, after):
 		c.say("%s unchanged", ref.Qualified())
 	default:
 		c.say("%s configured", ref.Qualified())
@@ -153,13 +154,16 @@ func (c *call) applyOne(obj manifest.Object) error {
 	return nil
 }
 
-// version returns the object's resource version, empty if it is not there.
-func (c *call) version(ref tables.Ref) string {
+// content returns the object without what each write of it changes, nil if it is not there.
+func (c *call) content(ref tables.Ref) metav1.Object {
 	obj, err := c.get(ref)
 	if err != nil {
-		return ""
+		return nil
 	}
-	return obj.GetResourceVersion()
+	copied := obj.(runtime.Object).DeepCopyObject().(metav1.Object)
+	copied.SetResourceVersion("")
+	copied.SetManagedFields(nil)
+	return copied
 }
 
 // about returns a request about that object.
