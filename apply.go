@@ -85,6 +85,8 @@ func (c *Cluster) apply(obj manifest.Object) error {
 	if err != nil {
 		return err
 	}
+	current = current.DeepCopyObject()
+	current.GetObjectKind().SetGroupVersionKind(obj.Resource.GroupVersionKind) // as a client has it: a patch need not set the kind
 	is, err := json.Marshal(current)
 	if err != nil {
 		return err

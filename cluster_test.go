@@ -142,6 +142,21 @@ func TestApplyIsAThreeWayMerge(t *testing.T) {
 	require.True(t, apierrors.IsInvalid(errors.Unwrap(unjoin(err))), "%v", err)
 }
 
+// As kubectl, which sends no patch then.
+func TestApplyOfWhatIsThereSendsNothing(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	for _, text := range []string{
+		claimYAML,
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: nginx}]}}}}",
+		"{apiVersion: v1, kind: Namespace, metadata: {name: other}}",
+	} {
+		c.Apply(text)
+		before := c.Engine().Trace().Len()
+		c.Apply(text)
+		require.Equal(t, before, c.Engine().Trace().Len(), text)
+	}
+}
+
 func unjoin(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()[0]

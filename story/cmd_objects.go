@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -139,14 +138,14 @@ func (c *call) applyOne(obj manifest.Object) error {
 		return fmt.Errorf("from %s: cannot use generate name with apply", meta.GetGenerateName())
 	}
 	ref := tables.Ref{Resource: obj.Resource, Namespace: meta.GetNamespace(), Name: meta.GetName()}
-	before := c.content(ref)
+	before := c.version(ref)
 	if err := c.cluster.Apply(string(obj.JSON)); err != nil {
 		return err
 	}
-	switch after := c.content(ref); {
-	case before == nil:
+	switch after := c.version(ref); before {
+	case "":
 		c.say("%s created", ref.Qualified())
-	case equality.Semantic.DeepEqual(before, after):
+	case after:
 		c.say("%s unchanged", ref.Qualified())
 	default:
 		c.say("%s configured", ref.Qualified())
@@ -154,16 +153,13 @@ func (c *call) applyOne(obj manifest.Object) error {
 	return nil
 }
 
-// content returns the object without what each write of it changes, nil if it is not there.
-func (c *call) content(ref tables.Ref) metav1.Object {
+// version returns the object's resource version, empty if it is not there.
+func (c *call) version(ref tables.Ref) string {
 	obj, err := c.get(ref)
 	if err != nil {
-		return nil
+		return ""
 	}
-	copied := obj.(runtime.Object).DeepCopyObject().(metav1.Object)
-	copied.SetResourceVersion("")
-	copied.SetManagedFields(nil)
-	return copied
+	return obj.GetResourceVersion()
 }
 
 // about returns a request about that object.
