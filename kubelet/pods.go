@@ -66,10 +66,11 @@ type podWorker struct {
 	free *gate
 	// news is opened when a task beside the worker is done, or a probe's result has changed.
 	news *gate
-	// restartedAll is when all its containers were restarted last, and attempts are the numbers of those that come after containers that were
-	// removed, by name.
-	restartedAll time.Time
-	attempts     map[string]int32
+	// restartedAll is when all its containers were restarted last, restartsOfAll how often in a row, and attempts are the numbers of those that
+	// come after containers that were removed, by name.
+	restartedAll  time.Time
+	restartsOfAll int
+	attempts      map[string]int32
 	// status is the status that was made last, and written the one that the API has accepted last; nil before the first one.
 	status, written *v1.PodStatus
 }

@@ -3,7 +3,6 @@ package kubelet
 import (
 	"context"
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -110,7 +109,7 @@ func removedForRestart(s, was *v1.ContainerStatus, restarting bool) bool {
 }
 
 // restartAll kills and removes all containers of a pod, the ones whose rules ask for it last, so that the pod begins anew. The next sync comes when the
-// runtime was looked at. Settle waits for that once a minute: a pod may do nothing else.
+// runtime was looked at. Settle waits for that, and for what runs then, up to awaitedRestarts times: a pod may do nothing else.
 //
 // Upstream: kuberuntime_manager.go computePodActions, getContainersToReset and SyncPod, v1.37.2.
 func (k *kubelet) restartAll(ctx context.Context, w *podWorker, pod *v1.Pod, r *podStatus) (*podStatus, error) {
@@ -135,15 +134,23 @@ func (k *kubelet) restartAll(ctx context.Context, w *podWorker, pod *v1.Pod, r *
 	}
 	w.waits = nil
 	in, now := ctx, k.env.Now()
-	if !w.restartedAll.IsZero() && now.Sub(w.restartedAll) < time.Minute {
+	if now.Sub(w.restartedAll) > 2*maxRestartBackoff { // as a backoff ends
+		w.restartsOfAll = 0
+	}
+	if w.restartedAll, w.restartsOfAll = now, w.restartsOfAll+1; w.keepsRestarting() {
 		in = control.InBackground(ctx)
 	}
-	w.restartedAll = now
 	if err := k.env.Sleep(in, plegRelistPeriod); err != nil {
 		return nil, err
 	}
 	return k.podStatus(w)
 }
+
+// awaitedRestarts is the number of restarts of all containers of a pod, one after the other, that Settle waits for.
+const awaitedRestarts = 3
+
+// keepsRestarting reports whether all of the pod's containers were restarted more often than Settle waits for.
+func (w *podWorker) keepsRestarting() bool { return w.restartsOfAll > awaitedRestarts }
 
 // removeContainer removes what the runtime knows of a container that has ended, but for the number of the next one.
 func (k *kubelet) removeContainer(w *podWorker, c *containerState) error {

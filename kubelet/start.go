@@ -143,7 +143,8 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 	config := runtime.ContainerConfig{
 		User: securitycontext.User(pod, spec, k.volumes.GetExtraSupplementalGroupsForPod(w.uid)),
 		Name: spec.Name, Image: runtime.WithDefaultTag(spec.Image), Command: expandWords(spec.Command, env), Args: expandWords(spec.Args, env),
-		WorkingDir: spec.WorkingDir, Env: env, Mounts: append(mounts, devices...), Init: init, Awaited: init || meantToEnd(pod), Absent: k.absent(pod, init),
+		WorkingDir: spec.WorkingDir, Env: env, Mounts: append(mounts, devices...), Init: init,
+		Awaited: (init || meantToEnd(pod)) && !w.keepsRestarting(), Absent: k.absent(pod, init),
 		TerminationLog: spec.TerminationMessagePath, LogsOnError: spec.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError,
 		Files:    func() map[string]string { return k.managedFiles(pod, ip) },
 		NotFirst: pod.Spec.HostPID || pod.Spec.ShareProcessNamespace != nil && *pod.Spec.ShareProcessNamespace,
