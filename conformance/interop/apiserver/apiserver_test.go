@@ -99,29 +99,22 @@ func write(file string, list []requests.Request) error {
 
 // The reports of collections and of pairs of changes: docs/apiserver.md says what was found.
 func TestRequestsAboutCollectionsAreAnsweredAsByTheRealServer(t *testing.T) {
-	o := Options{Seed: *sequences}
-	if *kinds != "" {
-		o.Kinds = strings.Split(*kinds, ",")
-	}
-	list, err := RecordCollections(start(t), *runs, *length, o)
-	if *save != "" {
-		require.NoError(t, write(*save, list))
-	}
-	require.NoError(t, err)
-	results, err := requests.Play(list)
-	require.NoError(t, err)
-	counts, text := requests.Report(results, requests.Known(), false)
-	t.Logf("seed %d, %d collections, %d requests about each: %s", *sequences, *runs, *length, counts)
-	assert.Zero(t, counts.Differ, text)
+	agreesWhole(t, RecordCollections, "%d collections, %d requests about each")
 }
 
 // Other sequences show what docs/apiserver.md says of the differences that are left.
 func TestSequencesOfRequestsAreAnsweredAsByTheRealServer(t *testing.T) {
+	agreesWhole(t, RecordSequences, "%d sequences of %d requests")
+}
+
+// agreesWhole records requests of the real server, keeps them if that is asked for, and plays them here. what is a format of what is counted: runs, and
+// the requests of each.
+func agreesWhole(t *testing.T, record func(real *Real, runs, length int, options Options) ([]requests.Request, error), what string) {
 	o := Options{Seed: *sequences}
 	if *kinds != "" {
 		o.Kinds = strings.Split(*kinds, ",")
 	}
-	list, err := RecordSequences(start(t), *runs, *length, o)
+	list, err := record(start(t), *runs, *length, o)
 	if *save != "" {
 		require.NoError(t, write(*save, list))
 	}
@@ -129,6 +122,6 @@ func TestSequencesOfRequestsAreAnsweredAsByTheRealServer(t *testing.T) {
 	results, err := requests.Play(list)
 	require.NoError(t, err)
 	counts, text := requests.Report(results, requests.Known(), false)
-	t.Logf("seed %d, %d sequences of %d requests: %s", *sequences, *runs, *length, counts)
+	t.Logf("seed %d, "+what+": %s", *sequences, *runs, *length, counts)
 	assert.Zero(t, counts.Differ, text)
 }

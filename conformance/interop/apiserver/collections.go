@@ -5,12 +5,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	"github.com/storagesim/storagesim/conformance/requests"
 )
@@ -18,22 +16,9 @@ import (
 // RecordCollections sends random requests about collections to the real server: in each run a few objects of a kind are made, and then listed,
 // watched, read in all forms, changed and deleted together. It returns the requests with their answers.
 func RecordCollections(real *Real, runs, length int, options Options) ([]requests.Request, error) {
-	list, err := subjects()
+	r, c, list, err := recordWidgets(real, options)
 	if err != nil {
 		return nil, err
-	}
-	definition, err := yaml.YAMLToJSON([]byte(widgets))
-	if err != nil {
-		return nil, err
-	}
-	r := &recorder{server: requests.At(real.URL, real.Transport())}
-	r.ask("definition", "widgets", "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", jsonType, string(definition))
-	c, err := real.wait("seq.example.com/v1", "Widget")
-	if err != nil {
-		return nil, err
-	}
-	if len(options.Kinds) > 0 {
-		list = slices.DeleteFunc(list, func(s subject) bool { return !slices.Contains(options.Kinds, s.Kind) })
 	}
 	for run := range runs {
 		s := list[run%len(list)]

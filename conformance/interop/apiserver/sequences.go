@@ -49,25 +49,34 @@ func subjects() (list []subject, err error) {
 	return list[1:], nil
 }
 
-// RecordSequences sends random sequences of requests to the real server: each is about one object, which several managers create, update, patch, apply
-// and delete in turn. It returns the requests with their answers, which are to be compared whole.
-func RecordSequences(real *Real, runs, length int, options Options) ([]requests.Request, error) {
+// recordWidgets makes the kind Widget on the real server, which is recorded, and returns the recorder, what the server serves then, and the subjects.
+func recordWidgets(real *Real, options Options) (*recorder, *catalogue, []subject, error) {
 	list, err := subjects()
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	definition, err := yaml.YAMLToJSON([]byte(widgets))
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	r := &recorder{server: requests.At(real.URL, real.Transport())}
 	r.ask("definition", "widgets", "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", jsonType, string(definition))
 	c, err := real.wait("seq.example.com/v1", "Widget")
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	if len(options.Kinds) > 0 {
 		list = slices.DeleteFunc(list, func(s subject) bool { return !slices.Contains(options.Kinds, s.Kind) })
+	}
+	return r, c, list, nil
+}
+
+// RecordSequences sends random sequences of requests to the real server: each is about one object, which several managers create, update, patch, apply
+// and delete in turn. It returns the requests with their answers, which are to be compared whole.
+func RecordSequences(real *Real, runs, length int, options Options) ([]requests.Request, error) {
+	r, c, list, err := recordWidgets(real, options)
+	if err != nil {
+		return nil, err
 	}
 	for run := range runs {
 		s := list[run%len(list)]
