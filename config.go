@@ -125,7 +125,8 @@ type Config struct {
 	// ResyncPhase is the time between the last round of the actors' periodic work and the start,
 	// as in a cluster that has been running; default 0.
 	ResyncPhase time.Duration
-	// Patience is the longest backoff of a retry that Settle waits for; default one minute.
+	// Patience is the longest backoff of a retry that Settle waits for, and how long it waits for one that fails again and again with the
+	// longest backoff that it can have; default one minute.
 	Patience time.Duration
 	// StepLimit is the number of steps that one call of Settle, or one minute of virtual time,
 	// may take before it is reported as a livelock; default 300,000, and 2,000 more

@@ -196,7 +196,8 @@ type Queue interface {
 }
 
 // Recorder records API events, as client-go's record.EventRecorder does.
-// eventtype is v1.EventTypeNormal or v1.EventTypeWarning.
+// eventtype is v1.EventTypeNormal or v1.EventTypeWarning. The object may be a *v1.ObjectReference,
+// which can name a part of an object: a container of a pod.
 type Recorder interface {
 	Event(object runtime.Object, eventtype, reason, message string)
 	Eventf(object runtime.Object, eventtype, reason, messageFmt string, args ...any)

@@ -28,7 +28,7 @@
 // left. Background timers would fire for ever or only give up:
 // periodic work (Env.Every), sleeps in control.InBackground, polls for which
 // nothing has changed since they last looked, and retries whose backoff has grown
-// beyond Config.Patience. They fire while other work is awaited and during RunFor,
+// beyond Config.Patience, or has long been the longest it can be. They fire while other work is awaited and during RunFor,
 // but Settle does not wait for them.
 //
 // # Faults

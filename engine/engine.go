@@ -26,8 +26,8 @@ type Config struct {
 	Start time.Time
 	// Policy chooses among enabled steps; default InOrder.
 	Policy Policy
-	// Patience is the time that a retry's backoff may grow before Settle stops
-	// waiting for it; default one minute.
+	// Patience is the time that a retry's backoff may grow, or that a key may fail with the longest backoff
+	// it can have, before Settle stops waiting for it; default one minute.
 	Patience time.Duration
 	// Phase moves all periodic work (Env.Every) forward: the first round comes
 	// after one period less Phase. Default 0. It stands for a cluster that was

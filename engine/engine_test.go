@@ -336,6 +336,41 @@ func TestAFailingKeyIsRetriedWithBackoffUntilPatienceEnds(t *testing.T) {
 	require.Contains(t, e.Trace().String(), "failer will retry keys x in 20s: no")
 }
 
+// A backoff that cannot grow beyond a minute would be awaited for ever.
+func TestAKeyThatKeepsFailingWithTheLongestBackoffIsNotAwaitedForLongerThanPatience(t *testing.T) {
+	for _, test := range []struct {
+		base, max time.Duration
+		attempts  int // at 0 s, and then after each backoff that is awaited
+	}{
+		{10 * time.Second, 10 * time.Second, 1 + 6},
+		{10 * time.Second, 15 * time.Second, 1 + 1 + 4},
+		{10 * time.Second, 40 * time.Second, 1 + 2 + 1},
+		{45 * time.Second, 45 * time.Second, 1 + 1},
+	} {
+		attempts, fails := 0, true
+		e := newEngine(t, engine.Config{})
+		require.NoError(t, e.Add("failer", func(env control.Env) error {
+			q := env.Queue(control.QueueConfig{
+				Name: "keys", Limiter: control.RateLimiter{Base: test.base, Max: test.max, QPS: -1},
+				Reconcile: func(context.Context, string) error {
+					attempts++
+					if fails {
+						return errors.New("no")
+					}
+					return nil
+				},
+			})
+			q.Add("x")
+			return nil
+		}))
+		require.NoError(t, e.Settle())
+		require.Equal(t, test.attempts, attempts, "%s to %s", test.base, test.max)
+		fails = false
+		require.NoError(t, e.RunFor(time.Minute))
+		require.Equal(t, test.attempts+1, attempts, "it is tried all the same")
+	}
+}
+
 func TestAKeyIsGivenUpAfterMaxRetries(t *testing.T) {
 	attempts := 0
 	var q control.Queue

@@ -179,14 +179,26 @@ func (q *queue) addAfter(key string, d time.Duration, foreground func() bool) ti
 func (q *queue) AddRateLimited(key string) { q.retry(key) }
 
 // retry adds the key after its backoff, and returns how long that is. A backoff beyond the
-// engine's patience is not waited for when settling: the key is stuck, not busy.
+// engine's patience is not waited for when settling, nor is one that has come to its limit as often as
+// takes longer than that: the key is stuck, not busy.
 func (q *queue) retry(key string) time.Duration {
 	delay := q.backoff(key)
 	foreground := always
-	if delay > q.actor.engine.cfg.Patience {
+	patience := q.actor.engine.cfg.Patience
+	if delay > patience || delay == q.cfg.Limiter.Max && q.atLimit(key)*delay > patience {
 		foreground = never
 	}
 	return q.addAfter(key, delay, foreground)
+}
+
+// atLimit returns how often in a row a key's backoff has been the longest that it can be.
+func (q *queue) atLimit(key string) time.Duration {
+	l := q.cfg.Limiter
+	n := q.failures[key]
+	for delay := l.Base; delay < l.Max && n > 0; delay *= 2 {
+		n--
+	}
+	return time.Duration(n)
 }
 
 // backoff counts a failure and gives the longer of the key's exponential delay

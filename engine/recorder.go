@@ -5,11 +5,10 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/storagesim/storagesim/api/views"
 	"github.com/storagesim/storagesim/internal/bounded"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -38,14 +37,18 @@ func (r *recorder) Event(obj runtime.Object, eventtype, reason, message string) 
 	if component, node, ok := strings.Cut(a.name, "/"); ok && component == r.component {
 		host = node // "kubelet/node-1"
 	}
-	e.server.Event(a.name, r.component, host, obj, eventtype, reason, message)
-	a.said(obj, eventtype, reason, message)
+	ref, ok := views.ReferenceTo(obj)
+	if !ok {
+		return
+	}
+	e.server.Event(a.name, r.component, host, &ref, eventtype, reason, message)
+	a.said(ref, eventtype, reason, message)
 }
 
 // said notes an event in the trace.
-func (a *actor) said(obj runtime.Object, eventtype, reason, message string) {
-	e, about := a.engine, trace.RefOf(kindOf(obj), obj)
-	key := saidKey{a.name, uidOf(obj), reason, message}
+func (a *actor) said(of v1.ObjectReference, eventtype, reason, message string) {
+	e, about := a.engine, trace.Ref{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}
+	key := saidKey{a.name, of.UID, of.FieldPath, reason, message}
 	e.mu.Lock()
 	repeated := e.said[key]
 	e.said[key] = true
@@ -61,7 +64,7 @@ func (e *Engine) saidByClient(w trace.Write) {
 		return
 	}
 	of, message := event.InvolvedObject, bounded.Text(event.Message, maxMessage)
-	key := saidKey{w.Actor, of.UID, event.Reason, message}
+	key := saidKey{w.Actor, of.UID, of.FieldPath, event.Reason, message}
 	e.trace.Add(trace.Entry{Time: e.now, Actor: w.Actor, Record: trace.Event{
 		About: trace.Ref{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}, Type: event.Type, Reason: event.Reason, Message: message, Repeated: e.said[key],
 	}})
@@ -70,24 +73,7 @@ func (e *Engine) saidByClient(w trace.Write) {
 
 // saidKey finds events said before.
 type saidKey struct {
-	actor           string
-	about           types.UID
-	reason, message string
-}
-
-func uidOf(obj runtime.Object) types.UID {
-	if m, err := meta.Accessor(obj); err == nil {
-		return m.GetUID()
-	}
-	return ""
-}
-
-func kindOf(obj runtime.Object) string {
-	if kind := obj.GetObjectKind().GroupVersionKind().Kind; kind != "" {
-		return kind
-	}
-	if kinds, _, err := scheme.Scheme.ObjectKinds(obj); err == nil && len(kinds) > 0 {
-		return kinds[0].Kind
-	}
-	return ""
+	actor                 string
+	about                 types.UID
+	part, reason, message string
 }

@@ -73,7 +73,7 @@ func (r *eventRecorder) Eventf(regarding, related runtime.Object, eventtype, rea
 		known = &cachedEvent{k, r.env.engine().server.RecordEvent(r.newEvent(k, message))}
 		r.cache, r.known[k] = append(r.cache, known), known
 	}
-	r.env.actor.said(regarding, eventtype, reason, message)
+	r.env.actor.said(about, eventtype, reason, message)
 }
 
 func (r *eventRecorder) observeAgain(known *cachedEvent) {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/kubelet/internal/containerref"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
@@ -208,10 +209,13 @@ func (k *kubelet) runPodSandbox(pod *v1.Pod) error {
 }
 
 // containerStarted tells a pod that one of its containers has begun.
-func (k *kubelet) containerStarted(pod types.UID, _ string) {
-	if w := k.workers[pod]; w != nil && w.pod != nil {
-		k.recorder.Event(w.pod, v1.EventTypeNormal, "Started", "Container started")
+func (k *kubelet) containerStarted(pod types.UID, id string) {
+	w := k.workers[pod]
+	s, err := k.runtime.ContainerStatus(id)
+	if w == nil || w.pod == nil || err != nil {
+		return
 	}
+	k.recorder.Event(containerref.GenerateContainerRef(w.pod, s.Name), v1.EventTypeNormal, "Started", "Container started")
 }
 
 // containerEnded brings a pod back one of whose containers has ended by itself.
@@ -238,7 +242,7 @@ const exitNotFound = 127
 // tellNotFound tells the pod of a program that it lacks.
 func (k *kubelet) tellNotFound(pod *v1.Pod, s *runtime.ContainerStatus) {
 	if s.State == runtime.ContainerExited && s.ExitCode == exitNotFound {
-		k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: container %s has ended with exit code %d: %s", s.Name, exitNotFound, k.lastWords(s))
+		k.recorder.Eventf(containerref.GenerateContainerRef(pod, s.Name), v1.EventTypeWarning, "Failed", "Error: container %s has ended with exit code %d: %s", s.Name, exitNotFound, k.lastWords(s))
 	}
 }
 

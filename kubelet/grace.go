@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/kubelet/internal/containerref"
 	"github.com/storagesim/storagesim/kubelet/internal/prober"
 	"github.com/storagesim/storagesim/machine/shell"
 )
@@ -22,7 +23,7 @@ const minimumGracePeriod = 2
 // Upstream: kuberuntime_container.go killContainer, v1.37.2.
 func (k *kubelet) killContainer(ctx context.Context, pod *v1.Pod, c *containerState, message string, failed *v1.Probe, override *int64,
 	ordering *terminationOrdering) error {
-	k.recorder.Event(pod, v1.EventTypeNormal, "Killing", message)
+	k.recorder.Event(containerref.GenerateContainerRef(pod, c.last.Name), v1.EventTypeNormal, "Killing", message)
 	grace := terminationGracePeriod(pod, failed)
 	if override != nil {
 		grace = *override

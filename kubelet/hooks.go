@@ -11,6 +11,7 @@ import (
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/bounded"
+	"github.com/storagesim/storagesim/kubelet/internal/containerref"
 	"github.com/storagesim/storagesim/kubelet/internal/prober"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine/shell"
@@ -134,7 +135,7 @@ func (k *kubelet) runInContainer(ctx context.Context, pod *v1.Pod, h *hook, comm
 func (k *kubelet) executePreStopHook(ctx context.Context, pod *v1.Pod, spec *v1.Container, id string, grace int64) (took int64, err error) {
 	start := k.env.Now()
 	h := k.beginHook(pod, spec, id, "preStop", spec.Lifecycle.PreStop, func(error) {
-		k.recorder.Event(pod, v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
+		k.recorder.Event(containerref.GenerateContainerRef(pod, spec.Name), v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
 	})
 	opened, err := awaited(ctx, k.env, h.done, seconds(grace), awaitedPreStop)
 	if err == nil && !opened {
@@ -153,7 +154,7 @@ func (k *kubelet) runPostStartHook(ctx context.Context, w *podWorker, spec *v1.C
 		k.starting[c.last.ID] = true
 		defer delete(k.starting, c.last.ID)
 		h := k.beginHook(pod, spec, c.last.ID, "postStart", spec.Lifecycle.PostStart, func(error) {
-			k.recorder.Event(pod, v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
+			k.recorder.Event(containerref.GenerateContainerRef(pod, spec.Name), v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
 		})
 		if _, err := awaited(ctx, k.env, h.done, shell.Forever, awaitedPostStart); err != nil || h.err == nil {
 			return err

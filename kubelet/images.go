@@ -5,7 +5,9 @@ import (
 
 	"github.com/distribution/reference"
 	v1 "k8s.io/api/core/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim/kubelet/internal/containerref"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -39,7 +41,7 @@ func (k *kubelet) getImageVolumes(pod *v1.Pod) map[string]*containerWaiting {
 	waits := map[string]*containerWaiting{}
 	for i := range pod.Spec.Volumes {
 		if v := &pod.Spec.Volumes[i]; v.Image != nil {
-			waits[v.Name] = k.ensureImageExists(pod, v.Image.Reference, v.Image.PullPolicy)
+			waits[v.Name] = k.ensureImageExists(pod, pod, v.Image.Reference, v.Image.PullPolicy)
 			if waits[v.Name] == nil {
 				deviates := trace.Deviate(trace.ImageEmpty, trace.RefOf("Pod", pod))
 				deviates.Of = "image " + v.Image.Reference
@@ -54,9 +56,10 @@ func (k *kubelet) getImageVolumes(pod *v1.Pod) map[string]*containerWaiting {
 //
 // Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go toKubeContainerImageVolumes and startContainer, v1.37.2.
 func (k *kubelet) imagesThere(pod *v1.Pod, c *v1.Container, volumes map[string]*containerWaiting) (waits *containerWaiting) {
+	about := containerref.GenerateContainerRef(pod, c.Name)
 	failed := func(why *containerWaiting) {
 		if why != nil {
-			k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %s", why.Reason)
+			k.recorder.Eventf(about, v1.EventTypeWarning, "Failed", "Error: %s", why.Reason)
 			waits = why
 		}
 	}
@@ -64,18 +67,18 @@ func (k *kubelet) imagesThere(pod *v1.Pod, c *v1.Container, volumes map[string]*
 		failed(volumes[m.Name])
 	}
 	if waits == nil {
-		failed(k.ensureImageExists(pod, c.Image, c.ImagePullPolicy))
+		failed(k.ensureImageExists(about, pod, c.Image, c.ImagePullPolicy))
 	}
 	return waits
 }
 
 // ensureImageExists pulls an image if the policy asks for that, and tells
-// the pod. It returns why a container must wait, nil if it need not.
+// the pod, or the part of it that about is. It returns why a container must wait, nil if it need not.
 //
 // Upstream: pkg/kubelet/images/image_manager.go EnsureImageExists, v1.37.
-func (k *kubelet) ensureImageExists(pod *v1.Pod, name string, policy v1.PullPolicy) *containerWaiting {
+func (k *kubelet) ensureImageExists(about apiruntime.Object, pod *v1.Pod, name string, policy v1.PullPolicy) *containerWaiting {
 	waits := func(event, reason, text string) *containerWaiting {
-		k.recorder.Event(pod, v1.EventTypeWarning, event, text)
+		k.recorder.Event(about, v1.EventTypeWarning, event, text)
 		return &containerWaiting{reason, text}
 	}
 	image, err := applyDefaultImageTag(name)
@@ -87,31 +90,31 @@ func (k *kubelet) ensureImageExists(pod *v1.Pod, name string, policy v1.PullPoli
 	case err != nil:
 		return waits("Failed", errImageInspect, fmt.Sprintf("Failed to inspect image %q: %v", name, err))
 	case present && policy != v1.PullAlways:
-		k.recorder.Eventf(pod, v1.EventTypeNormal, "Pulled", "Container image %q already present on machine and can be accessed by the pod", name)
+		k.recorder.Eventf(about, v1.EventTypeNormal, "Pulled", "Container image %q already present on machine and can be accessed by the pod", name)
 		return nil
 	case policy == v1.PullNever:
 		return waits(errImageNeverPull, errImageNeverPull, fmt.Sprintf("Container image %q is not present with pull policy of Never", name))
 	}
-	return k.pullImage(pod, name, image)
+	return k.pullImage(about, pod, name, image)
 }
 
 // pullImage pulls an image, unless that has failed a while ago.
 //
 // Upstream: pkg/kubelet/images/image_manager.go pullImage, v1.37.
-func (k *kubelet) pullImage(pod *v1.Pod, name, image string) *containerWaiting {
+func (k *kubelet) pullImage(about apiruntime.Object, pod *v1.Pod, name, image string) *containerWaiting {
 	tries, key, now := k.backOffsOf(pod.UID), imageKey(name), k.env.Now()
 	if entry, ok := tries.get(key, now); ok && now.Sub(entry.updated) < entry.delay {
 		text := fmt.Sprintf("Back-off pulling image %q", name)
-		k.recorder.Event(pod, v1.EventTypeNormal, "BackOff", text)
+		k.recorder.Event(about, v1.EventTypeNormal, "BackOff", text)
 		return &containerWaiting{errImagePullBackOff, fmt.Sprintf("%s: %s: %s", text, errImagePull, entry.message)}
 	}
-	k.recorder.Eventf(pod, v1.EventTypeNormal, "Pulling", "Pulling image %q", name)
+	k.recorder.Eventf(about, v1.EventTypeNormal, "Pulling", "Pulling image %q", name)
 	if err := k.runtime.PullImage(image); err != nil {
-		k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Failed to pull image %q: %v", name, err)
+		k.recorder.Eventf(about, v1.EventTypeWarning, "Failed", "Failed to pull image %q: %v", name, err)
 		tries.next(key, now, now, err.Error())
 		return &containerWaiting{errImagePull, err.Error()}
 	}
-	k.recorder.Eventf(pod, v1.EventTypeNormal, "Pulled", "Successfully pulled image %q in 0s (0s including waiting). Image size: 0 bytes.", name)
+	k.recorder.Eventf(about, v1.EventTypeNormal, "Pulled", "Successfully pulled image %q in 0s (0s including waiting). Image size: 0 bytes.", name)
 	return nil
 }
 

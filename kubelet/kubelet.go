@@ -27,13 +27,18 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// Backoff of everything that failed, per pod or per volume of a pod.
+// Backoff of operations that failed, per volume or per volume of a pod.
 //
 // Upstream: pkg/util/goroutinemap/exponentialbackoff, v1.37.
 const (
 	initialDurationBeforeRetry = 500 * time.Millisecond
 	maxDurationBeforeRetry     = 2*time.Minute + 2*time.Second
 )
+
+// backOffPeriod is how long a pod waits whose sync failed, and a status that could not be written.
+//
+// Upstream: kubelet.go backOffPeriod, status_manager.go syncPeriod, v1.37.2. It adds up to half of the one, and counts the other from its start.
+const backOffPeriod = 10 * time.Second
 
 // Backoff of containers that failed.
 //
@@ -190,7 +195,8 @@ func (k *kubelet) run() {
 func (k *kubelet) start() {
 	backoff := control.RateLimiter{Base: initialDurationBeforeRetry, Max: maxDurationBeforeRetry, QPS: -1}
 	k.nodeQueue = k.env.Queue(control.QueueConfig{Name: "node", About: control.KeysOf("Node"), Reconcile: k.syncNode, Limiter: control.RateLimiter{QPS: -1}})
-	k.podQueue = k.env.Queue(control.QueueConfig{Name: "pods", About: k.aboutPod, Reconcile: k.syncPodWorker, Overlap: true, Limiter: backoff})
+	k.podQueue = k.env.Queue(control.QueueConfig{Name: "pods", About: k.aboutPod, Reconcile: k.syncPodWorker, Overlap: true,
+		Limiter: control.RateLimiter{Base: backOffPeriod, Max: backOffPeriod, QPS: -1}})
 	k.volumes.Start()
 	k.restartQueue = k.env.Queue(control.QueueConfig{
 		Name: "restarts", About: k.aboutPod, Reconcile: k.restartPod, Overlap: true,

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/kubelet/internal/containerref"
 	"github.com/storagesim/storagesim/kubelet/internal/securitycontext"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/kubelet/volumemanager"
@@ -88,7 +89,7 @@ func (k *kubelet) startContainer(ctx context.Context, w *podWorker, pod *v1.Pod,
 	}
 	if c.waiting == nil {
 		if reason, err := k.runContainer(w, ip, spec, volumes, c, init); err != nil {
-			k.recorder.Eventf(pod, v1.EventTypeWarning, "Failed", "Error: %v", err)
+			k.recorder.Eventf(containerref.GenerateContainerRef(pod, spec.Name), v1.EventTypeWarning, "Failed", "Error: %v", err)
 			if reason != runContainerError || !c.ended() || isSidecar(spec) || shouldRestart(pod, spec, c.last.ExitCode) {
 				c.waiting = &containerWaiting{reason, err.Error()}
 			}
@@ -166,7 +167,7 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 	if err != nil {
 		return createContainerError, err
 	}
-	k.recorder.Event(pod, v1.EventTypeNormal, "Created", "Container created")
+	k.recorder.Event(containerref.GenerateContainerRef(pod, spec.Name), v1.EventTypeNormal, "Created", "Container created")
 	failed := k.runtime.StartContainer(id)
 	status, err := k.runtime.ContainerStatus(id)
 	switch {

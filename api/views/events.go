@@ -46,7 +46,7 @@ type EventEntry struct {
 type eventKey struct {
 	actor, component, host     string
 	kind, namespace, name, uid string
-	apiVersion                 string
+	apiVersion, fieldPath      string
 	eventtype, reason, message string
 }
 
@@ -110,7 +110,7 @@ func NewEvent(ref v1.ObjectReference, k eventKey) *v1.Event {
 func EventKey(actor, component, host string, ref v1.ObjectReference, eventtype, reason, message string) eventKey {
 	return eventKey{
 		actor: actor, component: component, host: host,
-		kind: ref.Kind, namespace: ref.Namespace, name: ref.Name, uid: string(ref.UID), apiVersion: ref.APIVersion,
+		kind: ref.Kind, namespace: ref.Namespace, name: ref.Name, uid: string(ref.UID), apiVersion: ref.APIVersion, fieldPath: ref.FieldPath,
 		eventtype: eventtype, reason: reason, message: message,
 	}
 }
@@ -159,8 +159,13 @@ func (x *EventIndex) Expired(now time.Time, stored func(key string) *v1.Event) (
 	return events
 }
 
-// ReferenceTo returns a reference to the object that an event is about, false if it has no metadata.
+// ReferenceTo returns a reference to the object that an event is about, obj itself if it is one already, and false if it has no metadata.
+//
+// Upstream: client-go tools/reference GetReference, v1.37.2.
 func ReferenceTo(obj runtime.Object) (v1.ObjectReference, bool) {
+	if ref, ok := obj.(*v1.ObjectReference); ok {
+		return *ref, true
+	}
 	about, ok := obj.(call.Object)
 	if !ok {
 		return v1.ObjectReference{}, false

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/storagesim/storagesim/internal/bounded"
+	"github.com/storagesim/storagesim/kubelet/internal/containerref"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
@@ -25,9 +26,9 @@ func (w *worker) probe(ctx context.Context, pod *v1.Pod, c *runtime.ContainerSta
 	result, output, err := w.runProbe(ctx, pod, c)
 	switch {
 	case err != nil:
-		w.manager.cfg.Recorder.Eventf(pod, v1.EventTypeWarning, "Unhealthy", "%s probe errored and resulted in %s state: %v", w.key.of, unknown, err)
+		w.manager.cfg.Recorder.Eventf(containerref.GenerateContainerRef(pod, w.container.Name), v1.EventTypeWarning, "Unhealthy", "%s probe errored and resulted in %s state: %v", w.key.of, unknown, err)
 	case result == Failure:
-		w.manager.cfg.Recorder.Eventf(pod, v1.EventTypeWarning, "Unhealthy", "%s probe failed: %s", w.key.of, output)
+		w.manager.cfg.Recorder.Eventf(containerref.GenerateContainerRef(pod, w.container.Name), v1.EventTypeWarning, "Unhealthy", "%s probe failed: %s", w.key.of, output)
 	}
 	return result, err
 }
