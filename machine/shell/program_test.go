@@ -273,8 +273,49 @@ func TestTheWholeOfAPipeIsReadByWhatComesNext(t *testing.T) {
 	require.Equal(t, "2\n", p.Log())
 }
 
+func TestTailPrintsWhatIsAddedToAFileLater(t *testing.T) {
+	b := newBox(t)
+	write := func(name, text string) { require.NoError(t, b.node.WriteFile("/disk/"+name, []byte(text), 0o644)) }
+	write("a", "1\n2\n3\n")
+	p := shell.New(b.config("tail", "-n", "2", "-F", "a", "b", "/dev/null"))
+	defer p.Stop()
+	require.False(t, b.goOn(p, 10*time.Second))
+	log := "==> a <==\n2\n3\ntail: b: no such file or directory\n"
+	require.Equal(t, log, strings.Replace(p.Log(), "\n==> /dev/null <==\n", "", 1))
+	log = p.Log()
+	prints := func(text string) {
+		t.Helper()
+		require.False(t, b.goOn(p, 2*time.Second))
+		log += text
+		require.Equal(t, log, p.Log())
+	}
+	write("a", "1\n2\n3\n4\n")
+	prints("\n==> a <==\n4\n")
+	write("a", "1\n2\n3\n4\n5")
+	prints("5")
+	write("b", "x\n")
+	prints("tail: b has appeared; following new file\n\n==> b <==\nx\n")
+	write("a", "6\n")
+	prints("tail: a: file truncated\n\n==> a <==\n6\n")
+	require.NoError(t, b.node.Remove("/disk/b"))
+	prints("tail: b has become inaccessible: no such file or directory\n")
+	write("b", "y\n")
+	prints("tail: b has appeared; following new file\n\n==> b <==\ny\n")
+	prints("")
+}
+
+func TestTailEndsIfThereIsNothingToFollow(t *testing.T) {
+	for _, args := range [][]string{{"not-there"}, {"/"}, {"not-there", "neither"}} {
+		b := newBox(t)
+		p := shell.New(b.config(append([]string{"tail", "-f"}, args...)...))
+		require.True(t, b.goOn(p, time.Second))
+		require.EqualValues(t, 1, p.ExitCode())
+		require.Contains(t, p.Log(), "tail: "+args[0]+": ")
+	}
+}
+
 func TestWaitingForNothingWaitsForEver(t *testing.T) {
-	for _, argv := range [][]string{{"sleep", "infinity"}, {"tail", "-f", "/dev/null"}, {"tail", "-F", "/not/there"}, {"sh", "-c", "sleep inf; echo no"},
+	for _, argv := range [][]string{{"sleep", "infinity"}, {"tail", "-f", "/dev/null"}, {"sh", "-c", "sleep inf; echo no"},
 		{"sleep", "99999999999d"}} {
 		b := newBox(t)
 		p := shell.New(b.config(argv...))

@@ -176,39 +176,6 @@ func head(p *Process) error {
 	})
 }
 
-// tailOf implements "tail": it prints the end of files. With -f it then waits for ever, with -F also for a file that is not there.
-func tailOf(p *Process) error {
-	n, inBytes, from, flags, names, err := headCount(p, "fFq")
-	if err != nil {
-		return err
-	}
-	n = max(n, -n)
-	err = p.parts(names, has(flags, "q"), func(data []byte) []byte {
-		if inBytes && from {
-			return data[min(max(0, n-1), len(data)):]
-		}
-		if inBytes {
-			return data[max(0, len(data)-n):]
-		}
-		if from {
-			return data[lineStart(data, n-1):]
-		}
-		lines := bytes.Count(data, []byte{'\n'})
-		if len(data) > 0 && data[len(data)-1] != '\n' {
-			lines++
-		}
-		return data[lineStart(data, lines-n):]
-	})
-	if err != nil && has(flags, "F") { // the file may come
-		p.complain(err)
-		err = nil
-	}
-	for has(flags, "f", "F") && err == nil {
-		p.Sleep(Forever)
-	}
-	return err
-}
-
 // lineStart returns where line n of data begins, counted from 0.
 func lineStart(data []byte, n int) int {
 	at := 0
