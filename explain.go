@@ -28,8 +28,8 @@ type Explanation = explain.Explanation
 // Explain says in words why an object is as it is: in one line its state, the cause and what to do, then the
 // chain that leads to the cause, then the events with their ages. ref is "pvc/default/data", "pvc/data" (in
 // the namespace default), "pv/name", "pod/default/web"; pods, claims, volumes, storage classes, nodes, namespaces,
-// StatefulSets, Deployments, ReplicaSets, ReplicationControllers, DaemonSets, Jobs, VolumeAttachments and snapshots have explanations. An object that is
-// not there is an error that names the one that was probably meant, or says when it went.
+// StatefulSets, Deployments, ReplicaSets, ReplicationControllers, DaemonSets, Jobs, CronJobs, VolumeAttachments and snapshots have explanations. An object
+// that is not there is an error that names the one that was probably meant, or says when it went.
 func (c *Cluster) Explain(ref string) (string, error) {
 	why, err := c.Lab().Explanation(ref)
 	return why.Text, err

@@ -128,7 +128,7 @@ type World struct {
 // ErrKind is the error for objects of any other kind.
 var ErrKind = errors.New("objects of this kind have no explanation; see what describe prints of it, or explain an object beside it: pods, claims (pvc), " +
 	"volumes (pv), storage classes (sc), nodes, namespaces, " +
-	"volumeattachments, StatefulSets, Deployments, ReplicaSets, ReplicationControllers, DaemonSets, Jobs, volumesnapshots, " +
+	"volumeattachments, StatefulSets, Deployments, ReplicaSets, ReplicationControllers, DaemonSets, Jobs, CronJobs, volumesnapshots, " +
 	"their contents and volumegroupsnapshots")
 
 // Object says why an object is as it is. kind is the API's kind; namespace is "" for objects without one. It returns ErrKind for
@@ -153,6 +153,8 @@ func (x *explainer) object(kind, namespace, name string) error {
 		return x.workload(kind, namespace, name)
 	case "Job":
 		return x.job(namespace, name)
+	case "CronJob":
+		return x.cronJob(namespace, name)
 	case "Node":
 		return x.node(name)
 	case "Namespace":

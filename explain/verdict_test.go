@@ -194,6 +194,33 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 		"a Job runs": {empty, func(c *storagesimtest.Cluster) { c.Apply(aJob("sleep 10000", "")) }, "job/once",
 			want{explain.UnderWay, explain.JobRuns, "job/default/once", ""}},
 		"a Job is complete": {empty, func(c *storagesimtest.Cluster) { c.Apply(aJob("true", "")) }, "job/once", want{explain.Well, explain.Fine, "", ""}},
+		"a CronJob is not yet due": {empty, func(c *storagesimtest.Cluster) { c.Apply(aCronJob("true", "")) }, "cronjob/often",
+			want{explain.Well, explain.Fine, "", ""}},
+		"a CronJob's newest Job is complete": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(aCronJob("true", ""))
+			c.RunFor(11 * time.Minute)
+		}, "cronjob/often", want{explain.Well, explain.Fine, "", ""}},
+		"a CronJob is suspended": {empty, func(c *storagesimtest.Cluster) { c.Apply(aCronJob("true", ", suspend: true")) }, "cronjob/often",
+			want{explain.Waits, explain.Paused, "cronjob/default/often", ""}},
+		"a CronJob's newest Job has failed": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(strings.Replace(aCronJob("exit 3", ""), "{template:", "{backoffLimit: 0, template:", 1))
+			c.RunFor(11 * time.Minute)
+		}, "cj/often", want{explain.Ill, explain.JobFailed, "job/default/often-29453770", ""}},
+		"a CronJob's newest Job waits for a claim": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(strings.Replace(aCronJob("true", ", concurrencyPolicy: Forbid"), "restartPolicy: Never",
+				"restartPolicy: Never, volumes: [{name: d, persistentVolumeClaim: {claimName: ghost}}]", 1))
+			c.RunFor(31 * time.Minute)
+		}, "cronjob/often", want{explain.Ill, explain.ClaimMissing, "pvc/default/ghost", "spec.volumes"}},
+		"the CronJob controller is stopped": {empty, func(c *storagesimtest.Cluster) {
+			c.Stop(storagesim.CronJobs)
+			c.Apply(aCronJob("true", ""))
+		}, "cronjob/often", want{explain.Ill, explain.ActorDown, "actor/cronjob-controller", ""}},
+		"a quota keeps a CronJob from its Jobs": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few}\nspec: {hard: {count/jobs.batch: '0'}}\n")
+			c.Settle()
+			c.Apply(aCronJob("true", ""))
+			c.RunFor(11 * time.Minute)
+		}, "cronjob/often", want{explain.Ill, explain.FailedCreate, "cronjob/default/often", ""}},
 		"a quota keeps a Job from its pods": {empty, func(c *storagesimtest.Cluster) {
 			c.Apply(strings.Replace(quota, `"2"`, `"0"`, 1))
 			c.Settle()
@@ -381,6 +408,12 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 func aJob(script, more string) string {
 	return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: busybox, " +
 		"command: [sh, -c, '" + script + "']}]}}" + more + "}\n"
+}
+
+// aCronJob returns the manifest of a CronJob that is due every ten minutes.
+func aCronJob(script, more string) string {
+	return "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: often}\nspec: {schedule: '*/10 * * * *', jobTemplate: {spec: {template: {spec: {" +
+		"restartPolicy: Never, containers: [{name: c, image: busybox, command: [sh, -c, '" + script + "']}]}}}}" + more + "}\n"
 }
 
 // agents returns the manifest of a DaemonSet with a nodeSelector.
