@@ -84,7 +84,8 @@ func (k *kubelet) doBackOff(pod *v1.Pod, c *v1.Container, last *runtime.Containe
 		return nil
 	}
 	name := podName(pod)
-	k.recorder.Eventf(containerref.GenerateContainerRef(pod, c.Name), v1.EventTypeWarning, "BackOff", "Back-off restarting failed container %s in pod %s", c.Name, name)
+	k.recorder.Eventf(containerref.GenerateContainerRef(pod, c.Name), v1.EventTypeWarning, "BackOff",
+		"Back-off restarting failed container %s in pod %s", c.Name, name)
 	return &containerWaiting{crashLoopBackOff, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", entry.delay, c.Name, name)}
 }
 

@@ -242,7 +242,8 @@ const exitNotFound = 127
 // tellNotFound tells the pod of a program that it lacks.
 func (k *kubelet) tellNotFound(pod *v1.Pod, s *runtime.ContainerStatus) {
 	if s.State == runtime.ContainerExited && s.ExitCode == exitNotFound {
-		k.recorder.Eventf(containerref.GenerateContainerRef(pod, s.Name), v1.EventTypeWarning, "Failed", "Error: container %s has ended with exit code %d: %s", s.Name, exitNotFound, k.lastWords(s))
+		k.recorder.Eventf(containerref.GenerateContainerRef(pod, s.Name), v1.EventTypeWarning, "Failed",
+			"Error: container %s has ended with exit code %d: %s", s.Name, exitNotFound, k.lastWords(s))
 	}
 }
 

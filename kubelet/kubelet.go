@@ -35,7 +35,7 @@ const (
 	maxDurationBeforeRetry     = 2*time.Minute + 2*time.Second
 )
 
-// backOffPeriod is how long a pod waits whose sync failed, and a status that could not be written.
+// backOffPeriod is the time after which the kubelet looks again at a pod whose sync failed, or whose status could not be written.
 //
 // Upstream: kubelet.go backOffPeriod, status_manager.go syncPeriod, v1.37.2. It adds up to half of the one, and counts the other from its start.
 const backOffPeriod = 10 * time.Second

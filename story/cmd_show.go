@@ -32,7 +32,8 @@ func showCommands() []*command {
 		},
 		{
 			name: "explain", usage: "explain TYPE/NAME | TYPE/NAMESPACE/NAME | TYPE NAME [-o json]", run: explain, reads: true,
-			help:  "say why an object is as it is: a pod, pvc, pv, storageclass, node, statefulset, deployment, daemonset, job, cronjob, volumeattachment or volumesnapshot",
+			help: "say why an object is as it is: a pod, pvc, pv, storageclass, node, statefulset, deployment, daemonset, job, cronjob, volumeattachment " +
+				"or volumesnapshot",
 			flags: func(f *pflag.FlagSet) { f.StringP("output", "o", "", "") },
 		},
 		{

@@ -29,7 +29,7 @@ var explained = []string{
 	"Namespace",
 	"PersistentVolumeClaim", "PersistentVolume", "Pod", "StorageClass", "Node", "VolumeAttachment", "StatefulSet", "Deployment", "ReplicaSet",
 	"ReplicationController", "DaemonSet",
-	"Job",
+	"Job", "CronJob",
 }
 
 func TestEveryKindHasTheSameNamesAtEveryEntranceOfTheLibrary(t *testing.T) {

@@ -78,5 +78,5 @@
 //   - "tar" packs, unpacks and lists files, directories and symbolic links, up to 64 MiB,
 //     without compression and sparse files. It does not keep times and owners.
 //   - "tail -f" looks once a second whether the file, or another of its name, is longer or shorter. In a pipe
-//     nobody reads it, since it has no end. "sleep" takes at least 10 ms unless it is 0.
+//     what comes next never begins, since it has no end. "sleep" takes at least 10 ms unless it is 0.
 package shell

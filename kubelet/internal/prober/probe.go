@@ -24,11 +24,14 @@ const unknown = "unknown"
 // Upstream: pkg/kubelet/prober/prober.go probe, v1.37.
 func (w *worker) probe(ctx context.Context, pod *v1.Pod, c *runtime.ContainerStatus) (Result, error) {
 	result, output, err := w.runProbe(ctx, pod, c)
+	tell := func(format string, args ...any) {
+		w.manager.cfg.Recorder.Eventf(containerref.GenerateContainerRef(pod, w.container.Name), v1.EventTypeWarning, "Unhealthy", format, args...)
+	}
 	switch {
 	case err != nil:
-		w.manager.cfg.Recorder.Eventf(containerref.GenerateContainerRef(pod, w.container.Name), v1.EventTypeWarning, "Unhealthy", "%s probe errored and resulted in %s state: %v", w.key.of, unknown, err)
+		tell("%s probe errored and resulted in %s state: %v", w.key.of, unknown, err)
 	case result == Failure:
-		w.manager.cfg.Recorder.Eventf(containerref.GenerateContainerRef(pod, w.container.Name), v1.EventTypeWarning, "Unhealthy", "%s probe failed: %s", w.key.of, output)
+		tell("%s probe failed: %s", w.key.of, output)
 	}
 	return result, err
 }
