@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,7 +107,22 @@ func (s *Server) Watch(ctx context.Context, req Request) (watch.Interface, error
 	if err != nil {
 		return nil, err
 	}
-	return st.Watch(ctx, store.Form{Fields: k.Fields, Given: k.Given, New: k.NewObject}, req.Namespace, req.List, req.Shared)
+	return st.Watch(ctx, store.Form{Fields: k.Fields, Given: k.Given, New: func() call.Object { return emptyBookmark(k) }}, req.Namespace, req.List, req.Shared)
+}
+
+// emptyBookmark returns the object of a bookmark. Inside a real server the replicas of these kinds are no pointer.
+// Upstream: pkg/apis/apps types, v1.37.2.
+func emptyBookmark(k *registry.Entry) call.Object {
+	obj := k.NewObject()
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		o.Spec.Replicas = new(int32)
+	case *appsv1.StatefulSet:
+		o.Spec.Replicas = new(int32)
+	case *appsv1.ReplicaSet:
+		o.Spec.Replicas = new(int32)
+	}
+	return obj
 }
 
 func (s *Server) serveCreate(r request, req Request) (runtime.Object, error) {

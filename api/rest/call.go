@@ -221,6 +221,7 @@ func (c *call) remove(verb string) error {
 	if err != nil && verb == "deletecollection" { // what is wrong with the options of the list comes first
 		one := c.request("list")
 		one.List = req.List
+		one.List.Continue = "" // which is looked at last
 		if _, wrong := c.h.server.Do(c.r.Context(), one); wrong != nil {
 			return wrong
 		}
