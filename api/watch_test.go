@@ -11,6 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 
@@ -170,6 +172,31 @@ func TestInitialEventsEndWithABookmarkThatSaysSo(t *testing.T) {
 	assert.Equal(t, "true", e.Object.(*v1.ConfigMap).Annotations[metav1.InitialEventsAnnotationKey])
 	assert.Equal(t, "6", e.Object.(*v1.ConfigMap).ResourceVersion, "the latest version when the watch began")
 	assert.Equal(t, "b", nameOf(next(t, w).Object))
+}
+
+// Upstream's internal kinds of apps have replicas that are no pointer, so that an empty one has 0.
+func TestTheObjectOfABookmarkHasTheReplicasOfAnEmptyOne(t *testing.T) {
+	_, c := newServer()
+	opts := metav1.ListOptions{
+		SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	}
+	for kind, begin := range map[string]func() (watch.Interface, error){
+		"Deployment":  func() (watch.Interface, error) { return c.AppsV1().Deployments("").Watch(ctx, opts) },
+		"StatefulSet": func() (watch.Interface, error) { return c.AppsV1().StatefulSets("").Watch(ctx, opts) },
+		"ReplicaSet":  func() (watch.Interface, error) { return c.AppsV1().ReplicaSets("").Watch(ctx, opts) },
+	} {
+		w, err := begin()
+		require.NoError(t, err)
+		e := next(t, w)
+		w.Stop()
+		require.Equal(t, watch.Bookmark, e.Type)
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(e.Object)
+		require.NoError(t, err)
+		replicas, found, err := unstructured.NestedInt64(fields, "spec", "replicas")
+		require.NoError(t, err)
+		assert.True(t, found, kind)
+		assert.Zero(t, replicas, kind)
+	}
 }
 
 func TestBookmarksComeAboutEveryMinuteIfAskedFor(t *testing.T) {

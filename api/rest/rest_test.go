@@ -197,7 +197,9 @@ func TestBadRequestsGetTheAnswersOfARealServer(t *testing.T) {
 			"the namespace of the provided object does not match the namespace sent on the request"},
 		"another name": {"PUT", claims + "/a", "application/json", "", `{"metadata":{"name":"b"}}`, 400,
 			"the name of the object (b) does not match the name on the URL (a)"},
-		"too much":                  {"POST", claims, "application/json", "", strings.Repeat(" ", 4<<20), 413, "Request entity too large: limit is 3145728"},
+		"too much": {"POST", claims, "application/json", "", strings.Repeat(" ", 4<<20), 413, "Request entity too large: limit is 3145728"},
+		"a token that is none, after options that are none": {"DELETE", claims + "?continue=x", "application/json", "", `{"kind":"Other","apiVersion":"v1"}`, 400,
+			`no kind \"Other\" is registered`},
 		"a limit that is no number": {"GET", claims + "?limit=x", "", "", "", 400, "invalid syntax"},
 	}
 	for name, tt := range tests {
