@@ -304,6 +304,15 @@ func TestTailPrintsWhatIsAddedToAFileLater(t *testing.T) {
 	prints("")
 }
 
+func TestItIsSaidThatNothingReadsTheOutputOfTailInAPipe(t *testing.T) {
+	b := newBox(t)
+	p := shell.New(b.config("sh", "-c", "echo 1 > a; tail -f a | cat"))
+	defer p.Stop()
+	require.False(t, b.goOn(p, time.Minute))
+	require.Empty(t, p.Log())
+	require.Contains(t, fmt.Sprint(p.Reports()), "what reads the output of tail -f, in a pipe or as a value, begins when it has ended: never")
+}
+
 func TestTailEndsIfThereIsNothingToFollow(t *testing.T) {
 	for _, args := range [][]string{{"not-there"}, {"/"}, {"not-there", "neither"}} {
 		b := newBox(t)
