@@ -6,9 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/bounded"
-	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
@@ -16,14 +14,16 @@ func execCommands() []*command {
 	container := func(f *pflag.FlagSet) { f.StringP("container", "c", "", "") }
 	return []*command{
 		{
-			name: "exec", usage: "exec POD [-c CONTAINER] -- COMMAND [ARG...]", run: exec, input: true, flags: container,
+			name: "exec", usage: "exec POD|TYPE/NAME [-c CONTAINER] -- COMMAND [ARG...]", run: exec, input: true, flags: container,
 			help: "run a command in a container, on the pod's volumes; the input, if there is any, is what it reads\n" +
-				"The container is the pod's first unless -c names another. Virtual time passes while the command sleeps.",
+				"Of a workload or a Service (deployment/web), a pod that is ready is taken. The container is the pod's first unless -c names another. " +
+				"Virtual time passes while the command sleeps.",
 		},
 		{
-			name: "logs", usage: "logs POD [-c CONTAINER] [--previous]", run: logs, reads: true,
+			name: "logs", usage: "logs POD|TYPE/NAME [-c CONTAINER] [--previous]", run: logs, reads: true,
 			flags: func(f *pflag.FlagSet) { container(f); f.BoolP("previous", "p", false, "") },
-			help:  "print what a container has printed, or with --previous the one before it",
+			help: "print what a container has printed, or with --previous the one before it\n" +
+				"Of a workload or a Service (deployment/web), a pod that is ready is taken.",
 		},
 	}
 }
@@ -51,15 +51,6 @@ func exec(c *call) error {
 		return plainError(fmt.Sprintf("command terminated with exit code %d", code))
 	}
 	return err
-}
-
-// podNamed returns the pod "web", "pod/web" or "NAMESPACE/web".
-func (c *call) podNamed(ref string) (storagesim.Machine, error) {
-	at, err := manifest.ParseRefOf(c.cluster.Engine().Server().Registry(), "pod", ref)
-	if err != nil {
-		return storagesim.Machine{}, err
-	}
-	return c.cluster.Machine("pod/" + at.Namespace + "/" + at.Name), nil
 }
 
 func logs(c *call) error {
