@@ -3,16 +3,18 @@ package api
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/patch"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
@@ -107,7 +109,8 @@ func (s *Server) Watch(ctx context.Context, req Request) (watch.Interface, error
 	if err != nil {
 		return nil, err
 	}
-	return st.Watch(ctx, store.Form{Fields: k.Fields, Given: k.Given, New: func() call.Object { return emptyBookmark(k) }}, req.Namespace, req.List, req.Shared)
+	return st.Watch(ctx, store.Form{Fields: k.Fields, Given: k.Given, New: func() call.Object { return emptyBookmark(k) }}, req.Namespace, req.List,
+		req.Shared)
 }
 
 // emptyBookmark returns the object of a bookmark. Inside a real server the replicas of these kinds are no pointer.
@@ -127,7 +130,7 @@ func emptyBookmark(k *registry.Entry) call.Object {
 
 func (s *Server) serveCreate(r request, req Request) (runtime.Object, error) {
 	r.dryRun = len(req.Write.DryRun) > 0
-	if err := checkWriteOptions(&req); err != nil {
+	if err := CheckWriteOptions(&req); err != nil {
 		return nil, s.reports.refuse(r, err)
 	}
 	if r.kind.Namespaced && r.namespace == "" {
@@ -172,11 +175,11 @@ func (s *Server) serveUpdate(r request, req Request) (runtime.Object, error) {
 		return nil, s.reports.refuse(r, err)
 	}
 	r.dryRun = len(req.Write.DryRun) > 0
-	if err := checkWriteOptions(&req); err != nil {
+	if err := CheckWriteOptions(&req); err != nil {
 		return nil, s.reports.refuse(r, err)
 	}
-	if post := post(s.deletes, r); post != nil && req.Verb == "update" && slices.Contains(r.kind.Subresources[r.sub].Verbs, "update") {
-		return post(r, req.Object)
+	if err := patch.CheckJSON(req.PatchType, req.Patch); err != nil && req.Verb == "patch" && req.Values == nil {
+		return nil, s.reports.refuse(r, err)
 	}
 	if err := r.address(); err != nil {
 		return nil, s.reports.refuse(r, err)
@@ -191,12 +194,15 @@ func (s *Server) serveUpdate(r request, req Request) (runtime.Object, error) {
 }
 
 // address checks that the request says which object it is about.
+// Upstream: apiserver registry/generic/registry NamespaceKeyFunc, v1.37.2.
 func (r request) address() error {
 	switch {
 	case r.kind.Namespaced && r.namespace == "":
 		return apierrors.NewBadRequest("an empty namespace may not be set when a resource name is provided")
 	case r.name == "":
 		return apierrors.NewBadRequest("resource name may not be empty")
+	case len(path.IsValidPathSegmentName(r.name)) > 0:
+		return apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", r.name, strings.Join(path.IsValidPathSegmentName(r.name), ";")))
 	case r.sub != "" && !r.kind.HasPart(r.sub):
 		return noSubresource(r)
 	}

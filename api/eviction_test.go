@@ -146,3 +146,33 @@ func TestAnUnhealthyPodIsEvictedAsItsBudgetSays(t *testing.T) {
 		assert.Equal(t, allowed, evict(c, "web") == nil, policy)
 	}
 }
+
+// A dry run is asked for in the request, in the Eviction, or in both.
+func TestTheDryRunOfAnEvictionDeletesNothing(t *testing.T) {
+	server, c := newServer()
+	createPod(t, c, podOn("web", "node-1"))
+	request := podRequest("eviction", &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "web"}})
+	request.Write.DryRun = []string{metav1.DryRunAll}
+	_, err := server.Do(ctx, request)
+	require.NoError(t, err)
+	pod, err := c.CoreV1().Pods("default").Get(ctx, "web", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, pod.Status.Conditions)
+	request.Object = &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "web"}, DeleteOptions: &metav1.DeleteOptions{DryRun: []string{"Other"}}}
+	_, err = server.Do(ctx, request)
+	assert.ErrorContains(t, err, "Non-matching dry-run options in request and content: [All] and [Other]")
+}
+
+// The condition that an eviction sets first gives the pod another version.
+func TestAnEvictionMayNameTheVersionOfThePod(t *testing.T) {
+	server, c := newServer()
+	pod := createPod(t, c, podOn("web", "node-1"))
+	eviction := func(version string) error {
+		_, err := server.Do(ctx, podRequest("eviction", &policyv1.Eviction{
+			ObjectMeta: metav1.ObjectMeta{Name: "web"}, DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}},
+		}))
+		return err
+	}
+	assert.True(t, apierrors.IsConflict(eviction("1")))
+	assert.NoError(t, eviction(pod.ResourceVersion))
+}

@@ -46,11 +46,14 @@ func applied(w *writer, r request, data []byte, opts metav1.PatchOptions) (runti
 	r.tracked, r.applied, r.untidy = true, true, new(bool)
 	return w.change(r, func(r request, old call.Object) (call.Object, error) {
 		live := inForm(r, old)
-		if uid := config.GetUID(); uid != "" && live == nil {
-			return nil, r.invalid(field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
-		}
 		if live == nil && r.sub != "" && !createsOnUpdate(r) {
 			return nil, r.notFound()
+		}
+		if err := formTarget(r).Check(config); err != nil {
+			return nil, err
+		}
+		if uid := config.GetUID(); uid != "" && live == nil {
+			return nil, r.invalid(field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
 		}
 		obj, err := formTarget(r).Applied(live, config, opts.FieldManager, opts.Force != nil && *opts.Force)
 		if err != nil {

@@ -152,7 +152,7 @@ func TestAnApplyThatIsNotAboutTheObjectOfItsRequestIsRefused(t *testing.T) {
 	_, c := newServer()
 	maps := c.CoreV1().ConfigMaps("default")
 	for config, say := range map[string]string{
-		`{"apiVersion":"v1","kind":"Secret"}`:                                                "does not match the expected one",
+		`{"apiVersion":"v1","kind":"Secret"}`:                                                "invalid object type: /v1, Kind=Secret",
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`:                     "the name of the object (b) does not match the name on the URL (a)",
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"other"}}`: "the namespace of the provided object does not match",
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"managedFields":[{}]}}`:           "metadata.managedFields must be nil",

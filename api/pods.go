@@ -2,6 +2,7 @@ package api
 
 import (
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api/registry"
@@ -15,15 +16,21 @@ func bindPod(w *writer, r request, in runtime.Object) (runtime.Object, error) {
 	if err != nil {
 		return nil, w.reports.refuse(r, err)
 	}
+	if r.name == "" {
+		return nil, w.reports.refuse(r, apierrors.NewBadRequest("Name parameter required."))
+	}
 	_, err = w.writeLocked(r, func(st *table) (outcome, error) {
 		old, ok := st.Get(store.KeyOf(r.namespace, r.name)).(*v1.Pod)
 		if !ok {
 			return outcome{}, r.notFound()
 		}
-		if binding.UID != "" && binding.UID != old.UID {
+		switch {
+		case binding.UID != "" && binding.UID != old.UID:
 			return outcome{}, r.wrongUID(binding.UID, old.UID)
+		case binding.ResourceVersion != "" && binding.ResourceVersion != old.ResourceVersion:
+			return outcome{}, otherThan(r, "ResourceVersion", binding.ResourceVersion, old.ResourceVersion)
 		}
-		if err := views.MayBind(old, binding); err != nil {
+		if err := views.MayBind(old); err != nil {
 			return outcome{}, err
 		}
 		node, _ := held{w.tables}.Get(registry.Nodes, binding.Target.Name)

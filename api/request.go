@@ -113,9 +113,9 @@ func codeOf(r request, out outcome, err error) int {
 	return http.StatusOK
 }
 
-// checkWriteOptions refuses options of a create, update or patch whose values are not valid.
+// CheckWriteOptions refuses options of a create, update or patch whose values are not valid.
 // Upstream: endpoints/handlers createHandler, UpdateResource and PatchResource, v1.37.
-func checkWriteOptions(req *Request) error {
+func CheckWriteOptions(req *Request) error {
 	o := req.Write
 	if o.FieldManager == "" && o.FieldValidation == "" && o.Force == nil && len(o.DryRun) == 0 && req.PatchType != types.ApplyYAMLPatchType {
 		return nil // as most
@@ -125,10 +125,12 @@ func checkWriteOptions(req *Request) error {
 	switch req.Verb {
 	case "create":
 		kind = "CreateOptions"
-		errs = metavalidation.ValidateCreateOptions(&metav1.CreateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation})
+		errs = metavalidation.ValidateCreateOptions(&metav1.CreateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager,
+			FieldValidation: o.FieldValidation})
 	case "update":
 		kind = "UpdateOptions"
-		errs = metavalidation.ValidateUpdateOptions(&metav1.UpdateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation})
+		errs = metavalidation.ValidateUpdateOptions(&metav1.UpdateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager,
+			FieldValidation: o.FieldValidation})
 	default:
 		kind = "PatchOptions"
 		errs = metavalidation.ValidatePatchOptions(&o, req.PatchType)
@@ -188,8 +190,13 @@ var errModified = errors.New("the object has been modified; please apply your ch
 // wrongUID returns the conflict of an update for an object with another UID.
 // Upstream: apiserver storage Preconditions.Check, v1.37.
 func (r request) wrongUID(asked, is types.UID) error {
+	return otherThan(r, "UID", string(asked), string(is))
+}
+
+// otherThan returns the conflict of a request for an object with another value of a field.
+func otherThan(r request, field, asked, is string) error {
 	return r.conflict(fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
-		"Precondition failed: UID in precondition: %v, UID in object meta: %v", r.storageKey(), asked, is))
+		"Precondition failed: %s in precondition: %v, %s in object meta: %v", r.storageKey(), field, asked, field, is))
 }
 
 // storageKey returns the key of the request's object in etcd, as messages name it: those of a dry run leave out its prefix.

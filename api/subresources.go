@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -18,6 +20,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/patch"
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
 )
 
@@ -49,8 +52,12 @@ func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object
 		if version := m.GetResourceVersion(); version != "" {
 			obj.SetResourceVersion(version)
 		}
-		if uid := m.GetUID(); uid != "" {
-			obj.SetUID(uid)
+		switch uid := m.GetUID(); {
+		case uid == "" || uid == old.GetUID():
+		case r.verb != "patch":
+			return nil, r.wrongUID(uid, old.GetUID())
+		case r.kind.Scheme != nil: // what a patch makes of the UID of a custom resource is not looked at
+			return nil, otherOwner(r, uid, old.GetUID())
 		}
 		entries, err := fields.ToParent(m.GetManagedFields())
 		if err != nil {
@@ -64,6 +71,13 @@ func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object
 		return nil, err
 	}
 	return v.Show(answer.(call.Object))
+}
+
+// otherOwner returns the conflict of a patch of a form with the UID of another object.
+// Upstream: pkg/registry/apps/deployment/storage scaleUpdatedObjectInfo.UpdatedObject, v1.37.2.
+func otherOwner(r request, asked, is types.UID) error {
+	resource := schema.GroupResource{Group: r.kind.GVR.Group, Resource: r.kind.GVR.Resource + "/" + r.sub}
+	return apierrors.NewConflict(resource, r.name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", asked, is))
 }
 
 // formRequest is a request for the form of an object. config has the configuration of an apply, nil for other requests.
@@ -88,6 +102,7 @@ func (f *formRequest) before(v *views.View, old call.Object, fields *managedfiel
 		return nil, refusal.AsStatus(err)
 	}
 	form := is.(call.Object)
+	form.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	form.SetManagedFields(entries)
 	return form, nil
 }
@@ -95,6 +110,9 @@ func (f *formRequest) before(v *views.View, old call.Object, fields *managedfiel
 // after returns the form that the client wants in place of is, with its managed fields.
 func (f *formRequest) after(r request, is call.Object, now metav1.Time) (call.Object, error) {
 	if f.config != nil {
+		if err := f.target.Check(f.config); err != nil {
+			return nil, err
+		}
 		if r.kind.Scheme == nil && len(is.GetManagedFields()) == 0 { // upstream cannot make a first manager of the Scale of a custom resource
 			return nil, refusal.Internal("failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to " +
 				"proper version: request to convert CR to an invalid group/version: autoscaling/v1")
@@ -109,7 +127,7 @@ func (f *formRequest) after(r request, is call.Object, now metav1.Time) (call.Ob
 	form := f.Object
 	if f.Verb == "patch" {
 		var err error
-		if form, err = patch.Form(is, f.PatchType, f.Patch); err != nil {
+		if form, err = f.target.Patched(is, f.PatchType, f.Patch, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -146,24 +164,50 @@ func replicasOf(t *tables, r request) managedfields.ResourcePathMappings {
 	return paths
 }
 
-// requestToken answers with a token for a service account. Nothing here accepts it: who
-// gets in is the business of what listens on a port.
-// Upstream: pkg/registry/core/serviceaccount/storage TokenREST.Create, v1.37.
+// requestToken answers with a token for a service account. The server does not check it: that is left to what listens on a port.
+// Upstream: pkg/registry/core/serviceaccount/storage TokenREST.Create, v1.37.2.
 func requestToken(w *writer, r request, in runtime.Object) (runtime.Object, error) {
-	tr, ok := in.(*authenticationv1.TokenRequest)
+	given, ok := in.(*authenticationv1.TokenRequest)
 	if !ok {
 		return nil, w.reports.refuse(r, apierrors.NewBadRequest("a TokenRequest is expected"))
 	}
-	account := w.tables.stored(r)
-	if account == nil {
-		return nil, w.reports.refuse(r, r.notFound())
+	given = given.DeepCopy()
+	views.DefaultTokenLife(given)
+	if r.tracks {
+		r.target().Form(r.kind.Subresources[r.sub].GVK).Track(nil, given, cmp.Or(r.manager, r.actor), w.clock.now())
 	}
-	life, err := views.LifeOfToken(tr, r.name)
+	now := w.clock.now()
+	account := w.tables.stored(r)
+	tr, err := views.TokenRequestFor(given, r.namespace, r.name, account, r.notFound(), now)
+	if err == nil {
+		err = bindToken(w.tables, r, tr.Spec.BoundObjectRef)
+	}
 	if err != nil {
 		return nil, w.reports.refuse(r, err)
 	}
-	now := w.clock.now()
-	ends := metav1.NewTime(now.Add(life))
-	sum := w.names.digest(uint64(ends.Unix()), "token", string(account.GetUID()))
-	return views.Token(tr, account, now, ends, sum), nil
+	ends := metav1.NewTime(now.Add(time.Duration(*tr.Spec.ExpirationSeconds) * time.Second))
+	views.SetToken(tr, ends, w.names.digest(uint64(ends.Unix()), "token", string(account.GetUID())))
+	return tr, nil
+}
+
+// bindToken looks for the object to which a token is to be bound, if there is one.
+func bindToken(t *tables, r request, ref *authenticationv1.BoundObjectReference) error {
+	if ref == nil {
+		return nil
+	}
+	resource, namespaced, err := views.BoundTo(ref)
+	if err != nil {
+		return err
+	}
+	key := ref.Name
+	if namespaced {
+		key = store.KeyOf(r.namespace, ref.Name)
+	}
+	t.objects.RLock()
+	defer t.objects.RUnlock()
+	to, ok := held{t}.Get(resource, key)
+	if !ok {
+		return apierrors.NewNotFound(resource.GroupResource(), ref.Name)
+	}
+	return views.MayBindToken(r.name, ref, to.(metav1.Object))
 }

@@ -76,7 +76,8 @@ func TestAStatefulSetIsScaledThroughItsSubresource(t *testing.T) {
 	assert.True(t, apierrors.IsInvalid(err), "%v", err)
 	request.Patch = []byte(`{"spec":{"replicas":"x"}}`)
 	_, err = server.Do(t.Context(), request)
-	assert.True(t, apierrors.IsBadRequest(err), "%v", err)
+	assert.True(t, apierrors.IsInvalid(err), "%v", err)
+	assert.ErrorContains(t, err, "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32")
 	request.Name = "nobody"
 	_, err = server.Do(t.Context(), request)
 	assert.True(t, apierrors.IsNotFound(err), "%v", err)
@@ -146,4 +147,36 @@ func TestAnApplySaysWhetherTheObjectIsNew(t *testing.T) {
 	}
 	assert.True(t, apply())
 	assert.False(t, apply())
+}
+
+// A token may be bound to a pod of its account, to a secret or a node.
+func TestATokenIsBoundToWhatIsThere(t *testing.T) {
+	server, c := newServer()
+	_, err := c.CoreV1().ServiceAccounts("default").Create(ctx, &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	of := pod("of-robot")
+	of.Spec.ServiceAccountName = "robot"
+	createPod(t, c, of)
+	createPod(t, c, pod("of-another"))
+	for name, tt := range map[string]struct {
+		ref  authenticationv1.BoundObjectReference
+		want string
+	}{
+		"its pod":     {authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: "of-robot"}, ""},
+		"another pod": {authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: "of-another"}, "running with different serviceaccount name"},
+		"no pod":      {authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: "none"}, `pods "none" not found`},
+		"a UID":       {authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: "of-robot", UID: "x"}, "does not match the UID in record"},
+		"a ConfigMap": {authenticationv1.BoundObjectReference{Kind: "ConfigMap", APIVersion: "v1", Name: "x"}, "cannot bind token to object of type"},
+	} {
+		request := api.Request{
+			Actor: "tester", Verb: "create", Resource: v1.SchemeGroupVersion.WithResource("serviceaccounts"), Subresource: "token", Namespace: "default",
+			Name: "robot", Object: &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &tt.ref}},
+		}
+		_, err := server.Do(ctx, request)
+		if tt.want == "" {
+			assert.NoError(t, err, name)
+		} else {
+			assert.ErrorContains(t, err, tt.want, name)
+		}
+	}
 }

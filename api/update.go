@@ -46,6 +46,11 @@ func (p *preparer) forUpdate(d *draft) error {
 			return refusal.AsStatus(err)
 		}
 	}
+	if pod, ok := obj.(*v1.Pod); ok && d.sub == "resize" {
+		if err := admission.Resize(reader{p.tables}, pod, old.(*v1.Pod)); err != nil {
+			return refusal.AsStatus(err)
+		}
+	}
 	d.kind.Storable(obj)
 	if !d.dryRun { // Upstream: apiserver storage APIObjectVersioner.PrepareObjectForStorage, v1.37.2
 		obj.SetSelfLink("")
@@ -211,9 +216,9 @@ func isMeta(field string) bool {
 
 // deletedByUpdate reports whether nothing, such as a finalizer, keeps an object that is being
 // deleted any longer.
-// Upstream: registry/generic/registry ShouldDeleteDuringUpdate, v1.37.
+// Upstream: registry/generic/registry ShouldDeleteDuringUpdate, and core/namespace/storage ShouldDeleteNamespaceDuringUpdate, v1.37.2.
 func deletedByUpdate(old, obj call.Object) bool {
-	if ns, ok := old.(*v1.Namespace); ok && len(ns.Spec.Finalizers) > 0 {
+	if ns, ok := obj.(*v1.Namespace); ok && len(ns.Spec.Finalizers) > 0 {
 		return false
 	}
 	grace := old.GetDeletionGracePeriodSeconds()

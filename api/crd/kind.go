@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/util/jsonpath"
@@ -29,6 +30,7 @@ func (c *controller) kind() registry.Kind {
 	return registry.Kind{
 		Group: apiextensions.GroupName, Version: "v1", Kind: "CustomResourceDefinition", ShortNames: []string{"crd", "crds"},
 		Categories: []string{"api-extensions"}, ClusterScoped: true, Generations: true, Conditional: true,
+		HashAs: schema.GroupVersion{Group: apiextensions.GroupName, Version: "v1beta1"},
 		Strategy: strategy.Kind{
 			Default: func(obj runtime.Object) { apiextensions.SetDefaults_CustomResourceDefinition(def(obj)) },
 			Create: func(obj runtime.Object, _ metav1.Time) {
@@ -135,7 +137,7 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 	return registry.Kind{
 		Group: def.Spec.Group, Version: v.Name, Kind: names.Kind, ListKind: names.ListKind, Resource: names.Plural, Singular: names.Singular,
 		ShortNames: names.ShortNames, Categories: names.Categories, ClusterScoped: def.Spec.Scope == apiextensions.ClusterScoped,
-		StoredAs: storedAs(def), NoStatus: !hasStatus, StatusKeeps: []string{"metadata"}, Generations: true, Conditional: true,
+		Verbs: customVerbs, StoredAs: storedAs(def), NoStatus: !hasStatus, StatusKeeps: []string{"metadata"}, Generations: true, Conditional: true,
 		Strategy: strategy.Kind{
 			Default: func(obj runtime.Object) { s.complete(obj.(*unstructured.Unstructured)) },
 			// What was applied is not decoded, which drops null. Upstream: apimachinery util/managedfields structuredMergeManager.Apply, v0.37.2.
@@ -174,6 +176,10 @@ func (c *controller) kindOf(def *apiextensions.CustomResourceDefinition, v *apie
 		Fields:     fields, Columns: columns, Cells: cells, Types: types, Schema: s.published(),
 	}, nil
 }
+
+// customVerbs are the verbs of a custom kind in the order in which discovery lists them.
+// Upstream: apiserver customresource_discovery_controller.go sync, v1.37.2.
+var customVerbs = metav1.Verbs{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 
 // deprecated returns the warning that each request for a version gets, if it is deprecated.
 // Upstream: apiserver customresource_handler.go crdHandler, v1.37.

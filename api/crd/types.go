@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/storagesim/storagesim/api/patch"
 )
 
 // definitionTypes has the types of the fields of definitions themselves, which take a while to read.
@@ -61,30 +63,8 @@ func addMeta(s *spec.Schema) {
 	if properties == nil {
 		properties = map[string]spec.Schema{}
 	}
-	properties["apiVersion"], properties["kind"], properties["metadata"] = *spec.StringProperty(), *spec.StringProperty(), metadata()
+	properties["apiVersion"], properties["kind"], properties["metadata"] = *spec.StringProperty(), *spec.StringProperty(), patch.MetadataSchema()
 	s.Properties = properties
-}
-
-// metadata returns the fields of the metadata of an object, and how its lists are merged.
-// Upstream: apimachinery meta/v1 ObjectMeta, v1.37: the markers on its fields.
-func metadata() spec.Schema {
-	text := `{"type": "object", "properties": {
-		"annotations": {"type": "object", "additionalProperties": {"type": "string"}},
-		"creationTimestamp": {"type": "string"}, "deletionGracePeriodSeconds": {"type": "integer"}, "deletionTimestamp": {"type": "string"},
-		"generateName": {"type": "string"}, "generation": {"type": "integer"},
-		"labels": {"type": "object", "additionalProperties": {"type": "string"}},
-		"managedFields": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-		"name": {"type": "string"}, "namespace": {"type": "string"}, "resourceVersion": {"type": "string"}, "selfLink": {"type": "string"}, "uid": {"type": "string"},
-		"finalizers": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
-		"ownerReferences": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["uid"], "items": {
-			"type": "object", "x-kubernetes-map-type": "atomic", "properties": {
-				"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "name": {"type": "string"}, "uid": {"type": "string"},
-				"controller": {"type": "boolean"}, "blockOwnerDeletion": {"type": "boolean"}}}}}}`
-	var s spec.Schema
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		panic(err) // the text is a constant
-	}
-	return s
 }
 
 // published returns the schema as OpenAPI shows it to clients.

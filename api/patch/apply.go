@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
 
@@ -35,9 +36,12 @@ var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
 // fieldManager tracks which manager set which field of the objects of a kind. Only
 // objects that were once applied, or that came over HTTP, are tracked: everything else stays fast.
 func fieldManager(k *registry.Entry, sub string) (*managedfields.FieldManager, error) {
-	ignored := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
-	if sub == "status" {
-		ignored = fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
+	ignored := fieldpath.NewSet()
+	switch {
+	case sub == "" && !k.NoStatus, sub == "finalize":
+		ignored.Insert(fieldpath.MakePathOrDie("status"))
+	case sub == "status":
+		ignored.Insert(fieldpath.MakePathOrDie("spec"))
 		for _, field := range k.StatusKeeps {
 			ignored.Insert(fieldpath.MakePathOrDie(parts(field)...))
 		}
@@ -85,7 +89,7 @@ func (a asIs) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (run
 	if u, ok := in.(*unstructured.Unstructured); ok && a.Entry.Scheme != nil {
 		typed := a.Entry.NewObject()
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
+			return nil, fmt.Errorf("unable to convert unstructured object to %v: %w", a.Entry.GVK, err)
 		}
 		out = typed
 	}
@@ -107,31 +111,37 @@ func (t *Target) Configuration(data []byte) (*unstructured.Unstructured, error) 
 	if err := json.Unmarshal(text, &config.Object); err != nil {
 		return nil, apierrors.NewBadRequest("error decoding patch: " + err.Error())
 	}
-	if gvk := config.GroupVersionKind(); gvk.Version == "" || gvk.Kind == "" {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
-	} else if gvk != t.Kind.GVK {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version or kind in the data (%s) does not match the expected one (%s)", gvk, t.Kind.GVK))
+	var whole map[string]any // in which whole numbers are int64
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &whole); err != nil {
+		return nil, apierrors.NewBadRequest("error decoding patch: " + err.Error())
+	}
+	config.Object = whole
+	return config, nil
+}
+
+// Check refuses a configuration that is not one of the target.
+// Upstream: apimachinery util/managedfields/internal versionCheckManager.Apply, v0.37.2, for its kind.
+func (t *Target) Check(config *unstructured.Unstructured) error {
+	if gvk := config.GroupVersionKind(); gvk != t.Kind.GVK {
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
 	}
 	if metadata, _ := config.Object["metadata"].(map[string]any); metadata["name"] == "" {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", t.Name))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", t.Name))
 	}
 	if name := config.GetName(); name != "" && name != t.Name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, t.Name))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, t.Name))
 	}
 	if ns := config.GetNamespace(); t.Kind.Namespaced && ns != "" && ns != t.Namespace {
-		return nil, refusal.Namespace()
+		return refusal.Namespace()
 	}
 	asJSON, err := json.Marshal(config.Object)
-	if err == nil {
-		err = config.UnmarshalJSON(asJSON) // whole numbers are int64 then
-	}
 	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+		return apierrors.NewBadRequest(err.Error())
 	}
 	if err := quantity.CheckJSON(asJSON, t.Kind.NewObject()); err != nil {
-		return nil, refusal.Quantity(t.Kind.GVK.GroupKind(), t.Name, err)
+		return refusal.Quantity(t.Kind.GVK.GroupKind(), t.Name, err)
 	}
-	return config, nil
+	return nil
 }
 
 // Applied returns the live object, or a new one where it is nil, with the configuration applied for a manager.
@@ -161,7 +171,7 @@ func (t *Target) Applied(live call.Object, config *unstructured.Unstructured, ma
 func (t *Target) Form(gvk schema.GroupVersionKind) *Target {
 	form := *t
 	form.Kind = &registry.Entry{
-		Kind: registry.Kind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Types: managedfields.NewDeducedTypeConverter()}, GVK: gvk,
+		Kind: registry.Kind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Types: formTypes(gvk)}, GVK: gvk,
 		Namespaced: t.Kind.Namespaced,
 		Scheme:     scheme.Scheme, Type: scheme.Scheme.KnownTypes(gvk.GroupVersion())[gvk.Kind],
 	}

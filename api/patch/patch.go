@@ -117,6 +117,15 @@ func unknownPatch(pt types.PatchType) error {
 // Upstream: apiserver endpoints/handlers PatchResource, v1.37.
 var errNoJSON = apierrors.NewBadRequest("invalid JSON patch")
 
+// CheckJSON refuses a patch that should be JSON and is not, before its object is looked for.
+// Upstream: apiserver endpoints/handlers validateAndTranscodePatch, v1.37.2.
+func CheckJSON(pt types.PatchType, data []byte) error {
+	if pt != types.ApplyPatchType && !json.Valid(data) {
+		return errNoJSON
+	}
+	return nil
+}
+
 // jsonPatchOp is one operation of a JSON patch.
 type jsonPatchOp struct {
 	Op    string `json:"op"`
@@ -128,9 +137,6 @@ type jsonPatchOp struct {
 // jsonPatch applies a JSON patch, with the errors of upstream's handler.
 // Upstream: apiserver endpoints/handlers jsonPatcher.applyJSPatch, v1.37.
 func jsonPatch(before, data []byte) ([]byte, []error, error) {
-	if !json.Valid(data) {
-		return nil, nil, errNoJSON
-	}
 	var ops []jsonPatchOp
 	strict, err := kjson.UnmarshalStrict(data, &ops)
 	if err != nil {
@@ -161,9 +167,6 @@ func jsonPatch(before, data []byte) ([]byte, []error, error) {
 
 // mergePatch applies a JSON merge patch, which must be an object.
 func mergePatch(before, data []byte) ([]byte, []error, error) {
-	if !json.Valid(data) {
-		return nil, nil, errNoJSON
-	}
 	strict, err := kjson.UnmarshalStrict(data, &map[string]any{})
 	if err != nil {
 		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,7 +16,7 @@ import (
 // ResourceLists returns all resources with their subresources, by group and version and in
 // order, as in the documents at /api/v1 and /apis/GROUP/VERSION.
 func (r *Registry) ResourceLists() []*metav1.APIResourceList {
-	byVersion := map[string]*metav1.APIResourceList{}
+	byVersion, custom := map[string]*metav1.APIResourceList{}, map[string]bool{}
 	var lists []*metav1.APIResourceList
 	add := func(gv schema.GroupVersion, resources ...metav1.APIResource) {
 		list, ok := byVersion[gv.String()]
@@ -33,6 +34,7 @@ func (r *Registry) ResourceLists() []*metav1.APIResourceList {
 	}
 	for _, k := range r.table.Load().kinds {
 		if !k.OnRequest {
+			custom[k.GVK.GroupVersion().String()] = k.Scheme == nil
 			add(k.GVK.GroupVersion(), append([]metav1.APIResource{k.APIResource()}, k.subresourceList()...)...)
 		}
 	}
@@ -40,10 +42,21 @@ func (r *Registry) ResourceLists() []*metav1.APIResourceList {
 		add(schema.GroupVersion{Group: resource.Group, Version: resource.Version}, resource)
 	}
 	for _, list := range lists {
-		slices.SortFunc(list.APIResources, func(a, b metav1.APIResource) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortStableFunc(list.APIResources, func(a, b metav1.APIResource) int {
+			if custom[list.GroupVersion] { // the subresources of each are in their order
+				return cmp.Compare(resourceOf(a.Name), resourceOf(b.Name))
+			}
+			return cmp.Compare(a.Name, b.Name)
+		})
 	}
 	slices.SortFunc(lists, func(a, b *metav1.APIResourceList) int { return cmp.Compare(a.GroupVersion, b.GroupVersion) })
 	return lists
+}
+
+// resourceOf returns the resource to which a subresource belongs, or the name itself.
+func resourceOf(name string) string {
+	resource, _, _ := strings.Cut(name, "/")
+	return resource
 }
 
 // Groups returns the groups in the order of a real server, each with its versions, the preferred
@@ -78,7 +91,8 @@ func (r *Registry) Groups() []metav1.APIGroup {
 // DefaultAPIServicePriorities, v1.37.2; groups of one priority are in the order of their names.
 var groupOrder = []string{
 	"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",
-	"networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
+	"networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io",
+	"scheduling.k8s.io",
 	"coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io", "storagemigration.k8s.io",
 }
 

@@ -32,7 +32,7 @@ func coreKinds() []Kind {
 			Kind: "Namespace", AnswersDeleted: true, ShortNames: names("ns"), ClusterScoped: true, Verbs: oneByOne,
 			Strategy: strategy.Namespaces(), Validation: cluster.Namespaces(),
 			Fields:       Selectable{"status.phase": of(func(ns *v1.Namespace) string { return string(ns.Status.Phase) })},
-			Subresources: map[string]views.Subresource{"finalize": {Verbs: metav1.Verbs{"update"}}},
+			Subresources: views.NamespaceSubresources(),
 		},
 		Kind{
 			Kind: "Node", ShortNames: names("no"), ClusterScoped: true,

@@ -83,12 +83,16 @@ func otherKinds() []Kind {
 		),
 		in(flowcontrolv1.SchemeGroupVersion,
 			Kind{Kind: "FlowSchema", StatusKeeps: names("metadata"), ClusterScoped: true, Generations: true, Strategy: strategy.FlowSchemas()},
-			Kind{Kind: "PriorityLevelConfiguration", StatusKeeps: names("metadata"), ClusterScoped: true, Generations: true, Strategy: strategy.PriorityLevels()},
+			Kind{Kind: "PriorityLevelConfiguration", StatusKeeps: names("metadata"), ClusterScoped: true, Generations: true,
+				Strategy: strategy.PriorityLevels()},
 		),
 		in(apiserverinternalv1alpha1.SchemeGroupVersion,
 			Kind{Kind: "StorageVersion", StatusKeeps: names("metadata"), OnRequest: true, ClusterScoped: true, Conditional: true},
 		),
-		in(storagemigrationv1.SchemeGroupVersion, Kind{Kind: "StorageVersionMigration", StatusKeeps: names("metadata"), ClusterScoped: true, Conditional: true}),
+		in(storagemigrationv1.SchemeGroupVersion, Kind{
+			Kind: "StorageVersionMigration", StatusKeeps: names("metadata"), ClusterScoped: true, Conditional: true,
+			HashAs: schema.GroupVersion{Group: storagemigrationv1.GroupName, Version: "v1beta1"},
+		}),
 		in(schema.GroupVersion{Group: "lifecycle.k8s.io", Version: "v1alpha1"}, Kind{Kind: "Eviction", StatusKeeps: names("metadata"), OnRequest: true},
 			Kind{Kind: "EvictionRequest", StatusKeeps: names("metadata"), OnRequest: true}),
 	)
@@ -114,7 +118,8 @@ func admissionKinds() []Kind {
 		Kind{Kind: "MutatingAdmissionPolicy"},
 		Kind{Kind: "MutatingWebhookConfiguration", Strategy: strategy.MutatingWebhooks(), Validation: cluster.MutatingWebhooks()},
 		Kind{Kind: "ValidatingAdmissionPolicyBinding", Strategy: strategy.AdmissionPolicyBindings(), Validation: cluster.AdmissionPolicyBindings()},
-		Kind{Kind: "ValidatingAdmissionPolicy", StatusKeeps: names("metadata"), Strategy: strategy.AdmissionPolicies(), Validation: cluster.AdmissionPolicies()},
+		Kind{Kind: "ValidatingAdmissionPolicy", StatusKeeps: names("metadata"), Strategy: strategy.AdmissionPolicies(),
+			Validation: cluster.AdmissionPolicies()},
 		Kind{Kind: "ValidatingWebhookConfiguration", Strategy: strategy.ValidatingWebhooks(), Validation: cluster.ValidatingWebhooks()},
 	)
 	for i := range kinds {
@@ -147,7 +152,10 @@ func schedulingKinds() []Kind {
 		in(schedulingv1alpha3.SchemeGroupVersion, Kind{Kind: "CompositePodGroup", StatusKeeps: names("metadata"), OnRequest: true}),
 		in(resourcev1.SchemeGroupVersion,
 			Kind{Kind: "DeviceClass", AnswersDeleted: true, ClusterScoped: true, Generations: true},
-			Kind{Kind: "DeviceTaintRule", StatusKeeps: names("metadata"), AnswersDeleted: true, ClusterScoped: true, Generations: true},
+			Kind{
+				Kind: "DeviceTaintRule", StatusKeeps: names("metadata"), AnswersDeleted: true, ClusterScoped: true, Generations: true,
+				HashAs: schema.GroupVersion{Group: resourcev1.GroupName, Version: "v1beta2"},
+			},
 			Kind{Kind: "ResourceClaim", StatusKeeps: names("metadata"), AnswersDeleted: true},
 			Kind{Kind: "ResourceClaimTemplate", AnswersDeleted: true},
 			Kind{Kind: "ResourceSlice", AnswersDeleted: true, ClusterScoped: true, Generations: true},

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/internal/strategy"
 	"github.com/storagesim/storagesim/api/internal/validation/storage"
@@ -30,7 +31,8 @@ func appsKinds() []Kind {
 		Kind{
 			Kind: "Deployment", ShortNames: names("deploy"), Categories: inAll(), Generations: true, AnnotationsCount: true,
 			StatusKeeps: names("metadata.labels"),
-			Strategy:    strategy.Deployments(), Validation: workloads.Deployments(), Warnings: warnings.Deployments(), Subresources: views.DeploymentScale(),
+			Strategy:    strategy.Deployments(), Validation: workloads.Deployments(), Warnings: warnings.Deployments(),
+			Subresources: views.DeploymentScale(),
 		},
 		Kind{
 			Kind: "ReplicaSet", ShortNames: names("rs"), Categories: inAll(), Generations: true,
@@ -38,7 +40,8 @@ func appsKinds() []Kind {
 		},
 		Kind{
 			Kind: "StatefulSet", ShortNames: names("sts"), Categories: inAll(), Generations: true,
-			Strategy: strategy.StatefulSets(), Validation: workloads.StatefulSets(), Warnings: warnings.StatefulSets(), Subresources: views.StatefulSetScale(),
+			Strategy: strategy.StatefulSets(), Validation: workloads.StatefulSets(), Warnings: warnings.StatefulSets(),
+			Subresources: views.StatefulSetScale(),
 		},
 	)
 }
@@ -60,12 +63,14 @@ func workloadKinds() []Kind {
 		in(autoscalingv1.SchemeGroupVersion, // a store of its own: nothing is converted
 			Kind{
 				Kind: "HorizontalPodAutoscaler", ShortNames: names("hpa"), Categories: inAll(), Generations: true, NotPreferred: true,
-				Strategy: strategy.AutoscalersV1(), Validation: workloads.AutoscalersV1(), Warnings: warnings.Kind{Write: warnApart},
+				HashAs: autoscalingv2.SchemeGroupVersion, Strategy: strategy.AutoscalersV1(), Validation: workloads.AutoscalersV1(),
+				Warnings: warnings.Kind{Write: warnApart},
 			},
 		),
 		in(batchv1.SchemeGroupVersion,
-			Kind{Kind: "CronJob", ShortNames: names("cj"), Categories: inAll(), Generations: true, Strategy: strategy.CronJobs(), Validation: workloads.CronJobs(),
-				Warnings: warnings.CronJobs()},
+			Kind{Kind: "CronJob", ShortNames: names("cj"), Categories: inAll(), Generations: true, Strategy: strategy.CronJobs(),
+				Validation: workloads.CronJobs(),
+				Warnings:   warnings.CronJobs()},
 			Kind{
 				Kind: "Job", Categories: inAll(), Generations: true,
 				Strategy: strategy.Jobs(), Validation: workloads.Jobs(), Warnings: warnings.Jobs(),
@@ -77,11 +82,14 @@ func workloadKinds() []Kind {
 				Kind: "CertificateSigningRequest", ShortNames: names("csr"), ClusterScoped: true, Subresources: views.SigningSubresources(),
 				Fields: Selectable{"spec.signerName": of(func(csr *certificatesv1.CertificateSigningRequest) string { return csr.Spec.SignerName })},
 			},
-			Kind{Kind: "ClusterTrustBundle", ClusterScoped: true, Conditional: true, Validation: storage.ClusterTrustBundles()},
-			Kind{Kind: "PodCertificateRequest", StatusKeeps: names("metadata"), Conditional: true},
+			Kind{Kind: "ClusterTrustBundle", ClusterScoped: true, Conditional: true, Validation: storage.ClusterTrustBundles(), HashAs: certificatesBeta},
+			Kind{Kind: "PodCertificateRequest", StatusKeeps: names("metadata"), Conditional: true, HashAs: certificatesBeta},
 		),
 	)
 }
+
+// certificatesBeta is the version in which a real server stores the newer kinds of the group.
+var certificatesBeta = schema.GroupVersion{Group: certificatesv1.GroupName, Version: "v1beta1"}
 
 // eventKinds returns events in the group to which they have moved; those of the core group are another kind.
 func eventKinds() []Kind {

@@ -24,19 +24,20 @@ func (h *Handler) serveOldBinding(w http.ResponseWriter, r *http.Request, t targ
 	if c.out, err = negotiateOutput(r, pods.mediaTypes(), allowsNothing); err != nil {
 		return err
 	}
-	obj, err := c.decode(r.URL.Query().Get("fieldValidation"))
-	if err != nil {
+	req := c.request("create")
+	if err := c.receive(&req); err != nil {
 		return err
 	}
-	binding, ok := obj.(*corev1.Binding)
+	binding, ok := req.Object.(*corev1.Binding)
 	if !ok {
 		return badRequest("a Binding is expected")
 	}
 	if err := c.checkNamespace(binding); err != nil {
 		return err
 	}
-	c.t.name = binding.Name
-	req := c.request("create")
-	req.Object = binding
+	req.Name = binding.Name
+	if binding.Target.Kind == "Node" { // which is the default, and gives the pod no labels of its node: that plugin knows only the subresource
+		binding.Target.Kind = ""
+	}
 	return c.do(req)
 }

@@ -81,7 +81,7 @@ func (c *call) convert(obj runtime.Object, table *metav1.TableOptions) (runtime.
 		}
 		return partial(obj, gv)
 	case "PartialObjectMetadataList":
-		if !meta.IsListType(obj) && !c.kind.typed { // upstream takes it for a list that has no items
+		if _, ok := obj.(*unstructured.Unstructured); ok && !meta.IsListType(obj) { // upstream takes it for a list that has no items
 			return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
 				Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "content is not a list",
 			}}

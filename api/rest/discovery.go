@@ -18,9 +18,19 @@ func allowsDiscovery(_ string, as schema.GroupVersionKind) bool { return as == a
 
 var aggregatedKind = schema.GroupVersionKind{Group: "apidiscovery.k8s.io", Version: "v2", Kind: "APIGroupDiscoveryList"}
 
+// routed refuses a request for a document of discovery that upstream's router does not let through: another method than GET, or no form that the document
+// has. The documents of all groups, of a group, and of custom kinds are not in the router.
+// Upstream: apiserver endpoints/discovery APIVersionHandler.AddToWebService and server/routes Version.Install, v1.37.2.
+func routed(r *http.Request, types []runtime.SerializerInfo) error {
+	if r.Method != http.MethodGet {
+		return methodNotAllowed()
+	}
+	return checkAccept(r, types, false)
+}
+
 // document sends a document of discovery.
 func (h *Handler) document(w http.ResponseWriter, r *http.Request, obj runtime.Object, gvk schema.GroupVersionKind) {
-	out, err := negotiateOutput(r, mediaTypesOfKubernetes(), allowsDiscovery)
+	out, err := negotiateOutput(r, mediaTypesOfKubernetes(), allowsNothing)
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -31,6 +41,12 @@ func (h *Handler) document(w http.ResponseWriter, r *http.Request, obj runtime.O
 
 // serveGroups serves /api and /apis: the groups and versions there are.
 func (h *Handler) serveGroups(w http.ResponseWriter, r *http.Request, legacy bool) {
+	if legacy {
+		if err := routed(r, mediaTypesOfKubernetes()); err != nil {
+			h.fail(w, r, err)
+			return
+		}
+	}
 	out, err := negotiateOutput(r, mediaTypesOfKubernetes(), allowsDiscovery)
 	if err != nil {
 		h.fail(w, r, err)
@@ -73,9 +89,19 @@ func (h *Handler) serveResources(w http.ResponseWriter, r *http.Request, legacy 
 		return
 	}
 	list := h.resources(schema.GroupVersion{Group: group, Version: inGroup})
-	if list == nil {
+	typed := h.inRouter(group)
+	switch {
+	case list == nil && typed:
+		h.fail(w, r, unknownPath())
+		return
+	case list == nil:
 		http.NotFound(w, r)
 		return
+	case typed:
+		if err := routed(r, mediaTypesOfKubernetes()); err != nil {
+			h.fail(w, r, err)
+			return
+		}
 	}
 	gvk := v1.WithKind("APIResourceList")
 	if legacy { // the core group is older than versions of such documents
@@ -154,11 +180,13 @@ func (h *Handler) servePaths(w http.ResponseWriter) {
 	sendJSON(w, metav1.RootPaths{Paths: paths})
 }
 
-// isHealth reports whether a path asks if the server is well.
+// isHealth reports whether a path asks if the server is well, or one of the parts that this server has, too.
+// Upstream: apiserver server/healthz, v1.37.2.
 func isHealth(path string) bool {
 	for _, p := range []string{"/healthz", "/livez", "/readyz"} {
-		if path == p || strings.HasPrefix(path, p+"/") {
-			return true
+		switch part, ok := strings.CutPrefix(path, p); part {
+		case "", "/ping", "/log", "/etcd":
+			return ok
 		}
 	}
 	return false

@@ -48,7 +48,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "" || path == "/index.html":
 		h.servePaths(w)
 	case path == "/version":
-		sendJSON(w, h.server.Version())
+		h.serveVersion(w, r)
 	case isHealth(path):
 		serveHealth(w, r)
 	case path == "/openapi/v2":
@@ -64,6 +64,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// serveVersion serves /version.
+func (h *Handler) serveVersion(w http.ResponseWriter, r *http.Request) {
+	if err := routed(r, mediaTypesOfKubernetes()[:1]); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	sendJSON(w, h.server.Version())
 }
 
 // checkTimeout refuses a timeout that is not a duration. A valid one has no effect: no
@@ -96,10 +105,18 @@ func (h *Handler) serveGroup(w http.ResponseWriter, r *http.Request, legacy bool
 		http.NotFound(w, r)
 		return
 	}
-	if err := h.serveResource(w, r, t); err != nil {
+	err := h.serveResource(w, r, t)
+	switch {
+	case errors.Is(err, errNotServed):
+		http.NotFound(w, r)
+	case err != nil:
 		h.fail(w, r, err)
 	}
 }
+
+// errNotServed is returned for a path of custom resources that they do not have: the answer is a text, as for any other unknown path.
+// Upstream: apiextensions-apiserver crdHandler.ServeHTTP, v0.37.2, which hands the request on.
+var errNotServed = errors.New("no custom resource is at this path")
 
 // serveResource serves a request about objects. An error is to be told to the client,
 // who has had no answer yet.
@@ -112,17 +129,26 @@ func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target
 	}
 	kind, ok := h.kind(t.gvr())
 	if !ok {
-		return unknownPath()
+		return h.unknownResource(t.gv.Group)
 	}
 	c := call{h: h, w: w, r: r, t: t, kind: kind}
+	if c.connects() && len(r.URL.Query()["dryRun"]) > 0 {
+		return badRequest("dryRun is not supported")
+	}
 	if serve := t.podSubresource(); serve != nil {
+		if !c.reaches(c.methods()) {
+			return methodNotAllowed()
+		}
 		return serve(&c)
 	}
 	err := c.route()
 	if err != nil {
 		return err
 	}
-	if c.out, err = negotiateOutput(r, kind.mediaTypes(), allowsConversion); err != nil {
+	if t.nowhere && (t.name != "" || r.Method == http.MethodDelete) { // Upstream: apiserver registry/generic/registry NamespaceKeyFunc, v1.37.2
+		return badRequest("Namespace parameter required.")
+	}
+	if c.out, err = negotiateOutput(r, kind.mediaTypes(), c.allowsConversion); err != nil {
 		return err
 	}
 	if k, ok := h.registry.Kind(kind.gvk); ok && k.Deprecated != "" {
@@ -141,6 +167,14 @@ func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target
 		return c.remove(verb)
 	}
 	return methodNotAllowed()
+}
+
+// unknownResource returns the answer to a request for a resource that a group does not have.
+func (h *Handler) unknownResource(group string) error {
+	if h.inRouter(group) {
+		return unknownPath()
+	}
+	return errNotServed
 }
 
 func methodNotAllowed() error {

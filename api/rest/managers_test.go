@@ -75,7 +75,8 @@ func TestAScaleIsAppliedAndNamesItsManagers(t *testing.T) {
 	shops := clients(t, handler(server).Config("tester")).AppsV1().Deployments("default")
 	_, err := shops.Create(t.Context(), shop(), metav1.CreateOptions{FieldManager: "poster"})
 	require.NoError(t, err)
-	_, err = shops.Patch(t.Context(), "shop", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{FieldManager: "kubectl"}, "scale")
+	_, err = shops.Patch(t.Context(), "shop", types.MergePatchType, []byte(`{"spec":{"replicas":3}}`), metav1.PatchOptions{FieldManager: "kubectl"},
+		"scale")
 	require.NoError(t, err)
 
 	apply := func(force bool) error {
@@ -84,7 +85,8 @@ func TestAScaleIsAppliedAndNamesItsManagers(t *testing.T) {
 			metav1.PatchOptions{FieldManager: "alice", Force: &force}, "scale")
 		return err
 	}
-	require.EqualError(t, apply(false), `Apply failed with 1 conflict: conflict with "kubectl" with subresource "scale" using autoscaling/v1: .spec.replicas`)
+	require.EqualError(t, apply(false),
+		`Apply failed with 1 conflict: conflict with "kubectl" with subresource "scale" using autoscaling/v1: .spec.replicas`)
 	require.NoError(t, apply(true))
 	got, err := shops.Get(t.Context(), "shop", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -93,14 +95,15 @@ func TestAScaleIsAppliedAndNamesItsManagers(t *testing.T) {
 
 	_, err = shops.Patch(t.Context(), "shop", types.ApplyYAMLPatchType, []byte(`{"apiVersion":"apps/v1","kind":"Deployment"}`),
 		metav1.PatchOptions{FieldManager: "alice"}, "scale")
-	require.ErrorContains(t, err, "does not match the expected one (autoscaling/v1, Kind=Scale)")
+	require.ErrorContains(t, err, "invalid object type: apps/v1, Kind=Deployment")
 }
 
 func BenchmarkCreateAPodOverHTTP(b *testing.B) {
 	config := handler(api.NewServer(api.Config{})).Config("tester")
 	pods := clients(b, config).CoreV1().Pods("default")
 	for b.Loop() {
-		_, err := pods.Create(b.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "p"}, Spec: shop().Spec.Template.Spec}, metav1.CreateOptions{})
+		_, err := pods.Create(b.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "p"}, Spec: shop().Spec.Template.Spec},
+			metav1.CreateOptions{})
 		require.NoError(b, err)
 	}
 }

@@ -71,12 +71,14 @@ func firstPlain(accept string, types []runtime.SerializerInfo) (runtime.Serializ
 }
 
 // allowsConversion reports whether objects are served as that kind: tables and metadata.
-// Upstream: apiserver handlers RequestScope.AllowsMediaTypeTransform, v1.37.
-func allowsConversion(mediaType string, as schema.GroupVersionKind) bool {
+// Upstream: apiserver handlers RequestScope.AllowsMediaTypeTransform, v1.37, and pkg/registry for the subresources that can be tables.
+func (c *call) allowsConversion(mediaType string, as schema.GroupVersionKind) bool {
 	if gv := as.GroupVersion(); gv != metav1.SchemeGroupVersion && gv != metav1beta1.SchemeGroupVersion {
 		return false
 	}
-	return as.Kind == "Table" && mediaType != runtime.ContentTypeProtobuf || as.Kind == "PartialObjectMetadata" || as.Kind == "PartialObjectMetadataList"
+	tables := c.t.sub == "" || c.t.sub == "status" || c.t.sub == "scale"
+	return as.Kind == "Table" && tables && mediaType != runtime.ContentTypeProtobuf || as.Kind == "PartialObjectMetadata" ||
+		as.Kind == "PartialObjectMetadataList"
 }
 
 // allowsNothing reports that nothing is served as another kind: errors, and questions to the server.
@@ -104,7 +106,7 @@ func negotiateInput(r *http.Request, types []runtime.SerializerInfo) (runtime.Se
 			return info, nil
 		}
 	}
-	return runtime.SerializerInfo{}, unsupportedMediaType(mediaTypes(types))
+	return runtime.SerializerInfo{}, unsupportedMediaType(mediaTypes(mediaTypesOfKubernetes())) // also of custom resources, which have no protobuf
 }
 
 func unsupportedMediaType(accepted string) error {

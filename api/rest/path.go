@@ -18,6 +18,8 @@ type target struct {
 	rest string
 	// watch: the path has the old form with /watch/ in it.
 	watch bool
+	// nowhere: the path has an empty namespace: /namespaces//pods.
+	nowhere bool
 }
 
 func (t *target) gvr() schema.GroupVersionResource { return t.gv.WithResource(t.resource) }
@@ -28,9 +30,6 @@ func (t *target) gvr() schema.GroupVersionResource { return t.gv.WithResource(t.
 // Upstream: apiserver endpoints/request RequestInfoFactory.NewRequestInfo, v1.37.
 func parsePath(legacy bool, path string) (t target, ok bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	if slices.Contains(parts, "") { // a slash after a slash
-		return t, false
-	}
 	if !legacy {
 		if len(parts) < 2 {
 			return t, false
@@ -38,16 +37,19 @@ func parsePath(legacy bool, path string) (t target, ok bool) {
 		t.gv.Group, parts = parts[0], parts[1:]
 	}
 	t.gv.Version, parts = parts[0], parts[1:]
+	if t.gv.Version == "" || !legacy && t.gv.Group == "" {
+		return t, false
+	}
 	if len(parts) > 0 && parts[0] == "watch" {
 		t.watch, parts = true, parts[1:]
 	}
 	if len(parts) > 1 && parts[0] == "namespaces" {
 		// The namespace of what follows, unless it is a subresource of the namespace itself.
 		if len(parts) > 2 && !namespaceSubresources[parts[2]] {
-			t.namespace, parts = parts[1], parts[2:]
+			t.namespace, t.nowhere, parts = parts[1], parts[1] == "", parts[2:]
 		}
 	}
-	if len(parts) == 0 || parts[0] == "" {
+	if len(parts) == 0 || slices.Contains(parts, "") { // a slash after a slash
 		return t, false
 	}
 	t.resource = parts[0]

@@ -55,6 +55,19 @@ func (t *target) podSubresource() func(*call) error {
 	return nil
 }
 
+// connects reports whether a request is for a connection to something behind an object.
+// Upstream: apiserver endpoints/handlers ConnectResource, v1.37.2.
+func (c *call) connects() bool {
+	sub, ok := c.h.registry.Subresource(c.t.gvr(), c.t.sub)
+	return ok && c.t.name != "" && slices.Contains([]string{"attach", "exec", "portforward", "proxy"}, c.t.sub) &&
+		c.reaches(methodsOf(sub.Verbs, "get", "create", "update", "patch", "delete"))
+}
+
+// reaches reports whether the request's method is one of these, or one of those that a proxy hands on.
+func (c *call) reaches(methods []string) bool {
+	return slices.Contains(methods, c.r.Method) || c.t.sub == "proxy" && (c.r.Method == http.MethodHead || c.r.Method == http.MethodOptions)
+}
+
 // cannotConnect refuses what would need a process or a network behind a container.
 func (c *call) cannotConnect() error {
 	if err := c.findNode(); err != nil {

@@ -17,13 +17,12 @@ func (h *Handler) serveReview(w http.ResponseWriter, r *http.Request, t target, 
 		return err
 	}
 	c := call{h: h, w: w, r: r, t: t, kind: kind{APIResource: metav1.APIResource{Kind: gvk.Kind}, gvk: gvk, typed: true, protobuf: true}, out: out}
-	obj, err := c.decode(r.URL.Query().Get("fieldValidation"))
-	if err != nil {
+	req := c.request("create")
+	if err := c.receive(&req); err != nil {
 		return err
 	}
-	req := c.request("create")
-	req.Object = obj
-	if obj, err = h.server.Do(r.Context(), req); err != nil {
+	obj, err := h.server.Do(r.Context(), req)
+	if err != nil {
 		return err
 	}
 	if review, ok := obj.(*authenticationv1.TokenReview); ok && review.Spec.Token != "" && r.Header.Get("Authorization") == "Bearer "+review.Spec.Token {

@@ -9,6 +9,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -21,13 +22,17 @@ func (c *call) route() error {
 	switch {
 	case len(methods) == 0 && !c.kind.typed && c.t.sub != "" && c.t.name != "" && c.t.rest == "":
 		return apierrors.NewNotFound(c.t.gvr().GroupResource(), c.t.name)
-	case len(methods) == 0:
+	case len(methods) == 0 && c.kind.typed:
 		return unknownPath()
+	case len(methods) == 0, c.needsNamespace(methods):
+		return errNotServed
 	case !c.kind.typed && c.r.Method == http.MethodPost && c.t.name != "" && c.t.sub == "": // a creation, whatever the name
 		c.t.name = ""
 		return nil
 	case !c.kind.typed && c.r.Method == http.MethodHead && slices.Contains(methods, http.MethodGet): // no router is in between
 		return nil
+	case !slices.Contains(methods, c.r.Method) && !c.kind.typed: // Upstream: apiextensions-apiserver crdHandler.serveResource, v0.37.2
+		return apierrors.NewMethodNotSupported(c.t.gvr().GroupResource(), c.t.verb(c.r))
 	case !slices.Contains(methods, c.r.Method):
 		return methodNotAllowed()
 	case !c.kind.typed:
@@ -36,7 +41,12 @@ func (c *call) route() error {
 	if c.r.Method == http.MethodPatch && !slices.Contains(c.patchTypes(), c.contentType()) {
 		return statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
 	}
-	return c.checkAccept()
+	return checkAccept(c.r, c.kind.mediaTypes(), c.t.name == "" && c.r.Method == http.MethodGet || c.t.watch)
+}
+
+// needsNamespace reports whether a request for custom resources of all namespaces has a method that only those of one namespace have.
+func (c *call) needsNamespace(methods []string) bool {
+	return !c.kind.typed && c.kind.Namespaced && c.t.namespace == "" && !slices.Contains(methods, c.r.Method) && c.r.Method != http.MethodHead
 }
 
 // contentType returns the media type of the body without its parameters.
@@ -48,9 +58,9 @@ func (c *call) contentType() string {
 // methods returns the methods that the path has, none if there is nothing at the path.
 func (c *call) methods() []string {
 	t := &c.t
-	scoped := c.kind.Namespaced && t.namespace != ""
+	scoped := c.kind.Namespaced && (t.namespace != "" || t.nowhere)
 	switch {
-	case t.rest != "", !c.kind.Namespaced && t.namespace != "", c.kind.Namespaced && t.namespace == "" && t.name != "":
+	case t.rest != "" && t.sub != "proxy", !c.kind.Namespaced && (t.namespace != "" || t.nowhere), c.kind.Namespaced && !scoped && t.name != "":
 		return nil
 	case t.watch:
 		return c.watchMethods()
@@ -99,14 +109,13 @@ func methodsOf(known metav1.Verbs, verbs ...string) []string {
 }
 
 // checkAccept refuses a request whose answer can have none of the forms that the client accepts.
-// Parameters of the forms do not count here.
+// Parameters of the forms do not count here. streams: the answer may be a watch.
 // Upstream: go-restful Route.matchesAccept, v3.
-func (c *call) checkAccept() error {
-	accept := c.r.Header.Get("Accept")
+func checkAccept(r *http.Request, types []runtime.SerializerInfo, streams bool) error {
+	accept := r.Header.Get("Accept")
 	if accept == "" {
 		return nil
 	}
-	types := c.kind.mediaTypes()
 	for clause := range strings.SplitSeq(accept, ",") {
 		mediaType, _, _ := strings.Cut(clause, ";")
 		mediaType = strings.TrimSpace(mediaType)
@@ -115,7 +124,7 @@ func (c *call) checkAccept() error {
 		}
 	}
 	offered := mediaTypes(types)
-	if c.t.name == "" && c.r.Method == http.MethodGet || c.t.watch {
+	if streams {
 		for _, info := range types {
 			if info.StreamSerializer != nil && info.MediaType != "application/yaml" {
 				offered += ", " + info.MediaType + ";stream=watch"

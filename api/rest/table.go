@@ -1,6 +1,7 @@
 package rest
 
 import (
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -38,10 +39,29 @@ func (c *call) table(obj runtime.Object, gv schema.GroupVersion, opts *metav1.Ta
 
 // columns returns the columns of the kind's own entry, else those that kubectl is known to print.
 func (c *call) columns() []metav1.TableColumnDefinition {
+	if c.t.sub == "scale" {
+		return c.scaleColumns()
+	}
 	if columns, _ := c.h.registry.Printer(c.kind.gvk); columns != nil {
 		return columns
 	}
 	return tables.Columns(printedKind(c.kind.gvk.GroupKind()))
+}
+
+// scaleColumns returns the columns of a Scale.
+// Upstream: pkg/printers/internalversion AddHandlers and printScale, and apiextensions-apiserver registry/customresource/tableconvertor, v1.37.2.
+func (c *call) scaleColumns() []metav1.TableColumnDefinition {
+	columns := []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string"}, {Name: "Desired", Type: "integer"}, {Name: "Available", Type: "integer"}, {Name: "Age", Type: "string"},
+	}
+	if !c.kind.typed {
+		columns[0].Format, columns[3].Type = "name", "date"
+	}
+	return columns
+}
+
+func (c *call) scaleCells(s *autoscalingv1.Scale) []any {
+	return []any{s.Name, int64(s.Spec.Replicas), int64(s.Status.Replicas), tables.Age(s, c.h.now())}
 }
 
 // printedKind returns the kind as which objects are printed: events of events.k8s.io are as those of the core group.
@@ -53,6 +73,9 @@ func printedKind(kind schema.GroupKind) schema.GroupKind {
 }
 
 func (c *call) cells(obj runtime.Object) []any {
+	if scale, ok := obj.(*autoscalingv1.Scale); ok {
+		return c.scaleCells(scale)
+	}
 	if _, cells := c.h.registry.Printer(c.kind.gvk); cells != nil {
 		return cells(obj, c.h.now())
 	}

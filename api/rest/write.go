@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/storagesim/storagesim/api"
 	objects "github.com/storagesim/storagesim/api/internal/call"
 )
 
@@ -19,21 +20,7 @@ import (
 // Upstream: apiserver handlers createHandler and UpdateResource, v1.37.
 func (c *call) write(verb string) error {
 	req := c.request(verb)
-	var into runtime.Object = &metav1.CreateOptions{}
-	if verb == "update" {
-		into = &metav1.UpdateOptions{}
-	}
-	if err := c.options(into); err != nil {
-		return err
-	}
-	switch opts := into.(type) {
-	case *metav1.CreateOptions:
-		req.Write = metav1.PatchOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
-	case *metav1.UpdateOptions:
-		req.Write = metav1.PatchOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
-	}
-	var err error
-	if req.Object, err = c.decode(req.Write.FieldValidation); err != nil {
+	if err := c.receive(&req); err != nil {
 		return err
 	}
 	req.Warn = c.warn
@@ -47,6 +34,40 @@ func (c *call) write(verb string) error {
 		return badRequest("the name of the object (%s based on URL) was undeterminable: name must be provided", c.t.name)
 	}
 	return c.do(req)
+}
+
+// receive reads the options and the object of a create or an update, in upstream's order: only an update looks at the form of the body after the options.
+// Upstream: apiserver handlers createHandler and UpdateResource, v1.37.2.
+func (c *call) receive(req *api.Request) error {
+	info, unreadable := negotiateInput(c.r, c.kind.mediaTypes())
+	if unreadable != nil && req.Verb == "create" {
+		return unreadable
+	}
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	switch req.Verb {
+	case "create":
+		var opts metav1.CreateOptions
+		err = c.options(&opts)
+		req.Write = metav1.PatchOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
+	default:
+		var opts metav1.UpdateOptions
+		err = c.options(&opts)
+		req.Write = metav1.PatchOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
+	}
+	if err == nil {
+		err = api.CheckWriteOptions(req)
+	}
+	if err != nil {
+		return err
+	}
+	if unreadable != nil {
+		return unreadable
+	}
+	req.Object, err = c.decode(info, body, req.Write.FieldValidation)
+	return err
 }
 
 // checkNamespace gives an object the namespace of the path. Another one is refused.
@@ -65,17 +86,9 @@ func (c *call) checkNamespace(obj runtime.Object) error {
 	return nil
 }
 
-// decode reads the object in the body. Unknown and repeated fields are errors if
+// decode reads the object in a body of this form. Unknown and repeated fields are errors if
 // validation is Strict, warnings if it is Warn, which is the default.
-func (c *call) decode(validation string) (runtime.Object, error) {
-	info, err := negotiateInput(c.r, c.kind.mediaTypes())
-	if err != nil {
-		return nil, err
-	}
-	body, err := c.body()
-	if err != nil {
-		return nil, err
-	}
+func (c *call) decode(info runtime.SerializerInfo, body []byte, validation string) (runtime.Object, error) {
 	want := c.bodyOf()
 	decoder := info.StrictSerializer
 	if validation == metav1.FieldValidationIgnore {
@@ -89,22 +102,26 @@ func (c *call) decode(validation string) (runtime.Object, error) {
 	if k, ok := c.h.registry.Kind(want); ok && err == nil && k.Unknown != nil && validation != metav1.FieldValidationIgnore {
 		err = unknownFields(k.Unknown(obj))
 	}
-	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil && validation != metav1.FieldValidationStrict {
-		for _, e := range strict.Errors() {
-			c.warn(e.Error())
-		}
-		err = nil
+	strict, isStrict := runtime.AsStrictDecodingError(err)
+	isStrict = isStrict && obj != nil
+	if err != nil && !isStrict {
+		return nil, c.decodeError(err, want, got, body)
 	}
-	if err != nil {
-		return nil, decodeError(err, want, got, body)
-	}
-	if got.Kind != want.Kind && c.kind.typed {
+	if got.Kind != want.Kind && c.kind.typed { // whatever else is wrong with it
 		if !scheme.Scheme.IsVersionRegistered(want.GroupVersion()) { // real servers keep its kinds in a scheme of its own
 			return nil, badRequest("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, want.Kind,
 				runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", *got))
 		}
 		return nil, badRequest("%s in version %q cannot be handled as a %s: converting (%s) to (%s): unknown conversion",
 			got.Kind, got.Version, want.Kind, strings.TrimPrefix(fmt.Sprintf("%T", obj), "*"), internalName(want))
+	}
+	if isStrict {
+		if validation == metav1.FieldValidationStrict {
+			return nil, c.decodeError(err, want, got, body)
+		}
+		for _, e := range strict.Errors() {
+			c.warn(e.Error())
+		}
 	}
 	if got.GroupVersion() != want.GroupVersion() {
 		if want.Kind == "Eviction" && got.GroupVersion() == policyv1beta1.SchemeGroupVersion {
@@ -114,7 +131,7 @@ func (c *call) decode(validation string) (runtime.Object, error) {
 	}
 	if u, ok := obj.(*unstructured.Unstructured); ok { // it keeps the kind that it says: that is validated
 		if _, err := objects.Metadata(u.Object); err != nil {
-			return nil, decodeError(err, want, got, body)
+			return nil, c.decodeError(err, want, got, body)
 		}
 		return obj, nil
 	}
@@ -137,7 +154,10 @@ func unknownFields(paths []string) error {
 
 // decodeError returns what the client is told of a body that cannot be read.
 // Upstream: apiserver handlers transformDecodeError, v1.37.
-func decodeError(err error, want schema.GroupVersionKind, got *schema.GroupVersionKind, body []byte) error {
+func (c *call) decodeError(err error, want schema.GroupVersionKind, got *schema.GroupVersionKind, body []byte) error {
+	if !c.kind.typed && c.t.sub == "scale" { // which the scheme of custom kinds does not know
+		return badRequest("no kind is registered for the type v1.Scale in scheme %q", "pkg/runtime/scheme.go:111")
+	}
 	if got != nil && got.Kind != "" {
 		return badRequest("%s in version %q cannot be handled as a %s: %v", got.Kind, got.Version, want.Kind, err)
 	}

@@ -142,7 +142,7 @@ func decodeToken(text string) (token continueToken, err error) {
 		return token, err
 	}
 	if err := json.Unmarshal(data, &token); err != nil {
-		return token, err
+		return token, errors.New(strings.Replace(err.Error(), "store.continueToken", "storage.continueToken", 1)) // as its type is called upstream
 	}
 	start := "/" + strings.TrimPrefix(token.Start, "/")
 	switch {

@@ -24,7 +24,7 @@ func BindingOf(in runtime.Object, pod string) (*v1.Binding, error) {
 	if !ok {
 		return nil, apierrors.NewBadRequest("a Binding is expected")
 	}
-	if binding.Name != "" && binding.Name != pod {
+	if binding.Name != pod {
 		return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
 	}
 	if errs := validateBinding(binding); len(errs) > 0 { // upstream gives the error no code of its own
@@ -51,18 +51,16 @@ func validateBinding(b *v1.Binding) field.ErrorList {
 }
 
 // MayBind returns a conflict if the pod cannot be bound.
-func MayBind(pod *v1.Pod, b *v1.Binding) error {
-	if err := whyUnbound(pod, b); err != nil {
+func MayBind(pod *v1.Pod) error {
+	if err := whyUnbound(pod); err != nil {
 		return apierrors.NewConflict(podBindings, pod.Name, err)
 	}
 	return nil
 }
 
 // whyUnbound says why a pod cannot be bound.
-func whyUnbound(pod *v1.Pod, b *v1.Binding) error {
+func whyUnbound(pod *v1.Pod) error {
 	switch {
-	case b.ResourceVersion != "" && b.ResourceVersion != pod.ResourceVersion:
-		return fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", b.ResourceVersion, pod.ResourceVersion)
 	case pod.DeletionTimestamp != nil:
 		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
 	case pod.Spec.NodeName != "":
@@ -81,7 +79,7 @@ func Assign(old *v1.Pod, b *v1.Binding, on runtime.Object, now metav1.Time) *v1.
 	pod.Spec.NodeName = b.Target.Name
 	pod.Annotations = strategy.Merged(pod.Annotations, b.Annotations)
 	pod.Labels = strategy.Merged(pod.Labels, b.Labels)
-	if node, ok := on.(*v1.Node); ok {
+	if node, ok := on.(*v1.Node); ok && b.Target.Kind == "Node" { // Upstream: plugin/pkg/admission/podtopologylabels Plugin.admitBinding, v1.37.2
 		pod.Labels = strategy.Merged(pod.Labels, topologyOf(node))
 	}
 	pod.Status.NominatedNodeName = ""

@@ -3,10 +3,13 @@ package views
 import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/strategy"
+	"github.com/storagesim/storagesim/api/internal/validation"
+	"github.com/storagesim/storagesim/api/internal/validation/cluster"
 	"github.com/storagesim/storagesim/api/internal/validation/pods"
 )
 
@@ -17,6 +20,18 @@ type Part struct {
 	Keep func(obj, old call.Object, now metav1.Time)
 	// Validate returns what is wrong with obj as an update of old.
 	Validate func(obj, old call.Object) field.ErrorList
+}
+
+// NamespaceSubresources returns the subresources of namespaces. All but the status is written through finalize.
+// Upstream: pkg/registry/core/namespace namespaceFinalizeStrategy, v1.37.2.
+func NamespaceSubresources() map[string]Subresource {
+	validate := validation.Kind{Update: func(obj, _ runtime.Object) field.ErrorList {
+		return cluster.FinalizersOfNamespace(obj.(*v1.Namespace).Spec.Finalizers)
+	}}
+	return map[string]Subresource{"finalize": {Verbs: metav1.Verbs{"update"}, Part: &Part{
+		Keep:     func(obj, old call.Object, _ metav1.Time) { obj.(*v1.Namespace).Status = old.(*v1.Namespace).Status },
+		Validate: func(obj, old call.Object) field.ErrorList { return validate.ValidateUpdate(obj, old) },
+	}}}
 }
 
 // podPart returns a part of pods that their own update does not change.

@@ -150,7 +150,7 @@ func sortConflicts(value any) {
 
 // chosen lists the fields that a server chooses or that tell a time.
 var chosen = strings.Fields("uid resourceVersion creationTimestamp time lastTransitionTime deletionTimestamp selfLink " +
-	"lastPhaseTransitionTime startTime firstTimestamp lastTimestamp renewTime acquireTime clusterIP clusterIPs nodePort continue serverAddress")
+	"lastPhaseTransitionTime startTime firstTimestamp lastTimestamp renewTime acquireTime clusterIP clusterIPs nodePort continue serverAddress token")
 
 // furnished lists the objects that a cluster's own programs create: they are left out of lists.
 var furnished = []string{"kube-root-ca.crt", "kubernetes"}

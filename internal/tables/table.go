@@ -121,6 +121,9 @@ func defined(definitions []metav1.TableColumnDefinition, cells func(obj runtime.
 }
 
 // age returns the time since the object was created.
+// Age returns how old an object is, as kubectl prints it.
+func Age(obj metav1.Object, now time.Time) string { return age(obj, now) }
+
 func age(obj metav1.Object, now time.Time) string { return since(obj.GetCreationTimestamp().Time, now) }
 
 // since returns the time since then, in kubectl's short form.

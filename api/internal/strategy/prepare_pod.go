@@ -48,21 +48,26 @@ func PodQOS(spec *v1.PodSpec) v1.PodQOSClass {
 }
 
 // qosOf returns the quality of service of a container, or of a pod, with these resources.
+// Upstream: pkg/apis/core/helper/qos requirementsQOS, v1.37.2.
 func qosOf(r *v1.ResourceRequirements) v1.PodQOSClass {
-	some, guaranteed := false, true
-	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-		request, limit := r.Requests[name], r.Limits[name]
-		some = some || request.Sign() > 0 || limit.Sign() > 0
-		guaranteed = guaranteed && limit.Sign() > 0 && request.Cmp(limit) == 0
-	}
-	switch {
-	case !some:
-		return v1.PodQOSBestEffort
-	case guaranteed:
-		return v1.PodQOSGuaranteed
-	default:
+	class := qosOfOne(r, v1.ResourceCPU)
+	if class != qosOfOne(r, v1.ResourceMemory) {
 		return v1.PodQOSBurstable
 	}
+	return class
+}
+
+// qosOfOne returns the quality of service that one resource makes.
+// Upstream: pkg/apis/core/helper/qos resourceQOS, v1.37.2.
+func qosOfOne(r *v1.ResourceRequirements, name v1.ResourceName) v1.PodQOSClass {
+	request, limit := r.Requests[name], r.Limits[name]
+	switch {
+	case request.Cmp(limit) != 0:
+		return v1.PodQOSBurstable
+	case request.IsZero():
+		return v1.PodQOSBestEffort
+	}
+	return v1.PodQOSGuaranteed
 }
 
 // KeepPodResources keeps the resources of a pod as a whole in an update that does not have them: the client may not know them.

@@ -88,6 +88,7 @@ func CheckResources(p *Problems, r *v1.ResourceRequirements, known func(*Problem
 	limits, requests := path.Child("limits"), path.Child("requests")
 	for _, name := range ResourceNames(r.Limits) {
 		checkOneResource(p, name, r.Limits[name], known, limits)
+		checkPages(p, name, r.Limits[name], limits)
 	}
 	for _, name := range ResourceNames(r.Requests) {
 		request := r.Requests[name]
@@ -101,6 +102,7 @@ func CheckResources(p *Problems, r *v1.ResourceRequirements, known func(*Problem
 		case !limited && !overcommit:
 			p.Required(limits, "Limit must be set for non overcommitable resources")
 		}
+		checkPages(p, name, request, requests)
 	}
 	hugePages, compute := false, false
 	for _, list := range []v1.ResourceList{r.Limits, r.Requests} {
@@ -125,8 +127,13 @@ func checkOneResource(p *Problems, name v1.ResourceName, q resource.Quantity, kn
 	path := list.Key(string(name))
 	known(p, name, path)
 	CheckQuantity(p, name, q, path)
+}
+
+// checkPages refuses a part of a huge page.
+// Upstream: core/validation validateResourceQuantityHugePageValue, v1.37.2.
+func checkPages(p *Problems, name v1.ResourceName, q resource.Quantity, list *field.Path) {
 	if IsHugePages(name) && !wholePages(name, q) {
-		p.Invalid(path, q.String(), q.String()+" is not positive integer multiple of "+string(name))
+		p.Invalid(list.Key(string(name)), q.String(), q.String()+" is not positive integer multiple of "+string(name))
 	}
 }
 

@@ -102,6 +102,11 @@ func TestRequestsAboutCollectionsAreAnsweredAsByTheRealServer(t *testing.T) {
 	agreesWhole(t, RecordCollections, "%d collections, %d requests about each")
 }
 
+// Evictions, bindings, tokens, scales and other parts of objects, methods and paths, discovery and tables: docs/apiserver.md says what is left.
+func TestRequestsAboutSubresourcesAreAnsweredAsByTheRealServer(t *testing.T) {
+	agreesWhole(t, RecordSubresources, "%d runs of %d requests")
+}
+
 // Other sequences show what docs/apiserver.md says of the differences that are left.
 func TestSequencesOfRequestsAreAnsweredAsByTheRealServer(t *testing.T) {
 	agreesWhole(t, RecordSequences, "%d sequences of %d requests")

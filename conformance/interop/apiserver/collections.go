@@ -57,6 +57,7 @@ type collection struct {
 	rand                *rand.Rand
 	versions, continues []string // that answers had
 	made                int
+	whole               bool // managedFields and versions are compared, too
 }
 
 // one returns one of the values.
@@ -100,7 +101,9 @@ func (q *collection) send(name, method, path string, query url.Values, accept, c
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	r := requests.Request{Section: q.section, Name: name, Method: method, Path: path, Accept: accept, ContentType: contentType, Body: body}
+	r := requests.Request{
+		Section: q.section, Name: name, Method: method, Path: path, Accept: accept, ContentType: contentType, Body: body, Whole: q.whole,
+	}
 	if query.Has("watch") {
 		r.End = "closed"
 	}
@@ -345,7 +348,8 @@ func (q *collection) odd() {
 		body = q.one(body, "a: [", "a: b\na: c", "", "null", "- a", "{}", "---\n"+body+"\n---\n"+body, "kind: x", "\tx", "a: &b [*b]", "a: *x")
 	case 2:
 		body = q.one("", " ", "{", "[]", "null", "1", `"x"`, "{}", body+"x", body+body, "true", `{"kind":"x"}`, `{"apiVersion":"v1"}`, `{"kind":1}`,
-			`{"kind":"List","apiVersion":"v1","items":[]}`, `{"metadata":1}`, `{"metadata":[]}`, `{"metadata":{"name":1}}`, "{\"a\":\"\xff\"}", `{"a":1e400}`)
+			`{"kind":"List","apiVersion":"v1","items":[]}`, `{"metadata":1}`, `{"metadata":[]}`, `{"metadata":{"name":1}}`, "{\"a\":\"\xff\"}",
+			`{"a":1e400}`)
 	case 3:
 		delete(object, q.one("kind", "apiVersion", "metadata", "spec"))
 		body = text(object)
@@ -366,7 +370,8 @@ func (q *collection) odd() {
 	case 8:
 		metadata[q.one("uid", "resourceVersion", "namespace", "generation", "selfLink", "creationTimestamp", "deletionTimestamp",
 			"deletionGracePeriodSeconds",
-			"managedFields", "ownerReferences", "finalizers", "annotations", "labels")] = []any{"x", int64(1), int64(-1), "", nil, []any{}, map[string]any{},
+			"managedFields", "ownerReferences", "finalizers", "annotations", "labels")] = []any{"x", int64(1), int64(-1), "", nil, []any{},
+			map[string]any{},
 			[]any{map[string]any{}},
 			[]any{"x"}, map[string]any{"a": "b"}, map[string]any{"a": int64(1)}, map[string]any{"a b": "c"}, "2026-01-01T00:00:00Z", true,
 			1.5}[q.rand.IntN(15)]

@@ -7,5 +7,6 @@
 //	generate.go   requests: valid objects (testdata/objects.yaml), with each field changed
 //	sequences.go  random sequences of requests about one object, which several managers create, patch, apply and delete
 //	collections.go  random requests about collections: lists, watches, forms of answers, deletions
+//	subresources.go  random requests about parts of objects, discovery, methods and paths that few clients use, and tables
 //	record.go     sends them to the real server and keeps what it answers, in the form of package requests
 package apiserver

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -111,6 +112,11 @@ func (r *Real) discover() (*catalogue, error) {
 		c.hasStatus[gvk] = slices.Contains(statuses, gvk.GroupVersion().WithResource(resource.Name))
 	}
 	return c, nil
+}
+
+// sorted returns the kinds that have resources, in order.
+func (c *catalogue) sorted() []schema.GroupVersionKind {
+	return slices.SortedFunc(maps.Keys(c.resources), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // get decodes the JSON of a document.

@@ -27,7 +27,8 @@ func EphemeralContainersUpdate(pod, old *v1.Pod) field.ErrorList {
 		case i < 0:
 			p.Forbidden(at, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", was.Name))
 		case !semantic.Equal(was, pod.Spec.EphemeralContainers[i]):
-			p.Forbidden(at, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", was.Name, diff.Diff(was, pod.Spec.EphemeralContainers[i])))
+			p.Forbidden(at, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", was.Name, diff.Diff(was,
+				pod.Spec.EphemeralContainers[i])))
 		}
 	}
 	return p.List
@@ -132,17 +133,18 @@ func checkSameContainers(p *validation.Problems, is, was *v1.PodSpec) bool {
 
 // checkContainersResize checks the resources of containers, and sets those of munged back to the old
 // ones as far as they may change.
+// Upstream: core/validation ValidatePodResize and dropCPUMemoryResourcesFromContainer, v1.37.2.
 func checkContainersResize(p *validation.Problems, is, was, munged *v1.PodSpec) {
 	for i := range was.InitContainers {
 		checkContainerResize(p, &is.InitContainers[i].Resources, &was.InitContainers[i].Resources,
 			validation.SpecPath.Child("initContainers").Index(i).Child("resources"))
 	}
 	for i := range was.Containers {
-		checkContainerResize(p, &is.Containers[i].Resources, &was.Containers[i].Resources, validation.SpecPath.Child("containers").Index(i).Child("resources"))
+		checkContainerResize(p, &is.Containers[i].Resources, &was.Containers[i].Resources,
+			validation.SpecPath.Child("containers").Index(i).Child("resources"))
 	}
 	for i := range was.Containers {
 		mungeResources(&munged.Containers[i].Resources, &was.Containers[i].Resources)
-		munged.Containers[i].Resources.Claims = nil
 		if !semantic.Equal(munged.Containers[i], was.Containers[i]) {
 			p.Forbidden(validation.SpecPath, "only cpu and memory resources are mutable")
 		}
@@ -156,7 +158,6 @@ func checkContainersResize(p *validation.Problems, is, was, munged *v1.PodSpec) 
 func checkInitContainerResize(p *validation.Problems, c, was *v1.Container, at *field.Path) {
 	modified := !semantic.Equal(c, was)
 	mungeResources(&c.Resources, &was.Resources)
-	c.Resources.Claims = nil
 	if !semantic.Equal(c, was) {
 		p.Forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable")
 	}
