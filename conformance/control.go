@@ -30,6 +30,7 @@ var settings = map[string]func(r *replay, s setting) error{
 	"caps":     setCapabilities,
 	"lateSnap": setLateSnapshots,
 	"limit":    setLimit,
+	"modify":   setModify,
 	"node":     setNode,
 	"restart":  restartDrivers,
 }
@@ -166,6 +167,15 @@ func setLimit(r *replay, s setting) error {
 	n, err := s.number()
 	for _, d := range r.of(s) {
 		d.limit = n
+	}
+	return err
+}
+
+// setModify says whether volumes can be modified, as a VolumeAttributesClass asks for: 1 or 0.
+func setModify(r *replay, s setting) error {
+	n, err := s.number()
+	for _, d := range r.of(s) {
+		d.modify = n > 0
 	}
 	return err
 }

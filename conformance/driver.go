@@ -36,6 +36,8 @@ type testDriver struct {
 	without []string
 	// limit is the number of volumes that can be attached to a node. 0: no limit.
 	limit int
+	// modify says that volumes can be modified, as a VolumeAttributesClass asks for.
+	modify bool
 	// words returns the recorded driver's words for an error's code, "" if none are known.
 	words func(codes.Code) string
 }
@@ -70,11 +72,15 @@ func (d *testDriver) GetPluginCapabilities(context.Context, *csipb.GetPluginCapa
 
 func (d *testDriver) ControllerGetCapabilities(context.Context, *csipb.ControllerGetCapabilitiesRequest) (*csipb.ControllerGetCapabilitiesResponse, error) {
 	answer := &csipb.ControllerGetCapabilitiesResponse{}
-	for _, rpc := range []csipb.ControllerServiceCapability_RPC_Type{
+	capabilities := []csipb.ControllerServiceCapability_RPC_Type{
 		csipb.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME, csipb.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
 		csipb.ControllerServiceCapability_RPC_EXPAND_VOLUME, csipb.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT,
 		csipb.ControllerServiceCapability_RPC_CLONE_VOLUME,
-	} {
+	}
+	if d.modify {
+		capabilities = append(capabilities, csipb.ControllerServiceCapability_RPC_MODIFY_VOLUME)
+	}
+	for _, rpc := range capabilities {
 		if slices.Contains(d.without, rpc.String()) {
 			continue
 		}
@@ -159,6 +165,10 @@ func (d *testDriver) ControllerUnpublishVolume(_ context.Context,
 
 func (d *testDriver) ControllerExpandVolume(_ context.Context, req *csipb.ControllerExpandVolumeRequest) (*csipb.ControllerExpandVolumeResponse, error) {
 	return &csipb.ControllerExpandVolumeResponse{CapacityBytes: req.GetCapacityRange().GetRequiredBytes(), NodeExpansionRequired: true}, nil
+}
+
+func (d *testDriver) ControllerModifyVolume(context.Context, *csipb.ControllerModifyVolumeRequest) (*csipb.ControllerModifyVolumeResponse, error) {
+	return &csipb.ControllerModifyVolumeResponse{}, nil
 }
 
 // testNode is the driver on one node.

@@ -213,7 +213,7 @@ func (o *observer) onWrite(w trace.Write) {
 	if w.New != nil {
 		o.uids.learn(w.Kind, w.New)
 	}
-	if w.Resource.Resource == "leases" || trace.IsHeartbeat(w.Old, w.New) {
+	if w.Resource.Resource == "leases" || w.Actor == "kube-apiserver" || trace.IsHeartbeat(w.Old, w.New) {
 		return // of these recordings say nothing
 	}
 	if w.Err == nil && w.Old != w.New {

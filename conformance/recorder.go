@@ -428,10 +428,15 @@ func (r *Recorder) entries() []Entry {
 	return entries
 }
 
-// again returns 1 for a deletion of an object that is being deleted already: it leaves the version of the write before it.
+// again returns the rank of a write among those that leave the same version: a deletion of an object that is being deleted already leaves that of the write
+// before it, and a write that takes the last finalizer away, with which the object goes, leaves that of what it found.
 func (e auditEvent) again() int {
-	if e.Verb == "delete" {
+	metadata, _ := e.ResponseObject["metadata"].(map[string]any)
+	switch {
+	case e.Verb == "delete":
 		return 1
+	case metadata["deletionGracePeriodSeconds"] == float64(0) && metadata["finalizers"] == nil:
+		return 2
 	}
 	return 0
 }

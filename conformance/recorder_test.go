@@ -154,18 +154,21 @@ func TestARecorderKeepsTheOrderInWhichAnObjectWasWritten(t *testing.T) {
 		e := auditEvent{Verb: verb, UserAgent: verb + "er/v1", RequestReceivedTimestamp: time.Unix(100, 0).Add(after)}
 		e.ObjectRef = &struct{ Resource, Namespace, Name, APIGroup, Subresource string }{Resource: "persistentvolumes", Name: "pv"}
 		e.ResponseStatus.Code = 200
-		e.ResponseObject = map[string]any{"kind": "PersistentVolume", "metadata": map[string]any{"name": "pv", "resourceVersion": version,
-			"deletionTimestamp": "now", "finalizers": finalizers}}
+		metadata := map[string]any{"name": "pv", "resourceVersion": version, "deletionTimestamp": "now", "deletionGracePeriodSeconds": float64(0)}
+		if len(finalizers) > 0 {
+			metadata["finalizers"] = finalizers
+		}
+		e.ResponseObject = map[string]any{"kind": "PersistentVolume", "metadata": metadata}
 		return e
 	}
 	r := &Recorder{kinds: registry.New(), uids: newUIDs(), last: map[string]map[string]any{}}
 	r.heard = []auditEvent{ // of the first the state before is not known
 		write("update", "9", time.Second, "a", "b", "c"), write("delete", "12", 2*time.Second, "a"), write("patch", "12", 3*time.Second, "a"),
-		write("update", "11", 4*time.Second, "a", "b"),
+		write("update", "11", 4*time.Second, "a", "b"), write("update", "12", 1500*time.Millisecond), // with which it goes
 	}
 	var order []string
 	for _, e := range r.entries() {
 		order = append(order, e.Verb+text(e.Changed["/metadata/finalizers"]))
 	}
-	assert.Equal(t, []string{`updatenothing`, `update["a","b"]`, `patch["a"]`, `deletenothing`}, order)
+	assert.Equal(t, []string{`updatenothing`, `update["a","b"]`, `patch["a"]`, `deletenothing`, `updatenothing`}, order)
 }

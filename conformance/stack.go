@@ -50,7 +50,7 @@ type Stack interface {
 type RecordedDriver interface {
 	csipb.IdentityServer
 	csipb.ControllerServer
-	// Set sets "lateSnap", "caps" or "limit", as a step "driver" does.
+	// Set sets "lateSnap", "caps", "limit" or "modify", as a step "driver" does.
 	Set(name, value string) error
 	// Published lists the volumes by ID, each with the IDs of the nodes on which it is published.
 	Published() map[string][]string
@@ -78,6 +78,8 @@ func (d *testDriver) Set(name, value string) error {
 		d.notReady = n
 	case name == "limit":
 		d.limit = n
+	case name == "modify":
+		d.modify = n > 0
 	default:
 		return fmt.Errorf("%q is not a known setting", name)
 	}

@@ -14,7 +14,7 @@
 //	storagesim conformance RECORDED
 //
 // It needs Linux and root: each node is a mount namespace, in which /var/lib/kubelet, /srv/host and /srv/csi are the node's own and all else is read-only.
-// The folders of these names must be there or are made. Raw devices need loop devices.
+// The folders of these names and /var/log/containers, without which no kubelet starts, must be there or are made. Raw devices need loop devices.
 //
 // A module of its own, since it depends on all of Kubernetes. Recordings are made by hand: it has no tests, and no check runs it.
 package whole

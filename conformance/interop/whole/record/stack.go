@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +40,8 @@ type stack struct {
 	nodes    []*node
 	programs map[string]*program
 	sockets  []*grpc.Server
+	// onNodes has the servers of drivers on nodes, by the driver's name and the node's.
+	onNodes map[[2]string][]*grpc.Server
 }
 
 // node is a machine: a mount namespace with directories of its own, a container runtime, and a kubelet.
@@ -132,7 +135,7 @@ var controllers = []string{"persistentvolume-attach-detach-controller", "persist
 
 // start starts a whole stack with two nodes and waits until it is at rest. It may return a stack that is to be closed with an error.
 func start(ctx context.Context, folders []string, logs string) (s *stack, err error) {
-	s = &stack{drivers: newDrivers(), folders: folders, logs: logs, programs: map[string]*program{}}
+	s = &stack{drivers: newDrivers(), folders: folders, logs: logs, programs: map[string]*program{}, onNodes: map[[2]string][]*grpc.Server{}}
 	if s.dir, err = os.MkdirTemp("", "w"); err != nil {
 		return nil, err
 	}
@@ -141,7 +144,7 @@ func start(ctx context.Context, folders []string, logs string) (s *stack, err er
 			return s, err
 		}
 	}
-	for _, dir := range []string{"/var/lib/kubelet", "/srv/host", "/srv/csi"} { // each node has its own there
+	for _, dir := range []string{"/var/lib/kubelet", "/srv/host", "/srv/csi", "/var/log/containers"} { // of the first three each node has its own
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return s, err
 		}
@@ -258,9 +261,7 @@ func (s *stack) newNode(name string) (*node, error) {
 		return n, err
 	}
 	for _, driver := range conformance.DriverNames() {
-		servers, err := s.node(driver, n)
-		s.sockets = append(s.sockets, servers...)
-		if err != nil {
+		if err := s.startOnNode(driver, n); err != nil {
 			return n, err
 		}
 	}
@@ -271,6 +272,42 @@ func (s *stack) newNode(name string) (*node, error) {
 		return n, err
 	}
 	return n, n.kubelet.start()
+}
+
+// startOnNode starts a driver on a node.
+func (s *stack) startOnNode(driver string, n *node) error {
+	servers, err := s.node(driver, n)
+	s.onNodes[[2]string{driver, n.name}] = servers
+	return err
+}
+
+// Control implements conformance.Stack: what the drivers do not do themselves is to end, with their sockets, and to start again on a node.
+func (s *stack) Control(what string) error {
+	address, err := url.Parse(what)
+	if err != nil || strings.Trim(address.Path, "/") != "node" {
+		return s.drivers.Control(what)
+	}
+	for _, driver := range conformance.DriverNames() {
+		for _, n := range s.nodes {
+			if !named(address, "driver", driver) || !named(address, "node", n.name) {
+				continue
+			}
+			for _, server := range s.onNodes[[2]string{driver, n.name}] {
+				server.Stop()
+			}
+			delete(s.onNodes, [2]string{driver, n.name})
+			if address.Query().Get("on") == "1" {
+				err = errors.Join(err, s.startOnNode(driver, n))
+			}
+		}
+	}
+	return err
+}
+
+// named reports whether an argument of a control is a name, or is not there, which means all.
+func named(control *url.URL, argument, name string) bool {
+	given := control.Query().Get(argument)
+	return given == "" || given == name
 }
 
 // path returns the path here of a file of the node.
@@ -423,6 +460,9 @@ func (s *stack) Close() error {
 			_ = p.cmd.Process.Signal(syscall.SIGCONT)
 		}
 		p.stop()
+	}
+	for _, servers := range s.onNodes {
+		s.sockets = append(s.sockets, servers...)
 	}
 	for _, socket := range s.sockets {
 		socket.Stop()
