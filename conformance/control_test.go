@@ -55,7 +55,8 @@ func TestEachSpellingOfAControlIsUnderstood(t *testing.T) {
 		assert.Equal(t, want, got, what)
 	}
 	for what, want := range map[string]string{
-		"/reboot":                "it is not a known control: expected \"/set\" or one of [\"caps\" \"lateSnap\" \"limit\" \"modify\" \"node\" \"restart\"] as its path",
+		"/reboot": "it is not a known control: expected \"/set\" or one of " +
+			`["caps" "lateSnap" "limit" "modify" "node" "restart"] as its path`,
 		"/set":                   "it sets nothing",
 		"/set?size=1":            `"size" is not a known setting: expected one of`,
 		"/limit?driver=x":        `there is no driver "x"`,

@@ -59,6 +59,7 @@ func TestAVolumeOfTwoPodsIsStagedOnceWhileThatHangs(t *testing.T) {
 	require.Len(t, nodeCalls(c, "NodePublishVolume"), 2)
 }
 
+// Recorded with real components: pod_and_claim_deleted_while_staging.
 func TestAPodThatGoesWhileItsVolumeHangsIsUnmountedAfterTheCallEnds(t *testing.T) {
 	c := growing(t, 1)
 	slowStaging(c)
@@ -66,10 +67,12 @@ func TestAPodThatGoesWhileItsVolumeHangsIsUnmountedAfterTheCallEnds(t *testing.T
 	c.RunFor(20 * time.Second)
 	c.Delete("pod/web")
 	c.RunFor(10 * time.Second)
-	require.Empty(t, nodeCalls(c, "NodeUnstageVolume"), "no operation of the volume begins while one is under way")
-	require.NotNil(t, c.Pod("web").DeletionTimestamp)
-	c.RunFor(time.Minute)
-	require.Len(t, nodeCalls(c, "NodeUnstageVolume"), 1)
 	_, err := c.Cluster.Pod("web")
-	require.True(t, apierrors.IsNotFound(err), "%v", err)
+	require.True(t, apierrors.IsNotFound(err), "its object does not wait for the call: %v", err)
+	require.Empty(t, nodeCalls(c, "NodeUnstageVolume"), "no operation of the volume begins while one is under way")
+	c.RunFor(time.Minute)
+	require.Len(t, nodeCalls(c, "NodePublishVolume"), 1)
+	require.Len(t, nodeCalls(c, "NodeUnpublishVolume"), 1)
+	require.Len(t, nodeCalls(c, "NodeUnstageVolume"), 1)
+	require.Empty(t, c.Machine("node/node-1").ListDir("/var/lib/kubelet/pods"))
 }

@@ -189,7 +189,11 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 	if !k.volumes.WaitForUnmount(w.uid) || !w.gone && k.volumes.PodVolumesExist(w.uid) {
 		return unwritten
 	}
-	if err := k.volumes.RemovePodDir(w.uid); err != nil {
+	if k.volumes.IsMounting(w.uid) {
+		if w.gone {
+			return unwritten
+		}
+	} else if err := k.volumes.RemovePodDir(w.uid); err != nil {
 		return err
 	}
 	if err := k.runtime.RemovePodSandbox(w.uid); err != nil {

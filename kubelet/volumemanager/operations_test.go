@@ -238,11 +238,13 @@ func TestAVolumeThatIsMountedAfterItsPodHasEndedIsUnmounted(t *testing.T) {
 		p.meanwhile["SetUp"] = func() {
 			r.pods.released["pod-1"] = true
 			r.vm.ReleasePod("pod-1", true)
-			assert.False(t, r.vm.WaitForUnmount("pod-1"), "it is being mounted")
+			assert.True(t, r.vm.IsMounting("pod-1"), "it is being mounted")
+			assert.True(t, r.vm.WaitForUnmount("pod-1"), "its object does not wait for that")
 		}
 		r.add("pod-1")
 		r.run(100 * time.Millisecond)
 		assert.Equal(t, []string{"MountDevice", "SetUp", "TearDown", "UnmountDevice /stage/pv-data"}, p.calls)
+		assert.False(t, r.vm.IsMounting("pod-1"))
 		assert.True(t, r.vm.WaitForUnmount("pod-1"))
 	}
 	r, p := newFakeRig(t, nil, nil)

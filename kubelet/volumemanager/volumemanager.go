@@ -168,9 +168,9 @@ func (vm *VolumeManager) ReleasePod(uid types.UID, gone bool) {
 }
 
 // WaitForUnmount reports whether nothing of a released pod is mounted any more. If something is, or may
-// be, the pod wakes when that has changed.
+// be, the pod wakes when that has changed. It does not wait for what IsMounting tells of.
 //
-// Upstream: volume_manager.go WaitForUnmount, v1.37, which looks again every 300 ms.
+// Upstream: volume_manager.go WaitForUnmount and actual_state_of_world.go PodHasMountedVolumes, v1.37.2, which looks again every 300 ms.
 func (vm *VolumeManager) WaitForUnmount(uid types.UID) bool {
 	if !vm.desired.hasAddedPods() {
 		vm.populator.waiting[uid] = true
@@ -181,7 +181,13 @@ func (vm *VolumeManager) WaitForUnmount(uid types.UID) bool {
 		vm.reconstruction.updateFromNodeStatus()
 		vm.touchPod(uid)
 	}
-	return !vm.actual.isMounting(func(key podVolume) bool { return key.pod == uid }) && !vm.actual.podHasVolumes(uid)
+	return !vm.actual.podHasVolumes(uid)
+}
+
+// IsMounting reports whether a plugin is mounting a volume of a pod at this moment. When it has ended, the pod wakes. The object of a pod does not wait for
+// that: what is mounted then is unmounted although the pod is gone.
+func (vm *VolumeManager) IsMounting(uid types.UID) bool {
+	return vm.actual.isMounting(func(key podVolume) bool { return key.pod == uid })
 }
 
 // PodVolumesExist reports whether something is mounted on a pod's directories of volumes, known to the
