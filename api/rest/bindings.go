@@ -20,7 +20,10 @@ func (h *Handler) serveOldBinding(w http.ResponseWriter, r *http.Request, t targ
 		return unknownPath()
 	}
 	c := call{h: h, w: w, r: r, t: t, kind: pods}
-	var err error
+	err := checkAccept(r, pods.mediaTypes(), false)
+	if err != nil {
+		return err
+	}
 	if c.out, err = negotiateOutput(r, pods.mediaTypes(), allowsNothing); err != nil {
 		return err
 	}

@@ -170,9 +170,18 @@ func (c *call) warnOfRepeats(applied []byte) {
 	if err == nil {
 		return
 	}
-	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: yaml: unmarshal errors:\n  ")
-	for line := range strings.SplitSeq(text, "\n  ") {
-		c.warn(line)
+	c.warnOfFields(err)
+}
+
+// warnOfFields warns of a strict decoding error, of one of YAML for each field.
+// Upstream: apiserver handlers addStrictDecodingWarnings and parseYAMLWarnings, v1.37.2.
+func (c *call) warnOfFields(err error) {
+	text, long := strings.CutPrefix(err.Error(), "error converting YAML to JSON: yaml: unmarshal errors:\n")
+	if !long {
+		text = strings.TrimPrefix(text, "yaml: unmarshal errors:\n")
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		c.warn(strings.TrimSpace(line))
 	}
 }
 

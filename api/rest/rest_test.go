@@ -224,6 +224,15 @@ func TestUnknownFieldsAreWarningsUnlessStrict(t *testing.T) {
 	assert.Empty(t, header.Values("Warning"))
 }
 
+func TestAFieldThatIsThereTwiceInYAMLIsAWarning(t *testing.T) {
+	code, header, answer := ask(t, "POST", "/api/v1/namespaces/default/configmaps", "application/yaml", "",
+		"metadata:\n  name: a\n  name: b\ndata: {c: d, c: e}\nwrong: 1\n")
+	assert.Equal(t, 201, code, answer)
+	assert.Equal(t, []string{
+		`299 - "line 3: key \"name\" already set in map"`, `299 - "line 4: key \"c\" already set in map"`, `299 - "unknown field \"wrong\""`,
+	}, header.Values("Warning"))
+}
+
 func TestAFieldThatIsAppliedTwiceIsAWarningUnlessStrict(t *testing.T) {
 	const path, body = "/api/v1/namespaces/default/configmaps/a?fieldManager=me", "apiVersion: v1\nkind: ConfigMap\ndata: {}\ndata: {x: z}\n"
 	code, header, _ := ask(t, "PATCH", path, "application/apply-patch+yaml", "", body)

@@ -120,7 +120,7 @@ func (c *call) decode(info runtime.SerializerInfo, body []byte, validation strin
 			return nil, c.decodeError(err, want, got, body)
 		}
 		for _, e := range strict.Errors() {
-			c.warn(e.Error())
+			c.warnOfFields(e)
 		}
 	}
 	if got.GroupVersion() != want.GroupVersion() {
