@@ -163,7 +163,7 @@ func (s *podStatus) anyRunning() bool { return slices.ContainsFunc(s.all(), cont
 // hasSandbox reports whether the pod has its network, in which containers run or are to
 // be started.
 func (s *podStatus) hasSandbox(pod *v1.Pod) bool {
-	return s != nil && (s.anyRunning() || s.waiting() || s.next(pod) != nil)
+	return s != nil && !s.stopped && (s.anyRunning() || s.waiting() || s.next(pod) != nil)
 }
 
 // finished reports whether nothing runs, nor waits to be created; a sidecar alone counts

@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -46,6 +47,8 @@ func TestAPodThatIsActiveForTooLongFails(t *testing.T) {
 			require.Equal(t, "DeadlineExceeded", p.Status.Reason)
 			require.Equal(t, "Pod was active on the node longer than the specified deadline", p.Status.Message)
 			require.NotNil(t, p.Status.ContainerStatuses[0].State.Terminated)
+			ready := p.Status.Conditions[0]
+			require.Equal(t, "PodReadyToStartContainers False: pod sandbox is not ready", fmt.Sprintf("%s %s: %s", ready.Type, ready.Status, ready.Message))
 			w.requireEvent("web", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 			require.Empty(t, w.mounts(), "an ended pod has no volumes")
 			if crash {

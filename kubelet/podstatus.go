@@ -321,7 +321,7 @@ func podReadyToStartContainersCondition(pod *v1.Pod, r *podStatus) v1.PodConditi
 	c := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
 	if !r.hasSandbox(pod) {
 		c.Status, c.Reason, c.Message = v1.ConditionFalse, "PodSandboxNotReady", "no pod sandbox exists"
-		if r != nil && r.begun() {
+		if r != nil && (r.stopped || r.begun()) {
 			c.Message = "pod sandbox is not ready"
 		}
 	}
