@@ -12,7 +12,10 @@ import (
 // maxJobs is the largest number of background commands of a program.
 const maxJobs = 100
 
-// job is a background command: a coroutine beside the program's main one, which resumes it
+// noJob is the id of a job that the script cannot name: a part of a pipe.
+const noJob = -1
+
+// job is a background command, or the right part of a pipe: a coroutine beside the program's main one, which resumes it
 // whenever it waits itself.
 type job struct {
 	id     int // $!
@@ -68,6 +71,7 @@ func (p *Program) resumeJob(j *job) {
 
 // wait lets time pass, and resumes background commands whose time has come.
 func (p *Program) wait(d time.Duration) {
+	p.beginReaders()
 	if p.job != nil {
 		p.pause(p.job.yield, d)
 		return
@@ -75,7 +79,9 @@ func (p *Program) wait(d time.Duration) {
 	end := p.host.Now().Add(d)
 	for {
 		until, others := p.nextJob(end)
-		p.pause(p.yield, until.Sub(p.host.Now()))
+		if wait := until.Sub(p.host.Now()); wait > 0 || !others {
+			p.pause(p.yield, wait)
+		}
 		for _, j := range p.jobs {
 			if !j.ended && !j.until.After(p.host.Now()) {
 				p.resumeJob(j)
@@ -174,6 +180,8 @@ func (p *Program) guard(name string, run func() int32) (code int32) {
 		case nil:
 		case stopped:
 			code = 137
+		case brokenPipe:
+			code = exitBrokenPipe
 		case fatal:
 			code = 2
 			fmt.Fprintf(&p.log, "%s: %s\n", name, why.text)

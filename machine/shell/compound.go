@@ -82,24 +82,6 @@ func (s *shell) binary(cmd *syntax.BinaryCmd) {
 	}
 }
 
-// pipe runs the left part to its end, then the right part with its output.
-func (s *shell) pipe(cmd *syntax.BinaryCmd) {
-	output := &captured{program: s.program}
-	defer output.release()
-	s.inSubshell(func(c *shell) {
-		c.fds[1] = stream{out: output}
-		c.stmt(cmd.X)
-	})
-	left := s.status
-	s.inSubshell(func(c *shell) {
-		c.fds[0] = stream{in: &Input{data: output.data}}
-		c.stmt(cmd.Y)
-	})
-	if s.pipefail && s.status == 0 {
-		s.status = left
-	}
-}
-
 func (s *shell) ifClause(cmd *syntax.IfClause) {
 	for clause := cmd; clause != nil; clause = clause.Else {
 		if len(clause.Cond) == 0 { // else

@@ -11,7 +11,7 @@
 //
 //	program.go    Program: start, run, stop, what it printed and reported
 //	signal.go     SIGTERM: trap and kill
-//	background.go background commands, and how time passes
+//	background.go background commands, and how time passes; pipe.go pipes
 //	limits.go     how much a program may do and hold
 //	process.go    Process: what one command gets; options
 //	files.go      a container's paths: volumes (mounts.go), and all others (root.go)
@@ -56,8 +56,8 @@
 //
 // # Deviations from a real shell
 //
-//   - The parts of a pipe run one after the other, each with all of the output of the one
-//     before it.
+//   - The right part of a pipe begins when the left part has ended, or waits, with what that has written by then. "cat", "tee", "grep", "head -n" and
+//     "read" take what comes as it comes; all others read to the end first.
 //   - A background command (&) runs at once until it sleeps, and then whenever its time has
 //     come while the main command sleeps or waits ("wait", "$!"). It ends with the main
 //     command. A command substitution does not wait for it.
@@ -77,6 +77,5 @@
 //     All of them have RANDOM.
 //   - "tar" packs, unpacks and lists files, directories and symbolic links, up to 64 MiB,
 //     without compression and sparse files. It does not keep times and owners.
-//   - "tail -f" looks once a second whether the file, or another of its name, is longer or shorter. In a pipe
-//     what comes next never begins, since it has no end. "sleep" takes at least 10 ms unless it is 0.
+//   - "tail -f" looks once a second whether the file, or another of its name, is longer or shorter. "sleep" takes at least 10 ms unless it is 0.
 package shell

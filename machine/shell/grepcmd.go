@@ -24,6 +24,9 @@ func grep(p *Process) error {
 	if err != nil {
 		return &ExitError{2, "grep: " + err.Error()}
 	}
+	if p.reads(args) && !has(flags, "c", "l", "n", "q") {
+		return p.grepLines(x, flags)
+	}
 	found := false
 	err = inputs(p, args, func(name string, data []byte) error {
 		prefix := ""
@@ -37,6 +40,23 @@ func grep(p *Process) error {
 	switch {
 	case found && has(flags, "q"):
 		return nil
+	case err != nil:
+		return &ExitError{2, err.Error()}
+	case !found:
+		return &ExitError{Code: 1}
+	}
+	return nil
+}
+
+// grepLines searches the lines of an input that a program writes meanwhile, each when it comes.
+func (p *Process) grepLines(x *expression, flags map[string]string) error {
+	found := false
+	err := p.eachPart(true, func(data []byte) error {
+		n, err := p.grepIn(x, flags, "", "", string(data))
+		found = found || n > 0
+		return err
+	})
+	switch {
 	case err != nil:
 		return &ExitError{2, err.Error()}
 	case !found:

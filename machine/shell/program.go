@@ -85,9 +85,10 @@ type Program struct {
 
 	log tail
 
-	jobs    []*job // background commands: all that have not ended, and some that have
-	job     *job   // the background command that runs now, nil for the main command
-	started int    // how many background commands were started
+	jobs    []*job  // background commands: all that have not ended, and some that have
+	job     *job    // the background command that runs now, nil for the main command
+	started int     // how many background commands were started
+	pipes   []*pipe // those whose left part runs
 
 	steps, busy int // steps since the last sleep or pause, pauses since the last sleep
 	worked      int // bytes and comparisons that make less than a step

@@ -49,7 +49,7 @@ func TestALoopOfGreetingsWritesItsGreetings(t *testing.T) {
 func TestALoopWithoutASleepNeitherHangsNorEatsMemory(t *testing.T) {
 	for _, script := range []string{
 		"while true; do :; done", "until false; do true; done", "while :; do sleep 0; done", "f() { :; }; while f; do f; done",
-		"while true; do echo x; done", "while true; do x=$x; done", "while true; do echo a | cat >/dev/null; done",
+		"while true; do echo x; done", "while true; do x=$x; done", "while true; do echo a | cat >/dev/null; done", "while true; do echo x; done | cat",
 		"while ! grep -q never /script/nothing 2>/dev/null; do :; done", `while true; do eval "x=1"; done`, "for ((;;)); do :; done",
 	} {
 		b := newBox(t)
@@ -83,7 +83,7 @@ func TestWhatGrowsWithoutEndComesToAnEnd(t *testing.T) {
 		"x=aaaaaaaa; while true; do x=\"$x$x\"; done":                                                         "more than 1048576 bytes",
 		"i=0; x=$(seq 5000); while true; do i=$((i+1)); eval \"v$i=\\$x\"; done":                              "variables of more than 8388608 bytes",
 		"x=$(while true; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done)": "a pipe or a substitution of more than",
-		"while true; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done | cat":  "a pipe or a substitution of more than",
+		"while true; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done | wc":   "a pipe or a substitution of more than",
 		"f() { f; }; f":   "more than 100 functions, subshells and scripts",
 		"f() { (f); }; f": "more than 100 functions, subshells and scripts",
 		"eval 'x=\"eval \\$x\"; eval $x'; x='eval $x'; eval $x":            "more than 100 functions, subshells and scripts",
@@ -304,13 +304,64 @@ func TestTailPrintsWhatIsAddedToAFileLater(t *testing.T) {
 	prints("")
 }
 
-func TestItIsSaidThatNothingReadsTheOutputOfTailInAPipe(t *testing.T) {
-	b := newBox(t)
-	p := shell.New(b.config("sh", "-c", "echo 1 > a; tail -f a | cat"))
-	defer p.Stop()
-	require.False(t, b.goOn(p, time.Minute))
-	require.Empty(t, p.Log())
-	require.Contains(t, fmt.Sprint(p.Reports()), "what reads the output of tail -f, in a pipe or as a value, begins when it has ended: never")
+// Both parts of a pipe run at the same time, as soon as the left one waits.
+func TestAPipeIsReadWhileItIsWritten(t *testing.T) {
+	beat := "i=0; while true; do i=$((i+1)); echo line $i; sleep 1; done"
+	for script, test := range map[string]struct{ log, file string }{
+		"(" + beat + ") | tee f":                                       {"line 1\nline 2\nline 3\n", "line 1\nline 2\nline 3\n"},
+		"(" + beat + ") | cat":                                         {log: "line 1\nline 2\nline 3\n"},
+		"(" + beat + ") | grep -v 2":                                   {log: "line 1\nline 3\n"},
+		"(" + beat + ") | grep line | cat | tee -a f":                  {"line 1\nline 2\nline 3\n", "line 1\nline 2\nline 3\n"},
+		"(" + beat + ") | while read a b; do echo $b; done":            {log: "1\n2\n3\n"},
+		"(" + beat + ") | while read a b; do sleep 1.5; echo $b; done": {log: "1\n"},
+		"(" + beat + ") & sleep 1.5 | wait; sleep 100":                 {log: "line 1\nline 2\nline 3\n"},
+		"echo x > f; (" + beat + " >> f) & tail -f f | grep -v 2":      {"x\nline 1\nline 3\n", "x\nline 1\nline 2\nline 3\n"},
+		"(" + beat + ") | wc -l":                                       {},
+		"{ (" + beat + ") | cat & } ; wait":                            {log: "line 1\nline 2\nline 3\n"},
+	} {
+		t.Run(script, func(t *testing.T) {
+			b := newBox(t)
+			p := shell.New(b.config("sh", "-c", script))
+			defer p.Stop()
+			require.False(t, b.goOn(p, 2500*time.Millisecond))
+			require.Equal(t, test.log, p.Log())
+			data, _ := b.node.ReadFile("/disk/f")
+			require.Equal(t, test.file, string(data))
+		})
+	}
+}
+
+// What writes to a pipe that is not read any more ends by SIGPIPE, and a pipe ends when both parts have.
+func TestAPipeEndsWithBothParts(t *testing.T) {
+	beat := "i=0; while true; do i=$((i+1)); echo line $i; sleep 1; done"
+	for script, test := range map[string]struct {
+		log  string
+		took time.Duration
+		code int32
+	}{
+		beat + " | head -n 2; echo $?":                                                  {log: "line 1\nline 2\n0\n", took: 2 * time.Second},
+		"set -o pipefail 2>/dev/null; " + beat + " | head -n 1; echo $?":                {log: "line 1\n141\n", took: time.Second},
+		"{ sleep 5; echo a; } | head -n 0; echo $?":                                     {log: "0\n", took: 5 * time.Second},
+		"{ echo a; sleep 5; echo b; } | { cat; sleep 3; echo c; }":                      {log: "a\nb\nc\n", took: 8 * time.Second},
+		"{ echo a; sleep 5; } | { cat; exit 3; }":                                       {log: "a\n", took: 5 * time.Second, code: 3},
+		"{ echo a; sleep 5; printf b; } | while read x; do echo got $x; done; echo $x.": {log: "got a\n.\n", took: 5 * time.Second},
+		"{ echo a; sleep 1; echo b; } | grep -q b && echo found":                        {log: "found\n", took: time.Second},
+		"{ echo a; sleep 1; echo b; } | grep -c .":                                      {log: "2\n", took: time.Second},
+		"x=$({ echo a; sleep 1; echo b; } | cat); echo \"$x\"":                          {log: "a\nb\n", took: time.Second},
+		"{ sleep 1; echo a; } | { sleep 1; echo b; } | { sleep 1; cat; }":               {log: "b\n", took: time.Second},
+		"{ { " + beat + "; } & wait; } | head -n 2":                                     {log: "line 1\nline 2\n", took: 2 * time.Second},
+	} {
+		t.Run(script, func(t *testing.T) {
+			b := newBox(t)
+			began := b.host.Now()
+			p := shell.New(b.config("bash", "-c", script))
+			defer p.Stop()
+			require.True(t, b.goOn(p, time.Minute), p.Log())
+			require.Equal(t, test.log, p.Log())
+			require.Equal(t, test.took, b.host.Now().Sub(began))
+			require.Equal(t, test.code, p.ExitCode())
+		})
+	}
 }
 
 func TestTailEndsIfThereIsNothingToFollow(t *testing.T) {

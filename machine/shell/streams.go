@@ -14,6 +14,7 @@ type Input struct {
 	wait func(time.Duration) // lets time pass while from is Pending
 	err  error               // returned by every read: it is a directory
 	size int                 // bytes that it was opened with
+	pipe *pipe               // what follows data comes through it
 }
 
 // Pending is a standard input that is not complete yet, such as a connection. A program
@@ -26,6 +27,12 @@ type Pending interface {
 
 // fill reads the standard input, at most limit bytes.
 func (in *Input) fill(limit int) {
+	if in.pipe != nil {
+		in.pipe.await(func() bool { return false })
+		in.data = append(in.data, in.pipe.take()...)
+		in.pipe = nil
+		return
+	}
 	if in.from == nil {
 		return
 	}
@@ -51,6 +58,31 @@ func (in *Input) allOf(limit int) ([]byte, error) {
 	return data, in.err
 }
 
+// some returns what there is of an input that a program writes meanwhile, whole lines if it may, or else all of it. It waits until there is something;
+// more is false at the end.
+func (in *Input) some(lines bool) (data []byte, more bool, err error) {
+	if in.pipe == nil {
+		data, err = in.all()
+		return data, false, err
+	}
+	end := func(data []byte) int {
+		if lines {
+			return bytes.LastIndexByte(data, '\n') + 1
+		}
+		return len(data)
+	}
+	if end(in.data) == 0 {
+		in.pipe.await(func() bool { return end(in.pipe.data) > 0 })
+		in.data = append(in.data, in.pipe.take()...)
+	}
+	n := end(in.data)
+	if in.pipe.closed {
+		n = len(in.data)
+	}
+	data, in.data = in.data[:n:n], in.data[n:]
+	return data, !in.pipe.closed, nil
+}
+
 // text returns the rest; nothing after an error.
 func (in *Input) text() string {
 	data, err := in.all()
@@ -62,7 +94,12 @@ func (in *Input) text() string {
 
 // line returns the next line without its end; ok is false if the input ends in it.
 func (in *Input) line() (line []byte, ok bool) {
-	in.fill(maxValue)
+	if in.pipe == nil {
+		in.fill(maxValue)
+	} else if !bytes.Contains(in.data, []byte{'\n'}) {
+		in.pipe.await(func() bool { return bytes.Contains(in.pipe.data, []byte{'\n'}) })
+		in.data = append(in.data, in.pipe.take()...)
+	}
 	line, rest, ok := bytes.Cut(in.data, []byte{'\n'})
 	in.data = rest
 	return line, ok

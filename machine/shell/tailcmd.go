@@ -85,11 +85,7 @@ func (t *followed) add(name string) {
 
 // run prints what is added to the files, for ever.
 func (t *followed) run() error {
-	_, kept := t.Stdout.(*captured)
-	if kept {
-		t.program.note("what reads the output of tail -f, in a pipe or as a value, begins when it has ended: never")
-	}
-	for kept || len(t.files) == 0 {
+	for len(t.files) == 0 {
 		t.Sleep(Forever)
 	}
 	for {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strconv"
@@ -74,7 +75,29 @@ func cat(p *Process) error {
 	if err != nil {
 		return err
 	}
+	if p.reads(names) {
+		return p.eachPart(false, p.write)
+	}
 	return inputs(p, names, func(_ string, data []byte) error { return p.write(data) })
+}
+
+// reads reports whether a command reads what another one writes meanwhile, and no file.
+func (p *Process) reads(names []string) bool {
+	return p.Stdin.pipe != nil && (len(names) == 0 || len(names) == 1 && names[0] == "-")
+}
+
+// eachPart calls f with what there is of the standard input, in whole lines or as it comes, and again when there is more, to its end or an error.
+func (p *Process) eachPart(lines bool, f func(data []byte) error) error {
+	for {
+		data, more, err := p.Stdin.some(lines)
+		if err == nil && len(data) > 0 {
+			p.program.step(1)
+			err = f(data)
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
 }
 
 // tee prints its input and writes it to files.
@@ -83,24 +106,31 @@ func tee(p *Process) error {
 	if err != nil {
 		return err
 	}
-	data, err := p.Stdin.all()
-	errs := []error{err, p.write(data)}
+	var errs []error
+	var files []string
 	for _, name := range names {
 		full := p.Path(name)
 		open := p.program.files.create
 		if has(flags, "a") {
 			open = p.program.files.appendTo
 		}
-		err := open(full)
-		if err == nil {
-			p.worksOn(full)
-			err = p.program.files.write(full, data)
-		}
-		if err != nil {
+		if err := open(full); err != nil {
 			errs = append(errs, fmt.Errorf("tee: %s: %w", name, reason(err)))
+			continue
 		}
+		p.worksOn(full)
+		files = append(files, name)
 	}
-	return errors.Join(errs...)
+	err = p.eachPart(false, func(data []byte) error {
+		failed := []error{p.write(data)}
+		for _, name := range files {
+			if err := p.program.files.write(p.Path(name), data); err != nil {
+				failed = append(failed, fmt.Errorf("tee: %s: %w", name, reason(err)))
+			}
+		}
+		return errors.Join(failed...)
+	})
+	return errors.Join(append(errs, err)...)
 }
 
 // echo prints its arguments: with -n without a line end, with -e with escapes.
@@ -163,6 +193,9 @@ func head(p *Process) error {
 	if inBytes {
 		p.upTo = n
 	}
+	if !inBytes && n >= 0 && p.reads(names) {
+		return p.firstLines(n)
+	}
 	return p.parts(names, has(flags, "q"), func(data []byte) []byte {
 		switch {
 		case inBytes && n < 0:
@@ -174,6 +207,22 @@ func head(p *Process) error {
 		}
 		return data[:lineStart(data, n)]
 	})
+}
+
+// firstLines prints the first lines of an input that a program writes meanwhile, and ends with the last one.
+func (p *Process) firstLines(n int) error {
+	err := p.eachPart(true, func(data []byte) error {
+		part := data[:lineStart(data, n)]
+		n -= bytes.Count(part, []byte{'\n'})
+		if err := p.write(part); err != nil || n > 0 {
+			return err
+		}
+		return io.EOF
+	})
+	if err == io.EOF {
+		return nil
+	}
+	return err
 }
 
 // lineStart returns where line n of data begins, counted from 0.
