@@ -57,7 +57,7 @@
 // # Deviations from a real shell
 //
 //   - The right part of a pipe begins when the left part has ended, or waits, with what that has written by then. "cat", "tee", "grep", "head -n" and
-//     "read" take what comes as it comes; all others read to the end first.
+//     "read" take what comes as it comes; all others read to the end first. "grep" prints blocks of 4096 bytes then, unless --line-buffered is given.
 //   - A background command (&) runs at once until it sleeps, and then whenever its time has
 //     come while the main command sleeps or waits ("wait", "$!"). It ends with the main
 //     command. A command substitution does not wait for it.

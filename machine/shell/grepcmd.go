@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // grep prints the lines that match.
 func grep(p *Process) error {
-	flags, args, err := options(p.Argv, "EFGqvicnlxohs", "e")
+	const eachLine = "--line-buffered"
+	argv := slices.DeleteFunc(slices.Clone(p.Argv), func(word string) bool { return word == eachLine })
+	flags, args, err := options(argv, "EFGqvicnlxohs", "e")
 	if err != nil {
 		return &ExitError{2, err.Error()}
 	}
@@ -25,7 +28,7 @@ func grep(p *Process) error {
 		return &ExitError{2, "grep: " + err.Error()}
 	}
 	if p.reads(args) && !has(flags, "c", "l", "n", "q") {
-		return p.grepLines(x, flags)
+		return p.grepLines(x, flags, len(argv) < len(p.Argv))
 	}
 	found := false
 	err = inputs(p, args, func(name string, data []byte) error {
@@ -48,14 +51,21 @@ func grep(p *Process) error {
 	return nil
 }
 
-// grepLines searches the lines of an input that a program writes meanwhile, each when it comes.
-func (p *Process) grepLines(x *expression, flags map[string]string) error {
-	found := false
+// grepLines searches the lines of an input that a program writes meanwhile. It prints each when it comes, or in blocks.
+func (p *Process) grepLines(x *expression, flags map[string]string, each bool) error {
+	found, out := false, p.Stdout
+	kept := &blocks{Process: p.another(p.Argv)}
+	if !each {
+		p.Stdout = kept
+	}
 	err := p.eachPart(true, func(data []byte) error {
 		n, err := p.grepIn(x, flags, "", "", string(data))
 		found = found || n > 0
 		return err
 	})
+	if p.Stdout = out; err == nil {
+		err = kept.flush()
+	}
 	switch {
 	case err != nil:
 		return &ExitError{2, err.Error()}

@@ -308,16 +308,16 @@ func TestTailPrintsWhatIsAddedToAFileLater(t *testing.T) {
 func TestAPipeIsReadWhileItIsWritten(t *testing.T) {
 	beat := "i=0; while true; do i=$((i+1)); echo line $i; sleep 1; done"
 	for script, test := range map[string]struct{ log, file string }{
-		"(" + beat + ") | tee f":                                       {"line 1\nline 2\nline 3\n", "line 1\nline 2\nline 3\n"},
-		"(" + beat + ") | cat":                                         {log: "line 1\nline 2\nline 3\n"},
-		"(" + beat + ") | grep -v 2":                                   {log: "line 1\nline 3\n"},
-		"(" + beat + ") | grep line | cat | tee -a f":                  {"line 1\nline 2\nline 3\n", "line 1\nline 2\nline 3\n"},
-		"(" + beat + ") | while read a b; do echo $b; done":            {log: "1\n2\n3\n"},
-		"(" + beat + ") | while read a b; do sleep 1.5; echo $b; done": {log: "1\n"},
-		"(" + beat + ") & sleep 1.5 | wait; sleep 100":                 {log: "line 1\nline 2\nline 3\n"},
-		"echo x > f; (" + beat + " >> f) & tail -f f | grep -v 2":      {"x\nline 1\nline 3\n", "x\nline 1\nline 2\nline 3\n"},
-		"(" + beat + ") | wc -l":                                       {},
-		"{ (" + beat + ") | cat & } ; wait":                            {log: "line 1\nline 2\nline 3\n"},
+		"(" + beat + ") | tee f":                                                  {"line 1\nline 2\nline 3\n", "line 1\nline 2\nline 3\n"},
+		"(" + beat + ") | cat":                                                    {log: "line 1\nline 2\nline 3\n"},
+		"(" + beat + ") | grep --line-buffered -v 2":                              {log: "line 1\nline 3\n"},
+		"(" + beat + ") | grep --line-buffered line | cat | tee -a f":             {"line 1\nline 2\nline 3\n", "line 1\nline 2\nline 3\n"},
+		"(" + beat + ") | while read a b; do echo $b; done":                       {log: "1\n2\n3\n"},
+		"(" + beat + ") | while read a b; do sleep 1.5; echo $b; done":            {log: "1\n"},
+		"(" + beat + ") & sleep 1.5 | wait; sleep 100":                            {log: "line 1\nline 2\nline 3\n"},
+		"echo x > f; (" + beat + " >> f) & tail -f f | grep --line-buffered -v 2": {"x\nline 1\nline 3\n", "x\nline 1\nline 2\nline 3\n"},
+		"(" + beat + ") | wc -l":                                                  {},
+		"{ (" + beat + ") | cat & } ; wait":                                       {log: "line 1\nline 2\nline 3\n"},
 	} {
 		t.Run(script, func(t *testing.T) {
 			b := newBox(t)
@@ -362,6 +362,18 @@ func TestAPipeEndsWithBothParts(t *testing.T) {
 			require.Equal(t, test.code, p.ExitCode())
 		})
 	}
+}
+
+// As with the C library's streams, --line-buffered or not.
+func TestGrepPrintsBlocksWhileItReadsAPipe(t *testing.T) {
+	b := newBox(t)
+	p := shell.New(b.config("sh", "-c", "while true; do echo 123456789 123456789 123456789 123456789 123456789; sleep 1; done | grep 1"))
+	defer p.Stop()
+	require.False(t, b.goOn(p, time.Minute))
+	require.Empty(t, p.Log())
+	require.Contains(t, fmt.Sprint(p.Reports()), "grep keeps what it prints until it has 4096 bytes or ends, since that goes to no terminal")
+	require.False(t, b.goOn(p, 30*time.Second))
+	require.Len(t, p.Log(), 4096)
 }
 
 func TestTailEndsIfThereIsNothingToFollow(t *testing.T) {

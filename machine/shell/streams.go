@@ -123,6 +123,38 @@ func (c *captured) Write(data []byte) (int, error) {
 // release stops to charge the program for the output.
 func (c *captured) release() { c.program.hold(-len(c.data)) }
 
+// streamBlock is the number of bytes that a program which uses the C library's streams collects before it writes them to what is no terminal.
+const streamBlock = 4096
+
+// blocks writes in blocks to the standard output, as the C library does.
+type blocks struct {
+	*Process
+	data []byte
+	told bool
+}
+
+// Write implements io.Writer.
+func (b *blocks) Write(data []byte) (int, error) {
+	b.data = append(b.data, data...)
+	if full := len(b.data) / streamBlock * streamBlock; full > 0 {
+		out := b.data[:full:full]
+		b.data = b.data[full:]
+		return len(data), b.write(out)
+	}
+	if !b.told && len(b.data) > 0 {
+		b.told = true
+		b.program.note("%s keeps what it prints until it has %d bytes or ends, since that goes to no terminal", b.Argv[0], streamBlock)
+	}
+	return len(data), nil
+}
+
+// flush writes the rest.
+func (b *blocks) flush() error {
+	data := b.data
+	b.data = nil
+	return b.write(data)
+}
+
 // tail keeps the end of what is written to it.
 type tail struct {
 	data []byte

@@ -211,16 +211,17 @@ func head(p *Process) error {
 
 // firstLines prints the first lines of an input that a program writes meanwhile, and ends with the last one.
 func (p *Process) firstLines(n int) error {
+	out := &blocks{Process: p.another(p.Argv), told: true}
 	err := p.eachPart(true, func(data []byte) error {
 		part := data[:lineStart(data, n)]
 		n -= bytes.Count(part, []byte{'\n'})
-		if err := p.write(part); err != nil || n > 0 {
+		if _, err := out.Write(part); err != nil || n > 0 {
 			return err
 		}
 		return io.EOF
 	})
-	if err == io.EOF {
-		return nil
+	if err == nil || errors.Is(err, io.EOF) {
+		return out.flush()
 	}
 	return err
 }
