@@ -8,7 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -196,13 +196,13 @@ func (s *Server) serveUpdate(r request, req Request) (runtime.Object, error) {
 // address checks that the request says which object it is about.
 // Upstream: apiserver registry/generic/registry NamespaceKeyFunc, v1.37.2.
 func (r request) address() error {
-	switch {
+	switch wrong := content.IsPathSegmentName(r.name); {
 	case r.kind.Namespaced && r.namespace == "":
 		return apierrors.NewBadRequest("an empty namespace may not be set when a resource name is provided")
 	case r.name == "":
 		return apierrors.NewBadRequest("resource name may not be empty")
-	case len(path.IsValidPathSegmentName(r.name)) > 0:
-		return apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", r.name, strings.Join(path.IsValidPathSegmentName(r.name), ";")))
+	case len(wrong) > 0:
+		return apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", r.name, strings.Join(wrong, ";")))
 	case r.sub != "" && !r.kind.HasPart(r.sub):
 		return noSubresource(r)
 	}

@@ -120,8 +120,7 @@ func defined(definitions []metav1.TableColumnDefinition, cells func(obj runtime.
 	return t
 }
 
-// age returns the time since the object was created.
-// Age returns how old an object is, as kubectl prints it.
+// Age returns the time since the object was created, in kubectl's short form.
 func Age(obj metav1.Object, now time.Time) string { return age(obj, now) }
 
 func age(obj metav1.Object, now time.Time) string { return since(obj.GetCreationTimestamp().Time, now) }

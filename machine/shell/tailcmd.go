@@ -102,28 +102,27 @@ func (t *followed) run() error {
 func (t *followed) look(i int) error {
 	t.program.step(1)
 	f := &t.files[i]
-	info, err := t.program.files.stat(t.Path(f.name))
+	size, missing := t.size(f.name)
 	switch {
-	case err != nil && t.late && f.there:
-		t.complain(fmt.Errorf("tail: %s has become inaccessible: %w", f.name, reason(err)))
+	case missing != "" && t.late && f.there:
+		t.complain(fmt.Errorf("tail: %s has become inaccessible: %s", f.name, missing))
 		f.there, f.seen = false, 0
 		return nil
-	case err != nil || info.IsDir() || info.Size() == f.seen && f.there:
+	case missing != "" || size == f.seen && f.there:
 		return nil
 	case !f.there:
 		t.complain(fmt.Errorf("tail: %s has appeared; following new file", f.name))
 		f.there = true
-	case info.Size() < f.seen:
+	case size < f.seen:
 		t.complain(fmt.Errorf("tail: %s: file truncated", f.name))
 		f.seen = 0
 	}
 	data, err := t.input(f.name)
 	if err != nil {
-		return nil // it is looked at again
+		return fmt.Errorf("tail: %s: %w", f.name, reason(err))
 	}
 	added := data[min(f.seen, int64(len(data))):]
-	f.seen = int64(len(data))
-	if len(added) == 0 {
+	if f.seen = int64(len(data)); len(added) == 0 {
 		return nil
 	}
 	if len(t.files) > 1 && !t.quiet && i != t.last {
@@ -131,4 +130,16 @@ func (t *followed) look(i int) error {
 	}
 	t.last = i
 	return t.write(added)
+}
+
+// size returns how long a file is, or why it is not there.
+func (t *followed) size(name string) (n int64, missing string) {
+	info, err := t.program.files.stat(t.Path(name))
+	switch {
+	case err != nil:
+		return 0, reason(err).Error()
+	case info.IsDir():
+		return 0, errIsDirectory.Error()
+	}
+	return info.Size(), ""
 }
