@@ -56,6 +56,9 @@ func findChromium(t *testing.T) string {
 	return ""
 }
 
+// starts is how often a browser is started that ends before it answers. It has not seen the page then.
+const starts = 3
+
 // open opens a file in a fresh browser. When the test ends, the console must be free of errors and no request may have gone elsewhere.
 func open(t *testing.T, file string, how look) *tab {
 	t.Helper()
@@ -68,11 +71,21 @@ func openURL(t *testing.T, url string, how look) *tab {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(findChromium(t)), chromedp.NoSandbox)
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(stop)
-	ctx, stop = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(stop)
 	b := &tab{t: t, once: how.noScript}
-	b.ctx, stop = chromedp.NewContext(ctx, chromedp.WithListener(func(event any) { b.watch(url, event) }))
-	t.Cleanup(stop)
+	for try := 1; ; try++ {
+		allocator, stop := chromedp.NewExecAllocator(ctx, options...)
+		t.Cleanup(stop)
+		b.ctx, stop = chromedp.NewContext(allocator, chromedp.WithListener(func(event any) { b.watch(url, event) }))
+		t.Cleanup(stop)
+		err := chromedp.Do(b.ctx)
+		if err == nil {
+			break
+		}
+		if try == starts || !strings.Contains(err.Error(), "chrome failed to start") {
+			t.Fatal(err)
+		}
+		t.Logf("start %d of at most %d: %v", try, starts, err)
+	}
 	b.prepare(how)
 	b.run(chromedp.Navigate(url + how.hash))
 	t.Cleanup(b.check)
