@@ -56,7 +56,7 @@ func findChromium(t *testing.T) string {
 	return ""
 }
 
-// starts is how often a browser is started that ends before it answers. It has not seen the page then.
+// starts is the number of times that a browser is started which ends before it answers. It has not seen the page then.
 const starts = 3
 
 // open opens a file in a fresh browser. When the test ends, the console must be free of errors and no request may have gone elsewhere.
