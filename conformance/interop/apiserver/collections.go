@@ -24,22 +24,17 @@ func RecordCollections(real *Real, runs, length int, options Options) ([]request
 		s := list[run%len(list)]
 		object := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(s.Object)}
 		gvk := object.GroupVersionKind()
-		resource := c.resources[gvk]
-		base, inAll := "/apis/"+gvk.GroupVersion().String(), ""
-		if gvk.Group == "" {
-			base = "/api/v1"
-		}
+		inAll := ""
 		section := fmt.Sprintf("%s collection %d", s.Kind, run)
-		if resource.Namespaced { // one of its own: others would be in the lists
-			inAll = base + "/" + resource.Name
+		if c.resources[gvk].Namespaced { // one of its own: others would be in the lists
+			inAll = c.collectionOf(gvk, "")
 			namespace := fmt.Sprintf("c%d", run)
 			r.ask(section, "namespace", "POST", "/api/v1/namespaces", jsonType, fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`,
 				namespace))
-			base += "/namespaces/" + namespace
 			object.SetNamespace(namespace)
 		}
 		q := &collection{
-			recorder: r, subject: s, object: object.Object, path: base + "/" + resource.Name, inAll: inAll, section: section,
+			recorder: r, subject: s, object: object.Object, path: c.collectionOf(gvk, object.GetNamespace()), inAll: inAll, section: section,
 			prefix: fmt.Sprintf("y%d-", run), rand: rand.New(rand.NewPCG(options.Seed, uint64(run))),
 		}
 		q.play(length)

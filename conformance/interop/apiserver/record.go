@@ -119,25 +119,16 @@ type about struct {
 // kind plays all about an object.
 func (r *recorder) kind(real *Real, c *catalogue, object *unstructured.Unstructured, options Options) error {
 	gvk := object.GroupVersionKind()
-	resource, ok := c.resources[gvk]
-	if !ok {
+	if _, ok := c.resources[gvk]; !ok {
 		// A custom kind: its definition was made a moment ago.
 		var err error
 		if c, err = real.wait(gvk.GroupVersion().String(), gvk.Kind); err != nil {
 			return err
 		}
-		resource = c.resources[gvk]
 	}
-	base := "/apis/" + gvk.GroupVersion().String()
-	if gvk.Group == "" {
-		base = "/api/v1"
-	}
-	if resource.Namespaced {
-		base += "/namespaces/" + object.GetNamespace()
-	}
+	collection := c.collectionOf(gvk, object.GetNamespace())
 	a := &about{
-		recorder: r, section: gvk.Kind + " " + gvk.Version + " " + object.GetName(), collection: base + "/" + resource.Name, one: base + "/" + resource.Name + "/" +
-			object.GetName(),
+		recorder: r, section: gvk.Kind + " " + gvk.Version + " " + object.GetName(), collection: collection, one: collection + "/" + object.GetName(),
 		object: object.Object, name: object.GetName(), limit: options.Limit, pairs: options.Pairs, seed: options.Seed,
 	}
 	s := c.kinds[gvk]

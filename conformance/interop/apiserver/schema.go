@@ -57,6 +57,18 @@ type catalogue struct {
 	hasStatus map[schema.GroupVersionKind]bool
 }
 
+// collectionOf returns the path of the objects of a kind, in a namespace if they have one; "" is all namespaces.
+func (c *catalogue) collectionOf(gvk schema.GroupVersionKind, namespace string) string {
+	resource, base := c.resources[gvk], "/apis/"+gvk.GroupVersion().String()
+	if gvk.Group == "" {
+		base = "/api/" + gvk.Version
+	}
+	if resource.Namespaced && namespace != "" {
+		base += "/namespaces/" + namespace
+	}
+	return base + "/" + resource.Name
+}
+
 // discover asks the server for its documents.
 func (r *Real) discover() (*catalogue, error) {
 	c := &catalogue{map[string]*shape{}, map[schema.GroupVersionKind]*shape{}, map[schema.GroupVersionKind]metav1.APIResource{},

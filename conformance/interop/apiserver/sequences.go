@@ -86,17 +86,12 @@ func RecordSequences(real *Real, runs, length int, options Options) ([]requests.
 		if !ok {
 			return nil, fmt.Errorf("the server does not serve %s", gvk)
 		}
-		base := "/apis/" + gvk.GroupVersion().String()
-		if gvk.Group == "" {
-			base = "/api/v1"
-		}
 		if resource.Namespaced {
-			base += "/namespaces/default"
 			object.SetNamespace("default")
 		}
 		object.SetName(fmt.Sprintf("x%d", run))
 		q := &sequence{
-			recorder: r, subject: s, object: object.Object, collection: base + "/" + resource.Name, rand: rand.New(rand.NewPCG(options.Seed, uint64(run))),
+			recorder: r, subject: s, object: object.Object, collection: c.collectionOf(gvk, "default"), rand: rand.New(rand.NewPCG(options.Seed, uint64(run))),
 			section: fmt.Sprintf("%s sequence %d", s.Kind, run), status: c.hasStatus[gvk],
 		}
 		q.one = q.collection + "/" + object.GetName()

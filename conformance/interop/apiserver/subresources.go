@@ -559,17 +559,8 @@ func (q *parts) finalize() {
 // object makes an object of a kind, and returns the path of its collection and its name.
 func (q *parts) object(s subject) (collection, name string) {
 	object := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(s.Object)}
-	gvk := object.GroupVersionKind()
-	resource := q.resources[gvk]
-	base := "/apis/" + gvk.GroupVersion().String()
-	if gvk.Group == "" {
-		base = "/api/v1"
-	}
-	if resource.Namespaced {
-		base += "/namespaces/" + q.namespace
-	}
 	object.SetName(q.prefix + "x")
-	collection = base + "/" + resource.Name
+	collection = q.collectionOf(object.GroupVersionKind(), q.namespace)
 	q.post("create", collection, text(object.Object))
 	return collection, object.GetName()
 }
@@ -656,16 +647,10 @@ func (q *parts) readVersions(length int) {
 	q.Kind, q.Object = s.Kind, object
 	u := &unstructured.Unstructured{Object: object}
 	gvk := u.GroupVersionKind()
-	resource := q.resources[gvk]
-	base := "/apis/" + gvk.GroupVersion().String()
-	if gvk.Group == "" {
-		base = "/api/v1"
-	}
-	if resource.Namespaced {
-		base += "/namespaces/" + q.namespace
+	if q.resources[gvk].Namespaced {
 		u.SetNamespace(q.namespace)
 	}
-	q.collection.object, q.path = object, base+"/"+resource.Name
+	q.collection.object, q.path = object, q.collectionOf(gvk, q.namespace)
 	for range 3 {
 		q.create()
 	}
