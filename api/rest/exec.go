@@ -102,7 +102,7 @@ func (c *call) upgrade(opts *corev1.PodExecOptions) (*connection, *Streams, erro
 	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{protocolV5: protocol, protocolV4: protocol})
 	conn.SetIdleTimeout(idleStream)
 	quiet := c.r.WithContext(klog.NewContext(c.r.Context(), logr.Discard())) // it logs that clients go
-	_, channels, err := conn.Open(c.w, quiet)
+	_, channels, err := conn.Open(lingeringWriter{c.w}, quiet)
 	if err != nil {
 		return nil, nil, err
 	}
