@@ -16,6 +16,7 @@ type process struct {
 	program   *shell.Program
 	probe     bool
 	excused   bool // a program of the probe is not there, and taken to succeed
+	terminate bool // it has sent SIGTERM to the container's first process
 }
 
 // Exec implements Service.
@@ -38,13 +39,49 @@ func (s *Containers) Exec(id string, config ExecConfig) (Process, error) {
 			return nil, fmt.Errorf("exec: %q: executable file not found in $PATH", config.Command[0])
 		}
 	}
-	p := &process{runtime: s, container: c, program: shell.New(program), probe: config.Probe}
+	p := &process{runtime: s, container: c, probe: config.Probe}
+	c.begun++
+	program.Beside = &shell.Beside{ID: idsOfCommand * c.begun, Signal: p.signalFirst}
+	p.program = shell.New(program)
 	c.execs = append(c.execs, p)
 	return p, nil
 }
 
+// idsOfCommand is the number of process IDs that each command of Exec has: its own, and those of its background commands.
+const idsOfCommand = 1000
+
+// signalFirst notes a signal to the container's first process. Of these only SIGTERM is delivered, after the step of the command that sent it. Where
+// containers share their processes, the first is the sandbox's.
+func (p *process) signalFirst(number int32) {
+	p.terminate = p.terminate || number == sigterm && !p.container.config.NotFirst
+}
+
+const sigterm = 15
+
 // Run implements Process.
 func (p *process) Run() (time.Duration, bool) {
+	wait, ended := p.run()
+	if p.terminate {
+		p.terminate = false
+		p.runtime.terminateFrom(p.container)
+	}
+	return wait, ended
+}
+
+// terminateFrom sends a container the SIGTERM of a command beside its own. It has had none from the kubelet by that.
+func (s *Containers) terminateFrom(c *container) {
+	if c.status.State != ContainerRunning {
+		return
+	}
+	before := c.signalled
+	s.note(c, "%s from a command beside it", gets(s.signal(c)))
+	if c.signalled = before; c.status.State != ContainerRunning {
+		s.client.Ended(c.status.Pod, c.status.ID)
+	}
+}
+
+// run lets the command go on until it waits or ends.
+func (p *process) run() (time.Duration, bool) {
 	wait, ended := p.program.Run(p.runtime.client.Env)
 	reports := p.program.Reports()
 	if p.probe {

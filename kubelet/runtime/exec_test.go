@@ -148,3 +148,55 @@ func TestTheLogsOfAContainerAndOfTheOneBeforeIt(t *testing.T) {
 	_, err = c.Cluster.Machine("pod/never").Logs("c", false)
 	require.EqualError(t, err, `container "c" in pod "never" is waiting to start: ErrImageNeverPull`)
 }
+
+func TestACommandSendsTheContainersProgramSIGTERM(t *testing.T) {
+	server := `{apiVersion: v1, kind: Pod, metadata: {name: server}, spec: {nodeName: node-1, volumes: [{name: data, emptyDir: {}}],
+  containers: [{name: c, image: redis, volumeMounts: [{name: data, mountPath: /data}]}]}}`
+	shared := strings.Replace(strings.ReplaceAll(server, "server", "shared"), "nodeName", "shareProcessNamespace: true, nodeName", 1)
+	for name, test := range map[string]struct {
+		pod, script string
+		restarts    int32
+		code        int32 // of the container
+		result      storagesim.ExecResult
+	}{
+		"a server ends": {server, "echo kept > /data/x; kill 1; echo on", 1, 0, storagesim.ExecResult{Stdout: "on\n"}},
+		"a shell runs its trap": {
+			podOf("traps", `[sh, -c, "trap 'exit 3' TERM; while true; do sleep 1; done"]`), "kill -s TERM 1", 1, 3, storagesim.ExecResult{},
+		},
+		"a shell that waits is woken": {
+			podOf("waits", `[sh, -c, "trap 'exit 4' TERM; sleep infinity & wait"]`), "kill -TERM 1; sleep 30; echo never", 1, 4, storagesim.ExecResult{ExitCode: 137},
+		},
+		"sleep ignores it": {podOf("sleeps", "[sleep, infinity]"), "kill 1; kill -9 1; kill -0 1", 0, 0, storagesim.ExecResult{}},
+		"the first process is another container's": {shared, "kill 1", 0, 0, storagesim.ExecResult{}},
+		"a command may end itself": {
+			podOf("itself", "[sleep, infinity]"), "sleep 60 & kill $!; wait $!; echo $?; trap 'echo never' EXIT; kill $$; echo never", 0, 0,
+			storagesim.ExecResult{Stdout: "143\n", ExitCode: 143},
+		},
+		"or handle the signal": {
+			podOf("handles", "[sleep, infinity]"), "trap 'echo handled' TERM; kill $$; echo on", 0, 0, storagesim.ExecResult{Stdout: "handled\non\n"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := memory(t)
+			c.Apply(test.pod)
+			c.Settle()
+			var pod string
+			for _, name := range []string{"server", "shared", "traps", "waits", "sleeps", "itself", "handles"} {
+				if strings.Contains(test.pod, "{name: "+name+"}") {
+					pod = name
+				}
+			}
+			result, err := c.Cluster.Machine("pod/"+pod).Exec("c", "sh", "-c", test.script)
+			require.NoError(t, err)
+			require.Equal(t, test.result, result)
+			c.RunFor(5 * time.Second)
+			status := c.Pod(pod).Status.ContainerStatuses[0]
+			require.Equal(t, test.restarts, status.RestartCount)
+			require.NotNil(t, status.State.Running)
+			if test.restarts > 0 {
+				require.Equal(t, test.code, status.LastTerminationState.Terminated.ExitCode)
+				require.Contains(t, c.Story(), "container c gets SIGTERM from a command beside it")
+			}
+		})
+	}
+}

@@ -34,7 +34,7 @@ func (s *Containers) StopContainer(ctx context.Context, id string, grace time.Du
 func (s *Containers) terminate(ctx context.Context, c *container, grace time.Duration) error {
 	does := "has had SIGTERM before"
 	if !c.signalled {
-		does = map[bool]string{true: "gets SIGTERM", false: "gets SIGTERM, which it does not handle"}[s.signal(c)]
+		does = gets(s.signal(c))
 	}
 	if c.status.State != ContainerRunning {
 		return nil
@@ -47,6 +47,14 @@ func (s *Containers) terminate(ctx context.Context, c *container, grace time.Dur
 		s.note(c, "has not ended in its grace period, and is killed")
 	}
 	return nil
+}
+
+// gets says that a container gets SIGTERM.
+func gets(handled bool) string {
+	if handled {
+		return "gets SIGTERM"
+	}
+	return "gets SIGTERM, which it does not handle"
 }
 
 // told returns a time as a sentence says it.

@@ -43,7 +43,7 @@ func (s *shell) background(stmt *syntax.Stmt) {
 	sub.jobs = nil
 	sub.fds[0] = stream{in: &Input{}}
 	p.started++
-	j := &job{id: 1 + p.started} // the program itself is 1
+	j := &job{id: p.id() + p.started}
 	j.next, j.stop = iter.Pull(func(yield func(time.Duration) bool) {
 		j.yield = yield
 		j.status = p.guard("sh", func() int32 {

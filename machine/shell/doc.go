@@ -64,8 +64,8 @@
 //   - Arrays, process substitution, "select" and coprocesses are refused, with the line,
 //     before anything of the script is run.
 //   - Of signals only SIGTERM is delivered, and only to the first process of the container: a shell runs its trap between
-//     two commands, or when it ends a "wait" (signal.go). "kill" ends background commands, whatever traps they have.
-//     Only traps for TERM and EXIT are kept.
+//     two commands, or when it ends a "wait" (signal.go). "kill" ends background commands, whatever traps they have, and a program
+//     beside the container's own sends the first process its SIGTERM with "kill 1". Only traps for TERM and EXIT are kept.
 //   - An open file is known by its path: what is written to it after it was removed or
 //     renamed is lost.
 //   - Times of files come from the node's disk and are not virtual. So "ls -l" shows

@@ -55,8 +55,18 @@ type Config struct {
 	// NotFirst says that another process is the first one, as in a pod whose containers share their processes. A first process ends by
 	// SIGTERM only if it handles it, any other unless it does.
 	NotFirst bool
+	// Beside says that the program runs beside the container's own, as one of Exec does. It is not the first process then, and has a process ID of its own.
+	Beside *Beside
 	// Seed determines RANDOM, together with Host.Choose.
 	Seed uint64
+}
+
+// Beside is the place of a program among the processes of a container that runs another one.
+type Beside struct {
+	// ID is the program's process ID, above 1.
+	ID int
+	// Signal is called when the program sends a signal to the container's first process.
+	Signal func(number int32)
 }
 
 // Forever is the time that a program waits that will not go on by itself: longer than any run.

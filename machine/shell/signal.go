@@ -136,8 +136,16 @@ func signalNumber(signal string) (number int32, known bool) {
 
 const sigterm = 15
 
+// id returns the process ID of the program.
+func (p *Program) id() int {
+	if p.cfg.Beside != nil {
+		return p.cfg.Beside.ID
+	}
+	return 1
+}
+
 // kill implements "kill": it ends background commands. The shell handles SIGTERM to itself if it has a trap; as the first process of its
-// container it ignores all else.
+// container it ignores all else. Beside the container's own program it ends by it, and can send signals to the first process.
 func (s *shell) kill(argv []string) {
 	ids, signal := argv[1:], "TERM"
 	switch {
@@ -154,13 +162,27 @@ func (s *shell) kill(argv []string) {
 	for _, word := range ids {
 		id, j, err := s.findJob(word)
 		switch {
+		case err == nil && id == s.program.id():
+			s.signalItself(number)
 		case err == nil && id == 1:
-			s.program.signalled = s.program.signalled || number == sigterm && s.program.handler() != nil
+			if number > 0 {
+				s.program.cfg.Beside.Signal(number)
+			}
 		case j == nil || j.ended:
 			s.fail(1, "kill: (%s) - No such process", word)
 		case number > 0:
 			s.program.endJob(j, 128+number)
 		}
+	}
+}
+
+// signalItself delivers a signal that the shell sends to the program that it belongs to.
+func (s *shell) signalItself(number int32) {
+	switch p := s.program; {
+	case number == sigterm && p.handler() != nil:
+		p.signalled = true
+	case p.cfg.Beside != nil && number > 0:
+		s.trap, s.status, s.flow = nil, 128+number, exits
 	}
 }
 
@@ -174,14 +196,14 @@ func (p *Program) endJob(j *job, status int32) {
 	j.status = status
 }
 
-// findJob finds a background command by its process ID or, after "%", by its number. The program itself is 1.
+// findJob finds a background command by its process ID or, after "%", by its number.
 func (s *shell) findJob(word string) (id int, found *job, err error) {
 	id, err = strconv.Atoi(strings.TrimPrefix(word, "%"))
 	if err != nil {
 		return 0, nil, err
 	}
 	if strings.HasPrefix(word, "%") {
-		id++ // jobs are counted from 1
+		id += s.program.id() // jobs are counted from 1
 	}
 	for _, j := range s.jobs {
 		if j.id == id {

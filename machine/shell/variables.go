@@ -80,7 +80,7 @@ func (s *shell) get(name string) (value string, ok bool) {
 	case "#":
 		return strconv.Itoa(len(s.args)), true
 	case "$":
-		return "1", true
+		return strconv.Itoa(s.program.id()), true
 	case "0":
 		return s.name, true
 	case "-":
