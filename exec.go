@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	restclient "k8s.io/client-go/rest"
 
 	"github.com/storagesim/storagesim/api"
@@ -273,7 +274,7 @@ func (c *Cluster) AddProgram(p Program) error {
 		names = []string{p.Name}
 	}
 	err := c.engine.AddProgram(p.Name, func(ctx context.Context, server api.Handler) error {
-		return p.Run(ctx, rest.New(server, c.server().Registry(), c.Now).ConfigUntil(ctx, p.Name))
+		return p.Run(ctx, rest.New(server, c.server().Registry(), c.Now).WithNodes(nodesOfProgram{c}).ConfigUntil(ctx, p.Name))
 	})
 	if err != nil {
 		return err
@@ -282,6 +283,34 @@ func (c *Cluster) AddProgram(p Program) error {
 		name: p.Name, also: names, inventory: p.Inventory, cfg: provisioner.Config{Name: p.Name, AdditionalNames: names},
 	})
 	return nil
+}
+
+// nodesOfProgram is the way of a program to what runs on the nodes, between the steps of the cluster.
+type nodesOfProgram struct{ c *Cluster }
+
+var _ rest.Nodes = nodesOfProgram{}
+
+// Log implements rest.Nodes.
+func (n nodesOfProgram) Log(ctx context.Context, name types.NamespacedName, container string, previous bool) (text string, runs bool, err error) {
+	look := func() { text, runs, err = n.c.logOf(name, container, previous) }
+	if !n.c.engine.Between(ctx, look) {
+		return "", false, ctx.Err()
+	}
+	return text, runs, err
+}
+
+// logOf returns what a container has printed, and whether it runs.
+func (c *Cluster) logOf(name types.NamespacedName, container string, previous bool) (text string, runs bool, err error) {
+	if pod, err := c.Pod(name.String()); err == nil {
+		runs = rest.Runs(pod, container)
+	}
+	text, err = c.Machine("pod/"+name.String()).Logs(container, previous)
+	return text, runs, err
+}
+
+// Exec implements rest.Nodes. The transport of a program has no connections that both sides write to.
+func (nodesOfProgram) Exec(context.Context, types.NamespacedName, *v1.PodExecOptions, func() (*rest.Streams, error)) (int32, error) {
+	return 0, rest.NoConnection("exec")
 }
 
 // HostDir returns the path, on the machine that runs the simulation, of a directory of the simulated one. It is for a program

@@ -195,3 +195,23 @@ func TestFaultsStrikeThePointsOfAProgram(t *testing.T) {
 	require.ErrorIs(t, <-answers, engine.ErrEnded)
 	require.Empty(t, e.MissedPoints())
 }
+
+func TestAFunctionIsCalledBetweenTwoStepsOrNotAtAll(t *testing.T) {
+	e := engine.New(engine.Config{})
+	defer e.Close()
+	called := make(chan bool)
+	go func() { called <- e.Between(t.Context(), func() { assert.ErrorContains(t, e.Settle(), "in the middle of a step") }) }()
+	for done := false; !done; {
+		require.NoError(t, e.Settle())
+		select {
+		case ok := <-called:
+			require.True(t, ok)
+			done = true
+		default:
+		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.False(t, e.Between(ended, func() { t.Error("nobody waits for this any more") }))
+	require.NoError(t, e.Settle())
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -131,6 +132,28 @@ func (e *Engine) post(f func()) {
 	if e.awaken != nil {
 		e.awaken()
 	}
+}
+
+// Between has f called between two steps of an engine that is driven by another goroutine, and waits for it. It reports whether f was called; if
+// ctx ends before, it is not.
+func (e *Engine) Between(ctx context.Context, f func()) bool {
+	var mu sync.Mutex
+	called := make(chan struct{})
+	e.post(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() == nil {
+			f()
+			close(called)
+		}
+	})
+	select {
+	case <-called:
+	case <-ctx.Done():
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return isClosed(called)
 }
 
 // takePosted takes the first of what was posted; e.mu must be held.

@@ -3,6 +3,7 @@ package live_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -336,4 +338,54 @@ func TestInsideChild(t *testing.T) {
 		CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
 	require.Error(t, err, "without the random path")
 	require.NoError(t, (&theirs{}).run(t.Context(), cfg))
+}
+
+const talks = `
+apiVersion: v1
+kind: Pod
+metadata: {name: talks}
+spec:
+  restartPolicy: Never
+  containers: [{name: c, image: busybox, command: [sh, -c, "echo begins; sleep 60; echo ends"]}]
+`
+
+func TestAProgramReadsAndFollowsTheLogsOfPods(t *testing.T) {
+	answers := make(chan string, 20)
+	reader := func(ctx context.Context, cfg *restclient.Config) error {
+		pods := kubernetes.NewForConfigOrDie(cfg).CoreV1().Pods("default")
+		for _, opts := range []v1.PodLogOptions{{}, {Container: "other"}, {Follow: true}, {TailLines: new(int64(1))}} {
+			began := time.Now()
+			result := pods.GetLogs("talks", &opts).Do(context.Background())
+			if ctx.Err() != nil {
+				return nil
+			}
+			if text, err := result.Raw(); err != nil {
+				answers <- result.Error().Error()
+			} else {
+				answers <- fmt.Sprintf("%q after %s", text, time.Since(began).Round(10*time.Second))
+			}
+		}
+		<-ctx.Done()
+		return nil
+	}
+	inBubble(t, &theirs{}, func(t *testing.T, cluster *storagesim.Cluster, do func(func() error)) {
+		do(func() error { return cluster.Apply(talks) })
+		time.Sleep(10 * time.Second)
+		do(func() error { return cluster.AddProgram(storagesim.Program{Name: "reader", Run: reader}) })
+		time.Sleep(10 * time.Second)
+		do(func() error { return cluster.Crash("reader") })
+		time.Sleep(10 * time.Second)
+		do(func() error { return cluster.Inject(engine.Fault{Actor: "reader", Verb: "get", Resource: "pods", Err: apierrors.NewServiceUnavailable("busy")}) })
+		time.Sleep(time.Minute)
+		close(answers)
+		var told []string
+		for answer := range answers {
+			told = append(told, answer)
+		}
+		const other = "container other is not valid for pod talks"
+		assert.Equal(t, []string{
+			`"begins\n" after 0s`, other, // and it is ended while it follows
+			`"begins\n" after 0s`, other, `"begins\nends\n" after 40s`, "busy",
+		}, told)
+	})
 }

@@ -3,7 +3,6 @@ package rest
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,8 +22,9 @@ import (
 // Nodes is the way to what runs on the nodes, where an API server asks kubelets. Errors
 // before anything was written or connected are the answer to the request.
 type Nodes interface {
-	// Logs writes what a container has printed, as opts say.
-	Logs(ctx context.Context, pod types.NamespacedName, opts *corev1.PodLogOptions, to io.Writer) error
+	// Log returns what a container has printed, or with previous the one before it, and whether it runs and may print more. An empty name is
+	// that of the only container.
+	Log(ctx context.Context, pod types.NamespacedName, container string, previous bool) (text string, runs bool, err error)
 	// Exec runs a command in a container. When it can be begun it calls connect, once, for
 	// the streams.
 	Exec(ctx context.Context, pod types.NamespacedName, opts *corev1.PodExecOptions, connect func() (*Streams, error)) (exitCode int32, err error)
@@ -144,16 +144,21 @@ func namesContainer(pod *corev1.Pod, name string) error {
 	return badRequest("a container name must be specified for pod %s, choose one of: %s", pod.Name, names)
 }
 
-// reachNodes refuses what needs the nodes where there is no way to them.
+// reachNodes refuses what needs the nodes where there is no way to them, or to the pod.
 func (c *call) reachNodes() error {
+	if err := c.findNode(); err != nil {
+		return err
+	}
 	if c.h.nodes == nil {
-		if err := c.findNode(); err != nil {
-			return err
-		}
-		return statusError(http.StatusNotImplemented, metav1.StatusReasonMethodNotAllowed,
-			fmt.Sprintf("pods/%s is served by storagesim serve; in the same process use Logs and Exec of Cluster.Machine", c.t.sub))
+		return NoConnection(c.t.sub)
 	}
 	return nil
+}
+
+// NoConnection refuses a subresource of pods that a handler has no way to serve.
+func NoConnection(sub string) error {
+	return statusError(http.StatusNotImplemented, metav1.StatusReasonMethodNotAllowed,
+		fmt.Sprintf("pods/%s is served by storagesim serve; in the same process use Logs and Exec of Cluster.Machine", sub))
 }
 
 // logs serves what a container has printed.
@@ -173,7 +178,7 @@ func (c *call) logs() error {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "PodLogOptions"}, c.t.name, errs)
 	}
 	out := &textWriter{w: c.w}
-	err = c.h.nodes.Logs(c.r.Context(), c.pod(), opts, out)
+	err = c.writeLog(opts, out)
 	if err != nil && !out.begun {
 		return err
 	}

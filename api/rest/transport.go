@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 
 	restclient "k8s.io/client-go/rest"
 )
@@ -26,7 +27,7 @@ type transport struct {
 	actor   string
 }
 
-// RoundTrip implements http.RoundTripper. The answer to a watch comes while the handler
+// RoundTrip implements http.RoundTripper. The answer to a watch, and a log that is followed, comes while the handler
 // runs in a goroutine of its own, which ends with the request or when the body is closed.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
@@ -36,12 +37,17 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer r.Body.Close()
 	}
-	if isWatch(r) {
+	if isWatch(r) || follows(r) {
 		return t.watch(ctx, r)
 	}
 	w := &recorder{head: head{header: make(http.Header, 4)}}
 	t.handler.ServeHTTP(w, r.WithContext(ctx)) // the handler does not change what the two share
 	return w.response(r, w, int64(w.whole.Len()+w.body.Len())), nil
+}
+
+// follows reports whether the answer to a request is a log to which more is added while the handler runs.
+func follows(r *http.Request) bool {
+	return r.URL.RawQuery != "" && strings.HasSuffix(r.URL.Path, "/log") && isTrue(r.URL.Query()["follow"])
 }
 
 // watch answers while the handler runs.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,8 +18,7 @@ import (
 	"github.com/storagesim/storagesim/machine/shell"
 )
 
-// lookEvery is the interval, in the machine's time, at which a request looks for what it waits
-// for: more of a log, or the time at which a command goes on.
+// lookEvery is the interval, in the machine's time, at which a request looks for the time at which a command goes on.
 const lookEvery = 100 * time.Millisecond
 
 var errEnded = apierrors.NewServiceUnavailable("the cluster has ended")
@@ -30,107 +28,18 @@ type nodes struct{ *run }
 
 var _ rest.Nodes = nodes{}
 
-// Logs implements rest.Nodes.
-func (n nodes) Logs(ctx context.Context, pod types.NamespacedName, opts *corev1.PodLogOptions, to io.Writer) error {
-	text, err := n.log(pod, opts)
-	if err != nil {
-		return err
-	}
-	left := int64(-1) // of limitBytes
-	if opts.LimitBytes != nil {
-		left = *opts.LimitBytes
-	}
-	more := lastLines(text, opts.TailLines)
-	for {
-		if left >= 0 {
-			more = more[:min(int64(len(more)), left)]
-			left -= int64(len(more))
+// Log implements rest.Nodes.
+func (n nodes) Log(_ context.Context, pod types.NamespacedName, container string, previous bool) (text string, runs bool, err error) {
+	look := func() {
+		if pod, err := n.cluster.Pod(pod.String()); err == nil {
+			runs = rest.Runs(pod, container)
 		}
-		if _, err := io.WriteString(to, more); err != nil || !opts.Follow || opts.Previous || left == 0 {
-			return err
-		}
-		was := text
-		if text, err = n.nextLog(ctx, pod, opts, was); err != nil || text == was {
-			return nil //nolint:nilerr // the container is gone, and its log with it
-		}
-		more = added(was, text)
+		text, err = n.cluster.Machine("pod/"+pod.String()).Logs(container, previous)
 	}
-}
-
-// nextLog waits until a log differs from was, and returns it. It returns was if the container
-// has ended or ctx is done.
-func (n nodes) nextLog(ctx context.Context, pod types.NamespacedName, opts *corev1.PodLogOptions, was string) (string, error) {
-	for {
-		running := n.runs(pod, opts.Container) // before the last look
-		text, err := n.log(pod, opts)
-		if err != nil || text != was || !running || !sleep(ctx, lookEvery) {
-			return text, err
-		}
+	if !n.Do(look) {
+		return "", false, errEnded
 	}
-}
-
-func (n nodes) log(pod types.NamespacedName, opts *corev1.PodLogOptions) (text string, err error) {
-	if !n.Do(func() { text, err = n.cluster.Machine("pod/"+pod.String()).Logs(opts.Container, opts.Previous) }) {
-		return "", errEnded
-	}
-	return text, err
-}
-
-// runs reports whether a container of a pod runs, as far as the API knows; "" is any.
-func (n nodes) runs(name types.NamespacedName, container string) (running bool) {
-	n.Do(func() {
-		pod, err := n.cluster.Pod(name.String())
-		if err != nil {
-			return
-		}
-		for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
-			for _, s := range list {
-				running = running || s.State.Running != nil && (container == "" || s.Name == container)
-			}
-		}
-	})
-	return running
-}
-
-// lastLines returns the last n lines of a text; all of them if n is nil.
-func lastLines(text string, n *int64) string {
-	if n == nil {
-		return text
-	}
-	at := len(strings.TrimSuffix(text, "\n"))
-	if *n == 0 {
-		return ""
-	}
-	for left := *n; ; left-- {
-		at = strings.LastIndexByte(text[:at], '\n')
-		if at < 0 {
-			return text
-		}
-		if left == 1 {
-			return text[at+1:]
-		}
-	}
-}
-
-// added returns the part of a log that was added. Of a long log only the end is kept, so that
-// the end of the old text is the beginning of the new one.
-func added(was, text string) string {
-	for from := range len(was) + 1 {
-		if more, ok := strings.CutPrefix(text, was[from:]); ok {
-			return more
-		}
-	}
-	return text
-}
-
-// sleep waits on the machine's clock, and says whether ctx still goes on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
+	return text, runs, err
 }
 
 // Exec implements rest.Nodes.
