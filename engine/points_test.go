@@ -200,7 +200,9 @@ func TestAFunctionIsCalledBetweenTwoStepsOrNotAtAll(t *testing.T) {
 	e := engine.New(engine.Config{})
 	defer e.Close()
 	called := make(chan bool)
-	go func() { called <- e.Between(t.Context(), func() { assert.ErrorContains(t, e.Settle(), "in the middle of a step") }) }()
+	go func() {
+		called <- e.Between(t.Context(), func() { assert.ErrorContains(t, e.Settle(), "in the middle of a step") })
+	}()
 	for done := false; !done; {
 		require.NoError(t, e.Settle())
 		select {

@@ -375,7 +375,9 @@ func TestAProgramReadsAndFollowsTheLogsOfPods(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		do(func() error { return cluster.Crash("reader") })
 		time.Sleep(10 * time.Second)
-		do(func() error { return cluster.Inject(engine.Fault{Actor: "reader", Verb: "get", Resource: "pods", Err: apierrors.NewServiceUnavailable("busy")}) })
+		do(func() error {
+			return cluster.Inject(engine.Fault{Actor: "reader", Verb: "get", Resource: "pods", Err: apierrors.NewServiceUnavailable("busy")})
+		})
 		time.Sleep(time.Minute)
 		close(answers)
 		var told []string

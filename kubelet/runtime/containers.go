@@ -67,7 +67,7 @@ type container struct {
 	ending    []func()
 	log       string // of a program that has ended
 	execs     []*process
-	begun     int // how many commands were begun beside its own
+	begun     int             // how many commands were begun beside its own
 	told      map[string]bool // what its probes did
 }
 

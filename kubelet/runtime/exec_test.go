@@ -166,7 +166,7 @@ func TestACommandSendsTheContainersProgramSIGTERM(t *testing.T) {
 		"a shell that waits is woken": {
 			podOf("waits", `[sh, -c, "trap 'exit 4' TERM; sleep infinity & wait"]`), "kill -TERM 1; sleep 30; echo never", 1, 4, storagesim.ExecResult{ExitCode: 137},
 		},
-		"sleep ignores it": {podOf("sleeps", "[sleep, infinity]"), "kill 1; kill -9 1; kill -0 1", 0, 0, storagesim.ExecResult{}},
+		"sleep ignores it":                         {podOf("sleeps", "[sleep, infinity]"), "kill 1; kill -9 1; kill -0 1", 0, 0, storagesim.ExecResult{}},
 		"the first process is another container's": {shared, "kill 1", 0, 0, storagesim.ExecResult{}},
 		"a command may end itself": {
 			podOf("itself", "[sleep, infinity]"), "sleep 60 & kill $!; wait $!; echo $?; trap 'echo never' EXIT; kill $$; echo never", 0, 0,
