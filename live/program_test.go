@@ -357,7 +357,7 @@ func TestAProgramReadsAndFollowsTheLogsOfPods(t *testing.T) {
 			began := time.Now()
 			result := pods.GetLogs("talks", &opts).Do(context.Background())
 			if ctx.Err() != nil {
-				return nil
+				return ctx.Err()
 			}
 			if text, err := result.Raw(); err != nil {
 				answers <- result.Error().Error()
