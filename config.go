@@ -3,6 +3,7 @@ package storagesim
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -172,6 +173,10 @@ type Config struct {
 	// 127 otherwise: it runs from there on, an init container or that of a Job has succeeded. Each is in the trace (trace.ProgramTaken).
 	// Default: they are not found, as a misspelt one. Helper pods of provisioners are never meant.
 	TakePrograms bool
+	// Entrypoints holds the commands that images start with, by the image's name, with or without a tag: a container of such an image that names
+	// no command runs it, and its args are added. Default: nothing is known of an image's program but that it runs, so that a Job
+	// with such a container never completes. ["sh", "-c", script, "sh"] runs a script whose "$@" are the args.
+	Entrypoints map[string][]string
 	// VolumePlugins returns new volume plugins for a node's kubelet each time it starts;
 	// default kubelet.DefaultPlugins, to which a function of your own can add.
 	VolumePlugins func() []volume.VolumePlugin
@@ -290,6 +295,11 @@ func (cfg Config) check() error {
 		same := func(other scheduler.Config) bool { return other.Name() == more.Name() }
 		if cfg.runs(Scheduler) && same(cfg.Scheduler) || slices.ContainsFunc(cfg.Schedulers[:i], same) {
 			return fmt.Errorf("Config.Schedulers[%d].SchedulerName: there are two schedulers called %q", i, more.Name())
+		}
+	}
+	for _, image := range slices.Sorted(maps.Keys(cfg.Entrypoints)) {
+		if len(cfg.Entrypoints[image]) == 0 {
+			return fmt.Errorf("Config.Entrypoints[%q]: the command is empty", image)
 		}
 	}
 	switch { // in order, so that the same Config gets the same error

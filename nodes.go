@@ -39,7 +39,7 @@ func (c *Cluster) addNode(node Node) error {
 	if err != nil {
 		return fmt.Errorf("node %s: %w", node.Name, err)
 	}
-	containers := runtime.New(runtime.Config{Root: m.Disk(), Kind: node.Runtime, Images: node.Images})
+	containers := runtime.New(runtime.Config{Root: m.Disk(), Kind: node.Runtime, Images: node.Images, Entrypoints: c.cfg.Entrypoints})
 	c.containers[node.Name] = containers
 	cfg := kubelet.Config{
 		Node: v1.Node{

@@ -52,6 +52,33 @@ func TestProgramsOfImagesAreTakenToRun(t *testing.T) {
 	require.Empty(t, strict.Trace().Deviations())
 }
 
+// A container that names no command runs the one that its image is said to start with, and its args are that one's.
+func TestAnImageStartsWithTheCommandThatTheConfigurationNames(t *testing.T) {
+	fill := []string{"sh", "-c", `echo "$@" > /data/x`, "sh"}
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1"), Entrypoints: map[string][]string{
+		"example.com/populator": fill, "fails:2": {"sh", "-c", "exit 3"}, "redis": {"sh", "-c", "echo starts; sleep infinity"},
+	}})
+	pod := func(name, image, more string) string {
+		return "{apiVersion: v1, kind: Pod, metadata: {name: " + name + "}, spec: {restartPolicy: Never, volumes: [{name: v, hostPath: {path: /srv}}],\n" +
+			"  containers: [{name: c, image: '" + image + "', volumeMounts: [{name: v, mountPath: /data}]" + more + "}]}}"
+	}
+	c.Apply(pod("fills", "example.com/populator:v1.0.1", ", args: [--file, a b]"), pod("digest", "example.com/populator:v1@sha256:"+strings.Repeat("0", 64), ""),
+		pod("fails", "fails:2", ""), pod("other-tag", "fails:3", ""), pod("redis", "redis", ""), pod("own", "example.com/populator", `, command: [sh, -c, "exit 4"]`))
+	c.RunFor(time.Minute)
+	phases := map[string]v1.PodPhase{}
+	for _, name := range []string{"fills", "digest", "fails", "other-tag", "redis", "own"} {
+		phases[name] = c.Pod(name).Status.Phase
+	}
+	require.Equal(t, map[string]v1.PodPhase{
+		"fills": v1.PodSucceeded, "digest": v1.PodSucceeded, "fails": v1.PodFailed, "other-tag": v1.PodRunning, "redis": v1.PodRunning, "own": v1.PodFailed,
+	}, phases)
+	require.EqualValues(t, 4, c.Pod("own").Status.ContainerStatuses[0].State.Terminated.ExitCode)
+	require.Contains(t, c.Story(), `runs "sh -c echo \"$@\" > /data/x sh --file a b" in pod default/fills`)
+
+	_, err := storagesim.New(storagesim.Config{Entrypoints: map[string][]string{"b": {}, "a": nil, "c": {"sh"}}})
+	require.EqualError(t, err, `Config.Entrypoints["a"]: the command is empty`)
+}
+
 // The scripts of a provisioner's helper pods are the author's, and a misspelt program in them is not taken for one of the image.
 func TestProgramsOfHelperPodsAreNeverTakenToRun(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{TakePrograms: true})

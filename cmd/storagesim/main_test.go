@@ -203,22 +203,24 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 			`b); have one for each and write {node} for the node's name, or give one node with --nodes`,
 		"run -f x --csi-endpoint unix:///run/" + strings.Repeat("x", 103): "--csi-endpoint: unix:///run/" + strings.Repeat("x", 103) +
 			": the path of the socket has 108 bytes; a unix socket's may have at most 107",
-		"run -f x --disk node-1":                  `--disk: "node-1" is not NODE:PATH with an absolute path, such as node-1:/data/disk`,
-		"run -f x --disk node-1:data":             `--disk: "node-1:data" is not NODE:PATH`,
-		"run -f x --disk node-1:/a/..":            `--disk: "node-1:/a/.." is not NODE:PATH`,
-		"run -f x --disk node-9:/data":            `--disk node-9:/data: there is no node "node-9" (did you mean "node-1"?); expected one of node-1, node-2`,
-		"run -f x --provisioners openebs,openebs": `--provisioners: "openebs" is given twice`,
-		"run -f x --nfs nas":                      `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
-		"run -f x --nfs a_b:/x":                   `--nfs: "a_b" is neither an IP address nor a DNS name`,
-		"run -f x --nodes Node_1":                 `--nodes: "Node_1" is not a node name: `,
-		"run -f x --nodes ../x":                   `--nodes: "../x" is not a node name: `,
-		"run -f x --nodes a,b,a":                  `--nodes: "a" is given twice`,
-		"run -f x --nodes=":                       `--nodes: name at least one node, such as node-1`,
-		"run -f x --keep=":                        `--keep: name a directory, new or empty`,
-		"run -f x --seed x":                       `--seed "x" is not a whole number such as 7`,
-		"run -f x --seed -1":                      `--seed "-1" is not a whole number such as 7`,
-		"run -f x --for 5":                        `--for "5" is not a time such as 90s, 6m or 1h30m`,
-		"run x":                                   `run takes no arguments: write -f x`,
+		"run -f x --disk node-1":                     `--disk: "node-1" is not NODE:PATH with an absolute path, such as node-1:/data/disk`,
+		"run -f x --disk node-1:data":                `--disk: "node-1:data" is not NODE:PATH`,
+		"run -f x --disk node-1:/a/..":               `--disk: "node-1:/a/.." is not NODE:PATH`,
+		"run -f x --disk node-9:/data":               `--disk node-9:/data: there is no node "node-9" (did you mean "node-1"?); expected one of node-1, node-2`,
+		"run -f x --provisioners openebs,openebs":    `--provisioners: "openebs" is given twice`,
+		"run -f x --nfs nas":                         `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
+		"run -f x --nfs a_b:/x":                      `--nfs: "a_b" is neither an IP address nor a DNS name`,
+		"run -f x --entrypoint image":                `--entrypoint: "image" is not IMAGE=SCRIPT`,
+		"run -f x --entrypoint a=b --entrypoint a=c": `--entrypoint: the image a is named twice`,
+		"run -f x --nodes Node_1":                    `--nodes: "Node_1" is not a node name: `,
+		"run -f x --nodes ../x":                      `--nodes: "../x" is not a node name: `,
+		"run -f x --nodes a,b,a":                     `--nodes: "a" is given twice`,
+		"run -f x --nodes=":                          `--nodes: name at least one node, such as node-1`,
+		"run -f x --keep=":                           `--keep: name a directory, new or empty`,
+		"run -f x --seed x":                          `--seed "x" is not a whole number such as 7`,
+		"run -f x --seed -1":                         `--seed "-1" is not a whole number such as 7`,
+		"run -f x --for 5":                           `--for "5" is not a time such as 90s, 6m or 1h30m`,
+		"run x":                                      `run takes no arguments: write -f x`,
 		"delete pvc/data": `"delete" is a command of stories: write it into a script, ` +
 			`and play that with storagesim story`,
 		"explain":                       `explain takes one object such as pvc/data or pod/default/web, but 0 are given`,
@@ -667,6 +669,20 @@ func TestTheProvisionersThatClassesNameRunAndOthersAreHinted(t *testing.T) {
 	_, out, _ = command(t, "", "run", "-f", path, "--stand-ins")
 	assert.NotContains(t, out, "stands in for")
 	assert.Contains(t, strings.Join(strings.Fields(out), " "), "no volume plugin matched name: kubernetes.io/glusterfs")
+}
+
+func TestAJobCompletesIfItIsSaidWhatItsImageStartsWith(t *testing.T) {
+	path := file(t, "job.yaml", `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: fill}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: "example.com/fill:v1", args: [a, b]}]}}}
+`)
+	for _, test := range []struct{ status, flag string }{{"Running", "other=exit 3"}, {"Complete", "example.com/fill=test \"$*\" = \"a b\""}} {
+		_, out, errOut := command(t, "", "run", "-f", path, "--entrypoint", test.flag)
+		assert.Empty(t, errOut)
+		assert.Regexp(t, `job.batch/fill +`+test.status, out)
+	}
 }
 
 func TestWhatIsNotModelledIsNamedOnceForAllObjects(t *testing.T) {

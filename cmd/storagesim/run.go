@@ -52,6 +52,7 @@ type runOptions struct {
 	provisioners []string
 	defaultClass string
 	standIns     bool     // --stand-ins
+	entrypoints  []string // --entrypoint
 	named        []string // of --csi
 	// provisionersSet is false where the manifests choose the provisioners.
 	provisionersSet bool
@@ -206,6 +207,7 @@ that --wait could wait for; 3 something that --wait waits for is not there in ti
 	}
 	flags := cmd.Flags()
 	addClusterFlags(flags, &o)
+	addEntrypoints(flags, &o)
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the order of events; 0 is the order in which they occur")
 	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT`: story, table, yaml, json, trace, html, mermaid, svg or perfetto (default: story, then tables)")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "have the story tell each step of a pod's start, the calls of provisioners, and what they and programs made")
@@ -238,6 +240,28 @@ func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
 	flags.BoolVar(&o.realMounts, "real-mounts", false, "have the kernel mount volumes on the nodes, in a mount namespace of this process's own (Linux)")
 	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(bundled.Names(), ", ")+
 		"; empty for none (default: those of the classes)")
+}
+
+// addEntrypoints adds the flag that says what images start with.
+func addEntrypoints(flags *pflag.FlagSet, o *runOptions) {
+	flags.StringArrayVar(&o.entrypoints, "entrypoint", nil,
+		"`IMAGE=SCRIPT` that containers of IMAGE run that name no command; \"$@\" are their args; may be repeated")
+}
+
+// entrypointsOf reads what images start with.
+func entrypointsOf(flags []string) (map[string][]string, error) {
+	commands := map[string][]string{}
+	for _, flag := range flags {
+		image, script, ok := strings.Cut(flag, "=")
+		switch {
+		case !ok || image == "" || script == "":
+			return nil, fmt.Errorf("--entrypoint: %q is not IMAGE=SCRIPT, such as example.com/populator='echo filled > /data/x'", flag)
+		case commands[image] != nil:
+			return nil, fmt.Errorf("--entrypoint: the image %s is named twice", image)
+		}
+		commands[image] = []string{"sh", "-c", script, "sh"}
+	}
+	return commands, nil
 }
 
 // parsed completes the options from what the flags of the command are.
@@ -323,6 +347,9 @@ func (o *runOptions) checkCluster() error {
 		return err
 	}
 	if err := checkNodes(o.nodes, o.serves && len(o.csi)+len(o.commands) == 0); err != nil {
+		return err
+	}
+	if _, err := entrypointsOf(o.entrypoints); err != nil {
 		return err
 	}
 	if _, err := o.csiEndpoints(); err != nil {
@@ -478,6 +505,9 @@ func tellLeft(errOut io.Writer) {
 func (o *runOptions) newCluster(cfg storagesim.Config) (*storagesim.Cluster, error) {
 	servers, err := nfsServers(o.nfs)
 	if err != nil {
+		return nil, err
+	}
+	if cfg.Entrypoints, err = entrypointsOf(o.entrypoints); err != nil {
 		return nil, err
 	}
 	cfg.RealMounts = o.realMounts

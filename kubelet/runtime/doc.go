@@ -22,6 +22,7 @@
 // What becomes of a container is decided by these rules, the first that applies:
 //
 //   - With FakeRuntime it just is running, whatever its command.
+//   - Without a command it runs the one that Config.Entrypoints has for its image, with its arguments.
 //   - Without a command, and with arguments that do not begin with a program of package
 //     shell, it runs what its image starts with, of which nothing is known: it just is
 //     running.

@@ -5,6 +5,17 @@ import (
 	"strings"
 )
 
+// entrypoint returns the command that an image is said to start with; nil if nothing is said.
+func (s *Containers) entrypoint(image string) []string {
+	if command := s.cfg.Entrypoints[image]; command != nil {
+		return command
+	}
+	name, _, _ := strings.Cut(image, "@")
+	dir, base := path.Split(name)
+	base, _, _ = strings.Cut(base, ":")
+	return s.cfg.Entrypoints[dir+base]
+}
+
 // imagePrograms returns the programs that an image is known to start with: one with the
 // image's name, and those of the most common images. All that is known is that they run for
 // ever.

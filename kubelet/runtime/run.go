@@ -79,10 +79,14 @@ func (s *Containers) notStarted(c *container, why error) error {
 // program, of which nothing is known.
 func (s *Containers) commandOf(c *container) (shell.Config, bool) {
 	config := s.programOf(c, c.config.Init)
-	config.Argv, config.Seed = slices.Concat(c.config.Command, c.config.Args), seed(c)
+	command := c.config.Command
+	if len(command) == 0 {
+		command = s.entrypoint(c.config.Image)
+	}
+	config.Argv, config.Seed = slices.Concat(command, c.config.Args), seed(c)
 	config.Absent = absentIn(c.config.Image, c.config.Absent)
 	// Arguments alone are for the program that the image starts with, which may read the file that they name.
-	known := len(c.config.Command) > 0 || shell.CanRun(config) && (isBusyBox(c.config.Image) || shell.IsExecutable(config))
+	known := len(command) > 0 || shell.CanRun(config) && (isBusyBox(c.config.Image) || shell.IsExecutable(config))
 	return config, known && s.cfg.Kind != FakeRuntime
 }
 
