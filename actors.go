@@ -1,6 +1,8 @@
 package storagesim
 
 import (
+	"fmt"
+
 	"github.com/storagesim/storagesim/internal/manifest"
 )
 
@@ -19,10 +21,13 @@ func (c *Cluster) Stop(actor string) error {
 }
 
 // Start starts a stopped actor again, with empty caches, in the next Settle, Step or RunFor.
-// "node/node-1" switches on a machine that Stop has switched off, with all that runs there.
+// "node/node-1" switches on a machine that Stop has switched off, with all that runs there; until then nothing starts there.
 func (c *Cluster) Start(actor string) error {
 	if node, ok := c.nodeOf(actor); ok {
 		return c.switchOn(node)
+	}
+	if m := c.machineOff(actor); m != "" {
+		return fmt.Errorf("actor %q cannot start: its machine is switched off; start %s", actor, m)
 	}
 	return c.engine.Start(actor)
 }

@@ -138,6 +138,16 @@ func (c *Cluster) switchOn(node string) error {
 	return err
 }
 
+// machineOff returns the machine, node/NAME, of an actor that runs on one which is switched off; "" for others.
+func (c *Cluster) machineOff(actor string) string {
+	for _, node := range c.cfg.Nodes {
+		if c.off[node.Name] && slices.Contains(c.onNode[node.Name], actor) {
+			return string(machine.Node) + "/" + node.Name
+		}
+	}
+	return ""
+}
+
 // stopped reports whether an actor was stopped and not started since.
 func (c *Cluster) stopped(actor string) bool {
 	restart, down := c.engine.Down()[actor]

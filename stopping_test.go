@@ -469,3 +469,24 @@ func TestAPodStartsAlthoughItsStatusCannotBeWritten(t *testing.T) {
 	c.RequireRunning("web")
 	require.Equal(t, "begun\n", c.Machine("node/node-1").ReadFile("/kept/x"))
 }
+
+// A process cannot start on a machine that is switched off: it starts with its machine.
+func TestNothingStartsOnAMachineThatIsSwitchedOff(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2")})
+	d, err := driver.New(driver.Config{})
+	require.NoError(t, err)
+	c.InstallCSIDriver(d)
+	c.RunFor(10 * time.Second)
+	c.Stop("kubelet/node-2")
+	c.Stop("node/node-1")
+	c.RunFor(2 * time.Minute)
+	for _, actor := range []string{"kubelet/node-1", "csi-registrar/csi.storagesim.io/node-1"} {
+		require.EqualError(t, c.Cluster.Start(actor), `actor "`+actor+`" cannot start: its machine is switched off; start node/node-1`)
+	}
+	require.Contains(t, c.Explain("node/node-1"), "To do: start node/node-1.")
+	require.Contains(t, c.Explain("node/node-2"), "To do: start kubelet/node-2.")
+	c.Start("node/node-1")
+	c.Start("kubelet/node-2")
+	c.RunFor(time.Minute)
+	require.NotContains(t, c.Get("nodes"), "NotReady")
+}

@@ -97,6 +97,8 @@ type World struct {
 	Programs bool
 	// Down are the actors whose process is down, with when each starts again.
 	Down map[string]time.Time
+	// Off says of an actor which machine, node/NAME, it runs on if that is switched off; "" for others. Nil means none is.
+	Off func(actor string) (machine string)
 	// Held are the resources whose caches are held back, by actor.
 	Held map[string][]string
 	// HasExport says whether an NFS server exports a directory.

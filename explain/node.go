@@ -111,10 +111,20 @@ func (x *explainer) silentFor(node *v1.Node) string {
 	return fmt.Sprintf("%s for %s", word, duration.HumanDuration(x.Now.Sub(ready.LastTransitionTime.Time)))
 }
 
+// starting says how an actor that is down is started: with its machine, if that is switched off.
+func (x *explainer) starting(actor string) string {
+	if x.Off != nil {
+		if machine := x.Off(actor); machine != "" {
+			return "start " + machine
+		}
+	}
+	return "start " + actor
+}
+
 // wakeUp says how to get a node back.
 func (x *explainer) wakeUp(name string) string {
 	if _, down := x.Down["kubelet/"+name]; down {
-		return "start kubelet/" + name
+		return x.starting("kubelet/" + name)
 	}
 	if slices.Contains(x.Actors, "kubelet/"+name) {
 		return "mend its connection to the API server"

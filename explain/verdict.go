@@ -280,7 +280,7 @@ func (x *explainer) needs(actor, does string) bool {
 	case !slices.Contains(x.Actors, actor):
 		x.ill(ActorMissing, "actor/"+actor, "run "+actor, "%s, which %s, does not run here", actor, does)
 	case down && restart.IsZero():
-		x.ill(ActorDown, "actor/"+actor, "start "+actor, "%s, which %s, is stopped", actor, does)
+		x.ill(ActorDown, "actor/"+actor, x.starting(actor), "%s, which %s, is stopped", actor, does)
 	case down:
 		x.underWay(ActorDown, "actor/"+actor, "%s, which %s, is down until %s", actor, does, x.offset(restart))
 	default:
