@@ -82,7 +82,7 @@ func (c *Cluster) world() explain.World {
 	w := explain.World{
 		Client: c.client, Objects: func() []runtime.Object { return c.server().Objects(true) }, Log: c.engine.Trace(), Start: c.started(), Down: c.engine.Down(),
 		Off: c.machineOff, Held: c.engine.Held(),
-		Now:  c.Now(), Actors: c.engine.Actors(), Schedulers: c.schedulers, SchedulerActors: c.schedulerActors, Kubelets: c.kubelets,
+		Now: c.Now(), Actors: c.engine.Actors(), Schedulers: c.schedulers, SchedulerActors: c.schedulerActors, Kubelets: c.kubelets,
 		Waits: map[string]func(*trace.Log) string{}, AttacherWaits: map[string]func(*trace.Log) string{},
 		HasExport: func(server, dir string) bool {
 			s := c.nfs.Server(server)
