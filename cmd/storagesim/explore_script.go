@@ -49,7 +49,7 @@ func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object)
 	}
 	names := o.provisioners
 	if !o.provisionersSet {
-		names = named(objects)
+		names = named(objects, o.named)
 	}
 	reason, _, _ := strings.Cut(f.Err.Error(), "\n")
 	var b strings.Builder

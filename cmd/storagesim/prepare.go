@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim"
+	csidriver "github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/internal/gaps"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/provisioner/localpath"
@@ -36,7 +37,7 @@ func (o *runOptions) prepare(ctx context.Context, c *storagesim.Cluster, objects
 	}
 	names := o.provisioners
 	if !o.provisionersSet {
-		names = named(objects)
+		names = named(objects, o.named)
 	}
 	for _, name := range names {
 		if err := bundled.Install(c, name); err != nil {
@@ -120,14 +121,18 @@ func (o *runOptions) standIn(c *storagesim.Cluster, objects []manifest.Object) e
 }
 
 // named returns the provisioners that exist here and that a class of the manifests
-// names.
-func named(objects []manifest.Object) (names []string) {
+// names. The reference CSI driver is not among them if it is run as --csi says.
+func named(objects []manifest.Object, drivers []string) (names []string) {
+	isReference := func(driver string) bool { name, _, _ := strings.Cut(driver, ","); return name == csidriver.Name }
 	for _, obj := range objects {
 		class, ok := obj.Object.(*storagev1.StorageClass)
 		if !ok {
 			continue
 		}
 		name, ok := bundled.NameOf(class.Provisioner)
+		if ok && class.Provisioner == csidriver.Name {
+			ok = !slices.ContainsFunc(drivers, isReference)
+		}
 		if ok && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

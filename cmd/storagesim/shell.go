@@ -95,7 +95,13 @@ func (p *prompt) begin(files, settings []string, in io.Reader, errOut io.Writer)
 		tellGaps(errOut, objects)
 	}
 	// The provisioners that the classes name run, as those of `run` do.
-	names := named(objects)
+	var drivers []string
+	for _, setting := range settings {
+		if driver, ok := strings.CutPrefix(setting, "csi="); ok {
+			drivers = append(drivers, driver)
+		}
+	}
+	names := named(objects, drivers)
 	if len(names) > 0 && !slices.ContainsFunc(settings, func(s string) bool { return strings.HasPrefix(s, "provisioners=") }) {
 		settings = append(settings, "provisioners="+strings.Join(names, ","))
 	}

@@ -209,6 +209,10 @@ func TestWhatCannotBeStoodInForIsRefused(t *testing.T) {
 	code, _, errOut = command(t, "", "run", "-f", path, "--csi", "csi.storagesim.io", "--provisioners", "csi")
 	assert.Equal(t, 1, code)
 	assert.Contains(t, errOut, "stand-in for csi.storagesim.io: a driver or provisioner of that name runs already")
+	path = file(t, "reference.yaml", strings.ReplaceAll(ebs, "ebs.csi.aws.com", "csi.storagesim.io"))
+	code, out, errOut := command(t, "", "run", "-f", path, "--csi", "csi.storagesim.io,limit=3", "-o", "yaml")
+	assert.Zero(t, code, errOut)
+	assert.Contains(t, out, "count: 3", "a class of the manifests names the driver, which --csi configures")
 	path = file(t, "mode.yaml", ebs+`---
 apiVersion: storage.k8s.io/v1
 kind: CSIDriver
