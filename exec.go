@@ -291,21 +291,21 @@ type nodesOfProgram struct{ c *Cluster }
 var _ rest.Nodes = nodesOfProgram{}
 
 // Log implements rest.Nodes.
-func (n nodesOfProgram) Log(ctx context.Context, name types.NamespacedName, container string, previous bool) (text string, runs bool, err error) {
-	look := func() { text, runs, err = n.c.logOf(name, container, previous) }
+func (n nodesOfProgram) Log(ctx context.Context, name types.NamespacedName, container string, previous bool) (text, running string, err error) {
+	look := func() { text, running, err = n.c.logOf(name, container, previous) }
 	if !n.c.engine.Between(ctx, look) {
-		return "", false, ctx.Err()
+		return "", "", ctx.Err()
 	}
-	return text, runs, err
+	return text, running, err
 }
 
-// logOf returns what a container has printed, and whether it runs.
-func (c *Cluster) logOf(name types.NamespacedName, container string, previous bool) (text string, runs bool, err error) {
+// logOf returns what a container has printed, and the ID of the one that runs.
+func (c *Cluster) logOf(name types.NamespacedName, container string, previous bool) (text, running string, err error) {
 	if pod, err := c.Pod(name.String()); err == nil {
-		runs = rest.Runs(pod, container)
+		running = rest.Running(pod, container)
 	}
 	text, err = c.Machine("pod/"+name.String()).Logs(container, previous)
-	return text, runs, err
+	return text, running, err
 }
 
 // Exec implements rest.Nodes. The transport of a program has no connections that both sides write to.

@@ -13,12 +13,15 @@ import (
 // lookEvery is the interval, in the machine's time, at which a log that is followed is looked at for more.
 const lookEvery = 100 * time.Millisecond
 
-// writeLog writes what a container has printed, as opts say. An error before anything was written is the answer to the request.
+// writeLog writes what a container has printed, as opts say. A log that is followed ends with its container: what the next one of that name prints is not
+// in it. An error before anything was written is the answer to the request.
+//
+// Upstream: pkg/kubelet/kuberuntime/logs ReadLogs and isContainerRunning, v1.37.2.
 func (c *call) writeLog(opts *corev1.PodLogOptions, to *textWriter) error {
-	look := func() (text string, runs bool, err error) {
-		return c.h.nodes.Log(c.r.Context(), c.pod(), opts.Container, opts.Previous)
+	look := func(previous bool) (text, running string, err error) {
+		return c.h.nodes.Log(c.r.Context(), c.pod(), opts.Container, previous)
 	}
-	text, runs, err := look()
+	text, first, err := look(opts.Previous)
 	if err != nil {
 		return err
 	}
@@ -26,7 +29,7 @@ func (c *call) writeLog(opts *corev1.PodLogOptions, to *textWriter) error {
 	if opts.LimitBytes != nil {
 		left = *opts.LimitBytes
 	}
-	more := lastLines(text, opts.TailLines)
+	more, running := lastLines(text, opts.TailLines), first
 	for {
 		if left >= 0 {
 			more = more[:min(int64(len(more)), left)]
@@ -37,10 +40,13 @@ func (c *call) writeLog(opts *corev1.PodLogOptions, to *textWriter) error {
 		}
 		was := text
 		for text == was {
-			if !runs || !sleep(c.r.Context(), lookEvery) {
+			if running == "" || running != first || !sleep(c.r.Context(), lookEvery) {
 				return nil
 			}
-			if text, runs, err = look(); err != nil {
+			if text, running, err = look(false); err == nil && running != "" && running != first {
+				text, _, err = look(true) // the end of the one that was followed
+			}
+			if err != nil {
 				return nil //nolint:nilerr // the container is gone, and its log with it
 			}
 		}
@@ -48,14 +54,18 @@ func (c *call) writeLog(opts *corev1.PodLogOptions, to *textWriter) error {
 	}
 }
 
-// Runs reports whether a container of a pod runs, as far as the API knows, and may print more; an empty name stands for any container.
-func Runs(pod *corev1.Pod, container string) bool {
-	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses, pod.Status.EphemeralContainerStatuses) {
+// Running returns the ID of the container of this name that runs, as far as the API knows; "" if none does. An empty name is that of the only container.
+func Running(pod *corev1.Pod, container string) string {
+	statuses := pod.Status.ContainerStatuses
+	if container != "" {
+		statuses = slices.Concat(statuses, pod.Status.InitContainerStatuses, pod.Status.EphemeralContainerStatuses)
+	}
+	for _, s := range statuses {
 		if s.State.Running != nil && (container == "" || s.Name == container) {
-			return true
+			return s.ContainerID
 		}
 	}
-	return false
+	return ""
 }
 
 // lastLines returns the last n lines of a text; all of them if n is nil.

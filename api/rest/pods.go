@@ -22,9 +22,9 @@ import (
 // Nodes is the way to what runs on the nodes, where an API server asks kubelets. Errors
 // before anything was written or connected are the answer to the request.
 type Nodes interface {
-	// Log returns what a container has printed, or with previous the one before it, and whether it runs and may print more. An empty name is
-	// that of the only container.
-	Log(ctx context.Context, pod types.NamespacedName, container string, previous bool) (text string, runs bool, err error)
+	// Log returns what a container has printed, or with previous the one before it, and the ID of the container that runs now and may print more
+	// (Running). An empty name is that of the only container.
+	Log(ctx context.Context, pod types.NamespacedName, container string, previous bool) (text, running string, err error)
 	// Exec runs a command in a container. When it can be begun it calls connect, once, for
 	// the streams.
 	Exec(ctx context.Context, pod types.NamespacedName, opts *corev1.PodExecOptions, connect func() (*Streams, error)) (exitCode int32, err error)

@@ -159,7 +159,14 @@ func TestACommandSendsTheContainersProgramSIGTERM(t *testing.T) {
 		code        int32 // of the container
 		result      storagesim.ExecResult
 	}{
-		"a server ends": {server, "echo kept > /data/x; kill 1; echo on", 1, 0, storagesim.ExecResult{Stdout: "on\n"}},
+		"a server ends":                  {server, "echo kept > /data/x; kill 1; echo on", 1, 0, storagesim.ExecResult{Stdout: "on\n"}},
+		"the program kill does the same": {server, "env kill -TERM 1", 1, 0, storagesim.ExecResult{}},
+		"which knows no other process": {
+			server, "env kill 77; env kill -WHAT 1", 0, 0, storagesim.ExecResult{
+				Stderr:   "kill: can't kill pid 77: No such process\nkill: a signal (HUP, KILL, USR1, USR2, TERM or 0) and the number of a process are wanted\n",
+				ExitCode: 2,
+			},
+		},
 		"a shell runs its trap": {
 			podOf("traps", `[sh, -c, "trap 'exit 3' TERM; while true; do sleep 1; done"]`), "kill -s TERM 1", 1, 3, storagesim.ExecResult{},
 		},

@@ -29,17 +29,17 @@ type nodes struct{ *run }
 var _ rest.Nodes = nodes{}
 
 // Log implements rest.Nodes.
-func (n nodes) Log(_ context.Context, pod types.NamespacedName, container string, previous bool) (text string, runs bool, err error) {
+func (n nodes) Log(_ context.Context, pod types.NamespacedName, container string, previous bool) (text, running string, err error) {
 	look := func() {
 		if pod, err := n.cluster.Pod(pod.String()); err == nil {
-			runs = rest.Runs(pod, container)
+			running = rest.Running(pod, container)
 		}
 		text, err = n.cluster.Machine("pod/"+pod.String()).Logs(container, previous)
 	}
 	if !n.Do(look) {
-		return "", false, errEnded
+		return "", "", errEnded
 	}
-	return text, runs, err
+	return text, running, err
 }
 
 // Exec implements rest.Nodes.

@@ -73,10 +73,16 @@ func pod(name string, command ...string) *v1.Pod {
 // runPod creates a pod and waits until it runs or has ended.
 func runPod(t *testing.T, config *rest.Config, command ...string) {
 	t.Helper()
+	run(t, config, pod("web", command...))
+}
+
+// run creates a pod and waits until it is no longer pending.
+func run(t *testing.T, config *rest.Config, pod *v1.Pod) {
+	t.Helper()
 	pods := clientOf(t, config).CoreV1().Pods("default")
-	_, err := pods.Create(t.Context(), pod("web", command...), metav1.CreateOptions{})
+	_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
 	require.NoError(t, err)
-	w, err := pods.Watch(t.Context(), metav1.ListOptions{})
+	w, err := pods.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + pod.Name})
 	require.NoError(t, err)
 	defer w.Stop()
 	for event := range w.ResultChan() {
@@ -259,7 +265,14 @@ func TestLogsAreAnsweredAsByARealServer(t *testing.T) {
 	assert.Equal(t, "one\ntwo\nthree\nfour\n", read(v1.PodLogOptions{TailLines: number(100)}))
 	assert.Equal(t, "one\ntw", read(v1.PodLogOptions{LimitBytes: number(6)}))
 
-	err := pods.GetLogs("nobody", &v1.PodLogOptions{}).Do(t.Context()).Error()
+	again := pod("again", "sh", "-c", "echo one; echo two; echo three; sleep 30; echo four")
+	again.Spec.RestartPolicy = v1.RestartPolicyAlways
+	run(t, config, again)
+	followed, err := pods.GetLogs("again", &v1.PodLogOptions{Follow: true}).DoRaw(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "one\ntwo\nthree\nfour\n", string(followed), "what the next container prints is not in it")
+
+	err = pods.GetLogs("nobody", &v1.PodLogOptions{}).Do(t.Context()).Error()
 	assert.True(t, apierrors.IsNotFound(err), "%v", err)
 	err = pods.GetLogs("web", &v1.PodLogOptions{Container: "other"}).Do(t.Context()).Error()
 	assert.ErrorContains(t, err, "container other is not valid for pod web")

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -147,16 +148,9 @@ func (p *Program) id() int {
 // kill implements "kill": it ends background commands. The shell handles SIGTERM to itself if it has a trap; as the first process of its
 // container it ignores all else. Beside the container's own program it ends by it, and can send signals to the first process.
 func (s *shell) kill(argv []string) {
-	ids, signal := argv[1:], "TERM"
-	switch {
-	case len(ids) > 1 && ids[0] == "-s":
-		signal, ids = ids[1], ids[2:]
-	case len(ids) > 0 && strings.HasPrefix(ids[0], "-"):
-		signal, ids = ids[0][1:], ids[1:]
-	}
-	number, known := signalNumber(signal)
-	if !known || len(ids) == 0 {
-		s.fail(2, "kill: a signal (HUP, KILL, USR1, USR2, TERM or 0) and the number of a process are wanted")
+	number, ids := killOf(argv)
+	if len(ids) == 0 {
+		s.fail(2, "kill: %s", killUsage)
 		return
 	}
 	for _, word := range ids {
@@ -174,6 +168,43 @@ func (s *shell) kill(argv []string) {
 			s.program.endJob(j, 128+number)
 		}
 	}
+}
+
+const killUsage = "a signal (HUP, KILL, USR1, USR2, TERM or 0) and the number of a process are wanted"
+
+// killOf returns the signal that "kill" is to send, and the processes; none if the command is wrong.
+func killOf(argv []string) (number int32, ids []string) {
+	ids, signal := argv[1:], "TERM"
+	switch {
+	case len(ids) > 1 && ids[0] == "-s":
+		signal, ids = ids[1], ids[2:]
+	case len(ids) > 0 && strings.HasPrefix(ids[0], "-"):
+		signal, ids = ids[0][1:], ids[1:]
+	}
+	number, known := signalNumber(signal)
+	if !known {
+		return 0, nil
+	}
+	return number, ids
+}
+
+// killProgram is the program "kill", as a command without a shell runs it: beside the container's own, it sends signals to that.
+func killProgram(p *Process) error {
+	number, ids := killOf(p.Argv)
+	if len(ids) == 0 {
+		return &ExitError{2, "kill: " + killUsage}
+	}
+	var errs []error
+	for _, word := range ids {
+		beside := p.program.cfg.Beside
+		switch id, err := strconv.Atoi(word); {
+		case err != nil || id != 1 || beside == nil:
+			errs = append(errs, fmt.Errorf("kill: can't kill pid %s: No such process", word))
+		case number > 0:
+			beside.Signal(number)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // signalItself delivers a signal that the shell sends to the program that it belongs to.

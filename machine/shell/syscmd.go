@@ -21,7 +21,7 @@ func Default() map[string]Command {
 		"cat": cat, "tee": tee, "echo": echo, "printf": printf, "head": head, "tail": tailOf, "wc": wc, "grep": grep, "sort": sorted, "seq": seq,
 		"basename": basename, "dirname": dirname, "test": test, "[": test,
 		"true": succeed, "false": fails, "sleep": sleep, "sync": succeed, "date": date, "hostname": hostname,
-		"id": id, "whoami": whoami, "pwd": pwd, "mount": mount,
+		"id": id, "kill": killProgram, "whoami": whoami, "pwd": pwd, "mount": mount,
 		"xfs_quota": xfsQuota, "chattr": chattr, "setquota": setquota,
 	}
 }
