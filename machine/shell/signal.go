@@ -188,7 +188,7 @@ func killOf(argv []string) (number int32, ids []string) {
 	return number, ids
 }
 
-// killProgram is the program "kill", as a command without a shell runs it: beside the container's own, it sends signals to that.
+// killProgram runs the program "kill", which a command without a shell calls: beside the container's own program it sends signals to that.
 func killProgram(p *Process) error {
 	number, ids := killOf(p.Argv)
 	if len(ids) == 0 {
