@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine/shell"
 )
 
@@ -58,19 +59,19 @@ func (r *Recording) driversOf(node string) []kubelet.CSIDriver {
 }
 
 // nodesOf returns the nodes of a case of the whole stack: those that were there before, or
-// those whose kubelets it starts.
+// those whose kubelets it starts. Their container runtime runs nothing.
 func nodesOf(rec *Recording) []storagesim.Node {
 	nodes := []storagesim.Node{}
 	for _, obj := range rec.Before {
 		if obj["kind"] == "Node" {
 			metadata, _ := obj["metadata"].(map[string]any)
 			name, _ := metadata["name"].(string)
-			nodes = append(nodes, storagesim.Node{Name: name})
+			nodes = append(nodes, storagesim.Node{Name: name, Runtime: runtime.FakeRuntime})
 		}
 	}
 	if len(rec.Before) == 0 {
 		for _, name := range sortedKeys(rec.Steps[0].Action.Kubelet) {
-			nodes = append(nodes, storagesim.Node{Name: name})
+			nodes = append(nodes, storagesim.Node{Name: name, Runtime: runtime.FakeRuntime})
 		}
 	}
 	return nodes

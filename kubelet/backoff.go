@@ -117,12 +117,13 @@ func (k *kubelet) nextStart(w *podWorker, s *podStatus) (at time.Time, found boo
 			}
 		}
 	}
-	for i := range s.Init {
-		check(&w.pod.Spec.InitContainers[i], &s.Init[i], s.startsInit(w.pod, i))
+	inits, initialized := s.initToStart(w.pod)
+	for _, i := range inits {
+		check(&w.pod.Spec.InitContainers[i], &s.Init[i], true)
 	}
 	for i := range s.Containers {
 		spec := &w.pod.Spec.Containers[i]
-		check(spec, &s.Containers[i], shouldContainerBeRestarted(w.pod, spec, &s.Containers[i]))
+		check(spec, &s.Containers[i], initialized && shouldContainerBeRestarted(w.pod, spec, &s.Containers[i]))
 	}
 	ephemeral := ephemeralContainers(w.pod)
 	for i := range s.Ephemeral {

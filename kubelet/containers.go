@@ -36,6 +36,8 @@ type containerState struct {
 	waiting *containerWaiting
 	// started and ready hold the answers of its probes about last, if that runs.
 	started, ready bool
+	// active says that last was created in the sandbox that the pod has now.
+	active bool
 	// killed says that this sync has ended last, whose probe had failed.
 	killed bool
 }
@@ -69,7 +71,8 @@ func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
 		list := make([]containerState, len(containers))
 		for i, c := range containers {
 			last, before := sandbox.Latest(c.Name)
-			list[i] = containerState{last: last, before: before, waiting: w.waits[c.Name]}
+			active := last != nil && last.Sandbox == sandbox.Attempt
+			list[i] = containerState{last: last, before: before, waiting: w.waits[c.Name], active: active}
 			k.setProbed(w, &list[i])
 		}
 		return list
@@ -163,7 +166,7 @@ func (s *podStatus) anyRunning() bool { return slices.ContainsFunc(s.all(), cont
 // hasSandbox reports whether the pod has its network, in which containers run or are to
 // be started.
 func (s *podStatus) hasSandbox(pod *v1.Pod) bool {
-	return s != nil && !s.stopped && (s.anyRunning() || s.waiting() || s.next(pod) != nil)
+	return s != nil && !s.stopped && (s.anyRunning() || s.waiting() || len(s.toStart(pod)) > 0)
 }
 
 // finished reports whether nothing runs, nor waits to be created; a sidecar alone counts

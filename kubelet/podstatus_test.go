@@ -17,9 +17,11 @@ import (
 
 // writes returns the kubelet's writes to objects of a name, "patch pods/status" and so on,
 // each with what it changed.
-func (w *world) writes(name string) (list []string) {
+func (w *world) writes(name string) (list []string) { return w.writesSince(name, 0) }
+
+func (w *world) writesSince(name string, entries int) (list []string) {
 	w.t.Helper()
-	for _, entry := range w.e.Trace().Entries() {
+	for _, entry := range w.e.Trace().Entries()[entries:] {
 		write, ok := entry.Record.(trace.Write)
 		if !ok || entry.Actor != actor || write.Name != name || write.Err != nil {
 			continue

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"errors"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,30 +30,65 @@ func shouldContainerBeRestarted(pod *v1.Pod, spec *v1.Container, c *containerSta
 	return shouldRestart(pod, spec, c.last.ExitCode)
 }
 
-// shouldInitContainerBeStarted reports whether an init container is to be started, or
-// started again: it does its work once, and a sidecar goes on.
+// computeInitContainerActions returns which init containers are to be started now, in order, and whether the pod is initialized, so that its containers may
+// be started. Before it is, that is the one after the last that has done its work, or, a sidecar, has started: one in each sync. A sidecar that has ended
+// starts again in any case.
 //
-// Upstream: kuberuntime_container.go computeInitContainerActions, v1.37.
-func shouldInitContainerBeStarted(pod *v1.Pod, spec *v1.Container, c *containerState) bool {
-	switch {
-	case pod.DeletionTimestamp != nil:
-		return false
-	case c.waiting != nil || c.last == nil:
-		return true
-	case c.running():
-		return false
-	case isSidecar(spec):
-		return true
+// Upstream: kuberuntime_container.go computeInitContainerActions, v1.37.2.
+func (s *podStatus) computeInitContainerActions(pod *v1.Pod) (start []int, initialized bool) {
+	if len(s.Init) == 0 {
+		return nil, true
 	}
-	return c.failed() && shouldRestart(pod, spec, c.last.ExitCode)
+	initialized = slices.ContainsFunc(s.Containers, func(c containerState) bool { return c.active })
+	previously := initialized
+	done := func(i int) {
+		if i == len(s.Init)-1 {
+			initialized = true
+		} else if !previously {
+			start = append(start, i+1)
+		}
+	}
+	for i := len(s.Init) - 1; i >= 0; i-- {
+		spec, c := &pod.Spec.InitContainers[i], &s.Init[i]
+		switch sidecar := isSidecar(spec); {
+		case c.last == nil:
+			if previously && sidecar {
+				start = append(start, i)
+			}
+			continue
+		case previously && !sidecar:
+			continue
+		case c.running():
+			if sidecar && c.started {
+				done(i)
+			}
+		case sidecar:
+			start = append(start, i)
+		case !c.failed():
+			done(i)
+		case !shouldRestart(pod, spec, c.last.ExitCode):
+			return nil, false
+		default:
+			start = append(start, i)
+		}
+		previously = true
+	}
+	if !previously {
+		start = append(start, 0)
+	}
+	slices.Reverse(start)
+	return start, initialized
 }
 
-// startsInit reports whether an init container is to be started, or started again: a sidecar is not when the containers have done their work.
+// initToStart is computeInitContainerActions for a pod that may be deleted, or whose containers have done their work: it starts none.
 //
 // Upstream: kuberuntime_manager.go computePodActions, v1.37.2.
-func (s *podStatus) startsInit(pod *v1.Pod, i int) bool {
-	spec := &pod.Spec.InitContainers[i]
-	return shouldInitContainerBeStarted(pod, spec, &s.Init[i]) && !(isSidecar(spec) && s.done(pod))
+func (s *podStatus) initToStart(pod *v1.Pod) (start []int, initialized bool) {
+	start, initialized = s.computeInitContainerActions(pod)
+	if pod.DeletionTimestamp != nil || s.done(pod) {
+		start = nil
+	}
+	return start, initialized
 }
 
 // done reports whether all containers have ended and none is started again.
@@ -86,46 +122,37 @@ func (s *podStatus) nextEphemeral(pod *v1.Pod) *containerState {
 
 // startsMore reports whether a container is still to be started.
 func (s *podStatus) startsMore(pod *v1.Pod) bool {
-	return s.next(pod) != nil || s.nextEphemeral(pod) != nil
+	return len(s.toStart(pod)) > 0 || s.nextEphemeral(pod) != nil
 }
 
-// next returns the first of the pod's containers to start, nil if there is none,
-// as after an init container that failed for good or while one runs.
+// toStart returns those of the pod's containers that are to be started now: none after an init container that failed for good, or while one runs.
 //
-// Upstream: kuberuntime_manager.go computePodActions, v1.37.
-func (s *podStatus) next(pod *v1.Pod) *containerState {
-	if s.initFailed(pod) {
-		return nil
-	}
-	for i := range s.Init {
-		spec := &pod.Spec.InitContainers[i]
-		if s.startsInit(pod, i) {
-			return &s.Init[i]
-		}
-		if s.Init[i].running() && !(isSidecar(spec) && s.Init[i].started) {
-			return nil
-		}
+// Upstream: kuberuntime_manager.go computePodActions, v1.37.2.
+func (s *podStatus) toStart(pod *v1.Pod) (list []*containerState) {
+	start, initialized := s.initToStart(pod)
+	for _, i := range start {
+		list = append(list, &s.Init[i])
 	}
 	for i := range s.Containers {
-		if shouldContainerBeRestarted(pod, &pod.Spec.Containers[i], &s.Containers[i]) {
-			return &s.Containers[i]
+		if c := &s.Containers[i]; initialized && shouldContainerBeRestarted(pod, &pod.Spec.Containers[i], c) {
+			list = append(list, c)
 		}
 	}
-	return nil
+	return list
 }
 
 // beginsAnew reports whether the pod needs another sandbox to go on, since an earlier life of the kubelet has stopped the one it had and could not write why.
 //
 // Upstream: kuberuntime_manager.go computePodActions and util/util.go PodSandboxChanged, v1.37.2.
 func (s *podStatus) beginsAnew(pod *v1.Pod) bool {
-	return s.stopped && pod.Spec.RestartPolicy != v1.RestartPolicyNever && s.next(pod) != nil
+	return s.stopped && pod.Spec.RestartPolicy != v1.RestartPolicyNever && len(s.toStart(pod)) > 0
 }
 
 // goesOn reports whether a container is to be started now that was never tried: the one
 // before it has done its work, or it was added.
 func (s *podStatus) goesOn(pod *v1.Pod) bool {
-	next, added := s.next(pod), s.nextEphemeral(pod)
-	return next != nil && !next.tried() || added != nil && !added.tried()
+	added := s.nextEphemeral(pod)
+	return added != nil && !added.tried() || slices.ContainsFunc(s.toStart(pod), func(c *containerState) bool { return !c.tried() })
 }
 
 // restartLater starts containers that could not be created, after a while, and

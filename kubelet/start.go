@@ -19,7 +19,7 @@ import (
 )
 
 // startPod starts those of the pod's containers that are to be started, all of whose
-// volumes are mounted, up to an init container that has not done its work; ephemeral ones
+// volumes are mounted, of a pod that is not initialized one init container; ephemeral ones
 // before all others. It tells the pod what it does, and changes r accordingly. It waits for
 // the postStart hook of each container before it starts the next. pod is the version with which the sync began: one that is deleted while a container is
 // killed or a hook runs starts what it was to start, and ends then.
@@ -42,19 +42,18 @@ func (k *kubelet) startPod(ctx context.Context, w *podWorker, pod *v1.Pod, r *po
 			}
 		}
 	}
-	for i := range r.Init {
+	inits, initialized := r.initToStart(pod)
+	for _, i := range inits {
 		spec, c := &pod.Spec.InitContainers[i], &r.Init[i]
-		if r.startsInit(pod, i) {
-			if err := start(spec, c, !isSidecar(spec)); err != nil {
-				return err
-			}
+		if err := start(spec, c, !isSidecar(spec)); err != nil {
+			return err
 		}
-		if c.waiting != nil || c.failed() || c.running() && !(isSidecar(spec) && c.started) {
+		if c.waiting != nil && !isSidecar(spec) {
 			return nil
 		}
 	}
 	for i := range r.Containers {
-		if c := &r.Containers[i]; shouldContainerBeRestarted(pod, &pod.Spec.Containers[i], c) {
+		if c := &r.Containers[i]; initialized && shouldContainerBeRestarted(pod, &pod.Spec.Containers[i], c) {
 			if err := start(&pod.Spec.Containers[i], c, false); err != nil {
 				return err
 			}
@@ -183,7 +182,7 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 			return runContainerError, errors.Join(failed, err)
 		}
 	}
-	c.last, c.before = status, c.last
+	c.last, c.before, c.active = status, c.last, true
 	if failed != nil {
 		return runContainerError, failed
 	}

@@ -27,18 +27,25 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 			return err
 		}
 	}
+	started := false
 	if r == nil || !r.begun() || r.beginsAnew(pod) {
 		var err error
+		started = true
 		if r, err = k.beginPod(ctx, w, r); r == nil || err != nil {
 			return err
 		}
 	} else if k.volumes.AreMounted(w.uid) {
 		k.prober.AddPod(w.pod)
+		if r.goesOn(pod) {
+			if err := k.status.writeStatus(ctx, w, r, false); ctx.Err() != nil { // what cannot be written now is written with the rest
+				return err
+			}
+		}
 		killed, err := k.killUnhealthy(ctx, w, r)
 		if err != nil {
 			return err
 		}
-		if killed || r.goesOn(pod) {
+		if started = killed || r.goesOn(pod); started {
 			if err := k.startPod(ctx, w, pod, r); err != nil {
 				return err
 			}
@@ -62,6 +69,8 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 		return unwritten
 	}
 	switch {
+	case started && r.goesOn(w.pod): // its status says what has begun before the next one does
+		k.podQueue.Add(string(w.uid))
 	case r.startsMore(w.pod):
 		k.restartLater(w, r)
 	case r.finished(): // by itself; its directory stays until it is deleted

@@ -48,8 +48,7 @@ type NodeResizeOptions struct {
 // MergeResizeConditions returns a claim's conditions with those of a resize. Conditions of
 // other kinds stay; those of resizes that are not among added stay if keepOld is set.
 //
-// Upstream: external-resizer pkg/util/util.go MergeResizeConditionsOfPVC, v2.3, and
-// pkg/volume/util/resize_util.go MergeResizeConditionOnPVC, v1.37.
+// Upstream: external-resizer pkg/util/util.go MergeResizeConditionsOfPVC, v2.3.
 func MergeResizeConditions(old, added []v1.PersistentVolumeClaimCondition, keepOld bool) []v1.PersistentVolumeClaimCondition {
 	var merged []v1.PersistentVolumeClaimCondition
 	added = slices.Clone(added)

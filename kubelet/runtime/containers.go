@@ -52,6 +52,7 @@ type sandbox struct {
 	config     PodSandboxConfig
 	ip         string
 	ready      bool
+	attempt    int32
 	containers []*container
 }
 
@@ -129,7 +130,7 @@ func (s *Containers) PodSandboxStatus(pod types.UID) (*PodSandboxStatus, error) 
 	if b == nil {
 		return nil, nil
 	}
-	status := &PodSandboxStatus{PodSandboxConfig: b.config, IP: b.ip, Ready: b.ready}
+	status := &PodSandboxStatus{PodSandboxConfig: b.config, IP: b.ip, Ready: b.ready, Attempt: b.attempt}
 	for _, c := range b.containers {
 		status.Containers = append(status.Containers, c.status)
 	}
@@ -144,6 +145,8 @@ func (s *Containers) RunPodSandbox(config PodSandboxConfig) error {
 		b = &sandbox{}
 	case b.ready:
 		return fmt.Errorf("pod %s has a sandbox", config.UID)
+	default:
+		b.attempt++
 	}
 	b.config, b.ip, b.ready = config, "", true
 	if !config.HostNetwork {
@@ -205,7 +208,8 @@ func (s *Containers) CreateContainer(pod types.UID, config ContainerConfig) (str
 		}
 	}
 	c := &container{config: config, sandbox: b, wake: func() {}, status: ContainerStatus{
-		ID: id, Pod: pod, Name: config.Name, Attempt: config.Attempt, Image: config.Image, State: ContainerCreated, Mounts: config.Mounts, User: config.User,
+		ID: id, Pod: pod, Name: config.Name, Attempt: config.Attempt, Sandbox: b.attempt, Image: config.Image,
+		State: ContainerCreated, Mounts: config.Mounts, User: config.User,
 	}}
 	c.root = s.rootOf(c)
 	s.containers[id] = c

@@ -21,7 +21,7 @@
 //
 // What becomes of a container is decided by these rules, the first that applies:
 //
-//   - With FakeRuntime it just is running, whatever its command.
+//   - With FakeRuntime it just is running, whatever its command, and a command of Exec succeeds.
 //   - Without a command it runs the one that Config.Entrypoints has for its image, with its arguments.
 //   - Without a command, and with arguments that do not begin with a program of package
 //     shell, it runs what its image starts with, of which nothing is known: it just is
@@ -38,7 +38,7 @@
 //   - A container with any other command is not started: it has the reason StartError and the exit code 128, as with
 //     containerd; the container's message says which programs there are.
 //
-// An init container whose program just would be running ends at once, with 0.
+// An init container whose program just would be running ends at once, with 0; not so with FakeRuntime.
 //
 // # How a container ends
 //

@@ -30,6 +30,9 @@ func (s *Containers) Exec(id string, config ExecConfig) (Process, error) {
 	case c.status.State != ContainerRunning:
 		return nil, fmt.Errorf("container is in %s state", c.status.State)
 	}
+	if s.cfg.Kind == FakeRuntime {
+		config.Command = []string{"true"}
+	}
 	program := s.programOf(c, c.config.Init || config.Probe)
 	program.Argv, program.Seed = config.Command, seed(c)
 	program.Stdin, program.Stdout, program.Stderr = config.Stdin, config.Stdout, config.Stderr

@@ -40,7 +40,7 @@ func (s *Containers) StartContainer(id string) error {
 	c.status.State, c.status.StartedAt = ContainerRunning, s.now()
 	s.client.Started(c.status.Pod, id)
 	if !ok {
-		if c.config.Init {
+		if c.config.Init && s.cfg.Kind != FakeRuntime {
 			s.end(c, 0, "")
 		}
 		return nil

@@ -102,8 +102,9 @@ type PodSandboxStatus struct {
 	// IP is the pod's address, which others may have once it is not Ready any more; ""
 	// with HostNetwork.
 	IP string
-	// Ready says that it was not stopped.
-	Ready bool
+	// Ready says that it was not stopped, Attempt how many sandboxes the pod had before.
+	Ready   bool
+	Attempt int32
 	// Containers are in order of creation.
 	Containers []ContainerStatus
 }
@@ -164,6 +165,8 @@ type ContainerStatus struct {
 	Pod     types.UID
 	Name    string
 	Attempt int32
+	// Sandbox is the Attempt of the sandbox in which it was created.
+	Sandbox int32
 	Image   string
 	State   ContainerState
 	// StartedAt and FinishedAt are zero before it was.

@@ -216,6 +216,24 @@ func TestAVolumeGrowsOnItsNodeAsItsClaimSays(t *testing.T) {
 	}
 }
 
+// Upstream: resize_util.go MergeResizeConditionOnPVC, v1.37.2. Conformance: made/node_expand_codes.
+func TestAClaimTellsOfTheFirstFailureOfAnExpansion(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	p.grows = true
+	r.Settle()
+	r.add("pod-1")
+	r.run(100 * time.Millisecond)
+	p.fails["NodeExpand"] = errFake
+	r.grow(func(claim *v1.PersistentVolumeClaim) {
+		sizeStatus(oneGi(), pending)(claim)
+		claim.Status.Conditions = []v1.PersistentVolumeClaimCondition{
+			{Type: v1.PersistentVolumeClaimNodeResizeError, Status: v1.ConditionTrue, Message: "the first"},
+		}
+	})
+	require.Len(t, r.claim().Status.Conditions, 1)
+	require.Equal(t, "the first", r.claim().Status.Conditions[0].Message)
+}
+
 // A claim's size that a user has taken out of its status comes back with the next expansion; to write it panicked.
 func TestAClaimWithoutASizeGetsItWhenItsVolumeGrows(t *testing.T) {
 	for _, status := range []v1.ClaimResourceStatus{"", pending} {

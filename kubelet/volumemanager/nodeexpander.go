@@ -95,20 +95,22 @@ func (e *nodeExpander) failed(ctx context.Context, failure error) (resource.Quan
 	return e.options.OldSize, failure
 }
 
-// markFailed writes a condition about the failure. If that write fails, the trace says so.
+// markFailed writes a condition about the failure, unless one tells of an earlier failure. If that write fails, the trace says so.
 //
-// Upstream: resize_util.go MarkNodeExpansionInfeasible and MarkNodeExpansionFailedCondition,
-// v1.37.
+// Upstream: resize_util.go MarkNodeExpansionInfeasible, MarkNodeExpansionFailedCondition and MergeResizeConditionOnPVC, v1.37.2.
 func (e *nodeExpander) markFailed(ctx context.Context, failure error) {
 	_, never := errors.AsType[*volume.InfeasibleError](failure)
 	err := e.patch(ctx, false, func(claim *v1.PersistentVolumeClaim) {
 		if never || e.infeasible {
 			volume.SetResizeStatus(claim, v1.PersistentVolumeClaimNodeResizeInfeasible)
 		}
-		claim.Status.Conditions = volume.MergeResizeConditions(claim.Status.Conditions, []v1.PersistentVolumeClaimCondition{{
+		fails := v1.PersistentVolumeClaimCondition{
 			Type: v1.PersistentVolumeClaimNodeResizeError, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(e.env.Now().Truncate(time.Second)),
 			Message: fmt.Sprintf("failed to expand pvc with %v", failure),
-		}}, true)
+		}
+		if !slices.ContainsFunc(claim.Status.Conditions, func(c v1.PersistentVolumeClaimCondition) bool { return c.Type == fails.Type && c.Status == fails.Status }) {
+			claim.Status.Conditions = volume.MergeResizeConditions(claim.Status.Conditions, []v1.PersistentVolumeClaimCondition{fails}, true)
+		}
 	})
 	if err != nil {
 		e.note(e.volume.ref(), fmt.Sprintf("MountVolume.NodeExpandVolume failed to mark node expansion as failed: %v", err))

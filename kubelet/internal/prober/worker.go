@@ -3,6 +3,7 @@ package prober
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -188,7 +189,11 @@ func (w *worker) doProbe(ctx context.Context) (keepGoing bool) {
 	if int32(now.Sub(c.StartedAt).Seconds()) < w.spec.InitialDelaySeconds {
 		return true
 	}
-	if m.IsContainerStarted(pod, c, old) == (w.key.of == startup) {
+	started := m.IsContainerStarted(pod, c, old)
+	if old != nil && old.Started != nil && strings.HasSuffix(old.ContainerID, c.ID) {
+		started = *old.Started
+	}
+	if started == (w.key.of == startup) {
 		return true // other probes begin when the startup probe has succeeded, which then ends
 	}
 	result, err := w.probe(ctx, pod, c)
