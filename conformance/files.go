@@ -180,11 +180,14 @@ func compareFiles(want, got []File) []Difference {
 	return all
 }
 
+// ofPod is the handle of an inline volume and the name of its attachment, made from its pod's UID.
+var ofPod = regexp.MustCompile(`csi-[0-9a-f]{64}`)
+
 // fields returns the file as JSON pointers name it.
 func (f File) fields() map[string]any {
 	m := map[string]any{"path": f.Path, "mode": f.Mode, "owner": fmt.Sprintf("%d:%d", f.UID, f.GID), "entries": fmt.Sprint(f.Entries)}
 	for name, content := range f.Content {
-		m["content of "+name] = content
+		m["content of "+name] = ofPod.ReplaceAllString(content, "csi-<sha256>")
 	}
 	for name, mode := range f.Modes {
 		m["mode of "+name] = mode

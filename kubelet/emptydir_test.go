@@ -1,12 +1,14 @@
 package kubelet_test
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/machine/disk"
 )
@@ -39,6 +41,26 @@ func TestAnEmptyDirIsNotSetUpAgainAfterARestart(t *testing.T) {
 	}
 	w.delete("web")
 	w.settle()
+	w.requireNothingLeft()
+}
+
+// Upstream: kubelet_volumes.go cleanupOrphanedPodDirs, v1.37.2. Conformance: made/pod_finalizer.
+func TestTheDirectoryOfAPodThatAFinalizerKeepsStays(t *testing.T) {
+	w := simple(t)
+	p := pod("web", emptyDir("tmp"))
+	p.Finalizers = []string{"example.com/look"}
+	p = w.create(p)
+	w.settle()
+	w.delete("web")
+	w.settle()
+	_, err := w.node.Stat("/var/lib/kubelet/pods/" + string(p.UID))
+	require.NoError(t, err)
+	p = w.get("web")
+	p.Finalizers = nil
+	_, err = w.user.CoreV1().Pods("default").Update(context.Background(), p, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	w.settle()
+	require.True(t, w.gone("web"))
 	w.requireNothingLeft()
 }
 

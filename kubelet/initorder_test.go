@@ -15,7 +15,7 @@ func sidecar(name string, command ...string) v1.Container {
 }
 
 // Upstream: kuberuntime_container.go computeInitContainerActions, v1.37.2: the next container starts in the next sync, which begins with a status.
-// Conformance: made/sidecars.
+// Conformance: made/sidecars_kubelet_restart.
 func TestEachSidecarIsInAStatusBeforeTheNextContainerStarts(t *testing.T) {
 	w := fakeRuntime(t)
 	p := pod("web")

@@ -182,10 +182,9 @@ func (k *kubelet) releaseVolumes(w *podWorker) {
 }
 
 // syncTerminatingPod ends a pod: containers first, then volumes, then directories, and
-// last the API object, which nothing of the node stands behind any more.
+// last the API object, which nothing of the node stands behind any more. The directory of a pod that finalizers keep goes after it.
 //
-// Upstream: kubelet.go SyncTerminatingPod and SyncTerminatedPod, status_manager.go
-// syncPod, v1.37.
+// Upstream: kubelet.go SyncTerminatingPod and SyncTerminatedPod, status_manager.go syncPod, kubelet_volumes.go cleanupOrphanedPodDirs, v1.37.2.
 func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	if w.removed && !w.gone || k.endsLater(w, r) {
 		return nil
@@ -202,8 +201,10 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 		if w.gone {
 			return unwritten
 		}
-	} else if err := k.volumes.RemovePodDir(w.uid); err != nil {
-		return err
+	} else if w.gone || len(w.pod.Finalizers) == 0 {
+		if err := k.volumes.RemovePodDir(w.uid); err != nil {
+			return err
+		}
 	}
 	if err := k.runtime.RemovePodSandbox(w.uid); err != nil {
 		return err

@@ -108,7 +108,9 @@ func (e *nodeExpander) markFailed(ctx context.Context, failure error) {
 			Type: v1.PersistentVolumeClaimNodeResizeError, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(e.env.Now().Truncate(time.Second)),
 			Message: fmt.Sprintf("failed to expand pvc with %v", failure),
 		}
-		if !slices.ContainsFunc(claim.Status.Conditions, func(c v1.PersistentVolumeClaimCondition) bool { return c.Type == fails.Type && c.Status == fails.Status }) {
+		if !slices.ContainsFunc(claim.Status.Conditions, func(c v1.PersistentVolumeClaimCondition) bool {
+			return c.Type == fails.Type && c.Status == fails.Status
+		}) {
 			claim.Status.Conditions = volume.MergeResizeConditions(claim.Status.Conditions, []v1.PersistentVolumeClaimCondition{fails}, true)
 		}
 	})
