@@ -219,8 +219,13 @@ func volumeDir(pod *v1.Pod, name string, list func(dir string) []string, claim f
 			return path.Join(dir, name)
 		}
 		for _, v := range pod.Spec.Volumes { // of a claim it has the PersistentVolume's name
-			if claim, err := claim(binding.ClaimOfVolume(pod, &v)); v.Name == name && err == nil && slices.Contains(entries, claim.Spec.VolumeName+"/") {
+			claim, err := claim(binding.ClaimOfVolume(pod, &v))
+			switch there := err == nil && (slices.Contains(entries, claim.Spec.VolumeName+"/") || slices.Contains(entries, claim.Spec.VolumeName)); {
+			case v.Name != name || !there:
+			case plugin == "kubernetes.io~csi/":
 				return path.Join(dir, claim.Spec.VolumeName, "mount")
+			default:
+				return path.Join(dir, claim.Spec.VolumeName)
 			}
 		}
 	}
