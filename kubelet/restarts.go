@@ -80,7 +80,7 @@ func (s *podStatus) computeInitContainerActions(pod *v1.Pod) (start []int, initi
 	return start, initialized
 }
 
-// initToStart is computeInitContainerActions for a pod that may be deleted, or whose containers have done their work: it starts none.
+// initToStart returns what computeInitContainerActions does. A pod that is deleted, or whose containers have done their work, starts none.
 //
 // Upstream: kuberuntime_manager.go computePodActions, v1.37.2.
 func (s *podStatus) initToStart(pod *v1.Pod) (start []int, initialized bool) {
@@ -125,7 +125,7 @@ func (s *podStatus) startsMore(pod *v1.Pod) bool {
 	return len(s.toStart(pod)) > 0 || s.nextEphemeral(pod) != nil
 }
 
-// toStart returns those of the pod's containers that are to be started now: none after an init container that failed for good, or while one runs.
+// toStart returns the pod's containers that are to be started now: none after an init container that failed for good, or while one runs.
 //
 // Upstream: kuberuntime_manager.go computePodActions, v1.37.2.
 func (s *podStatus) toStart(pod *v1.Pod) (list []*containerState) {
