@@ -158,6 +158,12 @@ func (as *attachments) find(op, rel string) (*Disk, string, error) {
 	return a.dir, below, nil
 }
 
+func (as *attachments) any() bool {
+	as.mu.RLock()
+	defer as.mu.RUnlock()
+	return len(as.list) > 0
+}
+
 func (as *attachments) anyBelow(rel string) bool {
 	as.mu.RLock()
 	defer as.mu.RUnlock()

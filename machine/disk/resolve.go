@@ -29,6 +29,8 @@ func (d *Disk) Resolve(name string) (real string, info fs.FileInfo, err error) {
 	if a, below := d.attached.of(rel); a != nil {
 		real, info, err = a.dir.Resolve("/" + filepath.ToSlash(below))
 		real = path.Join(a.name(), real)
+	} else if to := d.linkIntoAttached(rel); to != "" {
+		real, info, err = d.Resolve(to)
 	} else {
 		real, info, err = resolve(d.store, rel)
 	}
@@ -36,6 +38,24 @@ func (d *Disk) Resolve(name string) (real string, info fs.FileInfo, err error) {
 		return "", nil, explain("evalsymlinks", name, err)
 	}
 	return real, info, nil
+}
+
+// linkIntoAttached returns where the link at rel leads if that is in an attached directory, as that of a file that is bind mounted does; "" otherwise.
+func (d *Disk) linkIntoAttached(rel string) string {
+	if !d.attached.any() {
+		return ""
+	}
+	text, err := d.store.Readlink(rel)
+	if err != nil || filepath.IsAbs(text) {
+		return ""
+	}
+	to := path.Join(path.Dir(absolute(rel)), filepath.ToSlash(text))
+	if below, err := local("evalsymlinks", to); err != nil {
+		return ""
+	} else if a, _ := d.attached.of(below); a == nil {
+		return ""
+	}
+	return to
 }
 
 // resolve works as Resolve, for a path of os.Root.

@@ -115,10 +115,7 @@ func (t *TempDir) partOf(real string) (r record, remote bool) {
 
 // mountPart bind mounts what is on a remote file system: as with a kernel, that is one more
 // mount of it, which stays when the first is unmounted, and is read-only if the first is.
-func (t *TempDir) mountPart(op Op, source string, r record, info fs.FileInfo) error {
-	if !info.IsDir() {
-		return fmt.Errorf("%s is a file of a file system of type %s, of which only directories can be bind mounted without privilege", source, r.Type)
-	}
+func (t *TempDir) mountPart(op Op, source string, r record) error {
 	options := slices.Clone(op.Options)
 	if slices.Contains(r.Options, "ro") && !slices.Contains(options, "ro") {
 		options = append(options, "ro")

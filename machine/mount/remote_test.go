@@ -131,6 +131,27 @@ func TestRemoteMountsThatCannotBeAreRefusedAndLeaveNothing(t *testing.T) {
 	}
 }
 
+func TestAFileOfARemoteMountCanBeBindMounted(t *testing.T) {
+	r := newRemoteRig(t)
+	node, m := r.boot()
+	require.NoError(t, node.WriteFile("/mnt/one", nil, 0o640))
+	require.NoError(t, m.Mount("nas:/share", "/mnt/a", "nfs", nil))
+	require.NoError(t, node.WriteFile("/mnt/a/x", []byte("before"), 0o644))
+	require.NoError(t, m.Mount("/mnt/a/x", "/mnt/one", "", []string{"bind"}))
+	real, err := node.EvalSymlinks("/mnt/one")
+	require.NoError(t, err)
+	require.Equal(t, "/mnt/a/x", real)
+	require.NoError(t, node.WriteFile(real, []byte("after"), 0o644))
+	require.NoError(t, m.Unmount("/mnt/one"))
+	data, err := node.ReadFile("/mnt/one")
+	require.NoError(t, err)
+	require.Empty(t, data, "the mount point is there again")
+	data, err = node.ReadFile("/mnt/a/x")
+	require.NoError(t, err)
+	require.Equal(t, "after", string(data), "and nothing of the file is gone")
+	require.NoError(t, m.Unmount("/mnt/a"))
+}
+
 // As with a kernel: a bind mount of what is on a remote file system is one more mount of that.
 func TestABindMountOfARemoteMountOutlivesItAndIsThereAgainInAnotherProcess(t *testing.T) {
 	r := newRemoteRig(t)
@@ -148,7 +169,7 @@ func TestABindMountOfARemoteMountOutlivesItAndIsThereAgainInAnotherProcess(t *te
 	refs, err := m.GetMountRefs("/mnt/a")
 	require.NoError(t, err)
 	require.Equal(t, []string{"/mnt/b"}, refs)
-	require.ErrorContains(t, m.Mount("/mnt/a/file", "/mnt/d", "", []string{"bind"}), "of which only directories can be bind mounted")
+	require.ErrorContains(t, m.Mount("/mnt/a/file", "/mnt/d", "", []string{"bind"}), "one of source and target is a directory, the other is not")
 	require.NoError(t, m.Unmount("/mnt/a"))
 	require.NoError(t, node.Close())
 

@@ -73,8 +73,10 @@ func (t *TempDir) mountBind(op Op) error {
 	if err != nil {
 		return fmt.Errorf("special device %s: %w", op.Source, err)
 	}
-	if part, remote := t.partOf(source); remote {
-		return t.mountPart(op, source, part, info)
+	// A file can only be linked, also one of a remote file system: the link leads to it (disk.Resolve) as long as that is mounted, where a kernel's
+	// mount would stay.
+	if part, remote := t.partOf(source); remote && info.IsDir() {
+		return t.mountPart(op, source, part)
 	}
 	return t.at(op.Target, func(at *disk.At, base string) error {
 		r := record{Source: source, Target: at.Path(base), Options: slices.Clone(op.Options)}
