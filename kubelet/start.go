@@ -224,6 +224,9 @@ func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]vo
 			return nil, fmt.Errorf("cannot find volume %q to mount into container %q", m.Name, c.Name)
 		}
 		cm := shell.Mount{ContainerPath: path.Clean(m.MountPath), VolumePath: v.Path, ReadOnly: v.ReadOnly || m.ReadOnly}
+		if isInMemory(pod, m.Name) {
+			cm.Source, cm.FSType = "tmpfs", "tmpfs"
+		}
 		name, err := expandSubPath(m, env)
 		if err == nil {
 			err = checkSubPath(name)
@@ -253,9 +256,22 @@ func (k *kubelet) makeBlockVolumes(c *v1.Container, volumes map[string]volumeman
 		if err != nil {
 			return nil, fmt.Errorf("failed to get device path %s of volume %q: %w", v.Path, d.Name, err)
 		}
-		devices = append(devices, shell.Mount{ContainerPath: path.Clean(d.DevicePath), VolumePath: device, ReadOnly: v.ReadOnly})
+		devices = append(devices, shell.Mount{ContainerPath: path.Clean(d.DevicePath), VolumePath: device, ReadOnly: v.ReadOnly, Block: true})
 	}
 	return devices, nil
+}
+
+// isInMemory reports whether a volume of a pod is a tmpfs on a node: an emptyDir that asks for it, and those that are written into one. Here they are
+// directories of the node's disk, and only the container's table of mounts says tmpfs.
+//
+// Upstream: wrappedVolumeSpec of pkg/volume/secret, downwardapi and projected, v1.37.
+func isInMemory(pod *v1.Pod, name string) bool {
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; v.Name == name {
+			return v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil || v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumMemory
+		}
+	}
+	return false
 }
 
 // addSources sets the source and the file system type of a container's mounts whose volume is not on the node's own disk, such as

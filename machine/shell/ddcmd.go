@@ -76,6 +76,7 @@ func (p *Process) putBlocks(c *ddCopy, data []byte) (written int, err error) {
 	}
 	name := p.Path(c.to)
 	p.worksOn(name)
+	c.notrunc = c.notrunc || p.program.files.isBlock(p.program.files.follow(name, true)) // a device keeps its size
 	before, behind, err := p.around(c, name, len(data))
 	if err != nil {
 		return 0, err

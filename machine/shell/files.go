@@ -29,6 +29,17 @@ type device struct{ fs.FileInfo }
 
 func (device) Mode() fs.FileMode { return fs.ModeDevice | fs.ModeCharDevice | 0o666 }
 
+// blockDevice describes a raw block volume, for which there is a file on the node.
+type blockDevice struct{ fs.FileInfo }
+
+func (d blockDevice) Mode() fs.FileMode { return fs.ModeDevice | d.FileInfo.Mode().Perm() }
+
+// isBlock reports whether a path without links is a raw block volume.
+func (f *files) isBlock(name string) bool {
+	m, rest, ok := FindMount(f.mounts, name)
+	return ok && m.Block && rest == "/"
+}
+
 // children returns the names in a directory at which something is mounted, or below which something is.
 func (f *files) children(name string) []string {
 	var names []string
@@ -121,10 +132,15 @@ func (f *files) describe(name string, in func(string, bool, func(*disk.Disk, str
 		info, err = how(dir, name)
 		return err
 	})
-	if err == nil && isDevice(name) {
+	switch {
+	case err != nil:
+		return nil, err
+	case isDevice(name):
 		info = device{info}
+	case f.isBlock(name):
+		info = blockDevice{info}
 	}
-	return info, err
+	return info, nil
 }
 
 // list returns the names in a directory, sorted.

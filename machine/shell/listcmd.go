@@ -142,6 +142,8 @@ func modeText(mode fs.FileMode) string {
 		kind = "l"
 	case mode&fs.ModeCharDevice != 0:
 		kind = "c"
+	case isBlockMode(mode):
+		kind = "b"
 	}
 	text := []byte(kind + mode.Perm().String()[1:])
 	for _, special := range []struct {
@@ -235,6 +237,10 @@ func statText(format, name string, info fs.FileInfo) (string, error) {
 	return b.String(), nil
 }
 
+func isBlockMode(mode fs.FileMode) bool {
+	return mode&fs.ModeDevice != 0 && mode&fs.ModeCharDevice == 0
+}
+
 func kindText(info fs.FileInfo) string {
 	switch mode := info.Mode(); {
 	case mode.IsDir():
@@ -243,6 +249,8 @@ func kindText(info fs.FileInfo) string {
 		return "symbolic link"
 	case mode&fs.ModeCharDevice != 0:
 		return "character special file"
+	case isBlockMode(mode):
+		return "block special file"
 	case info.Size() == 0:
 		return "regular empty file"
 	}

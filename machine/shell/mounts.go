@@ -26,6 +26,8 @@ type Mount struct {
 	// SubPath is the part of the volume that is mounted; empty for all of it.
 	SubPath  string `json:"subPath,omitempty"`
 	ReadOnly bool   `json:"readOnly,omitempty"`
+	// Block says that VolumePath is the file that stands for a block device. The container sees a device.
+	Block bool `json:"block,omitempty"`
 	// Source and FSType are the device and the type of the mount at VolumePath, as mount(8) takes them:
 	// "192.168.203.110:/data/nfs" and "nfs". Empty for a directory of the node's own disk.
 	Source string `json:"source,omitempty"`

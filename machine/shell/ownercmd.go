@@ -30,17 +30,32 @@ func chmod(p *Process) error {
 // chown sets the owner and the group of files. A helper pod is root on its node and
 // may do that. Where this process may not, although the program's user may, a note says so and that is no failure.
 func chown(p *Process) error {
-	return change(p, "cannot change ownership of", func(text string) (changer, error) {
-		uid, gid, err := parseOwner(text)
-		return func(dir *disk.Disk, name string, _ fs.FileInfo) error {
-			err := dir.Lchown(name, uid, gid)
-			if errors.Is(err, fs.ErrPermission) && !dir.KeepsOwners() && p.program.cfg.User.UID == 0 {
-				p.Note("the owner of %s does not become %s here: that takes privilege", path.Base(name), text)
-				return nil
-			}
-			return err
-		}, err
+	return change(p, "cannot change ownership of", func(text string) (changer, error) { return changeOwner(p, text) })
+}
+
+// chgrp sets the group of files, as chown does.
+func chgrp(p *Process) error {
+	return change(p, "cannot change group of", func(text string) (changer, error) {
+		if strings.Contains(text, ":") {
+			return nil, fmt.Errorf("chgrp: invalid group '%s': it must be GID, in numbers or root", text)
+		}
+		return changeOwner(p, ":"+text)
 	})
+}
+
+func changeOwner(p *Process, text string) (changer, error) {
+	uid, gid, err := parseOwner(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Argv[0], err)
+	}
+	return func(dir *disk.Disk, name string, _ fs.FileInfo) error {
+		err := dir.Lchown(name, uid, gid)
+		if errors.Is(err, fs.ErrPermission) && !dir.KeepsOwners() && p.program.cfg.User.UID == 0 {
+			p.Note("the owner of %s does not become %s here: that takes privilege", path.Base(name), text)
+			return nil
+		}
+		return err
+	}, nil
 }
 
 // changer changes one file.
@@ -87,12 +102,12 @@ func parseOwner(text string) (uid, gid int, err error) {
 		}
 		n, err := strconv.ParseUint(id, 10, 31)
 		if err != nil {
-			return 0, 0, fmt.Errorf("chown: invalid owner '%s': it must be UID, UID:GID or :GID, in numbers or root", text)
+			return 0, 0, fmt.Errorf("invalid owner '%s': it must be UID, UID:GID or :GID, in numbers or root", text)
 		}
 		ids[i] = int(n)
 	}
 	if user == "" && (!hasGroup || group == "") {
-		return 0, 0, fmt.Errorf("chown: invalid owner '%s': it must be UID, UID:GID or :GID, in numbers or root", text)
+		return 0, 0, fmt.Errorf("invalid owner '%s': it must be UID, UID:GID or :GID, in numbers or root", text)
 	}
 	return ids[0], ids[1], nil
 }

@@ -230,8 +230,11 @@ func (p *Process) fileIs(op, name string) bool {
 	case "-x":
 		return p.program.files.may(full, info, disk.Execute)
 	}
+	if op == "-b" {
+		return isBlockMode(mode)
+	}
 	bits := map[string]fs.FileMode{
-		"-b": fs.ModeDevice, "-c": fs.ModeCharDevice, "-p": fs.ModeNamedPipe, "-S": fs.ModeSocket,
+		"-c": fs.ModeCharDevice, "-p": fs.ModeNamedPipe, "-S": fs.ModeSocket,
 		"-g": fs.ModeSetgid, "-u": fs.ModeSetuid, "-k": fs.ModeSticky,
 	}
 	return mode&bits[op] != 0
