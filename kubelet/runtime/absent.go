@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -26,10 +25,7 @@ func absentIn(image string, taken shell.Absent) func(name string) shell.Absent {
 // isBusyBox reports whether an image is one of BusyBox, or has little else. It starts with no program of its own: arguments without a command are the
 // command.
 func isBusyBox(image string) bool {
-	image = path.Base(image)
-	if at := strings.IndexAny(image, ":@"); at >= 0 {
-		image = image[:at]
-	}
+	image = nameOf(image)
 	return image == "busybox" || image == "alpine"
 }
 

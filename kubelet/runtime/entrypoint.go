@@ -5,7 +5,19 @@ import (
 	"strings"
 )
 
-// entrypoint returns the command that an image is said to start with; nil if nothing is said.
+// agnhost is the image of Kubernetes' own tests, and its program, which takes the arguments of a container without a command.
+const agnhost = "agnhost"
+
+// nameOf returns the name of an image without its registry, repository, tag and digest.
+func nameOf(image string) string {
+	name := path.Base(image)
+	if at := strings.IndexAny(name, ":@"); at >= 0 {
+		name = name[:at]
+	}
+	return name
+}
+
+// entrypoint returns the command that an image is said or known to start with; nil if it is not.
 func (s *Containers) entrypoint(image string) []string {
 	if command := s.cfg.Entrypoints[image]; command != nil {
 		return command
@@ -13,17 +25,17 @@ func (s *Containers) entrypoint(image string) []string {
 	name, _, _ := strings.Cut(image, "@")
 	dir, base := path.Split(name)
 	base, _, _ = strings.Cut(base, ":")
-	return s.cfg.Entrypoints[dir+base]
+	if command := s.cfg.Entrypoints[dir+base]; command != nil || base != agnhost {
+		return command
+	}
+	return []string{"/" + agnhost}
 }
 
 // imagePrograms returns the programs that an image is known to start with: one with the
 // image's name, and those of the most common images. All that is known is that they run for
 // ever.
 func imagePrograms(image string) []string {
-	name := path.Base(image)
-	if at := strings.IndexAny(name, ":@"); at >= 0 {
-		name = name[:at]
-	}
+	name := nameOf(image)
 	list := []string{name, "/" + name}
 	switch name {
 	case "nginx", "mongo", "mysql", "mariadb", "postgres", "redis", "memcached", "cassandra", "rabbitmq":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"time"
 
@@ -97,6 +98,9 @@ func (s *Containers) programOf(c *container, endsAtOnce bool) shell.Config {
 		commands = maps.Clone(commands)
 		for _, name := range own {
 			commands[name] = shell.Entrypoint(endsAtOnce)
+			if path.Base(name) == agnhost {
+				commands[name] = shell.Agnhost(endsAtOnce)
+			}
 		}
 	}
 	env := map[string]string{"HOSTNAME": c.sandbox.config.Hostname} // as containerd does
