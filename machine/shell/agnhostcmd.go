@@ -23,7 +23,7 @@ func Agnhost(endsAtOnce bool) Command {
 		}
 		t := mountTest{Process: p}
 		if err := t.parse(p.Argv[2:]); err != nil {
-			return fmt.Errorf("Error: %w", err) //nolint:staticcheck // as the program prints it
+			return fmt.Errorf("Error: %w", err) // as the program prints it
 		}
 		return t.run()
 	}
