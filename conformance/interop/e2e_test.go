@@ -16,6 +16,7 @@ import (
 	// The suites.
 	_ "k8s.io/kubernetes/test/e2e/apimachinery"
 	_ "k8s.io/kubernetes/test/e2e/storage"
+	_ "k8s.io/kubernetes/test/e2e/storage/external"
 
 	// What upstream's test binary sets up besides.
 	_ "k8s.io/kubernetes/test/e2e/framework/debug/init"
