@@ -11,9 +11,9 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// Agnhost is the program of the image that Kubernetes' own tests run in their pods, agnhost. Of its commands mounttest is carried out: it
-// makes files, and prints modes, owners and contents of a volume. The others are servers for the most part, of which only is known that they
-// run (Entrypoint).
+// Agnhost returns the program of the image that Kubernetes' own tests run in their pods, agnhost. Of its commands mounttest is carried out: it
+// makes files, and prints modes, owners and contents of a volume. All others stand for programs of which is only known that they run (Entrypoint):
+// most of them are servers.
 //
 // Upstream: test/images/agnhost/mounttest/mt.go, v1.37.
 func Agnhost(endsAtOnce bool) Command {
@@ -34,14 +34,15 @@ type mountTest struct {
 	*Process
 	fsType, mode, perm, owner, content, inLoop string
 
-	newFiles [4]string // by newFileModes
+	newFiles [4]string // by their modes (newFileModes)
 	seconds  int
 	breaks   bool
 }
 
-var newFileModes = [4]fs.FileMode{0o644, 0o666, 0o660, 0o777}
+// newFileModes returns the modes of the files that mounttest can be told to make, in the order in which it makes them.
+func newFileModes() [4]fs.FileMode { return [4]fs.FileMode{0o644, 0o666, 0o660, 0o777} }
 
-// newFileText is what mounttest writes into a file.
+// newFileText is the content of the files that mounttest makes.
 const newFileText = "mount-tester new file\n"
 
 // mountTestPause is the time between two looks at a file.
@@ -56,7 +57,7 @@ func (t *mountTest) parse(args []string) error {
 	f.StringVar(&t.owner, "file_owner", "", "")
 	f.StringVar(&t.content, "file_content", "", "")
 	f.StringVar(&t.inLoop, "file_content_in_loop", "", "")
-	for i, mode := range newFileModes {
+	for i, mode := range newFileModes() {
 		f.StringVar(&t.newFiles[i], fmt.Sprintf("new_file_%04o", uint32(mode)), "", "")
 	}
 	f.IntVar(&t.seconds, "retry_time", 180, "")
@@ -74,7 +75,7 @@ func (t *mountTest) run() error {
 	}
 	try(t.fsType, t.showType)
 	for i, name := range t.newFiles {
-		try(name, func(name string) error { return t.makeFile(name, newFileModes[i]) })
+		try(name, func(name string) error { return t.makeFile(name, newFileModes()[i]) })
 	}
 	try(t.mode, func(name string) error {
 		return t.show("Stat", name, func(info fs.FileInfo) error { return t.printf("mode of file %q: %v\n", name, info.Mode()) })
@@ -143,7 +144,7 @@ func (t *mountTest) showContent(name string) error {
 	return t.printf("content of file %q: %s\n", name, data)
 }
 
-// showInLoop prints what is in a file again and again, until the time is over or it is what is expected.
+// showInLoop prints the content of a file again and again, until the time is over or the content is the expected one.
 func (t *mountTest) showInLoop(name string) (err error) {
 	for start := t.Now(); t.Now().Sub(start) < time.Duration(t.seconds)*time.Second; t.Sleep(mountTestPause) {
 		var data []byte

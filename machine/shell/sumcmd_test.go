@@ -17,12 +17,15 @@ func TestSumsAndBase64AreThoseOfTheRealPrograms(t *testing.T) {
 		"printf abc | sha1sum":   "a9993e364706816aba3e25717850c26c9cd0d89d  -\n",
 		"printf abc | sha256sum": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  -\n",
 		"printf abc > f; sha512sum f | grep -c ^ddaf35a193617abacc417349ae20413112e6fa4e89a97ea2": "1\n",
-		"echo x > f; echo y > g; sha256sum f g > list; sha256sum -c list; echo z > g; sha256sum -c list; echo $?; sha256sum -c -s list || echo no": "f: OK\ng: OK\n" +
+		`echo x > f; echo y > g; sha256sum f g > list; sha256sum -c list
+echo z > g; sha256sum -c list; echo $?; sha256sum -c -s list || echo no`: "f: OK\ng: OK\n" +
 			"f: OK\ng: FAILED\nsha256sum: WARNING: 1 of 2 computed checksums did NOT match\n1\nno\n",
-		"rm -f h; md5sum h; echo $?; echo nothing > list; md5sum -c list":    "md5sum: h: no such file or directory\n1\nmd5sum: no checksum lines found\n",
+		"rm -f h; md5sum h; echo $?; echo nothing > list; md5sum -c list": "md5sum: h: no such file or directory\n1\n" +
+			"md5sum: no checksum lines found\n",
 		"echo hello | base64; echo aGVsbG8K | base64 -d":                     "aGVsbG8K\nhello\n",
 		"printf abcdefgh | base64 -w 5; printf abcdefgh | base64 -w 0; echo": "YWJjZ\nGVmZ2\ng=\nYWJjZGVmZ2g=\n",
-		"echo '?' | base64 -d; echo $?; base64 -w x":                         "base64: invalid input\n1\nbase64: invalid wrap size: 'x': it must be a number, 0 for one line\n",
+		"echo '?' | base64 -d; echo $?; base64 -w x": "base64: invalid input\n1\n" +
+			"base64: invalid wrap size: 'x': it must be a number, 0 for one line\n",
 	} {
 		require.Equal(t, want, b.run("sh", "-c", script).Log(), script)
 	}
@@ -30,7 +33,8 @@ func TestSumsAndBase64AreThoseOfTheRealPrograms(t *testing.T) {
 
 func TestChgrpSetsTheGroupAlone(t *testing.T) {
 	b := newBoxOn(t, disk.InMemory(func() time.Time { return time.Unix(0, 0) }))
-	require.Equal(t, "7 9\n7 0\n", b.run("sh", "-c", "mkdir d; touch d/f; chown 7:8 d/f; chgrp -R 9 d; stat -c '%u %g' d/f; chgrp root d/f; stat -c '%u %g' d/f").Log())
+	require.Equal(t, "7 9\n7 0\n", b.run("sh", "-c", `mkdir d; touch d/f; chown 7:8 d/f; chgrp -R 9 d; stat -c '%u %g' d/f
+chgrp root d/f; stat -c '%u %g' d/f`).Log())
 	require.Equal(t, "chgrp: invalid group '1:2': it must be GID, in numbers or root\n", b.run("chgrp", "1:2", "d").Log())
 }
 
