@@ -55,7 +55,8 @@ type Fault struct {
 // ErrAnswerLost is the error that a caller gets for a call whose answer was lost.
 var ErrAnswerLost = apierrors.NewTimeoutError("the answer was lost", 0)
 
-// Inject adds a fault, or returns an error if the fault is invalid.
+// Inject adds a fault, or returns an error if the fault is invalid. Of several that match a call, the one added first strikes, whether before the
+// server gets the call or after.
 func (e *Engine) Inject(f Fault) error {
 	if f.Actor != "" {
 		if _, err := e.actor(f.Actor); err != nil {
@@ -173,9 +174,9 @@ func (e *Engine) count(call *api.Request) int {
 
 // strike finds the fault that hits a call, nil if none does.
 func (e *Engine) strike(call *api.Request, number int, after bool) *Fault {
-	f, _ := e.faults.Strike(func(f *Fault) bool {
-		return f.After == after && (f.Call == 0 || f.Call == number) && f.matches(call)
-	})
+	f, _ := e.faults.StrikeNow(func(f *Fault) bool {
+		return (f.After || !after) && (f.Call == 0 || f.Call == number) && f.matches(call)
+	}, func(f *Fault) bool { return f.After == after })
 	return f
 }
 

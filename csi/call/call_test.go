@@ -341,6 +341,23 @@ func TestFaultsStrikeBeforeAndAfterACall(t *testing.T) {
 	}
 }
 
+func TestFaultsStrikeInTheOrderInWhichTheyWereAdded(t *testing.T) {
+	r := newRig(t, engine.Config{})
+	r.listen()
+	for _, f := range []call.Fault{{Code: codes.NotFound}, {Code: codes.Internal, After: true}, {Code: codes.Aborted}} {
+		require.NoError(t, r.sockets.Inject(f))
+	}
+	var got []codes.Code
+	r.as("kubelet/node-1", func(ctx context.Context, _ control.Env, node csi.NodeClient) {
+		for range 4 {
+			_, err := node.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{VolumeId: "vol-1", StagingTargetPath: "/staging"})
+			got = append(got, status.Code(err))
+		}
+	})
+	require.Equal(t, []codes.Code{codes.NotFound, codes.Internal, codes.Aborted, codes.OK}, got)
+	require.Equal(t, 2, r.node.staged)
+}
+
 func TestAFaultThatMakesNoSenseIsRefused(t *testing.T) {
 	var s call.Sockets
 	for want, f := range map[string]call.Fault{

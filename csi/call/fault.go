@@ -19,9 +19,9 @@ func (c *invocation) strike(after bool) *Fault {
 	matches := func(want, got string) bool { return want == "" || want == got }
 	return c.sockets.Strike(func(f Fault) bool {
 		wanted := strings.TrimPrefix(f.Method, "/")
-		return f.After == after && matches(f.Caller, c.env.Name()) && matches(f.Machine, c.at.Machine) &&
+		return (f.After || !after) && matches(f.Caller, c.env.Name()) && matches(f.Machine, c.at.Machine) &&
 			matches(f.Driver, c.driver) && (matches(wanted, full) || wanted == short) && matches(f.Volume, volume)
-	})
+	}, func(f Fault) bool { return f.After == after })
 }
 
 // outcome returns what happened in words, for the trace, and the error for the caller.

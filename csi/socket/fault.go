@@ -46,8 +46,8 @@ type Fault struct {
 	Restart time.Duration
 }
 
-// Inject adds a fault, or returns an error if the fault is invalid. Of several that match, the one added first
-// strikes.
+// Inject adds a fault, or returns an error if the fault is invalid. Of several that match a call, the one added first
+// strikes, whether before the driver gets the call or after.
 func (t *Table) Inject(f Fault) error {
 	what := 0
 	for _, set := range []bool{f.Code != codes.OK, f.Hang, f.Answer != nil, f.Crash} {
@@ -98,12 +98,12 @@ func (f Fault) String() string {
 	return text
 }
 
-// Strike returns the first fault that matches, nil if none does.
-func (t *Table) Strike(matches func(Fault) bool) *Fault {
+// Strike returns the first fault that matches, nil if none does, or if the first does not strike now.
+func (t *Table) Strike(matches, now func(Fault) bool) *Fault {
 	if !t.faults.Any() {
 		return nil
 	}
-	f, struck := t.faults.Strike(matches)
+	f, struck := t.faults.StrikeNow(matches, now)
 	if !struck {
 		return nil
 	}

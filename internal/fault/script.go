@@ -39,14 +39,26 @@ func (s *Script[F]) Add(fault F, skip, times int) {
 // that operation. Of several that match, the first one that has nothing left to skip strikes.
 // matches must not use the script.
 func (s *Script[F]) Strike(matches func(F) bool) (fault F, struck bool) {
+	return s.StrikeNow(matches, func(F) bool { return true })
+}
+
+// StrikeNow works as Strike for an operation that faults strike at more than one moment: now reports whether this is the moment of a fault. If it is not
+// that of the fault whose turn it is, none strikes, since that one is still to come. Each fault counts what it lets pass at its own moment.
+func (s *Script[F]) StrikeNow(matches, now func(F) bool) (fault F, struck bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	later := false // it is the turn of one whose moment is still to come
 	for i, l := range s.lines {
 		switch {
 		case !matches(l.fault):
 			continue
+		case !now(l.fault):
+			later = later || l.skip == 0
+			continue
 		case l.skip > 0:
 			l.skip--
+			continue
+		case later:
 			continue
 		}
 		l.struck = true

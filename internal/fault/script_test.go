@@ -46,3 +46,26 @@ func TestOfSeveralFaultsTheFirstStrikesThatHasNothingToLetPass(t *testing.T) {
 	s.Add("", 0, -1)
 	require.Equal(t, " ab a a ", play(&s, "ab", "ab", "a", "abc", "ab"), "one that lets something pass counts it, also if another strikes")
 }
+
+func TestAFaultWhoseMomentIsStillToComeHasItsTurnBeforeThoseAfterIt(t *testing.T) {
+	var s fault.Script[string]
+	s.Add("before 1", 0, 1)
+	s.Add("after 2", 0, 1)
+	s.Add("before 3", 0, 1)
+	s.Add("after skips", 1, 1)
+	s.Add("before skips", 2, 1)
+	at := func(moment string) string {
+		f, _ := s.StrikeNow(func(f string) bool { return moment == "before" || strings.HasPrefix(f, moment) },
+			func(f string) bool { return strings.HasPrefix(f, moment) })
+		return f
+	}
+	require.Equal(t, "before 1", at("before"))
+	require.Empty(t, at("before"), "the turn is that of the one after the call")
+	require.Equal(t, "after 2", at("after"))
+	require.Equal(t, "before 3", at("before"))
+	require.Empty(t, at("before"), "it lets this one pass, as it did the one that was struck after")
+	require.Empty(t, at("after"), "it lets one pass")
+	require.Empty(t, at("before"), "the turn is that of the one that strikes after")
+	require.Equal(t, "after skips", at("after"))
+	require.Equal(t, "before skips", at("before"))
+}
