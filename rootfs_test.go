@@ -141,3 +141,20 @@ func TestAWorkingDirectoryInAVolumeThatIsReadOnlyCannotBeMade(t *testing.T) {
 	require.Equal(t, "StartError", containerStatus(c, "web").LastTerminationState.Terminated.Reason)
 	require.Contains(t, containerStatus(c, "web").LastTerminationState.Terminated.Message, "mkdir /v/app: read-only file system")
 }
+
+// As upstream's tests of storage reach a node.
+func TestAPrivilegedPodEntersItsNode(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: host}, spec: {nodeName: node-1,
+  containers: [
+    {name: a, image: busybox, command: [sleep, infinity], securityContext: {privileged: true}, volumeMounts: [{name: root, mountPath: /rootfs}]},
+    {name: b, image: busybox, command: [sleep, infinity], volumeMounts: [{name: root, mountPath: /rootfs}]}],
+  volumes: [{name: root, hostPath: {path: /}}]}}`)
+	c.Settle()
+	c.RequireRunning("host")
+	uid := string(c.Pod("host").UID)
+	requireExec(t, c, "/var/lib/kubelet/pods\n", "host", "a", "nsenter", "--mount=/rootfs/proc/1/ns/mnt", "--", "sh", "-c",
+		"test -d /var/lib/kubelet/pods/"+uid+" && find /var/lib/kubelet -maxdepth 1 -name pods")
+	requireExec(t, c, "nsenter: reassociate to namespaces failed: operation not permitted; the container is not privileged\n",
+		"host", "b", "nsenter", "--mount=/rootfs/proc/1/ns/mnt", "--", "ls")
+}

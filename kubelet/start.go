@@ -152,6 +152,9 @@ func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volu
 	if sc := spec.SecurityContext; sc != nil && sc.ReadOnlyRootFilesystem != nil {
 		config.ReadOnlyRoot = *sc.ReadOnlyRootFilesystem
 	}
+	if sc := spec.SecurityContext; sc != nil && sc.Privileged != nil {
+		config.Privileged = *sc.Privileged
+	}
 	ownPolicy := spec.RestartPolicy != nil && !isSidecar(spec)
 	config.IgnoresStop = pod.Spec.RestartPolicy != v1.RestartPolicyAlways || ownPolicy
 	switch was := statusNamed(w.lastStatus(), spec.Name); {

@@ -36,6 +36,8 @@ type Backend struct {
 	used map[string]int64
 	// nodes holds the IDs of the nodes that the driver runs on.
 	nodes map[string]bool
+	// disks holds the disks of these nodes since the server of each has started.
+	disks map[string]*disk.Disk
 	// mu guards staged and published, which Holdings reads also during a request.
 	mu sync.Mutex
 	// staged and published hold the mounts of the nodes' servers, for Holdings. A server that starts again finds its

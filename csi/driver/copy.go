@@ -42,6 +42,9 @@ func (c *controller) contentOf(source *spec.VolumeContentSource) (from content, 
 		if err != nil {
 			return content{}, err
 		}
+		if err := c.flush(v.ID); err != nil {
+			return content{}, status.Error(codes.Internal, err.Error())
+		}
 		from.data, from.size, from.block = path.Join(c.dir(v.ID), "data"), v.Size, v.Block
 	default:
 		return content{}, status.Errorf(codes.InvalidArgument, "volume_content_source: %v is not supported", source)

@@ -1,22 +1,29 @@
 package driver
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
 // device returns the path of a volume's device on the node.
-func (n *node) device(id string) string { return path.Join("/dev", n.cfg.Name, fileOf(id)) }
+func (b *Backend) device(id string) string { return path.Join("/dev", b.cfg.Name, fileOf(id)) }
 
 // connect makes a volume's device visible on the node. A device that is connected stays.
 func (n *node) connect(id string) error {
 	device := n.device(id)
 	if _, err := n.disk.Lstat(device); err == nil {
 		return nil
+	}
+	err := n.flush(id)
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
 	}
 	data, err := n.Backend.disk.ReadFile(path.Join(n.dir(id), "data", "device"))
 	if err == nil {
@@ -27,6 +34,25 @@ func (n *node) connect(id string) error {
 	}
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
+	}
+	return nil
+}
+
+// flush writes to a volume what the nodes have written to its device, as storage has it at once. A node whose disk cannot be read has none.
+func (b *Backend) flush(id string) error {
+	original := path.Join(b.dir(id), "data", "device")
+	for _, name := range slices.Sorted(maps.Keys(b.disks)) {
+		data, err := b.disks[name].ReadFile(b.device(id))
+		if err != nil {
+			continue
+		}
+		has, err := b.disk.ReadFile(original)
+		if err == nil && !bytes.Equal(has, data) {
+			err = b.disk.WriteFile(original, data, 0o660)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

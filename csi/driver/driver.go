@@ -32,8 +32,9 @@
 //
 // # Limits
 //
-// A device is a file without a fixed size. A node has a copy of it while it is staged there, so a device on two
-// nodes is two devices. On a disk in memory a volume's files cannot take more than its size (ENOSPC); on a directory the size is
+// A device is a file without a fixed size. A node has a copy of it while it is staged there, which begins with what
+// other nodes have written by then; it does not see what they write later. Snapshots and clones have what was
+// written to it. On a disk in memory a volume's files cannot take more than its size (ENOSPC); on a directory the size is
 // only checked against the backend's capacity. Snapshots and clones
 // are copies of all files at that moment, not of blocks; the files' owners become the driver's. Snapshots do not
 // count in the capacity, and outlive their volumes.
@@ -150,8 +151,8 @@ func New(cfg Config) (csi.Driver, error) {
 		Node: func(h csi.Host) (spec.NodeServer, error) {
 			b.requests.Lock()
 			defer b.requests.Unlock()
-			b.nodes[h.Node] = true
 			n := &node{Backend: b, name: h.Node, disk: h.Machine.Disk(), mounter: h.Machine.Mounter()}
+			b.nodes[h.Node], b.disks[h.Node] = true, n.disk
 			return n, n.remember()
 		},
 		Spec:      storagev1.CSIDriverSpec{AttachRequired: &attach, FSGroupPolicy: &policy, StorageCapacity: &cfg.StorageCapacity},
@@ -162,7 +163,7 @@ func New(cfg Config) (csi.Driver, error) {
 }
 
 func newBackend(cfg Config) *Backend {
-	return &Backend{cfg: cfg, nodes: map[string]bool{}, staged: map[csi.Place]bool{}, published: map[csi.Place]bool{}}
+	return &Backend{cfg: cfg, nodes: map[string]bool{}, disks: map[string]*disk.Disk{}, staged: map[csi.Place]bool{}, published: map[csi.Place]bool{}}
 }
 
 // fsTypeOf returns the file system type that a driver's nodes mount with.

@@ -101,7 +101,7 @@ func (c *controller) newGroup(req *spec.CreateVolumeGroupSnapshotRequest) (*grou
 // crash before that all are copied again, so that none is older than the others.
 func (c *controller) takeGroup(g *group) error {
 	for _, s := range g.Members {
-		if err := c.copyData(path.Join(c.dir(s.Of), "data"), snapshotDir(s.ID)); err != nil {
+		if err := c.copyOf(s); err != nil {
 			return err
 		}
 	}

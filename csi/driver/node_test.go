@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/storagesim/storagesim/csi"
+	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/machine/mount"
 )
 
@@ -110,6 +111,37 @@ func TestWhatIsWrittenToADeviceIsOnTheVolumeWhenItIsUnstaged(t *testing.T) {
 	require.NoError(t, r.unpublish(id, target))
 	require.NoError(t, r.unstage(id, staging))
 	data, err := r.host.Disk().ReadFile("/volumes/" + id + "/data/device")
+	require.NoError(t, err)
+	require.Equal(t, "blocks", string(data))
+}
+
+// A device's writes are on the storage at once, also while a node has it.
+func TestWhatIsWrittenToADeviceIsInItsSnapshotsAndClonesAndOnTheNextNode(t *testing.T) {
+	r := newRig(t, Config{})
+	wanted := blockCapability()
+	wanted.AccessMode.Mode = spec.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER
+	id := r.attached("raw", wanted)
+	require.NoError(t, r.stage(id, staging, wanted))
+	require.NoError(t, r.publish(id, staging, target, false, wanted))
+	require.NoError(t, r.node.Disk().WriteFile(target, []byte("blocks"), 0o660))
+	s, err := r.snapshot("monday", id)
+	require.NoError(t, err)
+	g, err := r.groups().CreateVolumeGroupSnapshot(ctx, &spec.CreateVolumeGroupSnapshotRequest{Name: "all", SourceVolumeIds: []string{id}})
+	require.NoError(t, err)
+	for name, from := range map[string]*spec.VolumeContentSource{"restored": fromSnapshot(s.SnapshotId), "clone": fromVolume(id),
+		"member": fromSnapshot(g.GroupSnapshot.Snapshots[0].SnapshotId)} {
+		v, err := r.createWith(&spec.CreateVolumeRequest{Name: name, VolumeCapabilities: caps(wanted), VolumeContentSource: from})
+		require.NoError(t, err)
+		data, err := r.host.Disk().ReadFile("/volumes/" + v.VolumeId + "/data/device")
+		require.NoError(t, err)
+		require.Equal(t, "blocks", string(data), name)
+	}
+
+	_, err = r.controller.ControllerPublishVolume(ctx, &spec.ControllerPublishVolumeRequest{VolumeId: id, NodeId: "node-2", VolumeCapability: wanted})
+	require.NoError(t, err)
+	_, err = r.second.NodeStageVolume(ctx, &spec.NodeStageVolumeRequest{VolumeId: id, StagingTargetPath: staging, VolumeCapability: wanted})
+	require.NoError(t, err)
+	data, err := r.machines.Disk(machine.Node, "node-2").ReadFile("/dev/" + Name + "/" + id)
 	require.NoError(t, err)
 	require.Equal(t, "blocks", string(data))
 }

@@ -43,6 +43,7 @@ func newOnNodes(cfg Config) (csi.Driver, error) {
 			o.requests.Lock()
 			defer o.requests.Unlock()
 			n := &node{Backend: o.of(h.Node), name: h.Node, disk: h.Machine.Disk(), mounter: h.Machine.Mounter()}
+			n.disks[h.Node] = n.disk
 			return n, n.remember()
 		},
 		NodeController: func(h csi.Host) (spec.ControllerServer, error) {

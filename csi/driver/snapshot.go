@@ -96,10 +96,18 @@ func (c *controller) CreateSnapshot(_ context.Context, req *spec.CreateSnapshotR
 
 // makeSnapshot creates the snapshot's files. snapshot.json comes last: with it the snapshot exists.
 func (c *controller) makeSnapshot(s *snapshot) error {
-	if err := c.copyData(path.Join(c.dir(s.Of), "data"), snapshotDir(s.ID)); err != nil {
+	if err := c.copyOf(s); err != nil {
 		return err
 	}
 	return c.writeJSON(path.Join(snapshotDir(s.ID), "snapshot.json"), s)
+}
+
+// copyOf copies what the snapshot's volume has.
+func (c *controller) copyOf(s *snapshot) error {
+	if err := c.flush(s.Of); err != nil {
+		return err
+	}
+	return c.copyData(path.Join(c.dir(s.Of), "data"), snapshotDir(s.ID))
 }
 
 // describe returns a snapshot as answers have it.

@@ -108,7 +108,7 @@ func (s *Containers) programOf(c *container, endsAtOnce bool) shell.Config {
 	return shell.Config{
 		Dir: c.config.WorkingDir, Env: env, Hostname: c.sandbox.config.Hostname,
 		Node: s.cfg.Root, User: c.config.User, Mounts: c.config.Mounts, Root: c.root, Commands: commands,
-		NotFirst: c.config.NotFirst,
+		NotFirst: c.config.NotFirst, Privileged: c.config.Privileged,
 	}
 }
 

@@ -127,6 +127,8 @@ type ContainerConfig struct {
 	Mounts []shell.Mount
 	// User is as whom its programs run; the zero value is root.
 	User disk.User
+	// Privileged says that its programs may enter the node's mount namespace.
+	Privileged bool
 	// ReadOnlyRoot refuses writes outside of the volumes.
 	ReadOnlyRoot bool
 	// TerminationLog is the path of the file whose contents become the container's message; default shell.DefaultTerminationLog.

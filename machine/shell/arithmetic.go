@@ -89,6 +89,25 @@ func number(text string) (int64, error) {
 	return n, err
 }
 
+// let evaluates expressions, one after the other. It fails if the last one is 0.
+func (s *shell) let(expressions int, value func(i int) (int64, error)) {
+	for i := range expressions {
+		n, err := value(i)
+		if s.status = truth(n != 0); err != nil {
+			s.fail(1, "let: %v", err)
+			return
+		}
+	}
+}
+
+// letWords carries out "let" of sh, which dash does not have, and BusyBox has.
+func (s *shell) letWords(argv []string) {
+	if len(argv) == 1 {
+		s.fail(1, "let: an expression is missing")
+	}
+	s.let(len(argv)-1, func(i int) (int64, error) { return s.operand(argv[i+1]) })
+}
+
 // unary returns the value of -x, !x, ++x and the like.
 func (s *shell) unary(x *syntax.UnaryArithm) (int64, error) {
 	n, err := s.arithmetic(x.X)

@@ -14,7 +14,8 @@ type builtin func(s *shell, argv []string)
 func builtins() map[string]builtin {
 	return map[string]builtin{
 		":": doNothing, "true": doNothing, "false": (*shell).isFalse, "wait": (*shell).waitFor, "kill": (*shell).kill, "umask": (*shell).umask,
-		".": (*shell).source, "source": (*shell).source, "eval": (*shell).evalWords, "exec": (*shell).execWords,
+		"let": (*shell).letWords,
+		".":   (*shell).source, "source": (*shell).source, "eval": (*shell).evalWords, "exec": (*shell).execWords,
 		"exit": (*shell).exit, "return": (*shell).returnFrom, "break": (*shell).leaveLoop, "continue": (*shell).leaveLoop,
 		"export": (*shell).exportNames, "readonly": (*shell).exportNames, "declare": (*shell).exportNames, "typeset": (*shell).exportNames,
 		"local": (*shell).local, "unset": (*shell).unsetNames, "set": (*shell).setOptions, "shopt": doNothing,

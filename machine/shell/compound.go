@@ -33,6 +33,8 @@ func (s *shell) command(cmd syntax.Command) {
 		if s.status = truth(n != 0); err != nil {
 			s.fail(1, "%v", err)
 		}
+	case *syntax.LetClause:
+		s.let(len(cmd.Exprs), func(i int) (int64, error) { return s.arithmetic(cmd.Exprs[i]) })
 	case *syntax.DeclClause:
 		s.declare(cmd)
 	case *syntax.TimeClause:

@@ -122,7 +122,7 @@ func (p *Process) around(c *ddCopy, name string, n int) (before, behind []byte, 
 // ddOperands reads NAME=VALUE words. Flags that only say how a disk is written change nothing here.
 func ddOperands(words []string) (*ddCopy, error) {
 	c := &ddCopy{block: 512, count: -1}
-	how := []string{"append", "direct", "dsync", "sync", "nonblock", "fullblock"}
+	how := []string{"append", "direct", "dsync", "sync", "nocache", "nonblock", "fullblock"}
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
 		var err error

@@ -17,7 +17,7 @@ func TestDDCopiesBlocks(t *testing.T) {
 		"echo abcdef > /data/f; printf XY | dd of=/data/f bs=1 seek=2 status=none; cat /data/f":              "abXY",
 		"printf XY | dd of=/data/n bs=1 seek=2 status=none; wc -c < /data/n":                                 "4\n",
 		"echo a > /data/f; echo b | dd of=/data/f oflag=append conv=notrunc status=none; cat /data/f":        "a\nb\n",
-		"dd if=/dev/urandom of=/dev/null bs=1M count=1 iflag=fullblock status=progress":                      "1+0 records in\n1+0 records out\n",
+		"dd if=/dev/urandom of=/dev/null bs=1M count=1 iflag=fullblock oflag=nocache status=progress":        "1+0 records in\n1+0 records out\n",
 		"dd if=/data/none":              "dd: failed to open '/data/none': no such file or directory\n",
 		"dd if=/dev/zero":               "dd: failed to open '/dev/zero': it has no end: head -c N reads N bytes of it\n",
 		"dd if=/dev/zero count=1x":      "dd: invalid number: '1x'\n",

@@ -55,7 +55,7 @@ func (p *Process) space(name string, m Mount) (size, used int64, err error) {
 		used, err = p.diskUsage(m.ContainerPath, nil)
 		return diskKiB, used, err
 	case err != nil:
-		return 0, 0, fmt.Errorf("df: %s: %w", name, reason(err))
+		return 0, 0, fmt.Errorf("%s: %s: %w", p.Argv[0], name, reason(err))
 	}
 	return space.Bytes / 1024, space.UsedBytes / 1024, nil
 }

@@ -72,10 +72,12 @@
 //     the time of the call, and tests of times are refused.
 //   - A command runs as Config.User, and package disk decides what he may do. Where this
 //     process may not change owners he may do all, and chown by root leaves a note and
-//     succeeds. Only root has a name, and no capability is missing.
-//   - "sh", "ash" and "dash" read POSIX; "bash" also [[ ]], (( )), ${x//a/b} and ${x:1:2}.
+//     succeeds. Only root has a name, and no capability is missing (but see nsenter).
+//   - "sh", "ash" and "dash" read POSIX, and have "let"; "bash" also [[ ]], (( )), ${x//a/b} and ${x:1:2}.
 //     All of them have RANDOM.
 //   - "tar" packs, unpacks and lists files, directories and symbolic links, up to 64 MiB,
 //     without compression and sparse files. It does not keep times and owners.
+//   - "nsenter --mount=DIR/proc/1/ns/mnt" is the command of a container or of an exec, not one in a script, and gives the node's files to a privileged
+//     container that has the node's / at DIR. The other options and namespaces are refused.
 //   - "tail -f" looks once a second whether the file, or another of its name, is longer or shorter. "sleep" takes at least 10 ms unless it is 0.
 package shell

@@ -176,9 +176,12 @@ func modeNumber(mode fs.FileMode) string {
 
 // stat describes files, by a format if there is one.
 func stat(p *Process) error {
-	flags, names, err := options(p.Argv, "L", "c")
+	flags, names, err := options(p.Argv, "Lf", "c")
 	if err != nil {
 		return err
+	}
+	if has(flags, "f") {
+		return statSpace(p, flags, names)
 	}
 	format, given := flags["c"]
 	if !given {

@@ -39,6 +39,8 @@ type Config struct {
 	Mounts []Mount
 	// User runs the command; the zero value is root, who may do everything.
 	User disk.User
+	// Privileged says that the command may enter the node's mount namespace (nsenter).
+	Privileged bool
 	// Root is the container's root file system, whose Volumes are Mounts; default one of the program's own.
 	Root *Root
 	// Commands are the programs by name; default Default.

@@ -186,7 +186,6 @@ func TestWhatTheShellDoesNotHaveIsRefusedBeforeAnythingIsDone(t *testing.T) {
 		"mkdir a; ls |& cat":                   "|&",
 		"mkdir a; echo x >&12":                 "syntax error",
 		"mkdir a; coproc ls":                   "a coprocess",
-		"mkdir a; let x=1":                     "let",
 		"mkdir a; echo x <> f":                 "the redirection <>",
 		"mkdir a; case x in @(a|b)) ;; esac":   "an extended pattern",
 	} {
@@ -398,4 +397,17 @@ func TestWaitingForNothingWaitsForEver(t *testing.T) {
 		}
 		p.Stop()
 	}
+}
+
+func TestLetEvaluatesExpressions(t *testing.T) {
+	for _, name := range []string{"sh", "bash"} {
+		b := newBox(t)
+		require.Equal(t, "3\n4 6 0\n1\nno\n",
+			b.run(name, "-c", "i=0; while [ $i -lt 3 ]; do let i+=1; done; echo $i\nlet i=i+1 j=i+2; echo $i $j $?; let i-=4; echo $?; let 0 || echo no").Log(), name)
+		p := b.run(name, "-c", "set -e; let i=1/0; echo on")
+		require.Equal(t, name+": let: arithmetic expression: division by zero\n", p.Log())
+		require.Equal(t, int32(1), p.ExitCode())
+	}
+	b := newBox(t)
+	require.Equal(t, "sh: let: an expression is missing\n1\n", b.run("sh", "-c", "let; echo $?").Log())
 }

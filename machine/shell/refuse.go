@@ -77,8 +77,6 @@ func unsupported(node syntax.Node) string {
 		return "an array"
 	case *syntax.ExtGlob:
 		return "an extended pattern"
-	case *syntax.LetClause:
-		return "let"
 	case *syntax.ForClause:
 		if n.Select {
 			return "select"

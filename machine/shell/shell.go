@@ -211,7 +211,7 @@ func (s *shell) stmt(stmt *syntax.Stmt) {
 // command does not: the failed command in it has ended the shell already.
 func endsShell(cmd syntax.Command) bool {
 	switch cmd := cmd.(type) {
-	case *syntax.CallExpr, *syntax.Subshell, *syntax.TestClause, *syntax.ArithmCmd, *syntax.DeclClause, nil:
+	case *syntax.CallExpr, *syntax.Subshell, *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause, *syntax.DeclClause, nil:
 		return true
 	case *syntax.BinaryCmd:
 		return cmd.Op == syntax.Pipe

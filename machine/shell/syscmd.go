@@ -23,7 +23,7 @@ func Default() map[string]Command {
 		"basename": basename, "dirname": dirname, "test": test, "[": test,
 		"true": succeed, "false": fails, "sleep": sleep, "sync": succeed, "date": date, "hostname": hostname,
 		"id": id, "kill": killProgram, "whoami": whoami, "pwd": pwd, "mount": mount,
-		"xfs_quota": xfsQuota, "chattr": chattr, "setquota": setquota,
+		"nsenter": nsenter, "blockdev": blockdev, "xfs_quota": xfsQuota, "chattr": chattr, "setquota": setquota,
 	}
 }
 
