@@ -9,8 +9,8 @@ import (
 
 // nsenter runs a command with the node's files in place of the container's: "nsenter --mount=/rootfs/proc/1/ns/mnt -- ls /" where the
 // node's "/" is mounted at /rootfs, as a privileged pod does to reach its node. It must be the container's own command or that of an
-// exec, since a script keeps files of the container open. What is mounted read-only in the container stays so, which a kernel would
-// not mind. All goes through the node's disk, as with any hostPath volume.
+// exec, since a script keeps files of the container open. The node's files can be written also if the container has them read-only. All goes
+// through the node's disk, as with any hostPath volume.
 func nsenter(p *Process) error {
 	namespace, argv, err := nsenterArgs(p.Argv[1:])
 	if err != nil {
@@ -30,7 +30,7 @@ func nsenter(p *Process) error {
 	case !p.program.cfg.Privileged:
 		return errors.New("nsenter: reassociate to namespaces failed: operation not permitted; the container is not privileged")
 	}
-	m.ContainerPath = "/"
+	m.ContainerPath, m.ReadOnly = "/", false // of the container's mount
 	root := &Root{Now: p.Now, Volumes: []Mount{m}}
 	files.root, files.mounts, p.Dir = root, root.over(), "/"
 	return p.become(argv, p.Env)

@@ -33,7 +33,9 @@ func TestNsenterRunsACommandWithTheNodesFiles(t *testing.T) {
 	p = b.enter(same, "nsenter", namespace, "sh", "-c", "exit 7")
 	require.Equal(t, int32(7), p.ExitCode())
 
-	require.Contains(t, b.enter(func(c *shell.Config) { c.Mounts[2].ReadOnly = true }, "nsenter", namespace, "rm", "/disk/f").Log(), "read-only file system")
+	readOnly := func(c *shell.Config) { c.Mounts[2].ReadOnly = true }
+	require.Contains(t, b.enter(readOnly, "touch", "/rootfs/disk/g").Log(), "read-only file system")
+	require.Empty(t, b.enter(readOnly, "nsenter", namespace, "touch", "/disk/f").Log(), "only the container's mount is read-only")
 	require.Equal(t, "../x\n", b.enter(same, "nsenter", namespace, "sh", "-c", "ln -s ../../x /disk/out; readlink /disk/out").Log(), "it stays on the node")
 	require.Equal(t, []string{"f", "out"}, b.files())
 }
