@@ -68,7 +68,8 @@ func open(t *testing.T, file string, how look) *tab {
 // openURL opens an address. Requests to its own server are no trouble.
 func openURL(t *testing.T, url string, how look) *tab {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(findChromium(t)), chromedp.NoSandbox)
+	chromium := findChromium(t)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.Env("TMPDIR="+scratch(t)))
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(stop)
 	b := &tab{t: t, once: how.noScript}
@@ -90,6 +91,18 @@ func openURL(t *testing.T, url string, how look) *tab {
 	b.run(chromedp.Navigate(url + how.hash))
 	t.Cleanup(b.check)
 	return b
+}
+
+// scratch returns a directory for what a browser leaves behind when it is killed. It is not of T.TempDir: the last processes may still write there
+// when it is removed, so that an error of that says nothing.
+func scratch(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 func (b *tab) prepare(how look) {
