@@ -162,6 +162,20 @@ func (c *call) settings(keys ...string) (map[string]string, error) {
 	return values, nil
 }
 
+// repeated takes the key=value arguments of a key that may occur more than once out of args, and returns their values.
+func (c *call) repeated(key string) (values []string) {
+	var rest []string
+	for _, arg := range c.args {
+		if value, ok := strings.CutPrefix(arg, key+"="); ok {
+			values = append(values, value)
+		} else {
+			rest = append(rest, arg)
+		}
+	}
+	c.args = rest
+	return values
+}
+
 // number reads a whole number of at least 0.
 func (c *call) number(what, text string) (int, error) {
 	n, err := strconv.Atoi(text)

@@ -169,6 +169,9 @@ func (c item) printed(output string) string {
 	return b.String()
 }
 
+// Quote returns a word as it is written in a command line of a script. The word must not have a line break.
+func Quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'"'"'`) + "'" }
+
 // split splits a command line into words.
 func split(line string) ([]string, error) {
 	var words []string

@@ -22,6 +22,7 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/story/bundled"
 	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/view"
 )
@@ -205,7 +206,10 @@ func (o *exploreOptions) config() (explore.Config, error) {
 	}
 	servers, err := nfsServers(o.nfs)
 	cfg.Cluster = storagesim.Config{Nodes: storagesim.Nodes(o.nodes...), NFSServers: servers, TakePrograms: true, RecordValues: o.views()}
-	return cfg, errors.Join(err, o.checkCluster())
+	if err = errors.Join(err, o.checkCluster()); err == nil {
+		cfg.Cluster.Entrypoints, err = bundled.ParseEntrypoints("--entrypoint", o.entrypoints)
+	}
+	return cfg, err
 }
 
 // explore explores and prints what was found.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/internal/manifest"
+	"github.com/storagesim/storagesim/story"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -38,6 +39,8 @@ func (o *exploreOptions) untold(f *explore.Failure) error {
 		return fmt.Errorf("no script can repeat all of it: %w", f.Untold)
 	case len(o.nfs) > 0:
 		return errors.New("no script can repeat a run with --nfs")
+	case strings.Contains(strings.Join(o.entrypoints, ""), "\n"):
+		return errors.New("no script can repeat a run with an --entrypoint of several lines")
 	}
 	return nil
 }
@@ -57,6 +60,9 @@ func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object)
 	words := []string{"cluster nodes=" + strings.Join(o.nodes, ","), "provisioners=" + strings.Join(names, ","), "programs=strict"}
 	if len(o.disks) > 0 {
 		words = append(words, "disk="+strings.Join(o.disks, ","))
+	}
+	for _, e := range o.entrypoints {
+		words = append(words, story.Quote("entrypoint="+e))
 	}
 	if f.Cluster != "" {
 		words = append(words, f.Cluster)

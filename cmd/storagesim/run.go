@@ -207,7 +207,6 @@ that --wait could wait for; 3 something that --wait waits for is not there in ti
 	}
 	flags := cmd.Flags()
 	addClusterFlags(flags, &o)
-	addEntrypoints(flags, &o)
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of the order of events; 0 is the order in which they occur")
 	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT`: story, table, yaml, json, trace, html, mermaid, svg or perfetto (default: story, then tables)")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "have the story tell each step of a pod's start, the calls of provisioners, and what they and programs made")
@@ -240,28 +239,8 @@ func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
 	flags.BoolVar(&o.realMounts, "real-mounts", false, "have the kernel mount volumes on the nodes, in a mount namespace of this process's own (Linux)")
 	flags.StringSliceVar(&o.provisioners, "provisioners", nil, "provisioners to run: "+strings.Join(bundled.Names(), ", ")+
 		"; empty for none (default: those of the classes)")
-}
-
-// addEntrypoints adds the flag that says what images start with.
-func addEntrypoints(flags *pflag.FlagSet, o *runOptions) {
 	flags.StringArrayVar(&o.entrypoints, "entrypoint", nil,
 		"`IMAGE=SCRIPT` that containers of IMAGE run that name no command; \"$@\" are their args; may be repeated")
-}
-
-// entrypointsOf reads what images start with.
-func entrypointsOf(flags []string) (map[string][]string, error) {
-	commands := map[string][]string{}
-	for _, flag := range flags {
-		image, script, ok := strings.Cut(flag, "=")
-		switch {
-		case !ok || image == "" || script == "":
-			return nil, fmt.Errorf("--entrypoint: %q is not IMAGE=SCRIPT, such as example.com/populator='echo filled > /data/x'", flag)
-		case commands[image] != nil:
-			return nil, fmt.Errorf("--entrypoint: the image %s is named twice", image)
-		}
-		commands[image] = []string{"sh", "-c", script, "sh"}
-	}
-	return commands, nil
 }
 
 // parsed completes the options from what the flags of the command are.
@@ -349,7 +328,7 @@ func (o *runOptions) checkCluster() error {
 	if err := checkNodes(o.nodes, o.serves && len(o.csi)+len(o.commands) == 0); err != nil {
 		return err
 	}
-	if _, err := entrypointsOf(o.entrypoints); err != nil {
+	if _, err := bundled.ParseEntrypoints("--entrypoint", o.entrypoints); err != nil {
 		return err
 	}
 	if _, err := o.csiEndpoints(); err != nil {
@@ -507,7 +486,7 @@ func (o *runOptions) newCluster(cfg storagesim.Config) (*storagesim.Cluster, err
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Entrypoints, err = entrypointsOf(o.entrypoints); err != nil {
+	if cfg.Entrypoints, err = bundled.ParseEntrypoints("--entrypoint", o.entrypoints); err != nil {
 		return nil, err
 	}
 	cfg.RealMounts = o.realMounts

@@ -82,7 +82,6 @@ mounted: an error names each mount and the command that ends it.`,
 	}
 	flags := cmd.Flags()
 	addClusterFlags(flags, &o.runOptions)
-	addEntrypoints(flags, &o.runOptions)
 	o.serves = true
 	flags.StringVar(&o.speed, "speed", "1x", "`SPEED` of virtual time: 1x is that of the machine, 60x is a minute in a second, step is only when told")
 	flags.StringVar(&o.keep, "keep", "", keepHelp)

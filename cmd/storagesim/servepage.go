@@ -377,6 +377,12 @@ func (o *serveOptions) beginOf(objects []manifest.Object) (string, error) {
 	if o.standIns {
 		b.WriteString(" stand-ins=yes")
 	}
+	if len(o.disks) > 0 {
+		b.WriteString(" disk=" + strings.Join(o.disks, ","))
+	}
+	for _, e := range o.entrypoints {
+		b.WriteString(" " + story.Quote("entrypoint="+e))
+	}
 	b.WriteString("\n----\n\n")
 	if len(objects) == 0 {
 		return b.String(), nil

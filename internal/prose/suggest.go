@@ -3,6 +3,7 @@ package prose
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // OneOf ends a message about a word that is not one of the known ones: it suggests the
@@ -36,7 +37,8 @@ func Suggest(word string) string {
 
 // Nearest returns the known word nearest to word, or "" if none is near. What has the same
 // name after its slash is nearest: "kubelet/node-1" for "node/node-1" or "node-1"; then
-// what begins with the word: "--filename" for "--file".
+// what begins with the word: "--filename" for "--file"; then what it is short for:
+// "PersistentVolumeClaim" for "PVC".
 func Nearest(word string, known []string) string {
 	for _, k := range known {
 		if _, name, ok := strings.Cut(k, "/"); ok && k != word && name == word[strings.LastIndex(word, "/")+1:] {
@@ -45,6 +47,11 @@ func Nearest(word string, known []string) string {
 	}
 	for _, k := range known {
 		if len(word) > 2 && word != k && strings.HasPrefix(strings.ToLower(k), strings.ToLower(word)) {
+			return k
+		}
+	}
+	for _, k := range known {
+		if len(word) > 1 && strings.EqualFold(word, capitals(k)) {
 			return k
 		}
 	}
@@ -59,6 +66,16 @@ func Nearest(word string, known []string) string {
 		}
 	}
 	return best
+}
+
+// capitals returns the capital letters of a word.
+func capitals(word string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsUpper(r) {
+			return r
+		}
+		return -1
+	}, word)
 }
 
 func sameStart(a, b string) bool { return a != "" && b != "" && a[0] == b[0] }

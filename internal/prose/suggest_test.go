@@ -25,3 +25,10 @@ func TestANameThatIsTheSameAfterItsSlashIsNearest(t *testing.T) {
 	assert.Equal(t, ` (did you mean "kubelet/node-1"?)`, DidYouMean("node/node-1", []string{"node/node-2", "kubelet/node-1"}))
 	assert.Equal(t, ` (did you mean "kubelet/node-1"?)`, DidYouMean("node-1", []string{"node", "kubelet/node-1"}))
 }
+
+func TestAWordThatIsShortForAnotherMeansThat(t *testing.T) {
+	kinds := []string{"Pod", "PersistentVolume", "PersistentVolumeClaim", "Deployment"}
+	assert.Equal(t, ` (did you mean "PersistentVolumeClaim"?)`, DidYouMean("PVC", kinds))
+	assert.Equal(t, ` (did you mean "PersistentVolume"?)`, DidYouMean("pv", kinds))
+	assert.Equal(t, ` (did you mean "Pod"?)`, DidYouMean("Pd", kinds))
+}
