@@ -128,8 +128,8 @@ func cleanupFails(s *scene) {
 func lostAnswer(s *scene) {
 	s.Title("The API refuses four creates. The fifth succeeds, but its answer is lost.")
 	s.start(provisioner.Config{})
-	s.Try(s.cluster.Inject(engine.Fault{Actor: provisionerName, Verb: "create", Resource: "pv", After: true}))
 	s.refuseCreates(4)
+	s.Try(s.cluster.Inject(engine.Fault{Actor: provisionerName, Verb: "create", Resource: "pv", After: true}))
 	s.Submit("class.yaml", "claim.yaml")
 	s.RunFor(2 * time.Minute)
 	s.Get("pvc", "data")
