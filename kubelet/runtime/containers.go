@@ -25,7 +25,8 @@ type Config struct {
 	// Images are on the node from the start, with or without a tag; default
 	// none.
 	Images []string
-	// Entrypoints are the commands that images start with, by the image's name, with or without its tag or digest; default none is known.
+	// Entrypoints are the commands that images start with, by the image's name, with or without its tag or digest. Default: that of agnhost is
+	// known, and no other.
 	Entrypoints map[string][]string
 	// Commands are the programs that containers can run, by name; default
 	// shell.Default.

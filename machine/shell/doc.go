@@ -56,8 +56,8 @@
 //
 // # Deviations from a real shell
 //
-//   - The right part of a pipe begins when the left part has ended, or waits, with what that has written by then. "cat", "tee", "grep", "head -n" and
-//     "read" take what comes as it comes; all others read to the end first. "grep" prints blocks of 4096 bytes then, unless --line-buffered is given.
+//   - The right part of a pipe begins when the left part has ended, or waits, with what that has written by then. "cat", "tee", "grep", "head -n", "sed", "cut", "tr",
+//     "uniq" and "read" take what comes as it comes; all others read to the end first. "grep" and "sed" print blocks of 4096 bytes then, unless --line-buffered or -u is given.
 //   - A background command (&) runs at once until it sleeps, and then whenever its time has
 //     come while the main command sleeps or waits ("wait", "$!"). It ends with the main
 //     command. A command substitution does not wait for it.
@@ -79,5 +79,7 @@
 //     without compression and sparse files. It does not keep times and owners.
 //   - "nsenter --mount=DIR/proc/1/ns/mnt" is the command of a container or of an exec, not one in a script, and gives the node's files to a privileged
 //     container that has the node's / at DIR. The other options and namespaces are refused.
+//   - "sed" knows the commands in sedCommands and the options and addresses that scripts use most. It refuses all others, and syntax of expressions
+//     that has another meaning here, before it reads a line. "sed -i" writes into the file, which stays the same. There is no awk: it is a language of its own.
 //   - "tail -f" looks once a second whether the file, or another of its name, is longer or shorter. "sleep" takes at least 10 ms unless it is 0.
 package shell

@@ -18,6 +18,7 @@ func FuzzAScriptStaysInItsVolumesAndComesBack(f *testing.F) {
 		"while true; do f() { f; }; f; done",
 		"case $1 in [a-z]*) for i in *; do mv \"$i\" ..; done;; esac", "cat <<E\n$x `ls` ${x%%*}\nE\n", "printf '%*s%b' 5 x '\\0777\\xzz'; find / -exec rm -rf {} +",
 		"[ a -a ( b ]; test ! ! x; [[ x =~ ( ]]; ${x:1:2}", "set -- -ab; getopts :ab: o; read -r x y < .; trap 'exit 3' 0; exec 3<&1; echo $((1<<64)) $((1/0))",
+		"echo aXb | sed -En -e '1,$ {s/(a|X)*/\\1&/2gp;$!d' -e '}' | tr -cs 'a-z' '\\n' | cut -d, -f1-3 | uniq -c; sed -i.b 's/a/b/' $(mktemp -p . XXXX)",
 	} {
 		seeds = append(seeds, []any{seed, true}, []any{seed, false})
 	}

@@ -170,21 +170,9 @@ func fromBasic(pattern string) string {
 		c := pattern[i]
 		switch {
 		case c == '[':
-			end := i + 1
-			if end < len(pattern) && pattern[end] == '^' {
-				end++
-			}
-			if end < len(pattern) && pattern[end] == ']' {
-				end++
-			}
-			for end < len(pattern) && pattern[end] != ']' {
-				if _, n := characterClass(pattern[end:]); n > 0 {
-					end += n - 1
-				}
-				end++
-			}
-			b.WriteString(strings.ReplaceAll(pattern[i:min(end+1, len(pattern))], `\`, `\\`))
-			i = end
+			size := bracketEnd(pattern[i:])
+			b.WriteString(strings.ReplaceAll(pattern[i:i+size], `\`, `\\`))
+			i += size - 1
 		case c == '\\' && i+1 < len(pattern):
 			i++
 			if !strings.ContainsRune("(){}|+?", rune(pattern[i])) {
@@ -192,6 +180,8 @@ func fromBasic(pattern string) string {
 			}
 			b.WriteByte(pattern[i])
 		case strings.ContainsRune("(){}|+?", rune(c)),
+			c == '^' && i > 0 && !strings.HasSuffix(pattern[:i], `\(`) && !strings.HasSuffix(pattern[:i], `\|`),
+			c == '$' && i+1 < len(pattern) && !strings.HasPrefix(pattern[i+1:], `\)`) && !strings.HasPrefix(pattern[i+1:], `\|`),
 			c == '*' && (i == 0 || strings.HasSuffix(pattern[:i], `\(`) || i == 1 && pattern[0] == '^'):
 			b.WriteByte('\\')
 			b.WriteByte(c)

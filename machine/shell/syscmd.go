@@ -18,6 +18,7 @@ func Default() map[string]Command {
 		"sh": sh, "ash": sh, "dash": sh, "bash": sh, "busybox": busybox, "env": env, "xargs": xargs,
 		"mkdir": mkdir, "rm": rm, "rmdir": rmdir, "touch": touch, "cp": cp, "mv": mv, "ln": ln, "readlink": readlink, "realpath": realpath,
 		"chmod": chmod, "chown": chown, "chgrp": chgrp, "ls": ls, "stat": stat, "df": df, "du": du, "dd": dd, "find": find, "tar": tarCommand,
+		"cut": cut, "tr": tr, "uniq": uniq, "sed": sed, "mktemp": mktemp,
 		"cat": cat, "tee": tee, "echo": echo, "printf": printf, "head": head, "tail": tailOf, "wc": wc, "grep": grep, "sort": sorted, "seq": seq,
 		"base64": base64Of, "md5sum": md5sum, "sha1sum": sha1sum, "sha256sum": sha256sum, "sha512sum": sha512sum,
 		"basename": basename, "dirname": dirname, "test": test, "[": test,
