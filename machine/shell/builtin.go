@@ -13,7 +13,7 @@ type builtin func(s *shell, argv []string)
 
 func builtins() map[string]builtin {
 	return map[string]builtin{
-		":": doNothing, "true": doNothing, "false": (*shell).isFalse, "wait": (*shell).waitFor, "kill": (*shell).kill, "umask": (*shell).umask,
+		":": doNothing, "true": doNothing, "false": (*shell).isFalse, "wait": (*shell).waitFor, "kill": (*shell).kill, "umask": (*shell).setUmask,
 		"let": (*shell).letWords,
 		".":   (*shell).source, "source": (*shell).source, "eval": (*shell).evalWords, "exec": (*shell).execWords,
 		"exit": (*shell).exit, "return": (*shell).returnFrom, "break": (*shell).leaveLoop, "continue": (*shell).leaveLoop,
@@ -44,12 +44,6 @@ func program(command Command) builtin {
 func doNothing(*shell, []string) {}
 
 func (s *shell) isFalse([]string) { s.status = 1 }
-
-func (s *shell) umask(argv []string) {
-	if len(argv) == 1 {
-		s.print("0022\n")
-	}
-}
 
 func (s *shell) print(text string) {
 	if _, err := s.out(1).Write([]byte(text)); err != nil {

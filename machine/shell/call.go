@@ -136,7 +136,7 @@ func (s *shell) runProgram(argv []string, inPlace bool) int32 {
 
 func (s *shell) process(argv []string) *Process {
 	return &Process{
-		Argv: argv, Dir: s.dir, program: s.program,
+		Argv: argv, Dir: s.dir, program: s.program, umask: s.umask,
 		Stdin: s.in(), Stdout: s.out(1), Stderr: s.out(2),
 	}
 }

@@ -138,11 +138,7 @@ func (p *Process) copyFile(from, to string, info fs.FileInfo) error {
 		if err == nil && old.IsDir() {
 			return errIsDirectory
 		}
-		isNew := err != nil
-		if err = dir.WriteFile(name, data, 0o666&info.Mode().Perm()); err == nil && isNew {
-			err = dir.Chmod(name, info.Mode().Perm()&0o755)
-		}
-		return err
+		return makes(dir, name, info.Mode().Perm()&^p.umask, func() error { return dir.WriteFile(name, data, 0o666&info.Mode().Perm()) })
 	})
 }
 
@@ -155,7 +151,7 @@ func (p *Process) copyTree(from, to string, info fs.FileInfo, c copying) error {
 			}
 			return errors.New("file exists")
 		}
-		err := dir.Mkdir(name, info.Mode().Perm()|0o700)
+		err := makes(dir, name, info.Mode().Perm()&^p.umask|0o700, func() error { return dir.Mkdir(name, info.Mode().Perm()|0o700) })
 		if err == nil {
 			p.made(to)
 		}

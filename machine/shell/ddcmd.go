@@ -81,7 +81,7 @@ func (p *Process) putBlocks(c *ddCopy, data []byte) (written int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := p.program.files.create(name); err != nil {
+	if err := p.program.files.create(name, p.umask); err != nil {
 		return 0, err
 	}
 	if err := p.program.files.write(name, before); err != nil {

@@ -23,7 +23,7 @@
 //	expand.go     expands words: param.go ${...}, glob.go file names,
 //	              arithmetic.go $((...)); pattern.go matches patterns
 //	builtin.go    the builtins; builtinvars.go those for variables and options,
-//	              getopts.go, read.go, test.go, printf.go
+//	              getopts.go, read.go, test.go, printf.go, umask.go
 //	expression.go regular expressions
 //	*cmd.go       the programs; entrypoint.go stands for those of images
 //
@@ -56,8 +56,9 @@
 //
 // # Deviations from a real shell
 //
-//   - The right part of a pipe begins when the left part has ended, or waits, with what that has written by then. "cat", "tee", "grep", "head -n", "sed", "cut", "tr",
-//     "uniq" and "read" take what comes as it comes; all others read to the end first. "grep" and "sed" print blocks of 4096 bytes then, unless --line-buffered or -u is given.
+//   - The right part of a pipe begins when the left part has ended, or waits, with what that has written by then. "cat", "tee", "grep", "head -n", "sed",
+//     "cut", "tr", "uniq" and "read" take what comes as it comes; all others read to the end first. "grep" and "sed" print blocks of 4096 bytes then, unless
+//     --line-buffered or -u is given.
 //   - A background command (&) runs at once until it sleeps, and then whenever its time has
 //     come while the main command sleeps or waits ("wait", "$!"). It ends with the main
 //     command. A command substitution does not wait for it.

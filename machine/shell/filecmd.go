@@ -21,7 +21,7 @@ func mkdir(p *Process) error {
 	mode := fs.FileMode(0)
 	text, hasMode := flags["m"]
 	if hasMode {
-		if mode, err = parseMode(text); err != nil {
+		if mode, err = parseMode(text, p.umask); err != nil {
 			return err
 		}
 	}
@@ -33,11 +33,13 @@ func mkdir(p *Process) error {
 	}
 	return each(p, paths, "cannot create directory", func(dir *disk.Disk, name, given string) error {
 		_, missing := dir.Stat(name)
-		create := dir.Mkdir
-		if parents {
-			create = dir.MkdirAll
+		make := func() error {
+			return makes(dir, name, 0o777&^p.umask, func() error { return dir.Mkdir(name, 0o755) })
 		}
-		if err := create(name, 0o755); err != nil || missing == nil { // mkdir -p leaves an old directory's mode
+		if parents {
+			make = func() error { return p.makeAll(dir, name) }
+		}
+		if err := make(); err != nil || missing == nil { // mkdir -p leaves an old directory's mode
 			return err
 		}
 		p.made(given)
@@ -144,7 +146,7 @@ func touch(p *Process) error {
 		case missing && has(flags, "c"), err == nil && dir.Owns(name) == nil:
 			return nil
 		case missing:
-			return dir.WriteFile(name, nil, 0o666)
+			return makes(dir, name, 0o666&^p.umask, func() error { return dir.WriteFile(name, nil, 0o666) })
 		case err == nil:
 			return dir.Access(name, disk.Write)
 		}

@@ -185,7 +185,7 @@ func readDevice(name string) error {
 }
 
 // create makes an empty file, or empties an existing one.
-func (f *files) create(name string) error {
+func (f *files) create(name string, umask fs.FileMode) error {
 	name = f.follow(name, true)
 	if isDevice(name) {
 		return nil
@@ -194,12 +194,12 @@ func (f *files) create(name string) error {
 		if info, err := dir.Stat(name); err == nil && info.IsDir() {
 			return errIsDirectory
 		}
-		return dir.WriteFile(name, nil, 0o666)
+		return makes(dir, name, 0o666&^umask, func() error { return dir.WriteFile(name, nil, 0o666) })
 	})
 }
 
 // appendTo opens a file to append to it, and makes it unless it exists.
-func (f *files) appendTo(name string) error {
+func (f *files) appendTo(name string, umask fs.FileMode) error {
 	name = f.follow(name, true)
 	if isDevice(name) {
 		return nil
@@ -207,7 +207,7 @@ func (f *files) appendTo(name string) error {
 	return f.in(name, true, func(dir *disk.Disk, name string) error {
 		switch info, err := dir.Stat(name); {
 		case err != nil:
-			return dir.WriteFile(name, nil, 0o666)
+			return makes(dir, name, 0o666&^umask, func() error { return dir.WriteFile(name, nil, 0o666) })
 		case info.IsDir():
 			return errIsDirectory
 		}

@@ -62,7 +62,8 @@ func (w *writer) simple() string {
 	case 13:
 		return "find . " + w.one("-type f", "-type d", "-name 'f*'", "-mindepth 1 -maxdepth 1", "! -name g") + " | sort"
 	case 14:
-		return "echo " + w.value() + " | " + w.one("cat", "{ read x y; echo \"$y-$x\"; }", "wc -w", "grep a", "sort -r", "sed s/[a-m]/X/g", "cut -c2-", "tr a-m n-z", "uniq -c", "tee "+w.one("f", "g"))
+		return "echo " + w.value() + " | " + w.one("cat", "{ read x y; echo \"$y-$x\"; }", "wc -w", "grep a", "sort -r",
+			"sed s/[a-m]/X/g", "cut -c2-", "tr a-m n-z", "uniq -c", "tee "+w.one("f", "g"))
 	}
 	return "cat <<END\nv $" + w.name() + " $((" + w.sum() + ")) \\$x ${" + w.name() + ":-none}\nEND\n"
 }

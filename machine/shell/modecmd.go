@@ -8,9 +8,9 @@ import (
 )
 
 // parseMode reads the mode of a new directory: octal, "0777" or "2770", or
-// symbolic, "g+s" or "u=rwx,go=rx", which changes a=rwx.
-func parseMode(text string) (fs.FileMode, error) {
-	mode, ok := changeMode(0o777, text)
+// symbolic, "g+s" or "u=rwx,go=rx", which changes a=rwx; a clause without classes of users leaves out the bits of umask.
+func parseMode(text string, umask fs.FileMode) (fs.FileMode, error) {
+	mode, ok := changeMode(0o777, text, umask)
 	if !ok {
 		return 0, fmt.Errorf("mkdir: invalid mode '%s': it must be octal, up to 7777, or symbolic, like u=rwx,g+s", text)
 	}
@@ -23,7 +23,7 @@ func specialBits() map[uint64]fs.FileMode {
 }
 
 // changeMode applies text to a mode.
-func changeMode(from fs.FileMode, text string) (mode fs.FileMode, ok bool) {
+func changeMode(from fs.FileMode, text string, umask fs.FileMode) (mode fs.FileMode, ok bool) {
 	bits, err := strconv.ParseUint(text, 8, 12)
 	if err != nil {
 		bits = uint64(from.Perm())
@@ -32,7 +32,7 @@ func changeMode(from fs.FileMode, text string) (mode fs.FileMode, ok bool) {
 				bits |= bit
 			}
 		}
-		if bits, ok = symbolicMode(bits, text); !ok {
+		if bits, ok = symbolicMode(bits, text, uint64(umask)); !ok {
 			return 0, false
 		}
 	}
@@ -45,8 +45,8 @@ func changeMode(from fs.FileMode, text string) (mode fs.FileMode, ok bool) {
 	return mode, true
 }
 
-// symbolicMode applies clauses like "ug+rw".
-func symbolicMode(from uint64, text string) (bits uint64, ok bool) {
+// symbolicMode applies clauses like "ug+rw". One without classes of users, as "+x", leaves out the bits of umask.
+func symbolicMode(from uint64, text string, umask uint64) (bits uint64, ok bool) {
 	bits = from
 	for clause := range strings.SplitSeq(text, ",") {
 		at := strings.IndexAny(clause, "+-=")
@@ -54,8 +54,10 @@ func symbolicMode(from uint64, text string) (bits uint64, ok bool) {
 			return 0, false
 		}
 		who, op, permissions := clause[:at], clause[at], clause[at+1:]
+		without := uint64(0)
 		if who == "" {
 			who = "a"
+			without = umask // a clause without classes of users leaves alone what the umask has
 		}
 		mask, wanted, ok := uint64(0), uint64(0), true
 		for _, c := range who {
@@ -82,6 +84,7 @@ func symbolicMode(from uint64, text string) (bits uint64, ok bool) {
 		if strings.ContainsRune(permissions, 't') {
 			mask |= 0o1000 // of no class of users
 		}
+		mask &^= without
 		switch op {
 		case '+':
 			bits |= wanted & mask

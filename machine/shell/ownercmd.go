@@ -14,14 +14,14 @@ import (
 // chmod changes the mode of files.
 func chmod(p *Process) error {
 	return change(p, "cannot change permissions of", func(text string) (changer, error) {
-		if _, ok := changeMode(0, text); !ok {
+		if _, ok := changeMode(0, text, p.umask); !ok {
 			return nil, fmt.Errorf("chmod: invalid mode '%s': it must be octal, up to 7777, or symbolic, like u=rwx,g+s", text)
 		}
 		return func(dir *disk.Disk, name string, info fs.FileInfo) error {
 			if info.Mode()&fs.ModeSymlink != 0 {
 				return nil // met on the way; as the real one
 			}
-			mode, _ := changeMode(info.Mode(), text)
+			mode, _ := changeMode(info.Mode(), text, p.umask)
 			return dir.Chmod(name, mode)
 		}, nil
 	})

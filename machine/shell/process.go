@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"strings"
 	"time"
@@ -29,13 +30,14 @@ type Process struct {
 	Stdout, Stderr io.Writer
 
 	program *Program
-	paths   []string // on the node, that it changed
-	notes   []string // sentences for the trace
-	assets  []Asset  // directories that it made and removed
-	changes bool     // it may change files, so it is reported
-	top     bool     // it is the container's own command
-	first   bool     // it is the first process of the container
-	upTo    int      // bytes that it reads of a device without an end
+	paths   []string    // on the node, that it changed
+	notes   []string    // sentences for the trace
+	assets  []Asset     // directories that it made and removed
+	changes bool        // it may change files, so it is reported
+	top     bool        // it is the container's own command
+	first   bool        // it is the first process of the container
+	umask   fs.FileMode // bits that what it makes does not get
+	upTo    int         // bytes that it reads of a device without an end
 	// decisive says that the container's command ends if this one is not found.
 	decisive bool
 }
@@ -156,7 +158,7 @@ func (p *Process) run(command Command) int32 {
 
 // another returns a process like this one with another command.
 func (p *Process) another(argv []string) *Process {
-	return &Process{Argv: argv, Dir: p.Dir, Env: p.Env, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, program: p.program}
+	return &Process{Argv: argv, Dir: p.Dir, Env: p.Env, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, program: p.program, umask: p.umask}
 }
 
 // complain prints an error, unless it is an exit code without a text.

@@ -345,7 +345,7 @@ func (p *Program) run() int32 {
 func (p *Program) main() *Process {
 	dir := path.Join("/", p.cfg.Dir)
 	main := &Process{
-		Argv: p.cfg.Argv, Dir: dir, Env: maps.Clone(p.cfg.Env), program: p,
+		Argv: p.cfg.Argv, Dir: dir, Env: maps.Clone(p.cfg.Env), program: p, umask: defaultUmask,
 		Stdin: &Input{from: p.cfg.Stdin, wait: p.wait}, Stdout: &p.log, Stderr: &p.log, top: true, first: true, decisive: true,
 	}
 	if p.cfg.Stdout != nil {

@@ -133,7 +133,7 @@ func (s *shell) openOutput(fd int, target string, appends bool) error {
 	if appends {
 		open = s.program.files.appendTo
 	}
-	if err := open(name); err != nil {
+	if err := open(name, s.umask); err != nil {
 		return fmt.Errorf("cannot create %s: %w", target, reason(err))
 	}
 	s.fds[fd] = stream{out: &fileOutput{s.program.files, name}}

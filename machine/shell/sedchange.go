@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// sedExpression finds the leftmost match, and the longest one there, as POSIX has it. The groups of that match are those that are found first.
+// sedExpression finds the leftmost match, and the longest one there, as POSIX has it. Of several ways to match its groups it takes the first one.
 type sedExpression struct {
 	first *expression
 	// at finds the match at the beginning of a text, behind one after its first character.
@@ -139,7 +139,7 @@ func (x *sedExpression) find(p *Program, text string, from int) []int {
 	return all[2:]
 }
 
-// sedChange is what s does.
+// sedChange holds the expression and the replacement of s.
 type sedChange struct {
 	match         *sedExpression
 	parts         []sedPart

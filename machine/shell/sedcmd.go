@@ -237,7 +237,7 @@ func (e *sedRun) put(name string, data []byte) error {
 	})
 }
 
-// sedFile is what an edited file becomes.
+// sedFile holds the new text of an edited file.
 type sedFile struct {
 	program *Program
 	data    []byte
@@ -326,7 +326,7 @@ func (e *sedRun) print(text string, ended bool) error {
 	return err
 }
 
-// sedFlow is what becomes of a line.
+// sedFlow says how a line goes on.
 type sedFlow int
 
 const (

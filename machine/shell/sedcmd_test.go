@@ -79,7 +79,7 @@ func TestAHostileScriptOfSedEnds(t *testing.T) {
 	}
 }
 
-// The names that mktemp takes are those of the program's seed.
+// The program's seed determines the names that mktemp takes.
 func TestTemporaryNamesAreTheSameInEachRun(t *testing.T) {
 	script := "mktemp; mktemp -d; mktemp a.XXX; TMPDIR=/data mktemp"
 	first := newBox(t).run("sh", "-c", script)

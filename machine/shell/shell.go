@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -35,6 +36,7 @@ type shell struct {
 	args    []string // $1...
 	bash    bool
 	dir     string
+	umask   fs.FileMode
 	vars    map[string]variable
 	exports map[string]bool        // names to export when they are set
 	locals  []map[string]*variable // for each function, what its local variables were outside
@@ -70,7 +72,7 @@ type shell struct {
 
 func newShell(p *Process) *shell {
 	s := &shell{
-		program: p.program, own: p.top, first: p.first, name: p.Argv[0], bash: path.Base(p.Argv[0]) == "bash", dir: p.Dir,
+		program: p.program, own: p.top, first: p.first, name: p.Argv[0], bash: path.Base(p.Argv[0]) == "bash", dir: p.Dir, umask: p.umask,
 		vars: map[string]variable{}, funcs: map[string]*syntax.Stmt{},
 		fds: map[int]stream{0: {in: p.Stdin}, 1: {out: p.Stdout}, 2: {out: p.Stderr}},
 	}

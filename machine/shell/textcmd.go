@@ -114,7 +114,7 @@ func tee(p *Process) error {
 		if has(flags, "a") {
 			open = p.program.files.appendTo
 		}
-		if err := open(full); err != nil {
+		if err := open(full, p.umask); err != nil {
 			errs = append(errs, fmt.Errorf("tee: %s: %w", name, reason(err)))
 			continue
 		}

@@ -65,7 +65,7 @@ func tr(p *Process) error {
 	return inputs(p, nil, func(_ string, data []byte) error { return part(data) })
 }
 
-// translation is what tr does to each byte.
+// translation says for each byte what tr makes of it.
 type translation struct {
 	table           [256]byte
 	delete, squeeze trBytes
