@@ -38,6 +38,8 @@ type Backend struct {
 	nodes map[string]bool
 	// disks holds the disks of these nodes since the server of each has started.
 	disks map[string]*disk.Disk
+	// devices holds the checksum of each node's copy of a device, of when it was last the same as the volume.
+	devices map[onNode][sha256.Size]byte
 	// mu guards staged and published, which Holdings reads also during a request.
 	mu sync.Mutex
 	// staged and published hold the mounts of the nodes' servers, for Holdings. A server that starts again finds its

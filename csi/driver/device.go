@@ -1,7 +1,7 @@
 package driver
 
 import (
-	"bytes"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"maps"
@@ -35,29 +35,40 @@ func (n *node) connect(id string) error {
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
+	n.devices[onNode{n.name, id}] = sha256.Sum256(data)
 	return nil
 }
 
+// onNode is a volume on a node.
+type onNode struct{ node, volume string }
+
 // flush writes to a volume what the nodes have written to its device, as storage has it at once. A node whose disk cannot be read has none.
 func (b *Backend) flush(id string) error {
-	original := path.Join(b.dir(id), "data", "device")
 	for _, name := range slices.Sorted(maps.Keys(b.disks)) {
-		data, err := b.disks[name].ReadFile(b.device(id))
-		if err != nil {
-			continue
-		}
-		has, err := b.disk.ReadFile(original)
-		if err == nil && !bytes.Equal(has, data) {
-			err = b.disk.WriteFile(original, data, 0o660)
-		}
-		if err != nil {
-			return err
+		if data, err := b.disks[name].ReadFile(b.device(id)); err == nil {
+			if err := b.written(onNode{name, id}, data); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// disconnect writes the device's content back to the volume, and removes the device. A device that is not connected
+// written writes to a volume what its device on a node holds, unless the node has written nothing there since the volume and the device were the same: what
+// another node has written since then must not be lost.
+func (b *Backend) written(on onNode, data []byte) error {
+	sum := sha256.Sum256(data)
+	if was, known := b.devices[on]; known && was == sum {
+		return nil
+	}
+	if err := b.disk.WriteFile(path.Join(b.dir(on.volume), "data", "device"), data, 0o660); err != nil {
+		return err
+	}
+	b.devices[on] = sum
+	return nil
+}
+
+// disconnect writes what the node has written to the device to the volume, and removes the device. A device that is not connected
 // is no error.
 func (n *node) disconnect(id string) error {
 	data, err := n.disk.ReadFile(n.device(id))
@@ -65,7 +76,7 @@ func (n *node) disconnect(id string) error {
 		return nil
 	}
 	if _, gone := n.load(id); err == nil && gone == nil {
-		err = n.Backend.disk.WriteFile(path.Join(n.dir(id), "data", "device"), data, 0o660)
+		err = n.written(onNode{n.name, id}, data)
 	}
 	if err == nil {
 		err = n.disk.Remove(n.device(id))
@@ -73,6 +84,7 @@ func (n *node) disconnect(id string) error {
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
+	delete(n.devices, onNode{n.name, id})
 	return nil
 }
 

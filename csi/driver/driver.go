@@ -34,13 +34,14 @@
 //
 // A device is a file without a fixed size. A node has a copy of it while it is staged there, which begins with what
 // other nodes have written by then; it does not see what they write later. Snapshots and clones have what was
-// written to it. On a disk in memory a volume's files cannot take more than its size (ENOSPC); on a directory the size is
+// written to it; of two nodes that have both written, one is lost. On a disk in memory a volume's files cannot take more than its size (ENOSPC); on a directory the size is
 // only checked against the backend's capacity. Snapshots and clones
 // are copies of all files at that moment, not of blocks; the files' owners become the driver's. Snapshots do not
 // count in the capacity, and outlive their volumes.
 package driver
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -163,7 +164,10 @@ func New(cfg Config) (csi.Driver, error) {
 }
 
 func newBackend(cfg Config) *Backend {
-	return &Backend{cfg: cfg, nodes: map[string]bool{}, disks: map[string]*disk.Disk{}, staged: map[csi.Place]bool{}, published: map[csi.Place]bool{}}
+	return &Backend{
+		cfg: cfg, nodes: map[string]bool{}, disks: map[string]*disk.Disk{}, devices: map[onNode][sha256.Size]byte{},
+		staged: map[csi.Place]bool{}, published: map[csi.Place]bool{},
+	}
 }
 
 // fsTypeOf returns the file system type that a driver's nodes mount with.

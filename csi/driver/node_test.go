@@ -146,6 +146,45 @@ func TestWhatIsWrittenToADeviceIsInItsSnapshotsAndClonesAndOnTheNextNode(t *test
 	require.Equal(t, "blocks", string(data))
 }
 
+// Two nodes have the device, one writes: the other's copy, which is older, never takes its place.
+func TestADeviceThatANodeHasNotWrittenDoesNotReplaceWhatAnotherHasWritten(t *testing.T) {
+	for _, writer := range []string{"node-1", "node-2"} {
+		r := newRig(t, Config{})
+		wanted := blockCapability()
+		wanted.AccessMode.Mode = spec.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER
+		id := r.attached("raw", wanted)
+		_, err := r.controller.ControllerPublishVolume(ctx, &spec.ControllerPublishVolumeRequest{VolumeId: id, NodeId: "node-2", VolumeCapability: wanted})
+		require.NoError(t, err)
+		require.NoError(t, r.stage(id, staging, wanted))
+		_, err = r.second.NodeStageVolume(ctx, &spec.NodeStageVolumeRequest{VolumeId: id, StagingTargetPath: staging, VolumeCapability: wanted})
+		require.NoError(t, err)
+
+		require.NoError(t, r.machines.Disk(machine.Node, writer).WriteFile("/dev/"+Name+"/"+id, []byte("blocks"), 0o660))
+		holds := func(id string) {
+			data, err := r.host.Disk().ReadFile("/volumes/" + id + "/data/device")
+			require.NoError(t, err)
+			require.Equal(t, "blocks", string(data), writer)
+		}
+		for _, name := range []string{"clone", "another"} {
+			v, err := r.createWith(&spec.CreateVolumeRequest{Name: name, VolumeCapabilities: caps(wanted), VolumeContentSource: fromVolume(id)})
+			require.NoError(t, err)
+			holds(v.VolumeId)
+		}
+		unstage := func(server spec.NodeServer) {
+			_, err := server.NodeUnstageVolume(ctx, &spec.NodeUnstageVolumeRequest{VolumeId: id, StagingTargetPath: staging})
+			require.NoError(t, err)
+		}
+		if writer == "node-1" { // it goes first
+			unstage(r.server)
+			unstage(r.second)
+		} else {
+			unstage(r.second)
+			unstage(r.server)
+		}
+		holds(id)
+	}
+}
+
 // The calls that are refused, and change nothing.
 func TestANodesServerRefusesPathsThatItWasNotGivenAndTouchesNothing(t *testing.T) {
 	r := newRig(t, Config{})
