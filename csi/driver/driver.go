@@ -34,9 +34,9 @@
 //
 // A device is a file without a fixed size. A node has a copy of it while it is staged there, which begins with what
 // other nodes have written by then; it does not see what they write later. Snapshots and clones have what was
-// written to it; of two nodes that have both written, one is lost. On a disk in memory a volume's files cannot take more than its size (ENOSPC); on a directory the size is
-// only checked against the backend's capacity. Snapshots and clones
-// are copies of all files at that moment, not of blocks; the files' owners become the driver's. Snapshots do not
+// written to it; of what two nodes write at the same time, one is lost. On a disk in memory a volume's files cannot
+// take more than its size (ENOSPC); on a directory the size is only checked against the backend's capacity. Snapshots
+// and clones are copies of all files at that moment, not of blocks; the files' owners become the driver's. Snapshots do not
 // count in the capacity, and outlive their volumes.
 package driver
 
