@@ -112,12 +112,14 @@ func codeOf(name string) (codes.Code, bool) {
 
 // calls returns the calls at drivers since the step began, without those that recordings leave out.
 func (r *replay) calls() (list []DriverCall, err error) {
-	for _, entry := range r.cluster.Engine().Trace().Since(r.began) {
+	arrived := func(entry trace.Entry) time.Time { return entry.Time.Add(-entry.Record.(trace.RPC).Took) }
+	entries := slices.DeleteFunc(slices.Clone(r.cluster.Engine().Trace().Since(r.began)), func(entry trace.Entry) bool {
 		rpc, ok := entry.Record.(trace.RPC)
-		if !ok || leftOut(rpc) {
-			continue
-		}
-		c, err := r.call(rpc)
+		return !ok || leftOut(rpc)
+	})
+	slices.SortStableFunc(entries, func(a, b trace.Entry) int { return arrived(a).Compare(arrived(b)) })
+	for _, entry := range entries {
+		c, err := r.call(entry.Record.(trace.RPC))
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
@@ -135,4 +136,37 @@ func TestBadDriversAreRefused(t *testing.T) {
 		e.Close()
 		require.NoError(t, root.Close())
 	}
+}
+
+// Upstream: kubelet_node_status.go recordNodeSchedulableEvent and setNodeStatus, v1.37.2: at each turn of the status, every ten seconds.
+func TestAKubeletSeesItsNodeChange(t *testing.T) {
+	w := simple(t)
+	w.settle()
+	nodes := w.user.CoreV1().Nodes()
+	change := func(patch string, sub ...string) {
+		_, err := nodes.Patch(context.Background(), "node-1", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, sub...)
+		require.NoError(t, err)
+		require.NoError(t, w.e.RunFor(11*time.Second))
+	}
+	change(`{"spec":{"unschedulable":true}}`)
+	require.Contains(t, w.trace(), "Normal NodeNotSchedulable: Node node-1 status is now: NodeNotSchedulable")
+	change(`{"spec":{"unschedulable":null}}`)
+	require.Contains(t, w.trace(), "Normal NodeSchedulable: Node node-1 status is now: NodeSchedulable")
+	change(`{"status":{"allocatable":{"pods":"1"}}}`, "status")
+	node, err := nodes.Get(context.Background(), "node-1", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "110", node.Status.Allocatable.Pods().String(), "what another wrote is the kubelet's again")
+
+	change(`{"metadata":{"labels":{"disk":"slow"}}}`)
+	at := pod("slow")
+	at.Spec.NodeSelector = map[string]string{"disk": "slow"}
+	w.create(at)
+	require.NoError(t, w.e.RunFor(time.Second))
+	change(`{"metadata":{"labels":{"disk":"fast"}}}`)
+	at = pod("late")
+	at.Spec.NodeSelector = map[string]string{"disk": "slow"}
+	w.create(at)
+	require.NoError(t, w.e.RunFor(11*time.Second))
+	require.Equal(t, v1.PodRunning, w.get("slow").Status.Phase)
+	require.Equal(t, v1.PodFailed, w.get("late").Status.Phase, "it is admitted by the labels that the node has now")
 }

@@ -8,8 +8,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/volume"
 )
@@ -38,8 +40,11 @@ type Node struct {
 	// status write is scheduled; reported: time of the last one.
 	started, reported     time.Time
 	registered, reporting bool
-	// latest is the Node as it was last read; nil before the first time.
+	// latest is the Node as it was last seen; nil before the first time.
 	latest *v1.Node
+	cache  *control.Cache[*v1.Node]
+	// synced is the version of the Node at the end of the last turn of its status.
+	synced string
 	// unschedulable says that an event has told that the Node is cordoned.
 	unschedulable bool
 	recorder      control.Recorder
@@ -57,10 +62,36 @@ func New(env control.Env, template *v1.Node, version runtime.Version, drivers []
 	}, nil
 }
 
-// Start makes the queue of status writes.
+// Start makes the queue of status writes, and follows the Node.
 func (n *Node) Start(volumes Volumes, backoff control.RateLimiter) {
 	n.volumes = volumes
 	n.queue = n.env.Queue(control.QueueConfig{Name: "node-status", About: control.KeysOf("Node"), Reconcile: n.reportNodeStatus, Limiter: backoff})
+	n.cache = control.NewCacheOfName[*v1.Node](n.env, control.Nodes(), n.name())
+	n.cache.Handle(control.Handler[*v1.Node]{Add: n.changed, Update: func(_, node *v1.Node) { n.changed(node) }})
+}
+
+// changed notes the Node as it is now. Upstream looks at it at each turn of its status; here there is only a turn that has something to
+// tell or to write: the Node was cordoned or uncordoned, or another than this kubelet wrote what is the kubelet's.
+//
+// Upstream: kubelet.go NewMainKubelet, of which an informer knows the Node, and kubelet_node_status.go setNodeStatus, v1.37.2.
+func (n *Node) changed(node *v1.Node) {
+	if newer, err := resourceversion.CompareResourceVersion(node.ResourceVersion, n.synced); err == nil && newer <= 0 {
+		return
+	}
+	n.latest = node
+	if !n.registered || n.reporting {
+		return
+	}
+	if n.unschedulable != node.Spec.Unschedulable || n.isOutdated(node) {
+		n.ReportLater()
+	}
+}
+
+// isOutdated reports whether a turn would change the Node's status.
+func (n *Node) isOutdated(node *v1.Node) bool {
+	is := node.DeepCopy()
+	n.setNodeStatus(is)
+	return !semantic.Equal(node.Status, is.Status)
 }
 
 // StartHeartbeats starts to renew the lease and to report the status regularly.
@@ -72,7 +103,7 @@ func (n *Node) StartHeartbeats() {
 // Template returns the Node as it is configured, with defaults. Do not modify it.
 func (n *Node) Template() *v1.Node { return n.template }
 
-// Latest returns the Node as it was last read, before that as it is configured. Do not modify it.
+// Latest returns the Node as it was last seen, before that as it is configured. Do not modify it.
 //
 // Upstream: kubelet_getters.go getNodeAnyWay, v1.37, of which an informer knows the Node.
 func (n *Node) Latest() *v1.Node {

@@ -91,6 +91,7 @@ func (n *Node) syncNodeStatus(ctx context.Context) error {
 	if node, err = patchNode(ctx, n.env.Client(), old, node); err != nil {
 		return fmt.Errorf("cannot write the status of node %s: %w", n.name(), err)
 	}
+	n.latest, n.synced = node, node.ResourceVersion
 	n.volumes.MarkVolumesAsReportedInUse(node.Status.VolumesInUse)
 	return nil
 }
