@@ -38,8 +38,8 @@ type containerState struct {
 	started, ready bool
 	// active says that last was created in the sandbox that the pod has now.
 	active bool
-	// killed says that this sync has ended last, whose probe had failed.
-	killed bool
+	// killed says that this sync has ended last, whose probe had failed or whose image has changed; changed: it is started again in any case.
+	killed, changed bool
 }
 
 // containerWaiting is why a container is not created yet.

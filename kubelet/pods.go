@@ -262,15 +262,15 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
+	if w.pod != nil && !w.gone && !w.ended() && w.failure == nil && k.pastActiveDeadline(w) { // also of a pod that is to end, as in generateAPIPodStatus
+		w.failure = &podFailure{deadlineReason, deadlineMessage}
+		k.recorder.Event(w.pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
+	}
 	if w.terminating() {
 		return k.syncTerminatingPod(ctx, w, status)
 	}
 	if w.ended() {
 		return k.finishPod(w)
-	}
-	if w.failure == nil && k.pastActiveDeadline(w) {
-		w.failure = &podFailure{deadlineReason, deadlineMessage}
-		k.recorder.Event(w.pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
 	}
 	if w.failure != nil {
 		return k.failPod(ctx, w, status)

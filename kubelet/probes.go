@@ -2,12 +2,12 @@ package kubelet
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine/shell"
 )
 
@@ -60,33 +60,38 @@ func (k *kubelet) setProbed(w *podWorker, c *containerState) {
 	c.ready = c.started && k.prober.IsContainerReady(w.pod, c.last)
 }
 
-// killUnhealthy ends the containers whose liveness or startup probe has failed, and reports whether there was one. Those that are to
-// run again are started by the same sync, as far as their backoff allows.
+// killUnhealthy ends the containers whose image the pod has changed, and those whose liveness or startup probe has failed, and reports
+// whether there was one. Those that are to run again are started by the same sync, as far as their backoff allows: after a change of the
+// image whatever the restart policy says, and without the backoff of what ran before.
 //
-// Upstream: kuberuntime_manager.go computePodActions and SyncPod, kuberuntime_container.go computeInitContainerActions, v1.37.
+// Upstream: kuberuntime_manager.go computePodActions and SyncPod, kuberuntime_container.go computeInitContainerActions, helpers.go GetBackoffKey, v1.37.2.
 func (k *kubelet) killUnhealthy(ctx context.Context, w *podWorker, r *podStatus) (killed bool, err error) {
 	pod := w.pod
 	var kills []func() error
-	look := func(spec *v1.Container, c *containerState, text string) {
-		failed := ""
-		if c.running() {
-			failed = k.prober.FailedProbe(w.uid, c.last)
+	look := func(spec *v1.Container, c *containerState, what string, regular bool) {
+		if !c.running() {
+			return
 		}
-		if failed != "" {
-			kills = append(kills, func() error { return k.killFailed(ctx, w, pod, spec, c, fmt.Sprintf(text, spec.Name, failed), failed) })
+		failed, message, again := "", what+" "+spec.Name+" definition changed", regular
+		if c.changed = containerChanged(spec, c); c.changed {
+			delete(k.backOffsOf(w.uid), spec.Name)
+		} else if failed = k.prober.FailedProbe(w.uid, c.last); failed != "" {
+			message, again = what+" "+spec.Name+" failed "+failed, regular && restartsUnhealthy(pod, spec)
+		} else {
+			return
 		}
+		if again {
+			message += ", will be restarted"
+		}
+		kills = append(kills, func() error { return k.killFailed(ctx, w, pod, spec, c, message, failed) })
 	}
 	for i := range r.Init {
 		if spec := &pod.Spec.InitContainers[i]; isSidecar(spec) {
-			look(spec, &r.Init[i], "Init container %s failed %s")
+			look(spec, &r.Init[i], "Init container", false)
 		}
 	}
 	for i := range r.Containers {
-		spec, text := &pod.Spec.Containers[i], "Container %s failed %s"
-		if restartsUnhealthy(pod, spec) {
-			text += ", will be restarted"
-		}
-		look(spec, &r.Containers[i], text)
+		look(&pod.Spec.Containers[i], &r.Containers[i], "Container", true)
 	}
 	for _, kill := range kills {
 		if err := kill(); err != nil {
@@ -96,11 +101,22 @@ func (k *kubelet) killUnhealthy(ctx context.Context, w *podWorker, r *podStatus)
 	return len(kills) > 0, nil
 }
 
-// killFailed ends a container one of whose probes has failed.
+// containerChanged reports whether a container was created from another image than the pod names now.
+//
+// Upstream: kuberuntime_manager.go containerChanged, and container/helpers.go pickFieldsToHash, v1.37.2.
+func containerChanged(spec *v1.Container, c *containerState) bool {
+	return c.last.Image != runtime.WithDefaultTag(spec.Image)
+}
+
+// killFailed ends a container one of whose probes has failed, or none if it is not for a probe.
 func (k *kubelet) killFailed(ctx context.Context, w *podWorker, pod *v1.Pod, spec *v1.Container, c *containerState, message, failed string) error {
-	probe := spec.LivenessProbe
-	if failed == "startup probe" {
+	var probe *v1.Probe
+	switch failed {
+	case "":
+	case "startup probe":
 		probe = spec.StartupProbe
+	default:
+		probe = spec.LivenessProbe
 	}
 	err := k.beside(ctx, w, []*containerState{c}, func(ctx context.Context, c *containerState) error {
 		return k.killContainer(ctx, pod, c, message, probe, nil, nil)

@@ -53,7 +53,7 @@ func (k *kubelet) startPod(ctx context.Context, w *podWorker, pod *v1.Pod, r *po
 		}
 	}
 	for i := range r.Containers {
-		if c := &r.Containers[i]; initialized && shouldContainerBeRestarted(pod, &pod.Spec.Containers[i], c) {
+		if c := &r.Containers[i]; initialized && (c.changed || shouldContainerBeRestarted(pod, &pod.Spec.Containers[i], c)) {
 			if err := start(&pod.Spec.Containers[i], c, false); err != nil {
 				return err
 			}
