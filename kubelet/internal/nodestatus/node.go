@@ -40,6 +40,7 @@ type Node struct {
 	// status write is scheduled; reported: time of the last one.
 	started, reported     time.Time
 	registered, reporting bool
+	telling               bool // a turn is awaited that tells of a cordon
 	// latest is the Node as it was last seen; nil before the first time.
 	latest *v1.Node
 	cache  *control.Cache[*v1.Node]
@@ -82,9 +83,22 @@ func (n *Node) changed(node *v1.Node) {
 	if !n.registered || n.reporting {
 		return
 	}
-	if n.unschedulable != node.Spec.Unschedulable || n.isOutdated(node) {
+	switch {
+	case n.isOutdated(node):
 		n.ReportLater()
+	case n.unschedulable != node.Spec.Unschedulable && !n.telling:
+		n.telling = true
+		n.env.Go("tell whether the node is schedulable", n.tellLater)
 	}
+}
+
+// tellLater waits for the next turn of the status, which has nothing to write, only to tell. Settle does not wait for that.
+func (n *Node) tellLater(ctx context.Context) {
+	d := n.untilNextTurn()
+	never := func(context.Context) (bool, error) { return false, nil }
+	_ = n.env.Poll(control.WithTimeout(ctx, n.env, d), d+time.Second, d+time.Second, never) // it ends with the context, before it ever looks
+	n.telling = false
+	n.queue.Add(n.name())
 }
 
 // isOutdated reports whether a turn would change the Node's status.

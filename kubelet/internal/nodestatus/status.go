@@ -35,8 +35,12 @@ func (n *Node) ReportLater() {
 		return
 	}
 	n.reporting = true
-	since := n.env.Now().Sub(n.started)
-	n.queue.AddAfter(n.name(), nodeStatusUpdateFrequency-since%nodeStatusUpdateFrequency)
+	n.queue.AddAfter(n.name(), n.untilNextTurn())
+}
+
+// untilNextTurn returns how long it is to the next turn of the node's status, counted from the kubelet's start.
+func (n *Node) untilNextTurn() time.Duration {
+	return nodeStatusUpdateFrequency - n.env.Now().Sub(n.started)%nodeStatusUpdateFrequency
 }
 
 // reportNodeStatus carries out the turn of the node's status.
