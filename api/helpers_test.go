@@ -134,17 +134,12 @@ func updateMap(t testing.TB, c *fake.Clientset, obj *v1.ConfigMap, value string)
 	return updated
 }
 
-// next returns the next event of a watch; it fails the test rather than hang.
+// next returns the next event of a watch.
 func next(t testing.TB, w watch.Interface) watch.Event {
 	t.Helper()
-	select {
-	case e, ok := <-w.ResultChan():
-		require.True(t, ok, "the watch has ended")
-		return e
-	case <-time.After(10 * time.Second):
-		require.FailNow(t, "no event")
-		return watch.Event{}
-	}
+	e, ok := <-w.ResultChan()
+	require.True(t, ok, "the watch has ended")
+	return e
 }
 
 // drain reads a cursor to its end.

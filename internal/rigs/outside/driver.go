@@ -50,17 +50,15 @@ func (d *driver) ControllerGetCapabilities(context.Context, *spec.ControllerGetC
 	return answer, nil
 }
 
-// CreateVolume makes a directory. It takes as long as the class's parameter "takes" says.
+// CreateVolume makes a directory. With the class's parameter "waits" it waits for Process.GoOn first.
 func (d *driver) CreateVolume(ctx context.Context, req *spec.CreateVolumeRequest) (*spec.CreateVolumeResponse, error) {
-	if text, ok := req.GetParameters()["takes"]; ok {
-		takes, err := time.ParseDuration(text)
-		if err != nil {
-			return nil, status.Error(codes.InvalidArgument, err.Error())
-		}
-		if err := os.WriteFile(d.cfg.Dir+".slow", nil, 0o600); err != nil {
+	if _, waits := req.GetParameters()["waits"]; waits {
+		if err := os.WriteFile(d.cfg.Dir+".waits", nil, 0o600); err != nil {
 			return nil, status.Error(codes.Internal, err.Error())
 		}
-		time.Sleep(takes)
+		for !exists(d.cfg.Dir + ".goes-on") {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	if err := os.MkdirAll(filepath.Join(d.cfg.Dir, req.GetName()), 0o755); err != nil {
 		return nil, status.Error(codes.Internal, err.Error())

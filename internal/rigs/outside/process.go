@@ -142,9 +142,14 @@ func (p *Process) Kill() {
 	}
 }
 
-// IsSlow reports whether a CreateVolume that takes time has begun.
-func (p *Process) IsSlow() bool {
-	_, err := os.Stat(p.Dir + ".slow")
+// Waits reports whether a CreateVolume waits for GoOn.
+func (p *Process) Waits() bool { return exists(p.Dir + ".waits") }
+
+// GoOn ends the waiting, also that of calls to come.
+func (p *Process) GoOn() { require.NoError(p.t, os.WriteFile(p.Dir+".goes-on", nil, 0o600)) }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
 	return err == nil
 }
 
