@@ -128,20 +128,12 @@ func (p *Process) spaceText(format, name string) (string, error) {
 	const kib = blockSize / 1024
 	_, fsType := m.device()
 	free := max(0, size-used) / kib
-	values := map[byte]string{'n': name, 'T': fsType, 's': fmt.Sprint(blockSize), 'S': fmt.Sprint(blockSize), 'b': fmt.Sprint(size / kib),
-		'f': fmt.Sprint(free), 'a': fmt.Sprint(free), '%': "%"}
-	var b strings.Builder
-	for i := 0; i < len(format); i++ {
-		if format[i] != '%' || i+1 == len(format) {
-			b.WriteByte(format[i])
-			continue
+	values := map[string]string{"n": name, "T": fsType, "s": fmt.Sprint(blockSize), "S": fmt.Sprint(blockSize), "b": fmt.Sprint(size / kib),
+		"f": fmt.Sprint(free), "a": fmt.Sprint(free)}
+	return expandFormat(format, func(directive string) (string, error) {
+		if value, ok := values[directive]; ok {
+			return value, nil
 		}
-		i++
-		value, ok := values[format[i]]
-		if !ok {
-			return "", fmt.Errorf("stat: format %%%c is not supported with -f; the formats are %%n %%T %%s %%S %%b %%f %%a", format[i])
-		}
-		b.WriteString(value)
-	}
-	return b.String(), nil
+		return "", fmt.Errorf("stat: format %%%s is not supported with -f; the formats are %%n %%T %%s %%S %%b %%f %%a", directive)
+	})
 }

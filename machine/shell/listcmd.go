@@ -204,40 +204,15 @@ func stat(p *Process) error {
 }
 
 func statText(format, name string, info fs.FileInfo) (string, error) {
-	var b strings.Builder
 	uid, gid := ownerOf(info)
-	for i := 0; i < len(format); i++ {
-		if format[i] != '%' || i+1 == len(format) {
-			b.WriteByte(format[i])
-			continue
+	values := map[string]string{"n": name, "s": fmt.Sprint(sizeOf(info)), "a": modeNumber(info.Mode()), "A": modeText(info.Mode()), "F": kindText(info),
+		"u": fmt.Sprint(uid), "g": fmt.Sprint(gid), "U": userName(uid), "G": userName(gid)}
+	return expandFormat(format, func(directive string) (string, error) {
+		if value, ok := values[directive]; ok {
+			return value, nil
 		}
-		i++
-		switch format[i] {
-		case 'n':
-			b.WriteString(name)
-		case 's':
-			fmt.Fprint(&b, sizeOf(info))
-		case 'a':
-			b.WriteString(modeNumber(info.Mode()))
-		case 'A':
-			b.WriteString(modeText(info.Mode()))
-		case 'F':
-			b.WriteString(kindText(info))
-		case 'u':
-			fmt.Fprint(&b, uid)
-		case 'g':
-			fmt.Fprint(&b, gid)
-		case 'U':
-			b.WriteString(userName(uid))
-		case 'G':
-			b.WriteString(userName(gid))
-		case '%':
-			b.WriteByte('%')
-		default:
-			return "", fmt.Errorf("stat: format %%%c is not supported; the formats are %%n %%s %%a %%A %%F %%u %%g %%U %%G", format[i])
-		}
-	}
-	return b.String(), nil
+		return "", fmt.Errorf("stat: format %%%s is not supported; the formats are %%n %%s %%a %%A %%F %%u %%g %%U %%G", directive)
+	})
 }
 
 func isBlockMode(mode fs.FileMode) bool {

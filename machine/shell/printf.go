@@ -201,3 +201,30 @@ func (f *printer) number(text string) int64 {
 	}
 	return n
 }
+
+// expandFormat replaces each directive of a format, such as "%d" or "%-d", by the text that value returns for it, and "%%" by "%".
+func expandFormat(format string, value func(directive string) (string, error)) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' || i+1 == len(format) {
+			b.WriteByte(format[i])
+			continue
+		}
+		i++
+		begin := i
+		if format[i] == '-' && i+1 < len(format) {
+			i++
+		}
+		directive := format[begin : i+1]
+		if directive == "%" {
+			b.WriteByte('%')
+			continue
+		}
+		text, err := value(directive)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text)
+	}
+	return b.String(), nil
+}

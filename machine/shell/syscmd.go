@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -187,50 +188,31 @@ func date(p *Process) error {
 	return p.printf("%s\n", text)
 }
 
-// timeText formats a time as strftime does.
+// timeText formats a time as strftime does. A "-" before the letter leaves out zeros and blanks before the value.
 func timeText(format string, now time.Time) (string, error) {
-	layouts := map[byte]string{
-		'a': "Mon", 'A': "Monday", 'b': "Jan", 'h': "Jan", 'B': "January", 'd': "02", 'e': "_2", 'm': "01", 'y': "06", 'Y': "2006",
-		'H': "15", 'I': "03", 'M': "04", 'S': "05", 'p': "PM", 'j': "002", 'F': "2006-01-02", 'T': "15:04:05", 'R': "15:04", 'D': "01/02/06",
-		'c': "Mon Jan _2 15:04:05 2006", 'x': "01/02/06", 'X': "15:04:05", 'r': "03:04:05 PM",
+	layouts := map[string]string{
+		"a": "Mon", "A": "Monday", "b": "Jan", "h": "Jan", "B": "January", "d": "02", "e": "_2", "m": "01", "y": "06", "Y": "2006",
+		"H": "15", "I": "03", "M": "04", "S": "05", "p": "PM", "j": "002", "F": "2006-01-02", "T": "15:04:05", "R": "15:04", "D": "01/02/06",
+		"c": "Mon Jan _2 15:04:05 2006", "x": "01/02/06", "X": "15:04:05", "r": "03:04:05 PM",
 	}
-	var b strings.Builder
-	for i := 0; i < len(format); i++ {
-		if format[i] != '%' || i+1 == len(format) {
-			b.WriteByte(format[i])
-			continue
-		}
-		i++
-		if format[i] == '-' && i+1 < len(format) { // no padding
-			i++
-			b.WriteString(strings.TrimLeft(now.Format(layouts[format[i]]), "0 "))
-			continue
-		}
-		layout, ok := layouts[format[i]]
-		switch c := format[i]; {
-		case ok:
-			b.WriteString(now.Format(layout))
-		case c == 's':
-			b.WriteString(strconv.FormatInt(now.Unix(), 10))
-		case c == 'N':
-			fmt.Fprintf(&b, "%09d", now.Nanosecond())
-		case c == 'Z':
-			b.WriteString("UTC")
-		case c == 'z':
-			b.WriteString("+0000")
-		case c == 'u':
-			b.WriteString(strconv.Itoa((int(now.Weekday())+6)%7 + 1))
-		case c == 'n':
-			b.WriteByte('\n')
-		case c == 't':
-			b.WriteByte('\t')
-		case c == '%':
-			b.WriteByte('%')
-		default:
-			return "", fmt.Errorf("date: format %%%c is not supported", c)
-		}
+	texts := map[string]string{
+		"s": fmt.Sprint(now.Unix()), "N": fmt.Sprintf("%09d", now.Nanosecond()), "Z": "UTC", "z": "+0000",
+		"u": fmt.Sprint((int(now.Weekday())+6)%7 + 1), "n": "\n", "t": "\t",
 	}
-	return b.String(), nil
+	return expandFormat(format, func(directive string) (string, error) {
+		letter, unpadded := strings.CutPrefix(directive, "-")
+		text, ok := texts[letter]
+		if layout, is := layouts[letter]; is {
+			text, ok = now.Format(layout), true
+		}
+		switch {
+		case !ok:
+			return "", fmt.Errorf("date: format %%%s is not supported", directive)
+		case unpadded:
+			return cmp.Or(strings.TrimLeft(text, "0 "), "0"), nil
+		}
+		return text, nil
+	})
 }
 
 // hostname prints the pod's name on its network.
