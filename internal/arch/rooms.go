@@ -14,14 +14,19 @@ const maxReader = 6
 // things.
 const maxMethods = 20
 
+// maxClusterMethods is the number of exported methods that Cluster may have: a user learns them all. What belongs to a machine is a
+// method of Machine, what tells of a run of Trace, and what only tools need of Lab.
+const maxClusterMethods = 35
+
 // CheckRooms reports what the rooms of the API server must not have: the store no kinds of Kubernetes, admission no Reader that
-// writes or is wide, and api no type with more methods than fit into one head. That no room imports the server is for CheckImports.
+// writes or is wide, and api no type with more methods than fit into one head. It also reports a Cluster with too many methods. That no
+// room imports the server is for CheckImports.
 func CheckRooms(fsys fs.FS) ([]Violation, error) {
 	files, err := parse(fsys)
 	if err != nil {
 		return nil, err
 	}
-	found := checkMethods(files)
+	found := append(checkMethods(files), checkCluster(files)...)
 	for _, f := range files {
 		if f.dir == "api/store" {
 			for _, spec := range f.ast.Imports {
@@ -59,6 +64,44 @@ func CheckRooms(fsys fs.FS) ([]Violation, error) {
 	return found, nil
 }
 
+// checkCluster reports the first exported method too many of Cluster, and fields that give it those of another type.
+func checkCluster(files []*file) []Violation {
+	var found []Violation
+	count := 0
+	for _, f := range files {
+		if f.test || f.dir != "." {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Recv == nil || receiverOf(n) != "Cluster" || !n.Name.IsExported() {
+					break
+				}
+				if count++; count == maxClusterMethods+1 {
+					found = append(found, f.violation(n.Pos(), "Cluster has more than %d exported methods: is this one of Machine, Trace or Lab?", maxClusterMethods))
+				}
+			case *ast.TypeSpec:
+				fields, ok := n.Type.(*ast.StructType)
+				if !ok || n.Name.Name != "Cluster" {
+					break
+				}
+				for _, field := range fields.Fields.List {
+					if len(field.Names) == 0 {
+						found = append(found, f.violation(field.Pos(), "Cluster embeds %s, and has all of its methods", types.ExprString(field.Type)))
+					}
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func receiverOf(method *ast.FuncDecl) string {
+	return strings.TrimPrefix(types.ExprString(method.Recv.List[0].Type), "*")
+}
+
 // checkMethods reports the first method too many of a type.
 func checkMethods(files []*file) []Violation {
 	var found []Violation
@@ -72,7 +115,7 @@ func checkMethods(files []*file) []Violation {
 			if !ok || method.Recv == nil {
 				continue
 			}
-			receiver := strings.TrimPrefix(types.ExprString(method.Recv.List[0].Type), "*")
+			receiver := receiverOf(method)
 			if count[f.dir+"."+receiver]++; count[f.dir+"."+receiver] == maxMethods+1 {
 				found = append(found, f.violation(method.Pos(),
 					"%s has more than %d methods: let those that need only a part of it be functions over that part", receiver, maxMethods))
