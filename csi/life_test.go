@@ -341,7 +341,7 @@ func TestAVolumeMovesBetweenNodesInOrderWhateverFails(t *testing.T) {
 	})
 }
 
-// With every fault of Kubernetes mended nothing is attributed to it, and nothing fails.
+// With every bug of Kubernetes mended nothing is attributed to it, and nothing fails.
 func TestNoFailureIsAttributedToKubernetesWhereItsFaultsAreMended(t *testing.T) {
 	t.Parallel()
 	cfg := randomly(12, mended())
@@ -387,12 +387,12 @@ func csiLifeSteps(t testing.TB, actor string, crash int) (steps int) {
 	return steps
 }
 
-// mended returns the configuration without the faults of Kubernetes itself, by which a kubelet that crashes may lose
+// mended returns the configuration without the bugs of Kubernetes itself, by which a kubelet that crashes may lose
 // a volume (kubernetes/kubernetes 121937).
 func mended() storagesim.Config {
 	cfg := twoNodes()
-	for _, fault := range explore.UpstreamFaults() {
-		fault.Mend(&cfg)
+	for _, bug := range explore.UpstreamBugs() {
+		bug.Mend(&cfg)
 	}
 	return cfg
 }

@@ -31,7 +31,7 @@ type Coverage struct {
 	NewOrder int `json:"newOrder"`
 	// Places is the number of single faults that the plain run has: each of its calls (an actor, a verb, a resource or a
 	// method, and its number) with each kind of fault that it can meet. Tried is the number of those that were played, each in a
-	// run of its own, and Recovered that of these runs in which all rules held, without those that fail by faults of Kubernetes.
+	// run of its own, and Recovered that of these runs in which all rules held, without those that fail by bugs of Kubernetes.
 	Places    int `json:"places"`
 	Tried     int `json:"tried"`
 	Recovered int `json:"recovered"`

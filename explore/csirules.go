@@ -142,6 +142,6 @@ func isSingle(capability any) bool {
 	return strings.HasPrefix(mode, "SINGLE_NODE")
 }
 
-// ownBreach stands for a breach of these rules that no known fault of Kubernetes explains.
-var ownBreach = &UpstreamFault{Text: "a rule of CSI is broken by the callers of a driver: that is a bug of Kubernetes, or of this library; " +
+// ownBreach stands for a breach of these rules that no known bug of Kubernetes explains.
+var ownBreach = &UpstreamBug{Text: "a rule of CSI is broken by the callers of a driver: that is a bug of Kubernetes, or of this library; " +
 	"please report the replay line"}

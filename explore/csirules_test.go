@@ -12,7 +12,7 @@ import (
 )
 
 // A kubelet that forgets a staged volume breaks a rule of CSI: the volume is unpublished before it is unstaged. That is a
-// known fault of Kubernetes. Callers that break a rule without one are the library's or Kubernetes' bug, too.
+// known bug of Kubernetes. Callers that break a rule without one are the library's or Kubernetes' bug, too.
 func TestABreachOfCSIsRulesIsNeverTheAuthors(t *testing.T) {
 	cfg := explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}, Except: []string{explore.NothingLeaks}, Upstream: explore.Fail}
 	const line = "x1;faults=1:kubelet/node-1:delete:pods:crash"
@@ -25,12 +25,12 @@ func TestABreachOfCSIsRulesIsNeverTheAuthors(t *testing.T) {
 	require.NoError(t, explore.Replay(cfg, line, threeComeAndGo))
 }
 
-// In no run of a right driver does a caller break a rule but by known faults of Kubernetes.
+// In no run of a right driver does a caller break a rule but by known bugs of Kubernetes.
 func TestCallersOfDriversKeepTheRulesOfCSI(t *testing.T) {
 	cfg := explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}, Runs: 150}
 	report, err := explore.Run(t.Context(), cfg, threeComeAndGo)
 	require.NoError(t, err)
 	for _, found := range report.Upstream {
-		require.NotContains(t, found.Fault.Text, "a rule of CSI is broken", "%s", found)
+		require.NotContains(t, found.Bug.Text, "a rule of CSI is broken", "%s", found)
 	}
 }

@@ -52,8 +52,8 @@ type Config struct {
 	Expect []Expectation
 	// Except are the names of built-in rules that do not hold for the scenario.
 	Except []string
-	// Upstream says what to do with runs that fail by a fault of the modelled release of Kubernetes
-	// itself (UpstreamFaults); default Count.
+	// Upstream says what to do with runs that fail by a bug of the modelled release of Kubernetes
+	// itself (UpstreamBugs); default Count.
 	Upstream Upstream
 	// ShrinkRuns is the number of runs a failure may take to be made smaller; default
 	// DefaultShrinkRuns, negative for none. One with many more steps than the plain run counts
@@ -136,7 +136,7 @@ type Report struct {
 	Runs int
 	// Coverage sums up the states that the runs saw.
 	Coverage Coverage
-	// Upstream sums up the runs that failed by faults of the modelled release of Kubernetes, unless
+	// Upstream sums up the runs that failed by bugs of the modelled release of Kubernetes, unless
 	// Config.Upstream is Fail.
 	Upstream []Finding
 	// WithoutInventory are the provisioners and drivers that do not say what their backends hold: what is left there
@@ -175,9 +175,9 @@ type Failure struct { // it is more than an error
 	Commands []string
 	Untold   error
 
-	// Upstream is the fault of the modelled release of Kubernetes by which the run fails: with it
+	// Upstream is the bug of the modelled release of Kubernetes by which the run fails: with it
 	// mended, the same plan is clean. nil for a failure of what the scenario plays.
-	Upstream *UpstreamFault
+	Upstream *UpstreamBug
 
 	// Deviations lists the situations of the run in which the simulation does otherwise than upstream.
 	Deviations []trace.Deviates

@@ -24,34 +24,34 @@ const (
 	// CrashBefore ends the caller's process before the call is made, CrashAfter when the
 	// server has carried it out. It starts again at once.
 	CrashBefore, CrashAfter = "crash", "crash-after"
-	// Refused is an internal error of the server, which did nothing.
+	// Refused: the server answers with an internal error and does nothing.
 	Refused = "refused"
-	// Conflict is the answer to an update of an object that has changed.
+	// Conflict: the server answers an update as if the object had changed, and does nothing.
 	Conflict = "conflict"
-	// Lost has the call carried out, and its answer lost.
+	// Lost: the server carries the call out, and the caller gets an error instead of the answer.
 	Lost = "lost"
 )
 
 // The kinds of faults of calls to CSI drivers.
 const (
-	// CSIUnavailable has the driver not get the call, CSILost lose the answer.
+	// CSIUnavailable: the driver does not get the call. CSILost: it carries the call out, and the caller gets an error.
 	CSIUnavailable, CSILost = "csi-unavailable", "csi-lost"
 	// CSICrash ends the driver's process before it gets the call, CSICrashAfter when it has
 	// carried the call out. It starts again at once, with its memory.
 	CSICrash, CSICrashAfter = "csi-crash", "csi-crash-after"
-	// CSIHang has the driver never answer: the caller gives up.
+	// CSIHang: the driver never answers, and the caller gives up.
 	CSIHang = "csi-hang"
 )
 
 // The kinds of faults at points that the author's code marks (package mayfail).
 const (
-	// PointError is an error: the function of the point is not called.
+	// PointError: the code gets an error, and the function of the point is not called.
 	PointError = "point-error"
-	// PointLost has it called, and its answer lost.
+	// PointLost: the function is called, and the code gets an error instead of its answer.
 	PointLost = "point-lost"
-	// PointSlow lets PointDelay pass before it is called.
+	// PointSlow lets PointDelay pass before the function is called.
 	PointSlow = "point-slow"
-	// PointCrash ends the process before it is called, PointCrashAfter when it was. It starts again at once.
+	// PointCrash ends the process before the function is called, PointCrashAfter when it has returned. The process starts again at once.
 	PointCrash, PointCrashAfter = "point-crash", "point-crash-after"
 )
 
@@ -59,7 +59,7 @@ const (
 // csi-attacher, wait for a driver.
 const PointDelay = 20 * time.Second
 
-// FaultKinds returns all of them.
+// FaultKinds returns the names of all kinds of faults.
 func FaultKinds() []string {
 	return []string{
 		CrashBefore, CrashAfter, Refused, Conflict, Lost, CSIUnavailable, CSILost, CSICrash, CSICrashAfter, CSIHang,

@@ -14,19 +14,18 @@ import (
 
 // The strategies: how plans are made. By default they take turns.
 const (
-	// Crashes has each actor crash before and after each of its calls, and each driver before
-	// and after each that it gets, and the author's code before and after each point that it marks: one crash a run, in order, all of them if there are runs
+	// Crashes plays one crash a run, in order: of each actor before and after each of its calls, of each driver before and after each
+	// call that it gets, and of the author's code before and after each point that it marks; all of them if there are runs
 	// enough. Together with Faults it comes before all other strategies, first with calls of a kind (actor, verb,
 	// resource) that was not struck before, as long as that takes at most half of the runs.
 	Crashes = "crashes"
-	// Faults is the same for all other faults: a call that is refused, meets a conflict, loses
-	// its answer, or hangs, and a point that fails, loses
-	// its answer, or is slow.
+	// Faults plays all other single faults in the same way: a call that is refused, meets a conflict, loses its answer, or hangs,
+	// and a point that fails, loses its answer, or is slow.
 	Faults = "faults"
-	// Outages has one place fail three to five times in a row, in order: a point of the author's code, a call to a driver, or a call
+	// Outages makes one place fail three to five times in a row, in order: a point of the author's code, a call to a driver, or a call
 	// of the author's actors at the API server. They come with the single faults, those at points first, up to a twentieth of the runs.
 	Outages = "outages"
-	// Pairs plays two of them in one run, in order, chosen by chance.
+	// Pairs plays two single faults in one run, in order, chosen by chance.
 	Pairs = "pairs"
 	// Stale delivers no changes to a cache for some time: in one run of three that is all, in one
 	// its actor crashes at the beginning and cannot go on before the end, and in one it crashes
@@ -34,7 +33,7 @@ const (
 	// states of Sun and others, "Automatic Reliability Testing for Cluster Management
 	// Controllers" (Sieve), OSDI 2022.
 	Stale = "stale"
-	// Delays is in order, except one to three choices by chance, after Emmi, Qadeer and
+	// Delays plays in order, except one to three choices by chance, after Emmi, Qadeer and
 	// Rakamarić, "Delay-Bounded Scheduling", POPL 2011.
 	Delays = "delays"
 	// Random takes any step that is possible, without faults (engine.Seeded).
@@ -42,11 +41,11 @@ const (
 	// PCT gives workers and caches priorities by chance, see Plan.Order: Burckhardt and others,
 	// "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010.
 	PCT = "pct"
-	// Storm is a random order with up to three faults.
+	// Storm plays a random order with up to three faults.
 	Storm = "storm"
 )
 
-// Strategies returns the names of all.
+// Strategies returns the names of all strategies.
 func Strategies() []string {
 	return []string{Crashes, Faults, Outages, Pairs, Stale, Delays, Random, PCT, Storm}
 }

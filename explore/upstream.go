@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// Upstream says what an exploration does with runs that fail by a fault of the modelled release of
+// Upstream says what an exploration does with runs that fail by a bug of the modelled release of
 // Kubernetes itself.
 type Upstream int
 
@@ -26,8 +26,8 @@ const (
 	Fail
 )
 
-// UpstreamFault is a fault of the modelled release of Kubernetes, or of its library of provisioners, that clusters have by default.
-type UpstreamFault struct {
+// UpstreamBug is a bug of the modelled release of Kubernetes, or of its library of provisioners, that clusters have by default.
+type UpstreamBug struct {
 	// Issue names the report, "kubernetes/kubernetes 121937"; "" if there is none.
 	Issue string
 	// Text says what goes wrong.
@@ -37,13 +37,13 @@ type UpstreamFault struct {
 }
 
 // String returns the issue.
-func (f *UpstreamFault) String() string { return "upstream: " + cmp.Or(f.Issue, notReported) }
+func (f *UpstreamBug) String() string { return "upstream: " + cmp.Or(f.Issue, notReported) }
 
 const notReported = "not reported yet"
 
-// UpstreamFaults returns the faults to which a run's failure can be attributed.
-func UpstreamFaults() []*UpstreamFault {
-	return []*UpstreamFault{
+// UpstreamBugs returns the bugs to which a run's failure can be attributed.
+func UpstreamBugs() []*UpstreamBug {
+	return []*UpstreamBug{
 		{"kubernetes/kubernetes 121937", "a kubelet that restarts forgets a volume that is staged and in no pod's directory",
 			onKubelets(func(cfg *kubelet.Config) { cfg.FindStaged = true })},
 		{"", "a Node object that is made anew has no volumesInUse, so that mounted volumes are detached",
@@ -94,36 +94,36 @@ func finalUnlessUnanswered(failure error) bool {
 	return !unanswered && volume.IsFinal(failure)
 }
 
-// Finding sums up the runs that failed by one fault of the modelled release.
+// Finding sums up the runs that failed by one bug of the modelled release.
 type Finding struct {
-	Fault *UpstreamFault
+	Bug *UpstreamBug
 	// Runs is the number of such runs.
 	Runs int
 	// First is the first of them. Its plan is as it was, not made smaller.
 	First *Failure
 }
 
-// String returns the fault, the number of runs and the line that repeats the first.
+// String returns the bug, the number of runs and the line that repeats the first.
 func (f Finding) String() string {
-	return fmt.Sprintf("%s: %s. It made %d runs fail; the first is %s", f.Fault, f.Fault.Text, f.Runs, f.First.Plan)
+	return fmt.Sprintf("%s: %s. It made %d runs fail; the first is %s", f.Bug, f.Bug.Text, f.Runs, f.First.Plan)
 }
 
-// attribute returns the fault of the modelled release that makes a run fail: with that fault mended, the same plan is clean.
-// If no single fault explains the failure, a long run may have met several: then it returns the faults that must be mended
+// attribute returns the bug of the modelled release that makes a run fail: with that bug mended, the same plan is clean.
+// If no single bug explains the failure, a long run may have met several: then it returns the bugs that must be mended
 // together. A breach of the rules of CSI by a driver's callers is never the author's. nil means that the scenario, or a program
 // that it plays, is the cause.
-func (x *exploration) attribute(f *Failure) *UpstreamFault {
-	clean := func(faults ...*UpstreamFault) bool { return x.mended(together(faults)).play(f.Plan, nil) == nil }
-	all := UpstreamFaults()
-	for _, fault := range all {
-		if clean(fault) {
-			return fault
+func (x *exploration) attribute(f *Failure) *UpstreamBug {
+	clean := func(bugs ...*UpstreamBug) bool { return x.mended(together(bugs)).play(f.Plan, nil) == nil }
+	all := UpstreamBugs()
+	for _, bug := range all {
+		if clean(bug) {
+			return bug
 		}
 	}
 	if clean(all...) {
 		needed := all
-		for _, fault := range all {
-			if rest := allBut(needed, fault); clean(rest...) {
+		for _, bug := range all {
+			if rest := allBut(needed, bug); clean(rest...) {
 				needed = rest
 			}
 		}
@@ -135,44 +135,44 @@ func (x *exploration) attribute(f *Failure) *UpstreamFault {
 	return nil
 }
 
-// together returns faults as one.
-func together(faults []*UpstreamFault) *UpstreamFault {
-	if len(faults) == 1 {
-		return faults[0]
+// together returns bugs as one.
+func together(bugs []*UpstreamBug) *UpstreamBug {
+	if len(bugs) == 1 {
+		return bugs[0]
 	}
 	var issues, words []string
-	for _, fault := range faults {
-		issues, words = append(issues, cmp.Or(fault.Issue, notReported)), append(words, fault.Text)
+	for _, bug := range bugs {
+		issues, words = append(issues, cmp.Or(bug.Issue, notReported)), append(words, bug.Text)
 	}
-	return &UpstreamFault{Issue: strings.Join(issues, " and "), Text: strings.Join(words, "; and "), Mend: func(cfg *storagesim.Config) {
-		for _, fault := range faults {
-			fault.Mend(cfg)
+	return &UpstreamBug{Issue: strings.Join(issues, " and "), Text: strings.Join(words, "; and "), Mend: func(cfg *storagesim.Config) {
+		for _, bug := range bugs {
+			bug.Mend(cfg)
 		}
 	}}
 }
 
-// allBut returns the faults without one.
-func allBut(faults []*UpstreamFault, one *UpstreamFault) (rest []*UpstreamFault) {
-	for _, fault := range faults {
-		if fault.Text != one.Text {
-			rest = append(rest, fault)
+// allBut returns the bugs without one.
+func allBut(bugs []*UpstreamBug, one *UpstreamBug) (rest []*UpstreamBug) {
+	for _, bug := range bugs {
+		if bug.Text != one.Text {
+			rest = append(rest, bug)
 		}
 	}
 	return rest
 }
 
-// mended returns an exploration in whose clusters a fault is mended.
-func (x *exploration) mended(fault *UpstreamFault) *exploration {
+// mended returns an exploration in whose clusters a bug is mended.
+func (x *exploration) mended(bug *UpstreamBug) *exploration {
 	better := *x
-	fault.Mend(&better.cfg.Cluster)
+	bug.Mend(&better.cfg.Cluster)
 	return &better
 }
 
-// findings collects the failures of upstream's own faults: the numbers of the runs, and the first run. It is safe for
+// findings collects the failures of upstream's own bugs: the numbers of the runs, and the first run. It is safe for
 // concurrent use.
 type findings struct {
 	mu    sync.Mutex
-	runs  map[string][]int // by the text of the fault
+	runs  map[string][]int // by the text of the bug
 	first map[string]*Failure
 }
 
@@ -183,36 +183,36 @@ func newFindings() *findings {
 func (f *findings) add(failure *Failure) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fault := failure.Upstream.Text
-	f.runs[fault] = append(f.runs[fault], failure.Run)
-	if first := f.first[fault]; first == nil || failure.Run < first.Run {
-		f.first[fault] = failure
+	bug := failure.Upstream.Text
+	f.runs[bug] = append(f.runs[bug], failure.Run)
+	if first := f.first[bug]; first == nil || failure.Run < first.Run {
+		f.first[bug] = failure
 	}
 }
 
-// inOrder returns the faults, those that were met together after the single ones.
-func (f *findings) inOrder() []*UpstreamFault {
-	faults := append(UpstreamFaults(), ownBreach)
+// inOrder returns the bugs, those that were met together after the single ones.
+func (f *findings) inOrder() []*UpstreamBug {
+	bugs := append(UpstreamBugs(), ownBreach)
 	for _, text := range slices.Sorted(maps.Keys(f.first)) {
-		if !slices.ContainsFunc(faults, func(one *UpstreamFault) bool { return one.Text == text }) {
-			faults = append(faults, f.first[text].Upstream)
+		if !slices.ContainsFunc(bugs, func(one *UpstreamBug) bool { return one.Text == text }) {
+			bugs = append(bugs, f.first[text].Upstream)
 		}
 	}
-	return faults
+	return bugs
 }
 
-// until returns the findings of the runs up to a number, in the order of UpstreamFaults.
+// until returns the findings of the runs up to a number, in the order of UpstreamBugs.
 func (f *findings) until(last int) []Finding {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var list []Finding
-	for _, fault := range f.inOrder() {
-		first := f.first[fault.Text]
+	for _, bug := range f.inOrder() {
+		first := f.first[bug.Text]
 		if first == nil || first.Run > last {
 			continue
 		}
-		found := Finding{Fault: fault, First: first}
-		for _, run := range f.runs[fault.Text] {
+		found := Finding{Bug: bug, First: first}
+		for _, run := range f.runs[bug.Text] {
 			if run <= last {
 				found.Runs++
 			}

@@ -59,7 +59,7 @@ func TestAFaultOfKubernetesIsFoundFromThreeManifestsAndIsNotTheAuthors(t *testin
 	require.NoError(t, err, "it only counts")
 	require.Len(t, report.Upstream, 1)
 	found := report.Upstream[0]
-	require.Equal(t, "upstream: kubernetes/kubernetes 121937", found.Fault.String())
+	require.Equal(t, "upstream: kubernetes/kubernetes 121937", found.Bug.String())
 	require.Positive(t, found.Runs)
 	require.Contains(t, found.String(), "upstream: kubernetes/kubernetes 121937: a kubelet that restarts forgets a volume")
 	require.Greater(t, report.Runs, found.First.Run, "it goes on")
@@ -104,11 +104,11 @@ func TestWhatFailsWithTheFaultMendedIsTheAuthors(t *testing.T) {
 
 // Each switch keeps what the user has set.
 func TestMendingKeepsTheUsersConfiguration(t *testing.T) {
-	for _, fault := range explore.UpstreamFaults() {
-		require.NotEmpty(t, fault.Text)
+	for _, bug := range explore.UpstreamBugs() {
+		require.NotEmpty(t, bug.Text)
 		cfg := crashes()
-		fault.Mend(&cfg.Cluster)
-		require.NoError(t, explore.Replay(cfg, "x1", threeComeAndGo), fault.Text)
+		bug.Mend(&cfg.Cluster)
+		require.NoError(t, explore.Replay(cfg, "x1", threeComeAndGo), bug.Text)
 	}
 }
 
@@ -136,9 +136,9 @@ func TestARunThatMeetsTwoFaultsOfKubernetesIsLaidToBoth(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	require.Len(t, report.Upstream, 1)
-	require.Equal(t, "upstream: kubernetes/kubernetes 121937 and not reported yet", report.Upstream[0].Fault.String())
+	require.Equal(t, "upstream: kubernetes/kubernetes 121937 and not reported yet", report.Upstream[0].Bug.String())
 	require.Equal(t, "a kubelet that restarts forgets a volume that is staged and in no pod's directory; and "+
-		"a Node object that is made anew has no volumesInUse, so that mounted volumes are detached", report.Upstream[0].Fault.Text)
+		"a Node object that is made anew has no volumesInUse, so that mounted volumes are detached", report.Upstream[0].Bug.Text)
 	require.Equal(t, 1, report.Upstream[0].Runs)
 }
 
@@ -175,8 +175,8 @@ func TestAClaimThatIsMadeAnewBehindALateCacheIsKubernetesOwn(t *testing.T) {
 			report, err := explore.Run(t.Context(), cfg, scenario)
 			require.NoError(t, err)
 			require.Len(t, report.Upstream, 1)
-			require.Equal(t, test.text, report.Upstream[0].Fault.Text)
-			report.Upstream[0].Fault.Mend(&cfg.Cluster)
+			require.Equal(t, test.text, report.Upstream[0].Bug.Text)
+			report.Upstream[0].Bug.Mend(&cfg.Cluster)
 			require.NoError(t, explore.Replay(cfg, "x1", scenario))
 		})
 	}
@@ -203,8 +203,8 @@ func TestAVolumeThatIsDeletedThoughItsObjectIsSavedIsTheLibrarysOwn(t *testing.T
 	report, err := explore.Run(t.Context(), cfg, scenario(false))
 	require.NoError(t, err)
 	require.Len(t, report.Upstream, 1)
-	require.Contains(t, report.Upstream[0].Fault.Text, "deletes the volume, although an earlier try had saved the object")
-	report.Upstream[0].Fault.Mend(&cfg.Cluster)
+	require.Contains(t, report.Upstream[0].Bug.Text, "deletes the volume, although an earlier try had saved the object")
+	report.Upstream[0].Bug.Mend(&cfg.Cluster)
 	require.NoError(t, explore.Replay(cfg, "x1", scenario(false)))
 	require.Error(t, explore.Replay(cfg, "x1", scenario(true)), "what the author loses is the author's")
 }
@@ -242,7 +242,7 @@ spec:
 	report, err := explore.Run(t.Context(), cfg, scenario)
 	require.NoError(t, err)
 	require.Len(t, report.Upstream, 1)
-	require.Contains(t, report.Upstream[0].Fault.Text, "leaves the claim, which has no owner yet")
-	report.Upstream[0].Fault.Mend(&cfg.Cluster)
+	require.Contains(t, report.Upstream[0].Bug.Text, "leaves the claim, which has no owner yet")
+	report.Upstream[0].Bug.Mend(&cfg.Cluster)
 	require.NoError(t, explore.Replay(cfg, "x1", scenario))
 }

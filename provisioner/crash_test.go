@@ -248,7 +248,7 @@ func (x *unlucky) toDeleteManually(uid string) bool {
 
 // semantics: section 3 must 1, 2, 4, 8, 9, 10 and 11. CI tries more seeds.
 //
-// What is lost by the library's own way (explore.UpstreamFaults) is counted, and fails nothing.
+// What is lost by the library's own way (explore.UpstreamBugs) is counted, and fails nothing.
 func TestAnUnluckyProvisionerLeaksNothingAndMakesNothingTwice(t *testing.T) {
 	t.Parallel()
 	explore.Test(t, explore.Config{Runs: 300, Cluster: shelfConfig(), Strategies: []string{explore.Random},

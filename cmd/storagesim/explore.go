@@ -79,7 +79,7 @@ The first run that breaks a rule is made as small as it can be: with fewer fault
 with fewer objects applied and deleted. Its story is printed, with a line that repeats
 it. Without one, explore says how many runs there were and how much they saw.
 
-What comes from a known fault of Kubernetes itself is no failure: the last line counts
+What comes from a known bug of Kubernetes itself is no failure: the last line counts
 such runs, and --upstream makes the first of them one.
 
 A replay line addresses a fault by the actor, the verb, the resource and the number of
@@ -89,7 +89,7 @@ fit only the manifests and the version of storagesim with which they were found.
 
 Exit codes: 0 nothing was found; 1 a rule was broken, or something is wrong with the
 manifests; 2 the command line is wrong; 4 with --upstream or --replay, the run fails by
-a fault of Kubernetes itself; 5 the replay line does not fit the manifests; 6 what is
+a bug of Kubernetes itself; 5 the replay line does not fit the manifests; 6 what is
 played does not do the same twice; 130 interrupted.`,
 		Example: `  # A thousand runs on all processors.
   storagesim explore -f manifests/
@@ -131,7 +131,7 @@ played does not do the same twice; 130 interrupted.`,
 	flags.StringVarP(&o.format, "output", "o", "", "`FORMAT` of the output: text (the default), json, or with --replay "+strings.Join(viewFormats(), ", "))
 	flags.StringVar(&o.accept, "accept", "", "`FILE` with the keys of failures that are known, a line each; such a failure exits with 0")
 	flags.StringVar(&o.script, "script", "", "write what was found as a script of storagesim story to `FILE`")
-	flags.BoolVar(&o.upstream, "upstream", false, "fail by the faults of Kubernetes itself, too")
+	flags.BoolVar(&o.upstream, "upstream", false, "fail by the bugs of Kubernetes itself, too")
 	o.filter.add(flags)
 	flags.BoolVar(&o.stay, "keep-objects", false, "delete nothing at the end of a run")
 	return cmd
@@ -296,7 +296,7 @@ type found struct {
 	Runs     int              `json:"runs"`
 	Coverage explore.Coverage `json:"coverage"`
 	Failure  *foundFailure    `json:"failure,omitempty"`
-	// Upstream lists the faults of Kubernetes itself that made runs fail.
+	// Upstream lists the bugs of Kubernetes itself that made runs fail.
 	Upstream []foundUpstream `json:"upstream,omitempty"`
 	// Deviations lists the situations in which runs did otherwise than upstream.
 	Deviations []string `json:"deviations,omitempty"`
@@ -321,7 +321,7 @@ type foundFailure struct {
 	Acts   []string `json:"acts"`
 	Replay string   `json:"replay"`
 	Story  string   `json:"story"`
-	// Upstream is the fault of Kubernetes itself by which the run fails.
+	// Upstream is the bug of Kubernetes itself by which the run fails.
 	Upstream string `json:"upstream,omitempty"`
 	// Accepted is set if --accept has the failure: the exit code is 0.
 	Accepted bool `json:"accepted,omitempty"`
@@ -348,7 +348,7 @@ func (o *exploreOptions) report(out io.Writer, report explore.Report, err error)
 			answer.Deviations = append(answer.Deviations, d.String())
 		}
 		for _, u := range report.Upstream {
-			answer.Upstream = append(answer.Upstream, foundUpstream{u.Fault.Issue, u.Fault.Text, u.Runs, u.First.Plan.String()})
+			answer.Upstream = append(answer.Upstream, foundUpstream{u.Bug.Issue, u.Bug.Text, u.Runs, u.First.Plan.String()})
 		}
 		encoder := json.NewEncoder(out)
 		encoder.SetEscapeHTML(false)
@@ -438,7 +438,7 @@ func printFound(out io.Writer, report explore.Report, f *explore.Failure, replay
 		say("Nothing was found in %d runs: %s.\n", report.Runs, report.Coverage)
 	}
 	for _, u := range report.Upstream {
-		say("%s: %s. It made %d runs fail; to see the first: --upstream --replay '%s'\n", u.Fault, u.Fault.Text, u.Runs, u.First.Plan)
+		say("%s: %s. It made %d runs fail; to see the first: --upstream --replay '%s'\n", u.Bug, u.Bug.Text, u.Runs, u.First.Plan)
 	}
 	for _, d := range report.Deviations {
 		say("A run %s.\n", d)

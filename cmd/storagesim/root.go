@@ -23,7 +23,7 @@ const (
 	exitUsage = 2 // the command line is
 
 	exitNotThere    = 3 // run: an object does not reach the state that --wait waits for in time
-	exitUpstream    = 4 // explore: a run fails through a fault of Kubernetes itself
+	exitUpstream    = 4 // explore: a run fails through a bug of Kubernetes itself
 	exitNotReached  = 5 // explore: the replay line does not fit the manifests
 	exitNotRepeated = 6 // explore: the scenario behaves differently when a run is repeated
 )

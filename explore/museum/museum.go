@@ -30,8 +30,8 @@ type Exhibit struct {
 	// except are built-in rules that do not hold with the fix either, or that the bug breaks in
 	// another way first.
 	except []string
-	// fault is the one of Kubernetes itself, of which the exhibit is about; nil for others.
-	fault  *explore.UpstreamFault
+	// bug is the bug of Kubernetes itself that the exhibit shows; nil for others.
+	bug    *explore.UpstreamBug
 	actors []string // of the control plane, besides the controllers of volumes
 	nodes  []string // that run a kubelet
 	// configure, if set, changes the cluster's Config before each run; most take the fix out of a
@@ -91,9 +91,9 @@ func (e Exhibit) config(fixed bool) explore.Config {
 	if e.configure != nil {
 		e.configure(&cluster, fixed)
 	}
-	for _, fault := range explore.UpstreamFaults() {
-		if fixed || e.fault == nil || fault.Text != e.fault.Text {
-			fault.Mend(&cluster)
+	for _, bug := range explore.UpstreamBugs() {
+		if fixed || e.bug == nil || bug.Text != e.bug.Text {
+			bug.Mend(&cluster)
 		}
 	}
 	cfg := explore.Config{Cluster: cluster, Except: append([]string{explore.PlainRun, explore.CSICalls}, e.except...), Upstream: explore.Fail}

@@ -129,7 +129,7 @@ func oldClaim() Exhibit {
 		Upstream: "https://github.com/kubernetes/kubernetes/issues/128164",
 		Fix:      "the scheduler reads the claims again before it binds the pod",
 		Rule:     explore.Liveness, Replay: "x1;holds=21:20s:kube-scheduler:persistentvolumeclaims",
-		fault:  faultOf("kubernetes/kubernetes 128164", ""),
+		bug:    bugOf("kubernetes/kubernetes 128164", ""),
 		actors: []string{storagesim.Scheduler, storagesim.StatefulSets}, nodes: []string{"node-1", "node-2"},
 		configure: func(cfg *storagesim.Config, fixed bool) {
 			if fixed {

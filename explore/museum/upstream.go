@@ -11,11 +11,11 @@ import (
 	"github.com/storagesim/storagesim/explore"
 )
 
-// faultOf returns the fault of Kubernetes itself with an issue and, unless it is empty, a text.
-func faultOf(issue, text string) *explore.UpstreamFault {
-	for _, fault := range explore.UpstreamFaults() {
-		if fault.Issue == issue && (text == "" || fault.Text == text) {
-			return fault
+// bugOf returns the bug of Kubernetes itself with an issue and, unless it is empty, a text.
+func bugOf(issue, text string) *explore.UpstreamBug {
+	for _, bug := range explore.UpstreamBugs() {
+		if bug.Issue == issue && (text == "" || bug.Text == text) {
+			return bug
 		}
 	}
 	return nil
@@ -29,7 +29,7 @@ func stagedAndForgotten() Exhibit {
 		Upstream: "https://github.com/kubernetes/kubernetes/issues/121937",
 		Fix:      "kubelet.Config.FindStaged: what is staged is found by the file beside it",
 		Rule:     NotDetachedInUse, Replay: "x1;faults=34:crash-after",
-		fault:  faultOf("kubernetes/kubernetes 121937", ""),
+		bug:    bugOf("kubernetes/kubernetes 121937", ""),
 		except: []string{explore.NothingLeaks, explore.CallOrder},
 		actors: []string{storagesim.AttachDetach, storagesim.Scheduler}, nodes: []string{"node-1"},
 		scenario: func(c *explore.Cluster, _ bool) {
@@ -50,7 +50,7 @@ func nodeMadeAnew() Exhibit {
 		Upstream: "https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/kubelet/nodestatus/setters.go",
 		Fix:      "kubelet.Config.KeepInUse: the Node that is created lists what was found on the disk",
 		Rule:     NotDetachedInUse, Replay: "x1",
-		fault:  faultOf("", "a Node object that is made anew has no volumesInUse, so that mounted volumes are detached"),
+		bug:    bugOf("", "a Node object that is made anew has no volumesInUse, so that mounted volumes are detached"),
 		except: []string{explore.CallOrder},
 		actors: []string{storagesim.AttachDetach, storagesim.PodGC, storagesim.NodeLifecycle, storagesim.TaintEviction}, nodes: []string{"node-1"},
 		scenario: func(c *explore.Cluster, _ bool) {
