@@ -216,7 +216,7 @@ type Config struct {
 type Disks int
 
 const (
-	// DefaultDisks leaves the choice to who makes the cluster, as Config.Disks says.
+	// DefaultDisks is DirectoryDisks, or what Config.Disks says of storagesimtest.New.
 	DefaultDisks Disks = iota
 	// DirectoryDisks gives each machine a directory below Config.Dir.
 	DirectoryDisks

@@ -75,7 +75,7 @@ func (l Lab) Leaks() ([]Leak, error) {
 	return found, err
 }
 
-// Lost returns what users have by the API, and backends do not hold, as it is now: no time passes, and no request is made.
+// Lost returns what users have according to the API, and backends do not hold, as it is now: no time passes, and no request is made.
 func (l Lab) Lost() []leaks.Loss {
 	l.c.machines.PauseFaults(true)
 	defer l.c.machines.PauseFaults(false)

@@ -126,5 +126,5 @@ type Machine struct {
 // Machine returns the machine of that name, "node/node-1", "nfs/192.168.203.110" or "host/csi.example.com", or a pod on
 // its node, "pod/default/web" or "pod/web". It need not exist yet.
 //
-// A path is one on the machine, or in a pod that of the first container that mounts something there.
+// A path is looked up on the machine; for a pod, in its first container that mounts something there.
 func (c *Cluster) Machine(name string) Machine { return Machine{c, name} }

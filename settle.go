@@ -126,7 +126,7 @@ func (c *Cluster) eventually(check func() error) error {
 // RunFor lets d of virtual time pass.
 func (c *Cluster) RunFor(d time.Duration) error { return c.rested(c.engine.RunFor(d)) }
 
-// RunUntil runs until cond holds, for at most an hour of virtual time.
+// RunUntil runs until cond holds. It returns an error that says what is unfinished if cond does not hold within an hour of virtual time.
 func (c *Cluster) RunUntil(cond func() bool) error {
 	err := c.engine.RunUntil(time.Hour, cond)
 	if missed, ok := errors.AsType[*engine.ConditionError](err); ok {

@@ -61,7 +61,7 @@ func (c *controller) findClaimOfVolume(ctx context.Context, volume *v1.Persisten
 	return c.getClaim(ctx, ref)
 }
 
-// getClaim asks the API server for the claim that a claimRef names, nil if it is gone.
+// getClaim asks the API server for the claim that a claimRef names. It returns nil if the claim is gone, or another one has its name now.
 func (c *controller) getClaim(ctx context.Context, ref *v1.ObjectReference) (*v1.PersistentVolumeClaim, error) {
 	claim, err := c.client.CoreV1().PersistentVolumeClaims(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {

@@ -61,9 +61,9 @@ func Attach(ctx context.Context, c *storagesim.Cluster, zero time.Time, o Option
 func (s *Shell) newSession() *session {
 	o := s.options
 	o.Watch, o.Missed = nil, nil
-	new := &session{ctx: s.ctx, file: "shell", options: o, tableWidth: max(o.Width, 0), zero: engine.Start()}
-	new.options.Width = cmp.Or(o.Width, DefaultWidth)
-	return new
+	next := &session{ctx: s.ctx, file: "shell", options: o, tableWidth: max(o.Width, 0), zero: engine.Start()}
+	next.options.Width = cmp.Or(o.Width, DefaultWidth)
+	return next
 }
 
 // Cluster returns the cluster as it is now; nil before the first command that needs one.

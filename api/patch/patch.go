@@ -60,7 +60,8 @@ type Target struct {
 	Warn   func(text string)
 }
 
-// Patched returns old with the patch applied: a copy, of the same name. A strategic merge patch may be there as values, without data.
+// Patched returns a copy of old with the patch applied; a patch must not change the name. A strategic merge patch may come as values instead
+// of data.
 func (t *Target) Patched(old call.Object, pt types.PatchType, data []byte, values typedpatch.Values) (call.Object, error) {
 	var obj call.Object
 	var err error
@@ -83,7 +84,7 @@ func (t *Target) Patched(old call.Object, pt types.PatchType, data []byte, value
 	if err != nil {
 		return nil, refusal.AsStatus(err)
 	}
-	return obj, t.addressed(obj)
+	return obj, t.checkName(obj)
 }
 
 // patchJSON applies a patch to the object's JSON.
@@ -274,8 +275,8 @@ func patchInvalid(outcome string, err error) error {
 	})
 }
 
-// addressed checks that a patch did not change the name of the object.
-func (t *Target) addressed(obj call.Object) error {
+// checkName refuses a patch that has changed the name of the object.
+func (t *Target) checkName(obj call.Object) error {
 	if obj.GetName() == "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", t.Name))
 	}

@@ -62,7 +62,7 @@ func play(out io.Writer) error {
 	return s.Err()
 }
 
-// restore returns claims that are filled from the members, whose names are digests: each says which claim it is of.
+// restore returns a manifest of claims that are filled from the members. Their names are digests, so that each is asked which claim it is of.
 func restore(c *storagesim.Cluster) (manifest string, err error) {
 	list, err := c.Lab().Do(api.Request{Verb: "list", Resource: snapshots.Snapshots(), Namespace: "default"})
 	if err != nil {

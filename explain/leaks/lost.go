@@ -16,7 +16,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// Loss is something that users have by the API, and that the backend does not hold: their data is lost, or goes to another place.
+// Loss is something that users have according to the API, and that the backend does not hold: their data is lost, or goes to another place.
 type Loss struct {
 	// Kind is MissingVolume, of a bound claim; or Staging or Publication, of a volume of a running pod for which the
 	// driver answered OK.

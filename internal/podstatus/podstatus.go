@@ -94,7 +94,7 @@ func order(pod *v1.Pod, added v1.PodConditionType) []map[string]any {
 	return list
 }
 
-// has reports whether the pod has the condition already, whenever it came.
+// has reports whether the pod has the condition with this status, reason and message, whatever its times are.
 func has(pod *v1.Pod, want *v1.PodCondition) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == want.Type {

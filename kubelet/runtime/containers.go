@@ -286,7 +286,7 @@ func (s *Containers) end(c *container, exitCode int32, message string) {
 	c.ending = nil
 }
 
-// What a message has at most of a log.
+// The most that the message of a container that has ended quotes of its log.
 //
 // Upstream: pkg/kubelet/container/runtime.go MaxContainerTerminationMessageLogLines and MaxContainerTerminationMessageLogLength, v1.37.2.
 const (
@@ -294,7 +294,7 @@ const (
 	maxMessageLog   = 2048
 )
 
-// endOf returns the end of a log.
+// endOf returns the last lines of a log: at most maxMessageLines, and maxMessageLog bytes.
 func endOf(log string) string {
 	at := len(strings.TrimSuffix(log, "\n"))
 	for range maxMessageLines {

@@ -92,7 +92,7 @@ func (t *TempDir) attach(r record) error {
 	return t.see(r, dir)
 }
 
-// see has the node see a directory where a record says.
+// see attaches a directory to the node at the target of a record, and keeps the record. If it cannot, it closes the directory.
 func (t *TempDir) see(r record, dir *disk.Disk) error {
 	if err := t.cfg.Dir.Attach(r.Target, dir, slices.Contains(r.Options, "ro")); err != nil {
 		return errors.Join(err, dir.Close())

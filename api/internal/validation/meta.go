@@ -36,8 +36,8 @@ func goodNewMeta(m *metav1.ObjectMeta, namespaced bool, rule nameRule) bool {
 		goodAnnotations(m.Annotations) && goodOwners(m.OwnerReferences) && goodFinalizers(m.Finalizers)
 }
 
-// checkMetaUpdate validates the metadata of an update against the stored one. Upstream does so by the rules for new objects, by those for
-// updates, and by the latter again; of the kinds that are told each problem once, these are the same problems.
+// checkMetaUpdate validates the metadata of an update against the stored one. Upstream applies the rules for new objects, those for
+// updates, and the latter once more. That shows only in kinds with Twice, whose problems are told as often as they are found.
 func checkMetaUpdate(p *Problems, m, old *metav1.ObjectMeta) {
 	if goodMetaUpdate(m, old) && (!p.twice || m.GenerateName == "") {
 		return

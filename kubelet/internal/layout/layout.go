@@ -22,7 +22,7 @@ const (
 	// PodsDir holds one directory for each pod.
 	PodsDir = rootDir + "/pods"
 
-	// PodLevels is the number of levels of directories below PodsDir belong to the kubelet alone:
+	// PodLevels is the number of levels of directories below PodsDir that belong to the kubelet alone:
 	// the pod's directory, its "volumes", and the plugin's directory in there. If one of them
 	// is replaced by a link, the kubelet does not follow it, since the link may lead to
 	// another pod's data. Deeper down links are allowed: a mount of package mount is one.

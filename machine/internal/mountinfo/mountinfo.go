@@ -92,7 +92,7 @@ func (t Table) In(dir string) (found Table) {
 	return found
 }
 
-// Paths returns where this computer has the mounts.
+// Paths returns the mount points on this computer.
 func (t Table) Paths() []string {
 	paths := make([]string, len(t))
 	for i := range t {

@@ -118,7 +118,8 @@ func (s *Schemas) special(out Object, zero any) bool {
 	return true
 }
 
-// fields adds those of a struct; the fields of an embedded one are its own.
+// fields adds the fields of a struct to properties, and the names of those that cannot be left out to required. The fields of an embedded
+// struct count as its own.
 func (s *Schemas) fields(t reflect.Type, docs map[string]string, properties Object, required *[]string) {
 	for _, f := range reflect.VisibleFields(t) {
 		if len(f.Index) > 1 || !f.IsExported() {
