@@ -13,7 +13,7 @@ type coroutine struct {
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
-	does  func() // nil once it is done
+	does  *task // nil once it is done
 }
 
 // coroutine returns one that has nothing to do.
@@ -28,7 +28,7 @@ func (e *Engine) coroutine() *coroutine {
 		stacks.Grow()
 		c.yield = yield
 		for {
-			c.does()
+			c.does.begin()
 			c.does = nil
 			if !yield(struct{}{}) {
 				return

@@ -109,20 +109,16 @@ func (v *env) every(name string, period time.Duration, f func(context.Context), 
 	if phase := v.engine().cfg.Phase; a.life == 1 && phase > 0 {
 		first -= phase % period
 	}
-	running := false
-	work := func(ctx context.Context, _ *task) {
-		f(ctx)
-		running = false
-	}
-	var round func()
-	round = func() {
-		a.after(period, never, round)
-		if !running {
-			running = true
-			line(&task{actor: a, name: name, f: work})
+	t := &task{ended: true} // of all rounds: there is one at a time
+	work := func(ctx context.Context, _ *task) { f(ctx) }
+	var timer *timer
+	timer = a.after(first, never, func() {
+		v.engine().set(timer, period)
+		if t.ended {
+			*t = task{actor: a, name: name, f: work}
+			line(t)
 		}
-	}
-	a.after(first, never, round)
+	})
 }
 
 func (v *env) Go(name string, f func(context.Context)) {

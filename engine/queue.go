@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/storagesim/storagesim/control"
@@ -15,20 +16,27 @@ import (
 // queue is a work queue with its workers. It has the semantics of client-go's
 // util/workqueue, on virtual time.
 type queue struct {
-	actor    *actor
-	life     int
-	cfg      control.QueueConfig
-	waiting  []string        // keys in line
-	dirty    map[string]bool // keys to reconcile: in line, or again after the work on them
-	working  map[string]bool
-	failures map[string]int
-	later    map[string]*timer // keys that will be added
-	idle     []*task
-	workers  int // how many there are
-	parked   int // workers that wait in the middle of a key
+	actor   *actor
+	life    int
+	cfg     control.QueueConfig
+	items   map[string]*item // by key; not those of which there is nothing to remember
+	spare   *item            // for the next key
+	waiting []*item          // in line
+	idle    []*task
+	workers int // how many there are
+	parked  int // workers that wait in the middle of a key
 
 	tokens float64 // of the bucket, as of refill
 	refill time.Time
+}
+
+// item is a key and what the queue knows of it.
+type item struct {
+	key      string
+	dirty    bool // to reconcile: in line, or again after the work on it
+	working  bool
+	failures int
+	later    *timer // that will add it
 }
 
 func (v *env) Queue(cfg control.QueueConfig) control.Queue {
@@ -36,7 +44,6 @@ func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 	cfg.Limiter = cfg.Limiter.WithDefaults()
 	q := &queue{
 		actor: v.actor, life: v.life, cfg: cfg,
-		dirty: map[string]bool{}, working: map[string]bool{}, failures: map[string]int{}, later: map[string]*timer{},
 		tokens: float64(cfg.Limiter.Burst), refill: v.Now(),
 	}
 	v.actor.queues[cfg.Name] = q
@@ -76,41 +83,69 @@ func (q *queue) rests(t *task) bool {
 // is free, since thousands of workers wait.
 func (q *queue) work(ctx context.Context, t *task) {
 	for !q.rests(t) {
-		key := takeFirst(&q.waiting)
-		delete(q.dirty, key)
-		q.working[key] = true
-		q.actor.engine.work[workKey{q.actor.name, q.cfg.Name, key}]++
-		err := q.cfg.Reconcile(ctx, key)
-		q.done(key, err)
+		it := takeFirst(&q.waiting)
+		it.dirty, it.working = false, true
+		q.actor.engine.work[workKey{q.actor.name, q.cfg.Name, it.key}]++
+		err := q.cfg.Reconcile(ctx, it.key)
+		q.done(it, err)
 	}
 }
 
-// takeFirst takes the first of a list, which keeps its memory when it becomes empty.
+// item returns the item of a key.
+func (q *queue) item(key string) *item {
+	it := q.items[key]
+	if it != nil {
+		return it
+	}
+	if it, q.spare = q.spare, nil; it == nil {
+		it = &item{}
+	}
+	if q.items == nil {
+		q.items = map[string]*item{} // most queues of most actors stay empty
+	}
+	it.key = key
+	q.items[key] = it
+	return it
+}
+
+// drop forgets an item if there is nothing to remember.
+func (q *queue) drop(it *item) {
+	if *it == (item{key: it.key}) {
+		delete(q.items, it.key)
+		q.spare = it
+	}
+}
+
+// few is the length up to which the rest of a list moves up when its first is taken, and so keeps the list's memory.
+const few = 8
+
+// takeFirst takes the first of a list.
 func takeFirst[T any](list *[]T) T {
 	first := (*list)[0]
-	(*list)[0] = *new(T)
-	if len(*list) == 1 {
-		*list = (*list)[:0]
+	if len(*list) <= few {
+		*list = slices.Delete(*list, 0, 1)
 	} else {
+		(*list)[0] = *new(T)
 		*list = (*list)[1:]
 	}
 	return first
 }
 
-func (q *queue) done(key string, err error) {
-	delete(q.working, key)
-	if q.dirty[key] {
-		q.enqueue(key)
+func (q *queue) done(it *item, err error) {
+	it.working = false
+	if it.dirty {
+		q.enqueue(it)
 	}
-	switch {
+	switch key := it.key; {
 	case err == nil:
-		q.Forget(key)
-	case q.cfg.MaxRetries > 0 && q.failures[key] >= q.cfg.MaxRetries:
-		q.trace(trace.GaveUp{Queue: q.cfg.Name, Key: key, About: q.about(key), Failures: q.failures[key] + 1, Err: shortened(err)})
+		it.failures = 0
+	case q.cfg.MaxRetries > 0 && it.failures >= q.cfg.MaxRetries:
+		q.trace(trace.GaveUp{Queue: q.cfg.Name, Key: key, About: q.about(key), Failures: it.failures + 1, Err: shortened(err)})
 	default:
-		delay := q.retry(key)
+		delay := q.retry(it)
 		q.trace(trace.Retry{Queue: q.cfg.Name, Key: key, About: q.about(key), Delay: delay, Err: shortened(err)})
 	}
+	q.drop(it)
 }
 
 // shortened returns an error with a text of bounded length: the records of all attempts keep it.
@@ -135,17 +170,21 @@ func (q *queue) trace(r trace.Record) {
 }
 
 func (q *queue) Add(key string) {
-	if q.life != q.actor.life || q.dirty[key] {
+	if q.life != q.actor.life {
 		return
 	}
-	q.dirty[key] = true
-	if !q.working[key] {
-		q.enqueue(key)
+	it := q.item(key)
+	if it.dirty {
+		return
+	}
+	it.dirty = true
+	if !it.working {
+		q.enqueue(it)
 	}
 }
 
-func (q *queue) enqueue(key string) {
-	q.waiting = append(q.waiting, key)
+func (q *queue) enqueue(it *item) {
+	q.waiting = append(q.waiting, it)
 	if len(q.idle) > 0 {
 		takeFirst(&q.idle).wake()
 		return
@@ -153,48 +192,47 @@ func (q *queue) enqueue(key string) {
 	q.overlap()
 }
 
-func (q *queue) AddAfter(key string, d time.Duration) { q.addAfter(key, d, always) }
+func (q *queue) AddAfter(key string, d time.Duration) { q.addAfter(q.item(key), d, always) }
 
 // addAfter adds the key after d, or when it is to be added anyway, if that is sooner: a
 // key waits for one moment only. It returns how long that is.
 //
 // Upstream: client-go util/workqueue/delaying_queue.go insert, v1.37.
-func (q *queue) addAfter(key string, d time.Duration, foreground func() bool) time.Duration {
+func (q *queue) addAfter(it *item, d time.Duration, foreground func() bool) time.Duration {
 	if q.life != q.actor.life {
 		return d
 	}
-	if waits := q.later[key]; waits != nil {
-		if left := waits.at.Sub(q.actor.engine.Now()); left <= d {
+	if it.later != nil {
+		if left := it.later.at.Sub(q.actor.engine.Now()); left <= d {
 			return left
 		}
-		q.actor.engine.cancel(waits)
+		q.actor.engine.cancel(it.later)
 	}
-	q.later[key] = q.actor.after(d, foreground, func() {
-		delete(q.later, key)
-		q.Add(key)
+	it.later = q.actor.after(d, foreground, func() {
+		it.later = nil
+		q.Add(it.key)
 	})
 	return d
 }
 
-func (q *queue) AddRateLimited(key string) { q.retry(key) }
+func (q *queue) AddRateLimited(key string) { q.retry(q.item(key)) }
 
 // retry adds the key after its backoff, and returns how long that is. A backoff beyond the
 // engine's patience is not waited for when settling, nor is one that has come to its limit as often as
 // takes longer than that: the key is stuck, not busy.
-func (q *queue) retry(key string) time.Duration {
-	delay := q.backoff(key)
+func (q *queue) retry(it *item) time.Duration {
+	delay := q.backoff(it)
 	foreground := always
 	patience := q.actor.engine.cfg.Patience
-	if delay > patience || delay == q.cfg.Limiter.Max && q.atLimit(key)*delay > patience {
+	if delay > patience || delay == q.cfg.Limiter.Max && it.atLimit(q.cfg.Limiter)*delay > patience {
 		foreground = never
 	}
-	return q.addAfter(key, delay, foreground)
+	return q.addAfter(it, delay, foreground)
 }
 
 // atLimit returns how often in a row a key's backoff has been the longest that it can be.
-func (q *queue) atLimit(key string) time.Duration {
-	l := q.cfg.Limiter
-	n := q.failures[key]
+func (it *item) atLimit(l control.RateLimiter) time.Duration {
+	n := it.failures
 	for delay := l.Base; delay < l.Max && n > 0; delay *= 2 {
 		n--
 	}
@@ -203,13 +241,13 @@ func (q *queue) atLimit(key string) time.Duration {
 
 // backoff counts a failure and gives the longer of the key's exponential delay
 // and the bucket's.
-func (q *queue) backoff(key string) time.Duration {
+func (q *queue) backoff(it *item) time.Duration {
 	l := q.cfg.Limiter
 	delay := l.Max
-	if n := q.failures[key]; n < 62 && float64(l.Base)*math.Pow(2, float64(n)) < float64(l.Max) {
+	if n := it.failures; n < 62 && float64(l.Base)*math.Pow(2, float64(n)) < float64(l.Max) {
 		delay = l.Base << n
 	}
-	q.failures[key]++
+	it.failures++
 	if l.QPS < 0 {
 		return delay
 	}
@@ -223,6 +261,18 @@ func (q *queue) backoff(key string) time.Duration {
 	return delay
 }
 
-func (q *queue) Forget(key string)          { delete(q.failures, key) }
-func (q *queue) NumRequeues(key string) int { return q.failures[key] }
-func (q *queue) Len() int                   { return len(q.waiting) }
+func (q *queue) Forget(key string) {
+	if it := q.items[key]; it != nil {
+		it.failures = 0
+		q.drop(it)
+	}
+}
+
+func (q *queue) NumRequeues(key string) int {
+	if it := q.items[key]; it != nil {
+		return it.failures
+	}
+	return 0
+}
+
+func (q *queue) Len() int { return len(q.waiting) }

@@ -51,7 +51,9 @@ func (a *actor) said(of v1.ObjectReference, eventtype, reason, message string) {
 	key := saidKey{a.name, of.UID, of.FieldPath, reason, message}
 	e.mu.Lock()
 	repeated := e.said[key]
-	e.said[key] = true
+	if !repeated {
+		e.said[key] = true
+	}
 	e.mu.Unlock()
 	e.record(a.name, trace.Event{About: about, Type: eventtype, Reason: reason, Message: message, Repeated: repeated})
 }

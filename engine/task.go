@@ -101,7 +101,7 @@ func (t *task) run() {
 	}
 	if t.coroutine == nil {
 		t.coroutine = e.coroutine()
-		t.does = t.begin
+		t.does = t
 	}
 	answered := t.resume()
 	e.current.Store(nil)

@@ -57,13 +57,16 @@ func (t *timers) Pop() any {
 
 // after sets a timer d from now.
 func (e *Engine) after(d time.Duration, foreground func() bool, fire func()) *timer {
-	if d < 0 {
-		d = 0
-	}
-	e.timerSeq++
-	t := &timer{at: e.Now().Add(d), seq: e.timerSeq, foreground: foreground, fire: fire}
-	heap.Push(&e.timers, t)
+	t := &timer{foreground: foreground, fire: fire}
+	e.set(t, d)
 	return t
+}
+
+// set sets a new timer, or again one that has fired, d from now.
+func (e *Engine) set(t *timer, d time.Duration) {
+	e.timerSeq++
+	t.at, t.seq = e.Now().Add(max(d, 0)), e.timerSeq
+	heap.Push(&e.timers, t)
 }
 
 // cancel takes back a timer that has not fired.
