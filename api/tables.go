@@ -46,7 +46,7 @@ type tables struct {
 func (t *tables) make(k *registry.Entry) *table {
 	return &table{
 		Table: t.objects.NewTable(store.Resource{Name: k.GVR, Namespaced: k.Namespaced, Fields: k.Fields}),
-		kind:  k, home: k.Home, undefaulted: map[string]bool{},
+		kind:  k, home: k.Home,
 	}
 }
 
@@ -150,7 +150,7 @@ func unknownResource(gvr schema.GroupVersionResource) error {
 func (t *tables) put(st *table, old, obj call.Object) {
 	t.services.Replace(old, obj)
 	st.Put(old, obj)
-	delete(st.undefaulted, store.Key(obj))
+	st.defaulted(obj)
 }
 
 // remove removes the object. last is its final state, a copy that gets the version of the
@@ -158,7 +158,7 @@ func (t *tables) put(st *table, old, obj call.Object) {
 func (t *tables) remove(st *table, old, last call.Object) {
 	t.services.Replace(old, nil)
 	st.Remove(old, last)
-	delete(st.undefaulted, store.Key(last))
+	st.defaulted(last)
 	t.removed(last)
 }
 

@@ -260,7 +260,17 @@ func (w *writer) commitNew(st *table, d *draft, taken call.Object) (outcome, err
 func (st *table) noteUndefaulted(d *draft) {
 	lacks := d.kind.Strategy.Undefaulted
 	if d.isUntidy() || d.old == nil && lacks != nil && lacks(d.obj) {
+		if st.undefaulted == nil {
+			st.undefaulted = map[string]bool{} // most tables need none
+		}
 		st.undefaulted[store.Key(d.obj)] = true
+	}
+}
+
+// defaulted notes an object that was just stored as it is shown, or is gone.
+func (st *table) defaulted(obj call.Object) {
+	if len(st.undefaulted) > 0 {
+		delete(st.undefaulted, store.Key(obj))
 	}
 }
 

@@ -185,18 +185,21 @@ func (c *Cache[T]) List() []T {
 }
 
 // Keys returns the keys of the objects, in order.
-func (c *Cache[T]) Keys() []string {
-	list := make([]string, 0, len(c.items))
-	return slices.AppendSeq(list, c.keys.All())
-}
+func (c *Cache[T]) Keys() []string { return c.keys.List() }
 
 // ByIndex returns the objects that the named index files under value, in order
 // of key. It panics if there is no such index: that is a programming error.
 func (c *Cache[T]) ByIndex(name, value string) []T {
-	keys := c.index(name).sorted(value)
-	list := make([]T, len(keys))
-	for i, key := range keys {
-		list[i] = c.items[key]
+	set, ok := c.index(name).keys[value]
+	switch {
+	case !ok:
+		return nil
+	case set.many == nil:
+		return []T{c.items[set.one]}
+	}
+	list := make([]T, 0, len(set.many))
+	for _, key := range slices.Sorted(maps.Keys(set.many)) {
+		list = append(list, c.items[key])
 	}
 	return list
 }
@@ -328,16 +331,4 @@ func (ix *index[T]) remove(key string, values []string) {
 			delete(ix.keys, value)
 		}
 	}
-}
-
-// sorted returns the keys filed under the value, in order.
-func (ix *index[T]) sorted(value string) []string {
-	set, ok := ix.keys[value]
-	switch {
-	case !ok:
-		return nil
-	case set.many == nil:
-		return []string{set.one}
-	}
-	return slices.Sorted(maps.Keys(set.many))
 }

@@ -53,17 +53,17 @@ func (c *claimCache) get(key string) (*v1.PersistentVolumeClaim, bool) {
 	return claim, found
 }
 
-// newer reports whether a newer version than this one is known.
-func (c *claimCache) newer(claim *v1.PersistentVolumeClaim) bool {
-	known, found := c.byKey[control.Key(claim)]
+// newer reports whether a newer version than this one, of that key, is known.
+func (c *claimCache) newer(key string, claim *v1.PersistentVolumeClaim) bool {
+	known, found := c.byKey[key]
 	return found && isNewer(known, claim)
 }
 
 // put stores the claim unless a newer version is known.
 // Upstream: pv_controller_base.go storeObjectUpdate, v1.37.
 func (c *claimCache) put(claim *v1.PersistentVolumeClaim) {
-	if !c.newer(claim) {
-		c.byKey[control.Key(claim)] = claim
+	if key := control.Key(claim); !c.newer(key, claim) {
+		c.byKey[key] = claim
 	}
 }
 

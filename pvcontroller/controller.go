@@ -134,7 +134,7 @@ func addAll(env control.Env, queue control.Queue, keys []string) {
 // Upstream: pv_controller_base.go claimWorker and updateClaim, v1.37.
 func (c *controller) claimWork(ctx context.Context, key string) error {
 	claim, found := c.claimInformer.Get(key)
-	if !found || c.claims.newer(claim) {
+	if !found || c.claims.newer(key, claim) {
 		return nil
 	}
 	return c.failed(c.syncClaim(readonly.Answers(ctx), claim))

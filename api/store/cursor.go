@@ -64,6 +64,9 @@ func (c *Cursor) List() []control.Item {
 	}
 	c.listed, c.idle = true, true
 	list := []control.Item{}
+	if c.table.Len() == 0 { // as most tables of most kinds
+		return list
+	}
 	for k, obj := range c.table.selected(&c.filter) {
 		list = append(list, control.Item{Key: k, Object: obj})
 	}

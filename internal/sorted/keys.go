@@ -12,6 +12,9 @@ import (
 // lie beside each other.
 const degree = 32
 
+// noNodes keeps no nodes for later: most trees are of one node, and a list of their own would be larger.
+var noNodes = btree.NewFreeList[string](0)
+
 // Keys is a set of strings. The zero value is an empty one. Any number may read it at
 // once, but not while it changes.
 type Keys struct {
@@ -29,7 +32,7 @@ func (k *Keys) Len() int {
 // Add adds a key; one that is there already stays.
 func (k *Keys) Add(key string) {
 	if k.tree == nil {
-		k.tree = btree.NewOrdered[string](degree)
+		k.tree = btree.NewWithFreeList(degree, btree.Less[string](), noNodes)
 	}
 	k.tree.ReplaceOrInsert(key)
 }
@@ -39,6 +42,19 @@ func (k *Keys) Remove(key string) {
 	if k.tree != nil {
 		k.tree.Delete(key)
 	}
+}
+
+// List returns the keys in order.
+func (k *Keys) List() []string {
+	if k.Len() == 0 {
+		return nil
+	}
+	list := make([]string, 0, k.Len())
+	k.tree.Ascend(func(key string) bool {
+		list = append(list, key)
+		return true
+	})
+	return list
 }
 
 // All walks the keys in order. They must not change meanwhile: see Clone.
