@@ -89,9 +89,10 @@ func (c *Cluster) Client() kubernetes.Interface { return c.client }
 // RESTConfig returns the configuration of a client that calls as actor. It works with
 // kubernetes.NewForConfig, dynamic and metadata clients and all else that takes a
 // *rest.Config. No port is opened: requests are served in the goroutine that
-// makes them, and only a watch has a goroutine of its own.
+// makes them, and only a watch has a goroutine of its own. A GET of nodes/NAME/proxy lets
+// virtual time pass until the kubelet has answered.
 func (c *Cluster) RESTConfig(actor string) *restclient.Config {
-	return rest.New(c.server(), c.server().Registry(), c.Now).Config(actor)
+	return rest.New(c.server(), c.server().Registry(), c.Now).WithNodes(nodesOfCaller{c}).Config(actor)
 }
 
 func (c *Cluster) server() *api.Server { return c.engine.Server() }

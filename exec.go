@@ -209,9 +209,14 @@ const kubeletPort = 10250
 // dial returns the error of a connection to a node's kubelet, nil if it answers.
 func (c *Cluster) dial(node string) error {
 	if _, down := c.engine.Down()["kubelet/"+node]; down {
-		return fmt.Errorf("dial tcp %s:%d: connect: connection refused", c.addressOf(node), kubeletPort)
+		return c.refused(node)
 	}
 	return nil
+}
+
+// refused returns the error of a connection to a node where nothing listens.
+func (c *Cluster) refused(node string) error {
+	return fmt.Errorf("dial tcp %s:%d: connect: connection refused", c.addressOf(node), kubeletPort)
 }
 
 // addressOf returns a node's internal IP address, or its name.

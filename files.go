@@ -124,17 +124,21 @@ func (c *Cluster) locate(where string) (on *disk.Disk, pod *v1.Pod, err error) {
 	return m.Disk(), pod, nil
 }
 
-// maxStats is the virtual time that a kubelet may take to answer VolumeStats.
+// maxStats is the virtual time that a kubelet may take to say how full volumes are.
 const maxStats = 5 * time.Minute
 
 // VolumeStats asks the kubelet of a pod how full the pod's volumes are, as
-// `kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary` does on a cluster. The answer has the
-// volumes whose plugin can tell: those of CSI drivers with GET_VOLUME_STATS, by NodeGetVolumeStats.
+// `kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary` does, on a cluster and here. The answer has the
+// volumes whose plugin can tell: those of CSI drivers with GET_VOLUME_STATS, by NodeGetVolumeStats, and all others but hostPath and image.
+// The kubelet looks no more than once a minute, and gives the same answer until it looks again.
 // Virtual time passes if the driver's answer takes some.
 func (m Machine) VolumeStats() (stats []kubelet.VolumeStats, err error) {
 	c := m.c
 	p, node, err := m.podOnNode()
 	if err != nil {
+		return nil, err
+	}
+	if err := c.dial(node); err != nil {
 		return nil, err
 	}
 	answered := false

@@ -93,7 +93,7 @@ func TestAPodWaitsForANodeThatHasRoomForItsVolume(t *testing.T) {
 	c.RequireNoLeaks()
 }
 
-// Upstream: volume_stat_calculator.go calcAndStoreStats, v1.37.
+// Upstream: volume_stat_calculator.go calcAndStoreStats, v1.37.2.
 func TestTheKubeletAsksTheDriverHowFullAPodsVolumeIs(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
 	c.InstallCSIDriver(driver.Config{})
@@ -104,6 +104,10 @@ func TestTheKubeletAsksTheDriverHowFullAPodsVolumeIs(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, stats, "the first call is this one, which fails: a volume of which it cannot be told is left out")
 	require.Contains(t, c.Story(), "how full volume data is cannot be told: ")
+	stats, err = c.Cluster.Machine("pod/web").VolumeStats()
+	require.NoError(t, err)
+	require.Empty(t, stats, "the kubelet looks once a minute")
+	c.RunFor(time.Minute)
 	stats, err = c.Cluster.Machine("pod/default/web").VolumeStats()
 	require.NoError(t, err)
 	require.Len(t, stats, 1)

@@ -167,6 +167,13 @@ func (e *Engine) OnReady(f func()) {
 	e.awaken = f
 }
 
+// Driven reports whether OnReady has set a function: package live drives the engine, and its goroutine alone may use it.
+func (e *Engine) Driven() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.awaken != nil
+}
+
 // advance moves the clock; it never goes back.
 func (e *Engine) advance(to time.Time) {
 	e.mu.Lock()

@@ -27,6 +27,7 @@
 //	                   conditions.go make parts of it
 //	files.go           reads and writes a container's files, from outside
 //	server.go          answers the API server: commands and logs
+//	summary.go         answers it, too: what is on disks; volumestats.go finds out how full volumes are
 //	leftovers.go        lists the directories, mounts and sandboxes of pods on a node
 //
 // A pod's change, the end of an operation or a backoff wakes the pod's worker. A pod that is
@@ -65,6 +66,16 @@
 // enforce them; in a directory of the machine that runs the simulation a real quota would
 // need privilege and a file system of its own.
 //
+// # How full volumes are
+//
+// The kubelet tells it in /stats/summary and, of the volumes of claims, in /metrics. Where the numbers come from depends on the kind of the volume:
+//
+//   - CSI: the driver's answer to NodeGetVolumeStats, if it has the capability GET_VOLUME_STATS; also of a raw device.
+//   - local and nfs: the file system that is mounted. A local volume that is a directory of the node's disk tells of that whole disk.
+//   - emptyDir, configMap, secret, downwardAPI and projected: the bytes used count what is in the directory, and the size is that of the node's disk.
+//   - A local raw device has a size and nothing more.
+//   - hostPath and image have no numbers.
+//
 // # Deviations
 //
 // Package volumemanager lists those about volumes.
@@ -83,7 +94,8 @@
 //     late as upstream's: which volumes are mounted meanwhile depends on it.
 //   - The kubelet writes that a pod's containers can be started, starts them, and then writes
 //     what they do; upstream starts them and writes at the same time.
-//   - The only metrics are the capacity and use of volumes (VolumeStats), on request.
+//   - The summary and the metrics of a kubelet (summary.go) have what is on disks, and nothing of processors, memory, network, processes and images.
+//     The kubelet looks how full volumes are when a client asks and the last look is a minute ago; upstream's looks by itself, every one to two minutes.
 //   - Containers that could not be created are tried again after 10s, 20s, and so on
 //     up to 5 minutes; upstream tries every 10s or so.
 //   - A container in CrashLoopBackOff is looked at when its backoff is over; upstream

@@ -25,11 +25,6 @@ const (
 	containerEphemeralStorageMessageFmt = "Container %s exceeded its local ephemeral storage limit %q. "
 )
 
-// volumeStatsAggPeriod is the interval at which the kubelet finds out how full volumes are.
-//
-// Upstream: pkg/kubelet/apis/config/v1beta1/defaults.go VolumeStatsAggPeriod, v1.37, to which up to as much is added by chance.
-const volumeStatsAggPeriod = time.Minute
-
 // evictionMonitoringPeriod is the interval at which the kubelet looks at what containers have written.
 //
 // Upstream: pkg/kubelet/kubelet.go evictionMonitoringPeriod, v1.37.2.
@@ -101,7 +96,7 @@ func (k *kubelet) exceeded(ctx context.Context, w *podWorker) string {
 		return ""
 	}
 	used := k.usedByContainers(w)
-	total := k.usedByEmptyDirs(ctx, w)
+	total := k.usedByVolumes(ctx, w)
 	for _, c := range used {
 		total += c.bytes
 	}
@@ -116,7 +111,11 @@ func (k *kubelet) exceeded(ctx context.Context, w *podWorker) string {
 // Upstream: eviction_manager.go emptyDirLimitEviction, v1.37.
 func (k *kubelet) emptyDirLimit(ctx context.Context, w *podWorker) string {
 	limits := sizeLimits(w.pod)
-	for _, stats := range k.volumes.VolumeStats(ctx, w.pod, func(name string) bool { return limits[name] != nil }) {
+	list, err := k.volumes.VolumeStats(ctx, w.pod, func(name string) bool { return limits[name] != nil })
+	if err != nil {
+		return "" // the next look may find out
+	}
+	for _, stats := range list {
 		if limit := limits[stats.Name]; stats.Used.Cmp(*limit) > 0 {
 			return fmt.Sprintf(emptyDirMessageFmt, stats.Name, limit.String())
 		}
@@ -162,19 +161,28 @@ func (k *kubelet) usedByContainers(w *podWorker) (list []used) {
 	return list
 }
 
-// usedByEmptyDirs returns what a pod's volumes hold that are on the node's disk and go with the pod.
-//
-// Upstream: pkg/volume/util/util.go IsLocalEphemeralVolume, v1.37.2; what ConfigMaps take is left out.
-func (k *kubelet) usedByEmptyDirs(ctx context.Context, w *podWorker) (total int64) {
+// usedByVolumes returns what a pod's volumes hold that are on the node's disk and go with the pod.
+func (k *kubelet) usedByVolumes(ctx context.Context, w *podWorker) (total int64) {
 	local := map[string]bool{}
 	for i := range w.pod.Spec.Volumes {
 		v := &w.pod.Spec.Volumes[i]
-		local[v.Name] = v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumDefault
+		local[v.Name] = isLocalEphemeral(v)
 	}
-	for _, stats := range k.volumes.VolumeStats(ctx, w.pod, func(name string) bool { return local[name] }) {
+	list, err := k.volumes.VolumeStats(ctx, w.pod, func(name string) bool { return local[name] })
+	if err != nil {
+		return 0
+	}
+	for _, stats := range list {
 		total += stats.Used.Value()
 	}
 	return total
+}
+
+// isLocalEphemeral reports whether a volume is on the node's disk and goes with its pod.
+//
+// Upstream: pkg/volume/util/util.go IsLocalEphemeralVolume, v1.37.2.
+func isLocalEphemeral(v *v1.Volume) bool {
+	return v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumDefault || v.ConfigMap != nil
 }
 
 // containerLimit says which container has written more than it may, "" if none has.

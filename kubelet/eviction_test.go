@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -144,4 +145,21 @@ func TestAPodWhoseContainersWriteMoreThanTheyMayIsEvicted(t *testing.T) {
 			require.Equal(t, c.want, status.Message)
 		})
 	}
+}
+
+// Upstream: pkg/volume/util/util.go IsLocalEphemeralVolume, v1.37.2.
+func TestAConfigMapsVolumeCountsForWhatAPodMayWrite(t *testing.T) {
+	w := simple(t)
+	_, err := w.user.CoreV1().ConfigMaps("default").Create(t.Context(), &v1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "big"}, Data: map[string]string{"a": strings.Repeat("x", 100<<10)},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	p := writes("web", "head -c $((1024*1000)) /dev/zero > /tmp/big", "64Ki")
+	p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: "big", VolumeSource: v1.VolumeSource{
+		ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: "big"}},
+	}})
+	p.Spec.Containers[0].VolumeMounts = append(p.Spec.Containers[0].VolumeMounts, v1.VolumeMount{Name: "big", MountPath: "/big"})
+	w.create(p)
+	w.settle()
+	require.Equal(t, "Pod ephemeral local storage usage exceeds the total limit of containers 1088Ki. ", w.get("web").Status.Message)
 }

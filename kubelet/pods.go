@@ -47,6 +47,8 @@ type podWorker struct {
 	deadline time.Time
 	// localStorageWatched says that the limits of its emptyDir volumes are looked at in this life.
 	localStorageWatched bool
+	// volumeStats says how full its volumes are.
+	volumeStats volumeStatCalculator
 	// considered says that this life has decided whether the pod may run here, and rejected that it may not.
 	considered, rejected bool
 	// failure is why the kubelet ends the pod, nil if it does not. The first reason stays.

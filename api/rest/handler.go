@@ -135,7 +135,7 @@ func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target
 	if c.connects() && len(r.URL.Query()["dryRun"]) > 0 {
 		return badRequest("dryRun is not supported")
 	}
-	if serve := t.podSubresource(); serve != nil {
+	if serve := t.behind(); serve != nil {
 		if !c.reaches(c.methods()) {
 			return methodNotAllowed()
 		}

@@ -28,9 +28,11 @@ type Nodes interface {
 	// Exec runs a command in a container. When it can be begun it calls connect, once, for
 	// the streams.
 	Exec(ctx context.Context, pod types.NamespacedName, opts *corev1.PodExecOptions, connect func() (*Streams, error)) (exitCode int32, err error)
+	// Proxy sends a request to the kubelet of a node, whose path it has. look returns the answer, nil as long as there is none.
+	Proxy(ctx context.Context, node string, r *http.Request) (look func() (*http.Response, error), err error)
 }
 
-// WithNodes has the handler serve what needs the nodes: logs of pods and commands in them.
+// WithNodes has the handler serve what needs the nodes: logs of pods, commands in them, and what kubelets say of themselves.
 func (h *Handler) WithNodes(nodes Nodes) *Handler {
 	with := *h
 	with.nodes = nodes
@@ -39,8 +41,11 @@ func (h *Handler) WithNodes(nodes Nodes) *Handler {
 
 var podResource = corev1.SchemeGroupVersion.WithResource("pods")
 
-// podSubresource returns what serves a subresource of a pod that is no object; nil for others.
-func (t *target) podSubresource() func(*call) error {
+// behind returns what serves a subresource of a pod or a node that is no object; nil for others.
+func (t *target) behind() func(*call) error {
+	if t.gvr() == nodeResource && t.name != "" && t.sub == "proxy" {
+		return (*call).proxyNode
+	}
 	if t.gvr() != podResource || t.name == "" {
 		return nil
 	}

@@ -31,7 +31,7 @@ type View struct {
 	Base func(obj call.Object) (runtime.Object, error)
 }
 
-// proxy returns the subresource by which a real server passes requests on. Here nothing answers them.
+// proxy returns the subresource by which a real server passes requests on. Here kubelets answer them, where nodes are known, and nothing else.
 func proxy(kind string) Subresource {
 	return Subresource{GVK: v1.SchemeGroupVersion.WithKind(kind), Verbs: metav1.Verbs{"create", "delete", "get", "patch", "update"}}
 }

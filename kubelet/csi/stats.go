@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -12,9 +13,25 @@ import (
 )
 
 // GetMetrics asks the driver how full the pod's volume is, if it can tell.
+func (v *podVolume) GetMetrics(ctx context.Context) (*volume.Metrics, error) {
+	return v.metrics(ctx, v.GetPath())
+}
+
+// GetMetrics asks the driver about the device, of which the node has a link for each pod.
+//
+// Upstream: csi_plugin.go NewBlockVolumeMapper, v1.37.2.
+func (d *device) GetMetrics(ctx context.Context) (*volume.Metrics, error) {
+	global, err := d.GetGlobalMapPath(d.spec)
+	if err != nil {
+		return nil, err
+	}
+	return d.metrics(ctx, path.Join(global, string(d.podUID)))
+}
+
+// metrics asks the driver how full the volume at a path is.
 //
 // Upstream: csi_metrics.go GetMetrics and csi_client.go NodeGetVolumeStats, v1.37.
-func (v *podVolume) GetMetrics(ctx context.Context) (*volume.Metrics, error) {
+func (v *podVolume) metrics(ctx context.Context, at string) (*volume.Metrics, error) {
 	c, err := v.plugin.client(v.driver)
 	if err != nil {
 		return nil, err
@@ -29,7 +46,7 @@ func (v *podVolume) GetMetrics(ctx context.Context) (*volume.Metrics, error) {
 	case v.handle == "":
 		return nil, errors.New("missing volume id")
 	}
-	answer, err := c.Stats(ctx, v.handle, v.GetPath())
+	answer, err := c.Stats(ctx, v.handle, at)
 	if err != nil {
 		return nil, err
 	}

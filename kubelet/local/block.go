@@ -74,3 +74,14 @@ func (m *localVolumeMapper) MapPodDevice(context.Context) (string, error) {
 	}
 	return m.devicePath, nil
 }
+
+// GetMetrics says how large the device is, of which the node has a link for each pod.
+//
+// Upstream: local.go NewBlockVolumeMapper, v1.37.2.
+func (m *localVolumeMapper) GetMetrics(context.Context) (*volume.Metrics, error) {
+	global, err := m.GetGlobalMapPath(nil)
+	if err != nil {
+		return nil, err
+	}
+	return volume.MetricsBlock(m.plugin.host.GetFS(), path.Join(global, string(m.podUID)))
+}

@@ -28,6 +28,13 @@ func (m *localVolumeMounter) GetAttributes() volume.Attributes {
 	return volume.Attributes{ReadOnly: m.readOnly, Managed: !m.readOnly}
 }
 
+// GetMetrics says how full the file system of the directory is.
+//
+// Upstream: local.go NewMounter, v1.37.2.
+func (m *localVolumeMounter) GetMetrics(context.Context) (*volume.Metrics, error) {
+	return volume.MetricsStatFS(m.plugin.host.GetFS(), m.GetPath())
+}
+
 // SetUp bind mounts the directory to the volume path.
 func (m *localVolumeMounter) SetUp(ctx context.Context, args volume.MounterArgs) error {
 	return m.SetUpAt(ctx, m.GetPath(), args)

@@ -35,6 +35,13 @@ func (m *nfsMounter) GetAttributes() volume.Attributes {
 // GetSource returns what is mounted, as mount(8) takes it.
 func (m *nfsMounter) GetSource() string { return m.server + ":" + m.exportPath }
 
+// GetMetrics says how full the file system of the export is.
+//
+// Upstream: nfs.go newMounterInternal, v1.37.2.
+func (m *nfsMounter) GetMetrics(context.Context) (*volume.Metrics, error) {
+	return volume.MetricsStatFS(m.plugin.host.GetFS(), m.GetPath())
+}
+
 // SetUp calls SetUpAt with the pod's directory.
 func (m *nfsMounter) SetUp(ctx context.Context, args volume.MounterArgs) error {
 	return m.SetUpAt(ctx, m.GetPath(), args)

@@ -2,11 +2,13 @@ package volumemanager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/volume"
 )
 
@@ -19,11 +21,11 @@ type VolumeStats struct {
 	volume.Metrics
 }
 
-// VolumeStats asks the plugin of each mounted volume how full the volume is. Volumes whose
-// plugin cannot tell are left out, and those whose name in the pod is not wanted; nil wants all.
+// VolumeStats asks the plugin of each mounted volume and raw device how full it is. Volumes whose plugin cannot tell are left out, and those whose
+// name in the pod is not wanted; nil wants all. If a server does not answer, the error is disk.ErrSilent.
 //
-// Upstream: volume_stat_calculator.go calcAndStoreStats, v1.37.
-func (vm *VolumeManager) VolumeStats(ctx context.Context, pod *v1.Pod, wanted func(name string) bool) (list []VolumeStats) {
+// Upstream: volume_stat_calculator.go calcAndStoreStats, v1.37.2.
+func (vm *VolumeManager) VolumeStats(ctx context.Context, pod *v1.Pod, wanted func(name string) bool) (list []VolumeStats, err error) {
 	claims := map[string]string{}
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
@@ -35,20 +37,22 @@ func (vm *VolumeManager) VolumeStats(ctx context.Context, pod *v1.Pod, wanted fu
 	}
 	for _, v := range vm.desired.ofPod(pod.UID) {
 		m := vm.actual.volumes.get(v.podVolume)
-		if m == nil || m.block || m.state != stateMounted {
+		if m == nil || m.state != stateMounted {
 			continue
 		}
 		names := slices.DeleteFunc(slices.Clone(v.outerNames), func(name string) bool { return wanted != nil && !wanted(name) })
 		if len(names) == 0 {
 			continue
 		}
-		mounter, err := m.plugin.NewMounter(m.spec, pod)
-		provider, tells := mounter.(volume.MetricsProvider)
-		if err != nil || !tells {
+		provider, err := vm.metricsProvider(m, pod)
+		if err != nil || provider == nil {
 			continue
 		}
 		metrics, err := provider.GetMetrics(ctx)
-		if err != nil {
+		switch {
+		case errors.Is(err, disk.ErrSilent):
+			return nil, err
+		case err != nil:
 			vm.note(m.about, fmt.Sprintf("how full volume %s is cannot be told: %v", names[0], err))
 			continue
 		}
@@ -56,5 +60,20 @@ func (vm *VolumeManager) VolumeStats(ctx context.Context, pod *v1.Pod, wanted fu
 			list = append(list, VolumeStats{Name: name, Claim: claims[name], Metrics: *metrics})
 		}
 	}
-	return list
+	return list, nil
+}
+
+// metricsProvider returns the mounter of a mounted volume, or the unmapper of a device, as far as it can say how full the volume is; nil if it cannot. A
+// mapper would be made with a write to the disk.
+//
+// Upstream: kubelet_getters.go ListVolumesForPod and ListBlockVolumesForPod, v1.37.2.
+func (vm *VolumeManager) metricsProvider(m *mountedVolume, pod *v1.Pod) (provider volume.MetricsProvider, err error) {
+	var of any
+	if plugin, ok := m.plugin.(volume.BlockVolumePlugin); m.block && ok {
+		of, err = plugin.NewBlockVolumeUnmapper(m.spec.Name(), pod.UID)
+	} else if !m.block {
+		of, err = m.plugin.NewMounter(m.spec, pod)
+	}
+	provider, _ = of.(volume.MetricsProvider)
+	return provider, err
 }

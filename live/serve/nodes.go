@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api/rest"
+	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine/shell"
 )
@@ -70,6 +72,26 @@ func (n nodes) Exec(ctx context.Context, pod types.NamespacedName, opts *corev1.
 		go x.stdin.receive(streams.Stdin, streams.Stdout, cancel)
 	}
 	return x.run(ctx, streams)
+}
+
+// Proxy implements rest.Nodes. What needs no time is done also if time passes only on command.
+func (n nodes) Proxy(_ context.Context, node string, r *http.Request) (look func() (*http.Response, error), err error) {
+	var x *storagesim.KubeletRequest
+	if !n.Do(func() { x, err = n.cluster.Machine("node/" + node).BeginRequest(r) }) {
+		return nil, errEnded
+	}
+	return func() (answer *http.Response, err error) {
+		ended := func() bool { answer, err = x.Answer(); return answer != nil || err != nil }
+		var failure error
+		if !n.Do(func() { failure = n.cluster.Engine().RunUntil(0, ended) }) {
+			return nil, errEnded
+		}
+		var waits *engine.ConditionError
+		if failure != nil && !errors.As(failure, &waits) {
+			return nil, failure
+		}
+		return answer, err
+	}, err
 }
 
 // execution is a command that a client is connected to. What it prints is handed over

@@ -7,8 +7,11 @@ import (
 	"syscall"
 )
 
-// blockSize is the unit in which the space of a file is counted.
-const blockSize = 4096
+// BlockSize is the unit in which the space of a file is counted.
+const BlockSize = 4096
+
+// DefaultSize is the size that df and a kubelet say of a disk without one.
+const DefaultSize int64 = 100 << 30
 
 // ErrNoLimits is returned for limits of a directory of the machine that runs the
 // simulation: to set a quota there takes privilege and a file system of its own.
@@ -141,7 +144,7 @@ func (a *account) free() int64 {
 	if a.limits.Bytes == 0 {
 		return math.MaxInt64
 	}
-	return max(0, a.limits.Bytes/blockSize-a.blocks)
+	return max(0, a.limits.Bytes/BlockSize-a.blocks)
 }
 
 func (l Limits) refusal() error {
@@ -151,14 +154,14 @@ func (l Limits) refusal() error {
 	return syscall.ENOSPC
 }
 
-func blocksOf(size int) int64 { return (int64(size) + blockSize - 1) / blockSize }
+func blocksOf(size int) int64 { return (int64(size) + BlockSize - 1) / BlockSize }
 
 // grow charges a file for size bytes. If there is less space, it charges for what fits and
 // returns an error. fits is never less than the present size.
 func (t *tree) grow(n *inode, size int) (fits int, err error) {
 	has, want := blocksOf(len(n.data)), blocksOf(size)
 	if free, refusal := t.free(n.project); want-has > free {
-		want, size, err = has+free, int((has+free)*blockSize), refusal
+		want, size, err = has+free, int((has+free)*BlockSize), refusal
 	}
 	t.charge(n.project, want-has, 0)
 	return size, err
@@ -209,10 +212,10 @@ func (m *memory) setProject(rel string, project uint32) error {
 func (m *memory) space(rel string) (s Space, err error) {
 	err = m.existing(rel, true, func(p place) error {
 		disk := &m.tree.disk
-		s = Space{Bytes: disk.limits.Bytes, Inodes: disk.limits.Inodes, UsedBytes: disk.blocks * blockSize, UsedInodes: disk.inodes}
+		s = Space{Bytes: disk.limits.Bytes, Inodes: disk.limits.Inodes, UsedBytes: disk.blocks * BlockSize, UsedInodes: disk.inodes}
 		a := m.tree.of(p.file.project)
 		if size := cmp.Or(a.limits.Soft, a.limits.Bytes); size > 0 {
-			s.Bytes, s.UsedBytes = size, a.blocks*blockSize
+			s.Bytes, s.UsedBytes = size, a.blocks*BlockSize
 		}
 		if a.limits.Inodes > 0 {
 			s.Inodes, s.UsedInodes = a.limits.Inodes, a.inodes

@@ -10,9 +10,6 @@ import (
 	"github.com/storagesim/storagesim/machine/disk"
 )
 
-// diskKiB is the size that df prints for a disk without one.
-const diskKiB = 100 << 20
-
 // df prints the size of the disks that paths are on, and how much is in use.
 func df(p *Process) error {
 	_, names, err := options(p.Argv, "hkPT", "")
@@ -53,7 +50,7 @@ func (p *Process) space(name string, m Mount) (size, used int64, err error) {
 	switch {
 	case errors.Is(err, disk.ErrNoLimits), err == nil && space.Bytes == 0:
 		used, err = p.diskUsage(m.ContainerPath, nil)
-		return diskKiB, used, err
+		return disk.DefaultSize / 1024, used, err
 	case err != nil:
 		return 0, 0, fmt.Errorf("%s: %s: %w", p.Argv[0], name, reason(err))
 	}

@@ -126,6 +126,14 @@ func (v *apiVolume) GetAttributes() volume.Attributes {
 	return volume.Attributes{ReadOnly: true, Managed: true}
 }
 
+// GetMetrics counts what is in the directory.
+//
+// Upstream: configmap.go, secret.go, downwardapi.go and projected.go NewMounter, v1.37.2, which keep what the first call has counted until the volume is
+// set up again; nothing else changes it.
+func (v *apiVolume) GetMetrics(context.Context) (*volume.Metrics, error) {
+	return volume.MetricsDu(v.plugin.host.GetFS(), v.GetPath())
+}
+
 // SetUp calls SetUpAt with the pod's directory.
 func (v *apiVolume) SetUp(ctx context.Context, args volume.MounterArgs) error {
 	return v.SetUpAt(ctx, v.GetPath(), args)

@@ -22,7 +22,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/trace"
@@ -184,35 +183,12 @@ func (ed *emptyDir) note(text string) {
 	ed.plugin.host.Trace(trace.RefOf("Pod", ed.pod), text)
 }
 
-// blockSize is the size of the blocks in which a file takes space.
-const blockSize = 4096
-
-// GetMetrics adds up what is in the directory, in whole blocks. What a disk may hold is told if it has a size.
+// GetMetrics counts what is in the directory.
 //
-// Upstream: pkg/volume/metrics_du.go GetMetrics, v1.37.
+// Upstream: empty_dir.go newMounterInternal, v1.37.2.
 func (ed *emptyDir) GetMetrics(context.Context) (*volume.Metrics, error) {
-	var used, files int64
-	node := ed.plugin.host.GetFS()
-	err := node.WalkUp(ed.GetPath(), func(_ string, info fs.FileInfo) error {
-		files++
-		if info.IsDir() {
-			used += blockSize
-		} else {
-			used += (info.Size() + blockSize - 1) / blockSize * blockSize
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	metrics := &volume.Metrics{Used: bytes(used), InodesUsed: bytes(files)}
-	if space, err := node.Space(ed.GetPath()); err == nil && space.Bytes > 0 {
-		metrics.Capacity, metrics.Available = bytes(space.Bytes), bytes(max(0, space.Bytes-space.UsedBytes))
-	}
-	return metrics, nil
+	return volume.MetricsDu(ed.plugin.host.GetFS(), ed.GetPath())
 }
-
-func bytes(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.BinarySI) }
 
 // TearDown calls TearDownAt with the pod's directory.
 func (ed *emptyDir) TearDown(ctx context.Context) error { return ed.TearDownAt(ctx, ed.GetPath()) }
