@@ -161,6 +161,20 @@ func TestAVolumeThatGrewBeforeItsPodCameIsExpandedWhenItIsMounted(t *testing.T) 
 	leavesNothing(c, "web")
 }
 
+// The kubelet has read the volume's size before it was attached, and reads it again when the container has started.
+func TestAVolumeThatGrowsWhileItsPodWaitsForItIsExpandedWhenTheContainerStarts(t *testing.T) {
+	c := growing(t, 1)
+	c.Apply(growingPod("web", "node-1"))
+	c.RunFor(2 * time.Second)
+	require.Equal(t, v1.PodPending, c.Pod("web").Status.Phase)
+	c.Apply(growingClaim("2Gi"))
+	c.RunFor(20 * time.Second)
+	require.Equal(t, v1.PodRunning, c.Pod("web").Status.Phase)
+	grown(t, c, "2Gi")
+	assert.Equal(t, []string{"node/node-1 OK"}, expansions(c))
+	leavesNothing(c, "web")
+}
+
 func TestARawDeviceGrowsWithoutItsNode(t *testing.T) {
 	c := growing(t, 1, "spec:\n", "spec:\n  volumeMode: Block\n")
 	pod := strings.Replace(growingPod("web", "node-1"), "volumeMounts: [{name: data, mountPath: /data}]", "volumeDevices: [{name: data, devicePath: /dev/x}]", 1)

@@ -211,7 +211,9 @@ func (k *kubelet) runPodSandbox(pod *v1.Pod) error {
 	return err
 }
 
-// containerStarted tells a pod that one of its containers has begun.
+// containerStarted tells a pod that one of its containers has begun, and looks at its volumes again, as each sync of a pod does.
+//
+// Upstream: kubelet.go syncLoopIteration, which syncs a pod when the PLEG says ContainerStarted, v1.37.
 func (k *kubelet) containerStarted(pod types.UID, id string) {
 	w := k.workers[pod]
 	s, err := k.runtime.ContainerStatus(id)
@@ -219,6 +221,7 @@ func (k *kubelet) containerStarted(pod types.UID, id string) {
 		return
 	}
 	k.recorder.Event(containerref.GenerateContainerRef(w.pod, s.Name), v1.EventTypeNormal, "Started", "Container started")
+	k.volumes.ReprocessPod(pod)
 }
 
 // containerEnded brings a pod back one of whose containers has ended by itself.

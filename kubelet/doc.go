@@ -90,7 +90,8 @@
 //     at its start, and when it last wrote the status. Upstream has an informer of the Node, and looks at resources and ports, too.
 //     A Node that is cordoned is told of in an event then, too; upstream looks every ten seconds.
 //   - The runtime tells the kubelet when a container has ended; upstream asks every
-//     second (PLEG). Only a pod that is deleted while it waits for its volumes ends as
+//     second (PLEG). The volumes of a pod are looked at again as soon as a container of it
+//     has started, as upstream does within that second. Only a pod that is deleted while it waits for its volumes ends as
 //     late as upstream's: which volumes are mounted meanwhile depends on it.
 //   - The kubelet writes that a pod's containers can be started, starts them, and then writes
 //     what they do; upstream starts them and writes at the same time.

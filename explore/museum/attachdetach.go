@@ -58,7 +58,7 @@ func attachmentForgotten() Exhibit {
 			"After its restart it does not know of the attachment and attaches the volume to the other node, which the driver refuses.",
 		Upstream: "https://github.com/kubernetes/kubernetes/issues/77324",
 		Fix:      "attachdetach.Config.Remember: a VolumeAttachment that no node's status lists is an uncertain attachment",
-		Rule:     explore.NothingLeaks, Replay: "x1;faults=44:crash",
+		Rule:     explore.NothingLeaks, Replay: "x1;faults=45:crash",
 		nodes: []string{"node-1", "node-2"},
 		configure: func(cfg *storagesim.Config, fixed bool) {
 			cfg.Only = []string{storagesim.PVController, storagesim.AttachDetach}

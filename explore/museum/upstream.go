@@ -28,7 +28,7 @@ func stagedAndForgotten() Exhibit {
 			"directories of pods only, so that it forgets the staged volume: volumesInUse is empty, and the volume is detached while it is staged.",
 		Upstream: "https://github.com/kubernetes/kubernetes/issues/121937",
 		Fix:      "kubelet.Config.FindStaged: what is staged is found by the file beside it",
-		Rule:     NotDetachedInUse, Replay: "x1;faults=34:crash-after",
+		Rule:     NotDetachedInUse, Replay: "x1;faults=36:crash-after",
 		bug:    bugOf("kubernetes/kubernetes 121937", ""),
 		except: []string{explore.NothingLeaks, explore.CallOrder},
 		actors: []string{storagesim.AttachDetach, storagesim.Scheduler}, nodes: []string{"node-1"},

@@ -223,6 +223,7 @@ func TestADriverThatWantsItIsAskedToPublishAgainAndAgain(t *testing.T) {
 	w.run(5 * time.Second)
 	require.Equal(t, v1.PodRunning, w.phase("web"))
 	before := len(requestsOf[*csipb.NodePublishVolumeRequest](w.driver))
+	require.Equal(t, 2, before, "a second time when its container has started")
 	w.run(10 * time.Minute)
 	again := requestsOf[*csipb.NodePublishVolumeRequest](w.driver)
 	require.Greater(t, len(again), before+3)

@@ -141,12 +141,20 @@ func (vm *VolumeManager) UpdatePod(pod *v1.Pod, added, changed bool) {
 	}
 	vm.desired.update(pod)
 	if changed {
-		vm.populator.markRemountRequired(pod.UID)
-		vm.populator.reprocessSizes(pod.UID)
+		vm.ReprocessPod(pod.UID)
 	}
 	if !vm.desired.isPopulated(pod.UID) && (added || changed) {
 		vm.populator.queue.Add(string(pod.UID))
 	}
+}
+
+// ReprocessPod looks at the volumes of a pod again, because it is synced: those that must be set up again are, and those that
+// have grown.
+//
+// Upstream: desired_state_of_world_populator.go ReprocessPod, v1.37.
+func (vm *VolumeManager) ReprocessPod(uid types.UID) {
+	vm.populator.markRemountRequired(uid)
+	vm.populator.reprocessSizes(uid)
 }
 
 // ReleasePod removes a pod's volumes from the desired state of the world, so that they are
