@@ -20,7 +20,7 @@ func finishedStatus(job *batchv1.Job) (batchv1.JobConditionType, bool) {
 	return "", false
 }
 
-// byStart orders Jobs by the time at which they have started, those that have not last.
+// byStart orders Jobs by the time at which they started. Those that have not started come last.
 // Upstream: cronjob/utils.go byJobStartTime, v1.37.
 func byStart(a, b *batchv1.Job) int {
 	switch at, bt := a.Status.StartTime, b.Status.StartTime; {

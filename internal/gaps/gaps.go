@@ -167,7 +167,7 @@ func (f *finder) find(v reflect.Value, n *node) {
 	}
 }
 
-// below looks at a value that has this name in the one that is looked at.
+// below visits the value that has this name inside the present one.
 func (f *finder) below(name string, v reflect.Value, n *node) {
 	f.path = append(f.path, name)
 	f.find(v, n)

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Equal reports whether two values of one type say the same: an empty list is as none, and quantities and times are compared by what they
-// mean. The values are trees of the types of k8s.io/api, or parts of them.
+// Equal reports whether two values of one type mean the same: an empty list or map equals a nil one, and quantities and times are compared
+// by their values, not by how they are written. The values are trees of the types of k8s.io/api, or parts of them.
 //
 // Upstream: apimachinery third_party/forked/golang/reflect Equalities.DeepEqual, v0.37.
 func Equal(a, b any) bool {

@@ -93,7 +93,7 @@ func (as *attachments) remove(at string) error {
 	defer as.mu.Unlock()
 	i := slices.IndexFunc(as.list, func(a *attachment) bool { return a.at == at })
 	if i < 0 {
-		return errors.New("nothing is attached there")
+		return fmt.Errorf("nothing is attached at %s", at)
 	}
 	a := as.list[i]
 	as.list = slices.Delete(as.list, i, i+1)

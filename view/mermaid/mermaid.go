@@ -142,7 +142,7 @@ func (d drawing) label(l view.Lane) string {
 	return escape(name, d.width)
 }
 
-// escape returns text as one line in which nothing is a statement, a comment or HTML, cut at width bytes.
+// escape returns text as one line that mermaid cannot read as a statement, a comment or HTML, cut at width bytes.
 func escape(text string, width int) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 	if len(text) > width {

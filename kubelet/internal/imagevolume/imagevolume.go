@@ -59,7 +59,7 @@ func (plugin *imagePlugin) NewUnmounter(name string, podUID types.UID) (volume.U
 	return &image{plugin, name, podUID}, nil
 }
 
-// ConstructVolumeSpec makes an image volume of that name. Which image it has is known no more.
+// ConstructVolumeSpec makes an image volume of that name. Its image is no longer known.
 func (plugin *imagePlugin) ConstructVolumeSpec(volumeName, _ string) (volume.ReconstructedVolume, error) {
 	return volume.ReconstructedVolume{Spec: volume.NewSpecFromVolume(&v1.Volume{
 		Name: volumeName, VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{}},
