@@ -15,7 +15,7 @@ import (
 	"github.com/storagesim/storagesim/internal/prose"
 )
 
-func troubleCommands() []*command {
+func faultCommands() []*command {
 	return []*command{
 		{
 			name: "crash", usage: "crash ACTOR [before|after VERB RESOURCE [NAME]] [skip=N] [restart=TIME]", run: crash,

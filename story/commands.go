@@ -37,7 +37,7 @@ type call struct {
 
 // commands returns all commands, in the order that help lists them.
 func commands() []*command {
-	return slices.Concat(timeCommands(), objectCommands(), nodeCommands(), showCommands(), fileCommands(), execCommands(), troubleCommands(),
+	return slices.Concat(timeCommands(), objectCommands(), nodeCommands(), showCommands(), fileCommands(), execCommands(), faultCommands(),
 		expectCommands(), []*command{{
 			name: "help", usage: "help [COMMAND]", help: "list the commands, or explain one", run: help, reads: true,
 		}})
