@@ -4,6 +4,7 @@
 package semantic
 
 import (
+	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -28,6 +29,7 @@ var (
 	moment    = reflect.TypeFor[metav1.Time]()
 	microtime = reflect.TypeFor[metav1.MicroTime]()
 	fieldsV1  = reflect.TypeFor[metav1.FieldsV1]()
+	texts     = reflect.TypeFor[map[string]string]()
 )
 
 // SameTexts reports whether quantities that mean the same are written alike in two values that are Equal: "2Gi" and "2147483648" are not. An API
@@ -130,6 +132,9 @@ func alikeMaps(x, y reflect.Value) bool {
 	}
 	if x.Pointer() == y.Pointer() {
 		return true
+	}
+	if x.Type() == texts { // labels and annotations: reflection would copy each key and value
+		return maps.Equal(x.Interface().(map[string]string), y.Interface().(map[string]string))
 	}
 	for all := x.MapRange(); all.Next(); {
 		other := y.MapIndex(all.Key())
