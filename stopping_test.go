@@ -357,7 +357,7 @@ func TestAKubeletThatCrashesWhileItStopsAContainerStopsItAgain(t *testing.T) {
 	c.Settle()
 	require.Equal(t, 70*time.Second, endedAfter(t, containerStatus(c, "web"), before))
 	said, count := eventsOf(t, c, "web", "Killing")
-	require.Equal(t, []string{"Stopping container c"}, said)
+	require.Equal(t, []string{"Stopping container c", "Stopping container c"}, said, "the new process does not know what the old one said")
 	require.EqualValues(t, 2, count)
 }
 

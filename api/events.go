@@ -2,48 +2,18 @@ package api
 
 import (
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
 )
 
-// recorder records events, which it finds again to count them, for an hour.
+// recorder stores the events of controllers, and removes those that have not been written for an hour.
 type recorder struct {
 	tables *tables
 	names  namer
 	clock  clock
 	index  views.EventIndex
-}
-
-// record does what Event says.
-func (e *recorder) record(actor, component, host string, regarding runtime.Object, eventtype, reason, message string) {
-	ref, ok := views.ReferenceTo(regarding)
-	if !ok {
-		return
-	}
-	k := views.EventKey(actor, component, host, ref, eventtype, reason, message)
-	e.tables.objects.Lock()
-	defer e.tables.objects.Unlock()
-	st, err := e.tables.of(views.Events)
-	if err != nil {
-		return // the scheme always has events
-	}
-	e.expire(st)
-	if entry, old := e.index.Find(st.event, k); entry != nil {
-		again := new(*old) // what it shares is never written to
-		again.Count++
-		again.LastTimestamp = e.clock.now()
-		e.tables.put(st, old, again)
-		entry.Written = e.clock()
-		return
-	}
-	event := views.NewEvent(ref, k)
-	event.CreationTimestamp, event.FirstTimestamp, event.LastTimestamp = e.clock.now(), e.clock.now(), e.clock.now()
-	if e.mayCreate(st, event) {
-		e.index.Know(e.create(st, event), k)
-	}
 }
 
 // mayCreate reports whether an event may be created in its namespace. A recorder drops one that the server refuses.
@@ -52,22 +22,23 @@ func (e *recorder) mayCreate(st *table, event *v1.Event) bool {
 	return admission.Namespace(held{e.tables}, st.kind, event.Namespace, event.Name) == nil
 }
 
-// overwrite does what RecordEvent says.
-func (e *recorder) overwrite(event *v1.Event) *v1.Event {
+// record does what RecordEvent says.
+func (e *recorder) record(event *v1.Event) *v1.Event {
 	e.tables.objects.Lock()
 	defer e.tables.objects.Unlock()
-	event = event.DeepCopy()
 	st, err := e.tables.of(views.Events)
 	if err != nil {
 		return event // the scheme always has events
 	}
 	e.expire(st)
 	if old := st.event(store.Key(event)); old != nil && event.Name != "" {
-		e.tables.put(st, old, event)
-		e.index.Written(store.Key(event), e.clock())
-		return event
+		again := new(*old) // what it shares is never written to
+		again.Count, again.LastTimestamp, again.Message, again.Series = event.Count, event.LastTimestamp, event.Message, event.Series
+		e.tables.put(st, old, again)
+		e.index.Written(store.Key(again), e.clock())
+		return again
 	}
-	event.CreationTimestamp = e.clock.now()
+	event.CreationTimestamp, event.ResourceVersion = e.clock.now(), ""
 	if e.mayCreate(st, event) {
 		e.create(st, event)
 	}
@@ -75,11 +46,11 @@ func (e *recorder) overwrite(event *v1.Event) *v1.Event {
 }
 
 // create stores a new event, and gives it a name if it has none.
-func (e *recorder) create(st *table, event *v1.Event) *views.EventEntry {
+func (e *recorder) create(st *table, event *v1.Event) {
 	e.index.Name(event, e.clock(), st.event)
 	event.UID = e.names.uid(st, store.Key(event))
 	e.tables.put(st, nil, event)
-	return e.index.Add(store.Key(event), e.clock())
+	e.index.Add(store.Key(event), e.clock())
 }
 
 // expire removes events that have not been written for an hour.

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -8,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
@@ -20,15 +23,33 @@ func listEvents(t *testing.T, c *fake.Clientset, opts metav1.ListOptions) []v1.E
 	return list.Items
 }
 
-func TestAnEventNamesItsObjectAndItsSource(t *testing.T) {
+// eventOf returns an event as a controller's recorder makes it, which has been counted once.
+func eventOf(t *testing.T, of runtime.Object, message string) *v1.Event {
+	about, ok := views.ReferenceTo(of)
+	require.True(t, ok)
+	now := metav1.NewTime(start.Truncate(time.Second))
+	return &v1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cmp.Or(about.Namespace, "default")}, InvolvedObject: about, Type: "Normal", Reason: "R", Message: message,
+		Source: v1.EventSource{Component: "kubelet", Host: "node-1"}, ReportingController: "kubelet",
+		Count: 1, FirstTimestamp: now, LastTimestamp: now,
+	}
+}
+
+// countedAgain returns the event that counts one more.
+func countedAgain(event *v1.Event, at time.Time) *v1.Event {
+	again := *event
+	again.Count, again.LastTimestamp = event.Count+1, metav1.NewTime(at.Truncate(time.Second))
+	return &again
+}
+
+func TestAnEventIsFoundByItsObjectAndItsReason(t *testing.T) {
 	s, c := newServer()
 	seen := writes(s)
 	pvc := createClaim(t, c, claim("data"))
-	pv := createVolume(t, c, volume("pv"))
-	s.Event("kubelet/node-1", "kubelet", "node-1", pvc, v1.EventTypeWarning, "FailedMount", "no such file")
-	s.Event("persistent-volume-binder", "persistentvolume-controller", "", pv, v1.EventTypeNormal, "Recycled", "done")
+	s.RecordEvent(eventOf(t, pvc, "no such file"))
+	s.RecordEvent(eventOf(t, createVolume(t, c, volume("pv")), "done"))
 	assert.Len(t, *seen, 2, "events are not reported")
-	events := listEvents(t, c, metav1.ListOptions{FieldSelector: "involvedObject.kind=PersistentVolumeClaim,reason=FailedMount,type=Warning"})
+	events := listEvents(t, c, metav1.ListOptions{FieldSelector: "involvedObject.kind=PersistentVolumeClaim,reason=R,type=Normal"})
 	require.Len(t, events, 1)
 	e := events[0]
 	assert.Regexp(t, `^data\.[0-9a-f]+$`, e.Name)
@@ -36,45 +57,26 @@ func TestAnEventNamesItsObjectAndItsSource(t *testing.T) {
 	assert.Equal(t, v1.ObjectReference{
 		Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: "data", UID: pvc.UID, ResourceVersion: pvc.ResourceVersion,
 	}, e.InvolvedObject)
-	assert.Equal(t, v1.EventSource{Component: "kubelet", Host: "node-1"}, e.Source)
-	assert.Equal(t, "kubelet", e.ReportingController)
 	assert.NotEmpty(t, e.UID)
-	assert.EqualValues(t, 1, e.Count)
-
-	onVolume := listEvents(t, c, metav1.ListOptions{FieldSelector: "involvedObject.name=pv"})
-	require.Len(t, onVolume, 1)
-	assert.Equal(t, "default", onVolume[0].Namespace, "events on cluster-scoped objects live in default")
+	assert.NotEmpty(t, e.CreationTimestamp)
+	assert.Len(t, listEvents(t, c, metav1.ListOptions{FieldSelector: "involvedObject.name=pv"}), 1)
 }
 
-func TestARepeatedEventIsCounted(t *testing.T) {
-	clock := newClock()
-	s := api.NewServer(api.Config{Now: clock.Now})
-	c := fake.New(s, "user")
+func TestAnEventThatIsCountedKeepsWhatOthersWroteToIt(t *testing.T) {
+	s, c := newServer()
 	pvc := createClaim(t, c, claim("data"))
-	say := func(message string) {
-		s.Event("binder", "controller", "", pvc, v1.EventTypeNormal, "Waiting", message)
-		clock.Advance(time.Minute)
-	}
-	say("one")
-	say("two")
-	say("one")
-	say("one")
+	one, two := s.RecordEvent(eventOf(t, pvc, "one")), s.RecordEvent(eventOf(t, pvc, "two"))
+	assert.NotEqual(t, one.Name, two.Name)
+	_, err := c.CoreV1().Events("default").Patch(ctx, one.Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"seen":"yes"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	again := s.RecordEvent(countedAgain(one, start.Add(3*time.Minute)))
+	assert.Equal(t, map[string]string{"seen": "yes"}, again.Labels)
+	assert.EqualValues(t, 1, one.Count, "what was given out is not written to")
 	events := listEvents(t, c, metav1.ListOptions{})
 	require.Len(t, events, 2)
-	assert.NotEqual(t, events[0].Name, events[1].Name)
-	assert.EqualValues(t, 3, events[0].Count)
+	assert.EqualValues(t, 2, events[0].Count)
 	assert.Equal(t, start.Truncate(time.Second), events[0].FirstTimestamp.Time)
 	assert.Equal(t, start.Truncate(time.Second).Add(3*time.Minute), events[0].LastTimestamp.Time)
-}
-
-func TestAnEventOnAnObjectCreatedAgainIsANewOne(t *testing.T) {
-	s, c := newServer()
-	for range 2 {
-		m := createMap(t, c, configMap("a"))
-		s.Event("x", "x", "", m, v1.EventTypeNormal, "Same", "same")
-		require.NoError(t, c.CoreV1().ConfigMaps("default").Delete(ctx, "a", metav1.DeleteOptions{}))
-	}
-	assert.Len(t, listEvents(t, c, metav1.ListOptions{}), 2)
 }
 
 func TestANamespaceThatEndsTakesNoNewEvents(t *testing.T) {
@@ -83,11 +85,10 @@ func TestANamespaceThatEndsTakesNoNewEvents(t *testing.T) {
 	require.NoError(t, err)
 	m, err := c.CoreV1().ConfigMaps("team").Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	say := func(message string) { s.Event("x", "x", "", m, v1.EventTypeNormal, "R", message) }
-	say("before")
+	before := s.RecordEvent(eventOf(t, m, "before"))
 	require.NoError(t, c.CoreV1().Namespaces().Delete(ctx, "team", metav1.DeleteOptions{}))
-	say("before")
-	say("after")
+	s.RecordEvent(countedAgain(before, start))
+	s.RecordEvent(eventOf(t, m, "after"))
 	s.RecordEvent(&v1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "team"}, Message: "after, by the other API"})
 	s.RecordEvent(&v1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "nowhere"}, Message: "elsewhere"})
 	events, err := c.CoreV1().Events("").List(ctx, metav1.ListOptions{})
@@ -102,23 +103,24 @@ func TestEventsExpireAnHourAfterTheyWereLastSeen(t *testing.T) {
 	s := api.NewServer(api.Config{Now: clock.Now})
 	c := fake.New(s, "user")
 	m := createMap(t, c, configMap("a"))
-	say := func(message string) { s.Event("x", "x", "", m, v1.EventTypeNormal, "R", message) }
-	say("repeated")
-	say("once")
+	repeated := s.RecordEvent(eventOf(t, m, "repeated"))
+	s.RecordEvent(eventOf(t, m, "once"))
 	clock.Advance(40 * time.Minute)
-	say("repeated")
+	repeated = s.RecordEvent(countedAgain(repeated, clock.Now()))
 	clock.Advance(40 * time.Minute)
-	say("new")
+	s.RecordEvent(eventOf(t, m, "new"))
 	var left []string
 	for _, e := range listEvents(t, c, metav1.ListOptions{}) {
 		left = append(left, e.Message)
 	}
 	assert.ElementsMatch(t, []string{"repeated", "new"}, left)
 	clock.Advance(2 * time.Hour)
-	say("repeated")
+	s.RecordEvent(countedAgain(repeated, clock.Now()))
 	events := listEvents(t, c, metav1.ListOptions{})
 	require.Len(t, events, 1)
-	assert.EqualValues(t, 1, events[0].Count, "the old one was forgotten")
+	assert.Equal(t, repeated.Name, events[0].Name, "a recorder makes the event that is gone anew")
+	assert.NotEqual(t, repeated.UID, events[0].UID)
+	assert.EqualValues(t, 3, events[0].Count)
 }
 
 func TestAnEventThatIsGoneIsRecordedAnew(t *testing.T) {
@@ -135,7 +137,7 @@ func TestAnEventThatIsGoneIsRecordedAnew(t *testing.T) {
 	again = s.RecordEvent(again)
 	assert.Equal(t, event.UID, again.UID)
 	clock.Advance(40 * time.Minute)
-	s.Event("x", "x", "", m, v1.EventTypeNormal, "R", "other")
+	s.RecordEvent(eventOf(t, m, "other"))
 	events := listEvents(t, c, metav1.ListOptions{})
 	require.Len(t, events, 2, "an event stays for an hour after it was last written")
 	assert.EqualValues(t, 2, events[0].Series.Count)

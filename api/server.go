@@ -172,22 +172,12 @@ func (s *Server) MakeDefaultAccounts() {
 	}
 }
 
-// Event records a core/v1 Event about an object, as a controller's recorder
-// does: one that says the same as an earlier one from the same source raises
-// that one's count. eventtype is v1.EventTypeNormal or v1.EventTypeWarning. The
-// event is a write at the server like any other, but no gate sees it and it is
-// not reported to OnWrite. In a namespace that is being deleted, or does not exist, no new event is
-// stored.
-func (s *Server) Event(actor, component, host string, regarding runtime.Object, eventtype, reason, message string) {
-	s.events.record(actor, component, host, regarding, eventtype, reason, message)
-}
-
-// RecordEvent records an event of events.k8s.io/v1 in the form in which core/v1
-// shows it. An event without a name is created under a new name. An event with a
-// name is written over the one of that name, as a recorder does to note a series,
-// and created if there is none any more. It returns the event as it is stored, or as
-// it would be if the namespace took it. As with Event, no gate sees the write, and it is not reported to OnWrite.
-func (s *Server) RecordEvent(event *v1.Event) *v1.Event { return s.events.overwrite(event) }
+// RecordEvent writes an event of a controller's recorder, in the form of core/v1. An event without a name is created under a new
+// name. Of one with a name the count, the last time, the message and the series are written over those of the event that has
+// the name, and if there is none any more, it is created. It returns the event as it is stored, or, in a namespace that is being
+// deleted or does not exist, as it would be; neither that nor the event given may be changed any more. The event is a
+// write at the server like any other, but no gate sees it and it is not reported to OnWrite.
+func (s *Server) RecordEvent(event *v1.Event) *v1.Event { return s.events.record(event) }
 
 var _ Handler = (*Server)(nil)
 

@@ -116,7 +116,7 @@ func (o *observer) listen() {
 	var fresh map[eventKey]bool
 	for _, entry := range log.Since(o.heard) {
 		e, ok := entry.Record.(trace.Event)
-		if !ok {
+		if !ok || e.Dropped {
 			continue
 		}
 		if fresh == nil {

@@ -53,7 +53,7 @@ func (r *replay) holds(condition string) (bool, error) {
 	case first == "event":
 		return slices.ContainsFunc(r.cluster.Engine().Trace().Since(r.began), func(entry trace.Entry) bool {
 			e, ok := entry.Record.(trace.Event)
-			return ok && e.Reason == second
+			return ok && e.Reason == second && !e.Dropped
 		}), nil
 	case first == "gone":
 		return r.gone(second)

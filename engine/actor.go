@@ -60,7 +60,7 @@ func (a *actor) start() error {
 	a.tasks, a.feeds, a.queues = map[*task]struct{}{}, nil, map[string]*queue{}
 	a.unlisted, a.waiting = 1, nil // 1 for the factory itself
 	a.client = fake.NewWithoutActions(&gate{Server: a.engine.server, actor: a, life: a.life}, a.name)
-	v := &env{actor: a, life: a.life}
+	v := &env{actor: a, life: a.life, recorders: map[string]*recorder{}}
 	a.env, a.ctx = v, mayfail.With(context.Background(), v)
 	err := a.build(v)
 	a.listed()

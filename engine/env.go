@@ -18,6 +18,8 @@ type env struct {
 	actor *actor
 	life  int
 	ended atomic.Bool // the life is over; goroutines beside the engine read it
+
+	recorders map[string]*recorder // by component
 }
 
 var _ control.Env = (*env)(nil)
@@ -137,7 +139,15 @@ func (v *env) Choose(n int) int { return v.engine().choose(n) }
 
 func (v *env) Follow(f control.Feed) { v.actor.follow(f) }
 
-func (v *env) Recorder(component string) control.Recorder { return &recorder{v, component} }
+// Recorder returns the one recorder of a component: a process has one, whatever parts of it record.
+func (v *env) Recorder(component string) control.Recorder {
+	r := v.recorders[component]
+	if r == nil {
+		r = newRecorder(v, component)
+		v.recorders[component] = r
+	}
+	return r
+}
 
 func (v *env) EventRecorder(reportingController string) control.EventRecorder {
 	return newEventRecorder(v, reportingController)

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,8 +19,17 @@ import (
 // recorder records API events at once, without a yield point: upstream's
 // broadcaster does it in the background, and no controller's logic depends on it.
 type recorder struct {
-	env       *env
-	component string
+	env             *env
+	component, host string
+	correlator      *correlator
+}
+
+func newRecorder(v *env, component string) *recorder {
+	r := &recorder{env: v, component: component, correlator: newCorrelator()}
+	if process, node, ok := strings.Cut(v.actor.name, "/"); ok && process == component {
+		r.host = node // "kubelet/node-1"
+	}
+	return r
 }
 
 func (r *recorder) Eventf(obj runtime.Object, eventtype, reason, format string, args ...any) {
@@ -32,30 +44,51 @@ func (r *recorder) Event(obj runtime.Object, eventtype, reason, message string) 
 		return
 	}
 	message = bounded.Text(message, maxMessage)
-	e, a := r.env.engine(), r.env.actor
-	host := ""
-	if component, node, ok := strings.Cut(a.name, "/"); ok && component == r.component {
-		host = node // "kubelet/node-1"
-	}
 	ref, ok := views.ReferenceTo(obj)
 	if !ok {
 		return
 	}
-	e.server.Event(a.name, r.component, host, &ref, eventtype, reason, message)
-	a.said(ref, eventtype, reason, message)
+	e := r.env.engine()
+	now := metav1.NewTime(e.Now().Truncate(time.Second))
+	o, dropped := r.correlator.correlate(e.Now(), &ref, eventtype, reason, message)
+	event := o.event
+	if event == nil {
+		event = r.newEvent(&ref, eventtype, reason, now)
+	} else {
+		again := *event // what it shares is never written to
+		event = &again
+	}
+	event.Count, event.LastTimestamp, event.Message = event.Count+1, now, o.message
+	if o.event = event; !dropped {
+		o.event = e.server.RecordEvent(event)
+	}
+	r.env.actor.said(ref, trace.Event{Type: eventtype, Reason: reason, Message: message, Dropped: dropped})
 }
 
-// said notes an event in the trace.
-func (a *actor) said(of v1.ObjectReference, eventtype, reason, message string) {
-	e, about := a.engine, trace.Ref{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}
-	key := saidKey{a.name, of.UID, of.FieldPath, reason, message}
+// newEvent returns an event that has not been counted yet.
+func (r *recorder) newEvent(ref *v1.ObjectReference, eventtype, reason string, now metav1.Time) *v1.Event {
+	return &v1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: cmp.Or(ref.Namespace, metav1.NamespaceDefault)},
+		InvolvedObject: *ref,
+		Type:           eventtype, Reason: reason,
+		Source:         v1.EventSource{Component: r.component, Host: r.host},
+		FirstTimestamp: now,
+		ReportingController: r.component, ReportingInstance: r.host,
+	}
+}
+
+// said notes an event in the trace. It lacks what it is about, and whether it is repeated.
+func (a *actor) said(of v1.ObjectReference, event trace.Event) {
+	e := a.engine
+	event.About = trace.Ref{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}
+	key := saidKey{a.name, of.UID, of.FieldPath, event.Reason, event.Message}
 	e.mu.Lock()
-	repeated := e.said[key]
-	if !repeated {
+	event.Repeated = e.said[key]
+	if !event.Repeated {
 		e.said[key] = true
 	}
 	e.mu.Unlock()
-	e.record(a.name, trace.Event{About: about, Type: eventtype, Reason: reason, Message: message, Repeated: repeated})
+	e.record(a.name, event)
 }
 
 // saidByClient notes an event in the trace that a client has written itself, with a recorder of its own or without. Those of the controllers do

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim/api/views"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // How long a series is remembered after it was last observed, and how often those
@@ -73,7 +74,7 @@ func (r *eventRecorder) Eventf(regarding, related runtime.Object, eventtype, rea
 		known = &cachedEvent{k, r.env.engine().server.RecordEvent(r.newEvent(k, message))}
 		r.cache, r.known[k] = append(r.cache, known), known
 	}
-	r.env.actor.said(about, eventtype, reason, message)
+	r.env.actor.said(about, trace.Event{Type: eventtype, Reason: reason, Message: message})
 }
 
 func (r *eventRecorder) observeAgain(known *cachedEvent) {

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/storagesim/storagesim/api/views"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/pvcontroller"
 )
@@ -76,7 +77,12 @@ func TestARecyclerPodMountsTheVolumeAndEmptiesIt(t *testing.T) {
 			require.Equal(t, &test.seconds, pod.Spec.ActiveDeadlineSeconds)
 			require.Equal(t, v1.RestartPolicyNever, pod.Spec.RestartPolicy)
 
-			c.engine.Server().Event("kubelet/node-1", "kubelet", "node-1", pod, "Normal", "Started", "Container started: pv-recycler")
+			about, ok := views.ReferenceTo(pod)
+			require.True(t, ok)
+			c.engine.Server().RecordEvent(&v1.Event{
+				ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace}, InvolvedObject: about,
+				Type: "Normal", Reason: "Started", Message: "Container started: pv-recycler", Source: v1.EventSource{Component: "kubelet", Host: "node-1"},
+			})
 			require.NoError(t, c.engine.RunFor(5*time.Second))
 			c.endPod(recycler, v1.PodSucceeded, "")
 			c.settle()

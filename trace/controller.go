@@ -27,12 +27,17 @@ type Event struct {
 	Type, Reason, Message string
 	// Repeated is set if the same event was recorded before.
 	Repeated bool
+	// Dropped is set if no object was written: a recorder sends 25 events of a type about an object, then one in five minutes.
+	Dropped bool
 }
 
 // Topic implements Record.
 func (Event) Topic() string { return "event" }
 
 func (v Event) String() string {
+	if v.Dropped {
+		return fmt.Sprintf("keeps back an event, one of too many about %s: %s %s: %s", v.About, v.Type, v.Reason, v.Message)
+	}
 	return fmt.Sprintf("says of %s: %s %s: %s", v.About, v.Type, v.Reason, v.Message)
 }
 

@@ -82,7 +82,7 @@ func (p *present) toldWhy(records []trace.Entry) error {
 		about := trace.RefOf("PersistentVolumeClaim", owner)
 		if !slices.ContainsFunc(records, func(e trace.Entry) bool {
 			event, ok := e.Record.(trace.Event)
-			return ok && event.About == about && event.Type == v1.EventTypeWarning
+			return ok && event.About == about && event.Type == v1.EventTypeWarning && !event.Dropped
 		}) {
 			return fmt.Errorf("%s is %s, volume %s is made for it, and no event says why they are not bound", about, owner.Status.Phase, name)
 		}

@@ -1,6 +1,7 @@
 package clustertest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/api/views"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -56,7 +58,7 @@ func ReplayOf(records []trace.Entry) (*Replay, error) {
 			r.steps = append(r.steps, step{at: rec.Time, req: req})
 			r.Writes++
 		case trace.Event:
-			if regarding := known[rec.About]; regarding != nil {
+			if regarding := known[rec.About]; regarding != nil && !rec.Dropped {
 				r.steps = append(r.steps, step{at: entry.Time, actor: entry.Actor, event: rec, regarding: regarding})
 				r.Events++
 			}
@@ -117,6 +119,28 @@ func free(obj runtime.Object) runtime.Object {
 	return obj
 }
 
+// saying is what an event says, and who says it.
+type saying struct {
+	actor           string
+	about           trace.Ref
+	reason, message string
+}
+
+// counted returns the event of a step, which counts one more than the last one that said the same, nil if there was none.
+func (s *step) counted(last *v1.Event, now metav1.Time) *v1.Event {
+	if last != nil {
+		again := *last
+		again.Count, again.LastTimestamp = last.Count+1, now
+		return &again
+	}
+	about, _ := views.ReferenceTo(s.regarding)
+	return &v1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: cmp.Or(about.Namespace, metav1.NamespaceDefault)},
+		InvolvedObject: about, Type: s.event.Type, Reason: s.event.Reason, Message: s.event.Message,
+		Source: v1.EventSource{Component: s.actor}, ReportingController: s.actor, FirstTimestamp: now, LastTimestamp: now, Count: 1,
+	}
+}
+
 // object is the address of one.
 type object struct {
 	resource        schema.GroupVersionResource
@@ -127,11 +151,12 @@ type object struct {
 func (r *Replay) Play() error {
 	var now time.Time
 	server := api.NewServer(api.Config{Now: func() time.Time { return now }})
-	ctx, versions := context.Background(), map[object]string{}
+	ctx, versions, said := context.Background(), map[object]string{}, map[saying]*v1.Event{}
 	for _, s := range r.steps {
 		now = s.at
 		if s.regarding != nil {
-			server.Event(s.actor, s.actor, "", s.regarding, s.event.Type, s.event.Reason, s.event.Message)
+			of := saying{s.actor, s.event.About, s.event.Reason, s.event.Message}
+			said[of] = server.RecordEvent(s.counted(said[of], metav1.NewTime(now)))
 			continue
 		}
 		req := s.req
