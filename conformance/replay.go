@@ -71,7 +71,7 @@ type replay struct {
 func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	steering := &steering{turns: s.Turns}
 	machines := map[string]*kubelet.Config{}
-	nodes := nodesOf(rec)
+	nodes, phases := nodesOf(rec), s.Kubelets
 	config := storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: nodes, NoNodes: len(nodes) == 0, Only: actors(), ResyncPhase: s.Phase}
 	if rec.whole() {
 		config.Only = withKubelets()
@@ -88,7 +88,11 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 			return f(env)
 		}
 	}
-	config.Kubelet = func(cfg *kubelet.Config) { machines[cfg.Node.Name] = cfg }
+	config.Kubelet = func(cfg *kubelet.Config) {
+		machines[cfg.Node.Name] = cfg
+		cfg.StatusPhase = time.Duration(phases%10) * time.Second
+		phases /= 10
+	}
 	if !s.inOrder() {
 		config.Policy = steering
 	}

@@ -12,6 +12,9 @@ type Schedule struct {
 	// Phase is the part of the controllers' resync period that had passed when the
 	// recording began.
 	Phase time.Duration
+	// Kubelets are the parts of the kubelets' 10 s, in seconds, that had passed since they last looked at their Nodes' status: the last digit
+	// is the first node's, the one before it the second's.
+	Kubelets int `json:",omitempty"`
 	// Turns lists the steps at which the way to choose changes, in order.
 	Turns []Turn
 }
@@ -29,6 +32,9 @@ func (s Schedule) String() string {
 	if s.Phase != 0 {
 		parts = append(parts, fmt.Sprintf("resync phase %s", s.Phase))
 	}
+	if s.Kubelets != 0 {
+		parts = append(parts, fmt.Sprintf("kubelets' phases %02d", s.Kubelets))
+	}
 	for _, t := range s.Turns {
 		way := "in order"
 		if t.Seed != 0 {
@@ -43,7 +49,7 @@ func (s Schedule) String() string {
 }
 
 // inOrder reports whether this is the schedule that a reader expects.
-func (s Schedule) inOrder() bool { return s.Phase == 0 && len(s.Turns) == 0 }
+func (s Schedule) inOrder() bool { return s.Phase == 0 && s.Kubelets == 0 && len(s.Turns) == 0 }
 
 // then returns s with another way to choose from step on.
 func (s Schedule) then(step int, seed uint64) Schedule {

@@ -136,7 +136,7 @@ func (s *search) next(n int) []Schedule {
 }
 
 // variant makes a schedule from a start: with another resync phase, or with another
-// seed for its first step or for all of the rest. In the second half of a search it is each other time one with
+// seed for its first step or for all of the rest, some with other phases of the kubelets. In the second half of a search it is each other time one with
 // another seed for one of the steps before: what differs may have been decided there, although that step agreed.
 func (s *search) variant(from *start) Schedule {
 	schedule := from.schedule
@@ -148,6 +148,9 @@ func (s *search) variant(from *start) Schedule {
 		// 7 and 30 have no common divisor: every half second has its turn.
 		schedule.Phase = (schedule.Phase + time.Duration(from.tries/3*7%30)*resync/30) % resync
 		return schedule
+	}
+	if from.tries%3 == 1 && s.rec.whole() {
+		schedule.Kubelets = (schedule.Kubelets + from.tries/3*37) % 100 // 37 and 100 have no common divisor
 	}
 	schedule = schedule.then(from.step, s.tried)
 	if s.tried/4%2 == 0 {
@@ -180,7 +183,7 @@ func (s *search) take(outcomes []outcome) (outcome, bool, error) {
 func (s *search) remember(schedule Schedule, step int) {
 	schedule.Turns = slices.DeleteFunc(slices.Clone(schedule.Turns), func(t Turn) bool { return t.Step >= step })
 	same := func(k *start) bool {
-		return k.step == step && k.schedule.Phase == schedule.Phase && slices.Equal(k.schedule.Turns, schedule.Turns)
+		return k.step == step && k.schedule.Phase == schedule.Phase && k.schedule.Kubelets == schedule.Kubelets && slices.Equal(k.schedule.Turns, schedule.Turns)
 	}
 	if !slices.ContainsFunc(s.starts, same) {
 		s.starts = append(s.starts, &start{schedule: schedule, step: step})

@@ -79,6 +79,9 @@ type Config struct {
 	TakesPrograms func(pod *v1.Pod) bool
 	// Server, if set, answers requests to this kubelet.
 	Server *Server
+	// StatusPhase is the time between the last turn of the Node's status, of which there is one each 10 s, and the kubelet's first start, as
+	// of one that has been running; default 0. A kubelet that starts again begins with a turn.
+	StatusPhase time.Duration
 	// Decisions holds decisions of the volume manager.
 	volumemanager.Decisions
 }
@@ -103,6 +106,7 @@ func New(cfg Config) control.Factory {
 		if err != nil {
 			return err
 		}
+		cfg.StatusPhase = 0
 		if cfg.Server != nil {
 			cfg.Server.kubelet = k
 		}
@@ -149,6 +153,9 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	if err := cfg.Root.Plain(layout.PodsDir, layout.PodLevels); err != nil {
 		return nil, err
 	}
+	if cfg.StatusPhase < 0 {
+		return nil, fmt.Errorf("kubelet.Config.StatusPhase of node %s: %s is negative; it must be 0 or more", cfg.Node.Name, cfg.StatusPhase)
+	}
 	if cfg.Mounter == nil {
 		mounter, err := mount.NewTempDir(mount.Config{Dir: cfg.Root, Remote: cfg.Remote})
 		if err != nil {
@@ -159,7 +166,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	if cfg.Runtime == nil {
 		cfg.Runtime = runtime.New(runtime.Config{Root: cfg.Root})
 	}
-	node, err := nodestatus.New(env, sized(&cfg.Node, cfg.Root), cfg.Runtime.Version(), cfg.CSIDrivers)
+	node, err := nodestatus.New(env, sized(&cfg.Node, cfg.Root), cfg.Runtime.Version(), cfg.CSIDrivers, cfg.StatusPhase)
 	if err != nil {
 		return nil, err
 	}

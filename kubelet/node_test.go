@@ -138,6 +138,30 @@ func TestBadDriversAreRefused(t *testing.T) {
 	}
 }
 
+func TestTheTurnsOfANodesStatusBeginWhereTheConfigurationSays(t *testing.T) {
+	w := newWorld(t, engine.Config{}, kubelet.Config{StatusPhase: 7 * time.Second})
+	w.settle()
+	cordon := func(patch string) {
+		_, err := w.user.CoreV1().Nodes().Patch(context.Background(), "node-1", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	until := func(began time.Time, d time.Duration) error { return w.e.RunFor(began.Add(d).Sub(w.e.Now())) }
+	cordon(`{"spec":{"unschedulable":true}}`)
+	require.NoError(t, until(engine.Start(), 2900*time.Millisecond))
+	require.NotContains(t, w.trace(), "NodeNotSchedulable")
+	require.NoError(t, until(engine.Start(), 3*time.Second))
+	require.Contains(t, w.trace(), "NodeNotSchedulable", "7 s and 3 s are the 10 s between two turns")
+
+	require.NoError(t, w.e.Crash(actor))
+	began := w.e.Now()
+	require.NoError(t, w.e.RunFor(time.Second))
+	cordon(`{"spec":{"unschedulable":null}}`)
+	require.NoError(t, until(began, 9900*time.Millisecond))
+	require.NotContains(t, w.trace(), "NodeSchedulable: Node")
+	require.NoError(t, until(began, 10*time.Second))
+	require.Contains(t, w.trace(), "NodeSchedulable: Node", "its second life has a turn at its start")
+}
+
 // Upstream: kubelet_node_status.go recordNodeSchedulableEvent and setNodeStatus, v1.37.2: at each turn of the status, every ten seconds.
 func TestAKubeletSeesItsNodeChange(t *testing.T) {
 	w := simple(t)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/resource"
 
@@ -37,7 +38,7 @@ func (m *statusManager) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTe
 	for i := range s.EphemeralContainerStatuses { // they are never ready
 		s.EphemeralContainerStatuses[i].Ready, s.EphemeralContainerStatuses[i].Started = false, nil
 	}
-	s.Resources, s.AllocatedResources = podResources(pod)
+	s.Resources, s.AllocatedResources = m.podResources(pod, old), orNil(resource.PodRequests(pod, resource.PodResourcesOptions{}))
 	s.Phase = getPhase(pod, s, podIsTerminal)
 	switch { // a pod that has ended keeps its phase
 	case isTerminal(pod.Status.Phase):
@@ -78,17 +79,74 @@ func cutMessages(pod *v1.Pod, s *v1.PodStatus) {
 
 func isTerminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }
 
-// podResources returns the resources of the pod as a whole.
+// podResources returns the resources of the pod as a whole. Those of a pod that runs are read from its cgroup, which a node has none of here, so
+// that what is in its status stays as long as it runs, of cpu and of limits.
+//
+// Upstream: kubelet_pods.go convertToAPIPodLevelResourcesStatus, v1.37.2.
+func (*statusManager) podResources(pod *v1.Pod, old *v1.PodStatus) *v1.ResourceRequirements {
+	if pod.Status.Phase != v1.PodRunning {
+		return effectiveResources(pod)
+	}
+	resources := pod.Spec.Resources.DeepCopy()
+	if resources == nil {
+		resources = &v1.ResourceRequirements{}
+	}
+	keep := func(name v1.ResourceName, old, list v1.ResourceList) v1.ResourceList {
+		if was, ok := old[name]; ok {
+			return with(list, name, was)
+		}
+		return list
+	}
+	if old.Phase == v1.PodRunning && old.Resources != nil {
+		resources.Requests = keep(v1.ResourceCPU, old.Resources.Requests, resources.Requests)
+		resources.Limits = keep(v1.ResourceCPU, old.Resources.Limits, resources.Limits)
+		resources.Limits = keep(v1.ResourceMemory, old.Resources.Limits, resources.Limits)
+	}
+	if _, ok := resources.Requests[v1.ResourceMemory]; !ok {
+		resources.Requests = keep(v1.ResourceMemory, resource.PodRequests(pod, resource.PodResourcesOptions{}), resources.Requests)
+	}
+	return resources
+}
+
+// effectiveResources returns what a pod as a whole asks for.
 //
 // Upstream: kubelet_pods.go getEffectiveAllocatedResources, v1.37.
-func podResources(pod *v1.Pod) (*v1.ResourceRequirements, v1.ResourceList) {
+func effectiveResources(pod *v1.Pod) *v1.ResourceRequirements {
 	options := resource.PodResourcesOptions{}
 	resources := pod.Spec.Resources.DeepCopy()
 	if resources == nil {
 		resources = &v1.ResourceRequirements{}
 	}
 	resources.Requests, resources.Limits = orNil(resource.PodRequests(pod, options)), orNil(resource.PodLimits(pod, options))
-	return resources, resources.Requests
+	return resources
+}
+
+// containerResources returns the resources in the status of a container. Of one that runs they are what it was started with, since the
+// container runtime tells none: without an amount of memory that is 0.
+//
+// Upstream: kubelet_pods.go convertContainerStatusResources, and kuberuntime_container.go toKubeContainerStatus for a runtime that
+// tells no resources, v1.37.2.
+func containerResources(c *v1.Container, running bool) *v1.ResourceRequirements {
+	resources := c.Resources.DeepCopy()
+	if !running {
+		return resources
+	}
+	if resources.Limits != nil {
+		resources.Limits = with(resources.Limits, v1.ResourceMemory, *resources.Limits.Memory())
+	}
+	if resources.Requests != nil {
+		resources.Requests = with(resources.Requests, v1.ResourceMemory, *resources.Requests.Memory())
+	}
+	return resources
+}
+
+// with returns a list with an amount in it.
+func with(list v1.ResourceList, name v1.ResourceName, amount apiresource.Quantity) v1.ResourceList {
+	if list == nil {
+		list = v1.ResourceList{}
+	}
+	list[name] = amount
+	return list
 }
 
 // orNil returns nil for an empty list, as it is after a way as JSON.
@@ -207,7 +265,7 @@ func (m *statusManager) fillContainerStatus(s *v1.ContainerStatus, c *v1.Contain
 		s.LastTerminationState.Terminated = was.LastTerminationState.Terminated.DeepCopy()
 	}
 	s.ContainerID, s.Image, s.ImageID, s.RestartCount = containerID(m.runtime, last.ID), last.Image, last.Image, last.Attempt
-	s.Resources, s.AllocatedResources = c.Resources.DeepCopy(), c.Resources.Requests
+	s.Resources, s.AllocatedResources = containerResources(c, state.running()), c.Resources.Requests
 	switch {
 	case s.State.Waiting != nil:
 	case state.ended():

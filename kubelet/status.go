@@ -39,6 +39,20 @@ func (m *statusManager) writeStatus(ctx context.Context, w *podWorker, r *podSta
 	return m.patchStatus(ctx, w, want)
 }
 
+// writeTerminated writes what is left of the status of a pod that has ended: of its resources those that no cgroup tells any more, if it has
+// run in this life of the kubelet.
+//
+// Upstream: kubelet.go SyncTerminatedPod, v1.37.2, which knows the pod as it was when it was to end.
+func (k *kubelet) writeTerminated(ctx context.Context, w *podWorker) error {
+	if !w.ran || w.gone {
+		return nil
+	}
+	want, pod := w.lastStatus().DeepCopy(), *w.pod
+	pod.Status.Phase = v1.PodRunning
+	want.Resources = k.status.podResources(&pod, want)
+	return k.status.patchStatus(ctx, w, want)
+}
+
 // sandboxReady writes that the pod's containers can be started now.
 //
 // Upstream: kubelet.go OnPodSandboxReady, v1.37.
@@ -168,7 +182,9 @@ func changedStatus(old, want *v1.PodStatus) map[string]any {
 	value("containerStatuses", old.ContainerStatuses, want.ContainerStatuses)
 	value("ephemeralContainerStatuses", old.EphemeralContainerStatuses, want.EphemeralContainerStatuses)
 	value("allocatedResources", old.AllocatedResources, want.AllocatedResources)
-	value("resources", old.Resources, want.Resources)
+	if !semantic.Equal(old.Resources, want.Resources) {
+		changes["resources"] = changedResources(old.Resources, want.Resources)
+	}
 	if !semantic.Equal(old.HostIPs, want.HostIPs) {
 		changes["hostIPs"] = replacing(len(old.HostIPs), want.HostIPs, func(a v1.HostIP) string { return a.IP })
 	}
@@ -176,6 +192,34 @@ func changedStatus(old, want *v1.PodStatus) map[string]any {
 		changes["podIPs"] = replacing(len(old.PodIPs), want.PodIPs, func(a v1.PodIP) string { return a.IP })
 	}
 	changeConditions(changes, old, want)
+	return changes
+}
+
+// changedResources returns the strategic merge patch of the resources of a pod, in which an amount that goes is null.
+func changedResources(old, want *v1.ResourceRequirements) any {
+	if old == nil || want == nil {
+		return want
+	}
+	changes := map[string]any{}
+	list := func(name string, old, want v1.ResourceList) {
+		if semantic.Equal(old, want) {
+			return
+		}
+		if len(want) == 0 {
+			changes[name] = nil
+			return
+		}
+		amounts := map[string]any{}
+		for name := range old {
+			amounts[string(name)] = nil
+		}
+		for name, amount := range want {
+			amounts[string(name)] = amount
+		}
+		changes[name] = amounts
+	}
+	list("limits", old.Limits, want.Limits)
+	list("requests", old.Requests, want.Requests)
 	return changes
 }
 

@@ -74,7 +74,7 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 	case r.startsMore(w.pod):
 		k.restartLater(w, r)
 	case r.finished(): // by itself; its directory stays until it is deleted
-		return errors.Join(unwritten, k.finishPod(w))
+		return errors.Join(unwritten, k.finishPod(ctx, w))
 	}
 	return unwritten
 }
@@ -98,12 +98,12 @@ func (k *kubelet) endRest(ctx context.Context, w *podWorker, r *podStatus) (*pod
 }
 
 // finishPod takes network and volumes from a pod whose containers have ended for good.
-func (k *kubelet) finishPod(w *podWorker) error {
+func (k *kubelet) finishPod(ctx context.Context, w *podWorker) error {
 	if err := k.runtime.StopPodSandbox(w.uid); err != nil {
 		return err
 	}
 	k.releaseVolumes(w)
-	return nil
+	return k.writeTerminated(ctx, w)
 }
 
 // beginPod starts a pod's containers for the first time, or anew in another sandbox, init containers too. It returns no status as long
@@ -247,7 +247,10 @@ func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) (unwr
 		return nil, unwritten
 	}
 	w.stopped = true
-	return unwritten, nil
+	if told || unwritten != nil {
+		return unwritten, nil
+	}
+	return k.writeTerminated(ctx, w), nil
 }
 
 // killPod stops the containers that run, and then the sandbox. It takes as long as the containers do.

@@ -36,9 +36,9 @@ type Node struct {
 	drivers    *nodeInfoManager
 	lease      *nodeLease
 	queue      control.Queue
-	// started is the time at which this life began; registered: the Node exists; reporting: a
+	// turned is the time of a turn of the status, from which the others are counted; registered: the Node exists; reporting: a
 	// status write is scheduled; reported: time of the last one.
-	started, reported     time.Time
+	turned, reported      time.Time
 	registered, reporting bool
 	telling               bool // a turn is awaited that tells of a cordon
 	// latest is the Node as it was last seen; nil before the first time.
@@ -52,13 +52,13 @@ type Node struct {
 }
 
 // New makes the Node of a template, whose empty fields get defaults. It refuses drivers without
-// a name.
-func New(env control.Env, template *v1.Node, version runtime.Version, drivers []CSIDriver) (*Node, error) {
+// a name. phase is the time since the last turn of its status.
+func New(env control.Env, template *v1.Node, version runtime.Version, drivers []CSIDriver, phase time.Duration) (*Node, error) {
 	if err := checkCSIDrivers(template.Name, drivers); err != nil {
 		return nil, err
 	}
 	return &Node{
-		env: env, template: nodeTemplate(template, version), configured: drivers, started: env.Now(),
+		env: env, template: nodeTemplate(template, version), configured: drivers, turned: env.Now().Add(-phase),
 		drivers: &nodeInfoManager{env, template.Name}, lease: &nodeLease{env: env, node: template.Name}, recorder: env.Recorder("kubelet"),
 	}, nil
 }

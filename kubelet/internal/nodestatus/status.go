@@ -38,9 +38,9 @@ func (n *Node) ReportLater() {
 	n.queue.AddAfter(n.name(), n.untilNextTurn())
 }
 
-// untilNextTurn returns how long it is to the next turn of the node's status, counted from the kubelet's start.
+// untilNextTurn returns how long it is to the next turn of the node's status, counted from the kubelet's start, or the turn before it.
 func (n *Node) untilNextTurn() time.Duration {
-	return nodeStatusUpdateFrequency - n.env.Now().Sub(n.started)%nodeStatusUpdateFrequency
+	return nodeStatusUpdateFrequency - n.env.Now().Sub(n.turned)%nodeStatusUpdateFrequency
 }
 
 // reportNodeStatus carries out the turn of the node's status.
