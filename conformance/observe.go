@@ -122,8 +122,10 @@ func (o *observer) listen() {
 		if fresh == nil {
 			fresh = o.newEvents()
 		}
-		if !e.Repeated || fresh[eventKey{e.About.Kind, e.About.Namespace, e.About.Name, e.Reason, e.Message}] {
+		key := eventKey{e.About.Kind, e.About.Namespace, e.About.Name, e.Reason, e.Message}
+		if !e.Repeated || fresh[key] {
 			o.lastWrite = later(o.lastWrite, entry.Time)
+			delete(fresh, key) // what repeats it is none
 		}
 		if o.step != nil {
 			about := o.uids.hide(objectKey(e.About.Kind, e.About.Namespace, e.About.Name))

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/kubelet"
 )
 
@@ -51,9 +52,15 @@ func TestAPodThatIsActiveForTooLongFails(t *testing.T) {
 			require.Equal(t, "PodReadyToStartContainers False: pod sandbox is not ready", fmt.Sprintf("%s %s: %s", ready.Type, ready.Status, ready.Message))
 			w.requireEvent("web", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 			require.Empty(t, w.mounts(), "an ended pod has no volumes")
-			if crash {
+			if crash { // Conformance: made/resources
+				said := w.emitted("DeadlineExceeded")
+				require.NotEmpty(t, p.Status.PodIP)
 				require.NoError(t, w.e.Crash(actor))
 				w.settle()
+				p = w.get("web")
+				require.Empty(t, p.Status.PodIP, "its sandbox is stopped, and only an earlier life knew the address")
+				require.Equal(t, "DeadlineExceeded", p.Status.Reason)
+				require.Equal(t, said+1, w.emitted("DeadlineExceeded"))
 			}
 			w.delete("web")
 			w.settle()
@@ -78,4 +85,14 @@ func TestAPodThatEndsInTimeIsLeftAlone(t *testing.T) {
 	require.NoError(t, w.e.RunFor(time.Hour))
 	require.Equal(t, v1.PodSucceeded, w.get("web").Status.Phase)
 	require.Empty(t, w.get("web").Status.Reason)
+}
+
+// emitted returns how often an event was emitted.
+func (w *world) emitted(reason string) (times int) {
+	for _, entry := range w.e.Trace().Entries() {
+		if e, ok := entry.Record.(trace.Event); ok && e.Reason == reason {
+			times++
+		}
+	}
+	return times
 }

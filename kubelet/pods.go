@@ -27,8 +27,9 @@ type podWorker struct {
 	pod *v1.Pod
 	// gone says that the API has no such pod any more.
 	gone bool
-	// ran says that this life has seen the pod's object in the phase Running.
-	ran bool
+	// ran says that this life has seen the pod's object in the phase Running; untold says that it has found the pod ended, and not yet
+	// written what it knows of it.
+	ran, untold bool
 	// stopped says that the pod's containers were stopped and the API told, at its end.
 	stopped bool
 	// removed says that the API was asked to remove the pod's object, which nothing of the node stands behind any more.
@@ -173,6 +174,7 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 	changed := old != nil && factsChanged(old, pod)
 	w.pod, w.gone = pod, false
 	w.ran = w.ran || pod.Status.Phase == v1.PodRunning
+	w.untold = w.untold || old == nil && w.ended()
 	undecided := old == nil && pod.DeletionTimestamp != nil // lookAtVolumes comes
 	w.foundEnding = w.foundEnding || undecided
 	k.volumes.UpdatePod(pod, old == nil && !undecided, changed)
@@ -275,7 +277,7 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 		return k.syncTerminatingPod(ctx, w, status)
 	}
 	if w.ended() {
-		return k.finishPod(ctx, w)
+		return k.finishPod(ctx, w, status)
 	}
 	if w.failure != nil {
 		return k.failPod(ctx, w, status)

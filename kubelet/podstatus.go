@@ -79,12 +79,12 @@ func cutMessages(pod *v1.Pod, s *v1.PodStatus) {
 
 func isTerminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }
 
-// podResources returns the resources of the pod as a whole. Those of a pod that runs are read from its cgroup, which a node has none of here, so
-// that what is in its status stays as long as it runs, of cpu and of limits.
+// podResources returns the resources of the pod as a whole. Those of a pod that runs are read from its cgroup. Without one cpu and
+// limits stay in its status as long as it runs.
 //
 // Upstream: kubelet_pods.go convertToAPIPodLevelResourcesStatus, v1.37.2.
-func (*statusManager) podResources(pod *v1.Pod, old *v1.PodStatus) *v1.ResourceRequirements {
-	if pod.Status.Phase != v1.PodRunning {
+func (m *statusManager) podResources(pod *v1.Pod, old *v1.PodStatus) *v1.ResourceRequirements {
+	if pod.Status.Phase != v1.PodRunning || !m.runtime.Version().HidesResources {
 		return effectiveResources(pod)
 	}
 	resources := pod.Spec.Resources.DeepCopy()
@@ -121,14 +121,13 @@ func effectiveResources(pod *v1.Pod) *v1.ResourceRequirements {
 	return resources
 }
 
-// containerResources returns the resources in the status of a container. Of one that runs they are what it was started with, since the
-// container runtime tells none: without an amount of memory that is 0.
+// containerResources returns the resources in the status of a container. Of one that runs they are what the container runtime tells, or, if it
+// hides that, what the container was started with: without an amount of memory that is 0.
 //
-// Upstream: kubelet_pods.go convertContainerStatusResources, and kuberuntime_container.go toKubeContainerStatus for a runtime that
-// tells no resources, v1.37.2.
-func containerResources(c *v1.Container, running bool) *v1.ResourceRequirements {
+// Upstream: kubelet_pods.go convertContainerStatusResources, and kuberuntime_container.go toKubeContainerStatus, v1.37.2.
+func (m *statusManager) containerResources(c *v1.Container, running bool) *v1.ResourceRequirements {
 	resources := c.Resources.DeepCopy()
-	if !running {
+	if !running || !m.runtime.Version().HidesResources {
 		return resources
 	}
 	if resources.Limits != nil {
@@ -265,7 +264,7 @@ func (m *statusManager) fillContainerStatus(s *v1.ContainerStatus, c *v1.Contain
 		s.LastTerminationState.Terminated = was.LastTerminationState.Terminated.DeepCopy()
 	}
 	s.ContainerID, s.Image, s.ImageID, s.RestartCount = containerID(m.runtime, last.ID), last.Image, last.Image, last.Attempt
-	s.Resources, s.AllocatedResources = containerResources(c, state.running()), c.Resources.Requests
+	s.Resources, s.AllocatedResources = m.containerResources(c, state.running()), c.Resources.Requests
 	switch {
 	case s.State.Waiting != nil:
 	case state.ended():

@@ -9,9 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -179,6 +181,54 @@ func TestAReadinessGateKeepsAPodFromBeingReady(t *testing.T) {
 	require.NoError(t, err)
 	w.settle()
 	require.Contains(t, conditions(w.get("web")), "Ready=True")
+}
+
+// Upstream: kubelet_pods.go convertContainerStatusResources and convertToAPIPodLevelResourcesStatus, v1.37.2. Conformance: made/resources.
+func TestAKubeletOfUpstreamsTestsKnowsNoCgroups(t *testing.T) {
+	list := func(cpu, memory string) v1.ResourceList {
+		l := v1.ResourceList{}
+		if cpu != "" {
+			l[v1.ResourceCPU] = apiresource.MustParse(cpu)
+		}
+		if memory != "" {
+			l[v1.ResourceMemory] = apiresource.MustParse(memory)
+		}
+		return l
+	}
+	same := func(want, got v1.ResourceList, of string) {
+		t.Helper()
+		require.True(t, semantic.Equal(want, got), "%s: wanted %v, got %v", of, want, got)
+	}
+	for fake, memory := range map[bool]string{true: "0", false: ""} {
+		w := simple(t)
+		if fake {
+			w = fakeRuntime(t)
+		}
+		p := pod("web")
+		p.Finalizers = []string{"example.com/stays"}
+		p.Spec.Containers[0].Resources.Requests = list("1", "")
+		p.Spec.Containers[0].Resources.Limits = list("2", "")
+		p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: "d", Image: "busybox", Resources: v1.ResourceRequirements{Requests: list("", "1Mi")}})
+		w.create(p)
+		w.settle()
+		require.NoError(t, w.e.Crash(actor))
+		w.settle()
+		p = w.get("web")
+		same(list("1", memory), p.Status.ContainerStatuses[0].Resources.Requests, "a container that runs")
+		same(list("2", memory), p.Status.ContainerStatuses[0].Resources.Limits, "a container that runs")
+		same(list("", "1Mi"), p.Status.ContainerStatuses[1].Resources.Requests, "the other container")
+		same(list("1", "1Mi"), p.Status.Resources.Requests, "the pod that runs")
+		w.delete("web")
+		w.settle()
+		p = w.get("web")
+		same(list("1", ""), p.Status.ContainerStatuses[0].Resources.Requests, "a container that has ended")
+		if fake {
+			same(list("", "1Mi"), p.Status.Resources.Requests, "a pod that has ended without a cgroup")
+			same(list("", ""), p.Status.Resources.Limits, "a pod that has ended without a cgroup")
+		} else {
+			same(list("1", "1Mi"), p.Status.Resources.Requests, "a pod that has ended")
+		}
+	}
 }
 
 // Conformance: full/k20_hostpath_types, where volume v0 names a path that is not there.

@@ -39,12 +39,12 @@ func (m *statusManager) writeStatus(ctx context.Context, w *podWorker, r *podSta
 	return m.patchStatus(ctx, w, want)
 }
 
-// writeTerminated writes what is left of the status of a pod that has ended: of its resources those that no cgroup tells any more, if it has
-// run in this life of the kubelet.
+// writeTerminated writes the status of a pod that has ended, in which only its resources can be others than before: those that nothing keeps any
+// more, if it has run in this life of the kubelet and has no cgroup.
 //
 // Upstream: kubelet.go SyncTerminatedPod, v1.37.2, which knows the pod as it was when it was to end.
 func (k *kubelet) writeTerminated(ctx context.Context, w *podWorker) error {
-	if !w.ran || w.gone {
+	if !w.ran || w.gone || !k.runtime.Version().HidesResources {
 		return nil
 	}
 	want, pod := w.lastStatus().DeepCopy(), *w.pod

@@ -74,7 +74,7 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 	case r.startsMore(w.pod):
 		k.restartLater(w, r)
 	case r.finished(): // by itself; its directory stays until it is deleted
-		return errors.Join(unwritten, k.finishPod(ctx, w))
+		return errors.Join(unwritten, k.finishPod(ctx, w, r))
 	}
 	return unwritten
 }
@@ -98,12 +98,32 @@ func (k *kubelet) endRest(ctx context.Context, w *podWorker, r *podStatus) (*pod
 }
 
 // finishPod takes network and volumes from a pod whose containers have ended for good.
-func (k *kubelet) finishPod(ctx context.Context, w *podWorker) error {
+func (k *kubelet) finishPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	if err := k.runtime.StopPodSandbox(w.uid); err != nil {
 		return err
 	}
 	k.releaseVolumes(w)
+	if w.untold {
+		return k.retellEnd(ctx, w, r)
+	}
 	return k.writeTerminated(ctx, w)
+}
+
+// retellEnd writes, once, what this life of the kubelet knows of a pod that had ended before it, such as that it has no address any more, and tells
+// again that it is past its deadline. Of a pod without containers nothing is known.
+//
+// Upstream: pod_workers.go UpdatePod for a pod whose containers and sandbox are ended, kubelet.go SyncTerminatedPod and active_deadline.go
+// ShouldEvict, v1.37.2.
+func (k *kubelet) retellEnd(ctx context.Context, w *podWorker, r *podStatus) error {
+	if r == nil || !r.begun() {
+		return nil
+	}
+	if k.pastActiveDeadline(w) {
+		k.recorder.Event(w.pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
+	}
+	err := k.status.writeStatus(ctx, w, r, true)
+	w.untold = err != nil
+	return err
 }
 
 // beginPod starts a pod's containers for the first time, or anew in another sandbox, init containers too. It returns no status as long

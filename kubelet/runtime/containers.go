@@ -97,7 +97,7 @@ func New(cfg Config) *Containers {
 
 // Version implements Service.
 func (s *Containers) Version() Version {
-	return Version{RuntimeName: string(s.cfg.Kind), RuntimeVersion: "2.1.0"}
+	return Version{RuntimeName: string(s.cfg.Kind), RuntimeVersion: "2.1.0", HidesResources: s.cfg.Kind == FakeRuntime}
 }
 
 // Attach implements Service.

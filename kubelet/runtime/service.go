@@ -70,6 +70,8 @@ type Service interface {
 type Version struct {
 	// RuntimeName is for example "containerd", RuntimeVersion for example "2.1.0".
 	RuntimeName, RuntimeVersion string
+	// HidesResources says that it does not tell what resources containers have, and that pods have no cgroups that do.
+	HidesResources bool
 }
 
 // Client is one life of a kubelet, to which a runtime is attached.
