@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -353,4 +354,15 @@ func TestTheResultDoesNotDependOnTheNumberOfCores(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, one, many)
 	assert.False(t, one.Schedule.inOrder())
+}
+
+func TestEachKubeletOfAScheduleHasAPhaseOfItsOwn(t *testing.T) {
+	rec, err := Load(filepath.Join("testdata", "made", "resources.json"))
+	require.NoError(t, err)
+	r, err := newReplay(rec, Schedule{Kubelets: 74})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.cluster.Close()) }()
+	require.Equal(t, 4*time.Second, r.disks["node-1"].StatusPhase)
+	require.Equal(t, 7*time.Second, r.disks["node-2"].StatusPhase)
+	require.Equal(t, "kubelets' phases 04", Schedule{Kubelets: 4}.String())
 }

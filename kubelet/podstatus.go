@@ -121,8 +121,8 @@ func effectiveResources(pod *v1.Pod) *v1.ResourceRequirements {
 	return resources
 }
 
-// containerResources returns the resources in the status of a container. Of one that runs they are what the container runtime tells, or, if it
-// hides that, what the container was started with: without an amount of memory that is 0.
+// containerResources returns the resources in the status of a container. Of one that runs the container runtime tells them. If it hides them,
+// the container has those that it was started with, and 0 memory if that was not said.
 //
 // Upstream: kubelet_pods.go convertContainerStatusResources, and kuberuntime_container.go toKubeContainerStatus, v1.37.2.
 func (m *statusManager) containerResources(c *v1.Container, running bool) *v1.ResourceRequirements {
