@@ -186,6 +186,9 @@ type Config struct {
 	// v1.37; default false: a dataSourceRef that names another namespace is dropped. The provisioners
 	// of CSI drivers have a gate of their own (provisioner.Config in csi/provisioner).
 	CrossNamespaceVolumeDataSource bool
+	// DenyPrivileged makes the API server refuse privileged containers, as kube-apiserver does without its flag --allow-privileged;
+	// default false, since clusters are usually set up with that flag.
+	DenyPrivileged bool
 	// PVController and Scheduler configure those controllers. Unless PVController says
 	// otherwise, hostPath volumes to be deleted are deleted from the first node's disk:
 	// that is the machine the controller manager is thought to run on.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/crd"
 	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/engine"
@@ -36,8 +37,8 @@ func New(cfg Config) (*Cluster, error) {
 	e := engine.New(engine.Config{
 		Start: cfg.Start, Policy: policy, Patience: cfg.Patience, Phase: cfg.ResyncPhase, StepLimit: cfg.StepLimit, Seed: cfg.Seed, Blocked: cfg.Blocked,
 		TraceLimit: cfg.TraceLimit, RecordValues: cfg.RecordValues,
+		Server: api.Config{DefaultAccounts: true, TaintNewNodes: cfg.runs(NodeLifecycle), DenyPrivileged: cfg.DenyPrivileged},
 	})
-	e.Server().MakeDefaultAccounts()
 	if err := crd.Install(e.Server(), e.Now); err != nil {
 		return nil, err
 	}
@@ -68,9 +69,6 @@ func New(cfg Config) (*Cluster, error) {
 
 // start adds the actors, first the control plane and then the nodes, and runs until they are up.
 func (c *Cluster) start() error {
-	if c.cfg.runs(NodeLifecycle) {
-		c.server().TaintNewNodes()
-	}
 	if c.cfg.CrossNamespaceVolumeDataSource {
 		c.server().Registry().AllowCrossNamespaceDataSources()
 	}

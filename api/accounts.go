@@ -28,8 +28,8 @@ type accounts struct {
 	tables *tables
 	names  namer
 	clock  clock
-	on     bool // from the call of MakeDefaultAccounts
-	// certificate has the text of the ConfigMap in each namespace, from the call of PublishCertificate.
+	on     bool // Config.DefaultAccounts
+	// certificate has the text of the ConfigMap in each namespace, from the call of Furnish.
 	certificate string
 }
 
@@ -54,6 +54,17 @@ func (a *accounts) putAccount(ns *v1.Namespace) {
 func (a *accounts) putCertificate(ns *v1.Namespace) {
 	if a.certificate != "" {
 		a.put(ns, configMaps, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: certificateMap}, Data: map[string]string{"ca.crt": a.certificate}})
+	}
+}
+
+// publish makes the ConfigMap with the certificate in each namespace, in those that there are and in those that come.
+// Upstream: pkg/controller/certificates/rootcacertpublisher Publisher, v1.37.
+func (a *accounts) publish(certificate string) {
+	a.tables.objects.Lock()
+	defer a.tables.objects.Unlock()
+	a.certificate = certificate
+	for _, ns := range (held{a.tables}).List(registry.Namespaces, "") {
+		a.putCertificate(ns.(*v1.Namespace))
 	}
 }
 

@@ -16,7 +16,7 @@ func TestEveryNamespaceHasTheCertificateThatIsPublished(t *testing.T) {
 	ctx := t.Context()
 	server := api.NewServer(api.Config{})
 	client := fake.New(server, "user").CoreV1()
-	server.PublishCertificate([]byte("pem"))
+	require.NoError(t, server.Furnish([]byte("pem")))
 	_, err := client.Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	for _, namespace := range []string{"default", "late"} {
@@ -37,9 +37,9 @@ func TestEveryNamespaceHasTheCertificateThatIsPublished(t *testing.T) {
 
 func TestAServerIsFurnishedOnce(t *testing.T) {
 	server := api.NewServer(api.Config{})
-	require.NoError(t, server.Furnish())
+	require.NoError(t, server.Furnish(nil))
 	count := server.Count()
-	require.NoError(t, server.Furnish())
+	require.NoError(t, server.Furnish(nil))
 	require.Equal(t, count, server.Count())
 	client := fake.New(server, "user")
 	class, err := client.SchedulingV1().PriorityClasses().Get(t.Context(), "system-node-critical", metav1.GetOptions{})

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,7 +30,7 @@ type preparer struct {
 	names  namer
 	clock  clock
 	// unprivileged: containers may not be privileged. taintsNodes: new nodes have the taint not-ready.
-	unprivileged, taintsNodes atomic.Bool
+	unprivileged, taintsNodes bool
 }
 
 // forCreate brings a new object into the form that is stored, and refuses one that is not valid.
@@ -49,7 +48,7 @@ func (p *preparer) forCreate(d *draft) error {
 	}
 	d.kind.SetDefaults(obj, d.applied)
 	sent := sent(d.request, obj)
-	if err := admission.Change(reader{p.tables}, obj, p.taintsNodes.Load()); err != nil {
+	if err := admission.Change(reader{p.tables}, obj, p.taintsNodes); err != nil {
 		return refusal.AsStatus(err)
 	}
 	if err := p.fillSystemFields(d, now); err != nil {
@@ -150,7 +149,7 @@ func (p *preparer) identify(d *draft) error {
 // privilegeErrors returns the errors for privileged containers, if the server does not
 // allow them.
 func (p *preparer) privilegeErrors(obj call.Object) field.ErrorList {
-	if !p.unprivileged.Load() {
+	if !p.unprivileged {
 		return nil
 	}
 	return admission.Privileged(obj)

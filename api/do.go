@@ -68,9 +68,9 @@ func serve(ctx context.Context, s *Server, req Request, k, form *registry.Entry)
 	case "list":
 		return list(s.tables, r, req.List)
 	case "create":
-		return s.serveCreate(r, req)
+		return serveCreate(s, r, req)
 	case "update", "patch":
-		return s.serveUpdate(r, req)
+		return serveUpdate(s.writes, r, req)
 	case "delete":
 		if err := r.address(); err != nil {
 			return nil, s.reports.refuse(r, err)
@@ -128,7 +128,7 @@ func emptyBookmark(k *registry.Entry) call.Object {
 	return obj
 }
 
-func (s *Server) serveCreate(r request, req Request) (runtime.Object, error) {
+func serveCreate(s *Server, r request, req Request) (runtime.Object, error) {
 	r.dryRun = len(req.Write.DryRun) > 0
 	if err := CheckWriteOptions(&req); err != nil {
 		return nil, s.reports.refuse(r, err)
@@ -169,28 +169,28 @@ func with[D any](do func(by D, r request, obj runtime.Object) (runtime.Object, e
 }
 
 // serveUpdate updates or patches.
-func (s *Server) serveUpdate(r request, req Request) (runtime.Object, error) {
+func serveUpdate(w *writer, r request, req Request) (runtime.Object, error) {
 	err := checkBody(req.Patch)
 	if err != nil {
-		return nil, s.reports.refuse(r, err)
+		return nil, w.reports.refuse(r, err)
 	}
 	r.dryRun = len(req.Write.DryRun) > 0
 	if err := CheckWriteOptions(&req); err != nil {
-		return nil, s.reports.refuse(r, err)
+		return nil, w.reports.refuse(r, err)
 	}
 	if err := patch.CheckJSON(req.PatchType, req.Patch); err != nil && req.Verb == "patch" && req.Values == nil {
-		return nil, s.reports.refuse(r, err)
+		return nil, w.reports.refuse(r, err)
 	}
 	if err := r.address(); err != nil {
-		return nil, s.reports.refuse(r, err)
+		return nil, w.reports.refuse(r, err)
 	}
 	if view := r.kind.Subresources[r.sub].View; view != nil {
-		return writeView(s.writes, r, view, req)
+		return writeView(w, r, view, req)
 	}
 	if req.Verb == "patch" {
-		return patched(s.writes, r, req)
+		return patched(w, r, req)
 	}
-	return update(s.writes, r, req.Object)
+	return update(w, r, req.Object)
 }
 
 // address checks that the request says which object it is about.

@@ -113,8 +113,8 @@
 //   - Times inside objects are kept as written; real servers cut them to
 //     seconds. What the server itself writes is in whole seconds.
 //   - A namespace has its service account "default" from the write that makes it
-//     ([Server.MakeDefaultAccounts], which a Cluster asks for); on a cluster a controller
-//     makes it a moment later. So it is with the ConfigMap kube-root-ca.crt of a cluster that is served ([Server.PublishCertificate]), which
+//     ([Config.DefaultAccounts], which a Cluster asks for); on a cluster a controller
+//     makes it a moment later. So it is with the ConfigMap kube-root-ca.crt of a cluster that is served, which
 //     also has the objects that kube-apiserver makes for itself ([Server.Furnish]); others have neither.
 //   - Nodes do not resize, so that resize refuses a pod whose containers run, with upstream's words for such a node. Every client may do
 //     everything.
@@ -127,7 +127,7 @@
 //     serviceAccountToken needs no serviceAccountName, which that plugin would have filled in.
 //   - Privileged containers are allowed, as on clusters that kubeadm or kind made. A real
 //     server that was started without --allow-privileged=true refuses them with 422:
-//     see [Server.DenyPrivileged].
+//     see [Config.DenyPrivileged].
 //   - Of a Job the policies for failures and successes are not validated, and of the Jobs of a CronJob
 //     only their pods are. Services get addresses of 10.96.0.0/12 whatever clients choose, and IPv4 only. The statuses of Jobs, Services,
 //     Deployments, ReplicaSets and

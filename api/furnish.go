@@ -20,10 +20,13 @@ const furnisher = "kube-apiserver"
 // Furnish makes the objects that kube-apiserver makes itself when it starts, and that people and programs look at: the service
 // kubernetes, by which programs in pods find the API server and clients tell which family of addresses the cluster has, the two
 // priority classes of the system, and the ConfigMap that says since when tokens of service accounts in Secrets are tracked. What
-// is there already stays. A cluster that is served has them; without them a run has fewer writes, and nothing else differs.
+// is there already stays. If there is a certificate, by which programs in pods trust the server, each namespace gets it in a ConfigMap
+// "kube-root-ca.crt", those that come later too. A cluster that is served has all of that; without it a run has fewer writes, and nothing
+// else differs.
 // Upstream: pkg/controlplane/controller/kubernetesservice CreateOrUpdateMasterServiceIfNeeded, pkg/registry/scheduling/rest
 // AddSystemPriorityClasses and pkg/controlplane/controller/legacytokentracking, v1.37.2.
-func (s *Server) Furnish() error {
+func (s *Server) Furnish(certificate []byte) error {
+	s.writes.accounts.publish(string(certificate))
 	classes := schedulingv1.SchemeGroupVersion.WithResource("priorityclasses")
 	policy := v1.PreemptLowerPriority
 	for _, made := range []struct {

@@ -20,6 +20,7 @@ func addNamespace(w *writer, name string) {
 	ns.Spec.Finalizers = []v1.FinalizerName{v1.FinalizerKubernetes}
 	st.kind.Strategy.Default(ns)
 	w.tables.put(st, nil, ns)
+	w.accounts.add(ns)
 }
 
 // finalizeNamespace writes a namespace as an update of its subresource, which client-go's fakes call a creation.

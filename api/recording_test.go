@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
 )
 
@@ -68,8 +69,7 @@ func repeatRefusals(t *testing.T, file string) (refusals int) {
 	require.NoError(t, err)
 	var recording recorded
 	require.NoError(t, json.Unmarshal(data, &recording))
-	s, c := newServer()
-	s.DenyPrivileged()
+	c := fake.New(api.NewServer(api.Config{Now: newClock().Now, DenyPrivileged: true}), "user")
 	for _, step := range recording.Steps {
 		var said []string
 		for _, obj := range step.Step.Create {

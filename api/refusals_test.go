@@ -18,6 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
+	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
 )
 
@@ -292,7 +293,7 @@ func TestADataSourceInAnotherNamespaceIsDroppedWhole(t *testing.T) {
 // A server that was started without --allow-privileged refuses it, also in templates.
 func TestPrivilegedContainersAreRefusedWhereTheServerDeniesThem(t *testing.T) {
 	const privileged = "securityContext: {privileged: true}"
-	s, c := newServer()
+	_, c := newServer()
 	_, err := createYAML(c, aPod("", privileged))
 	require.NoError(t, err, "as a rule they are allowed")
 	require.NoError(t, c.CoreV1().Pods("default").Delete(ctx, "x", metav1.DeleteOptions{}))
@@ -304,7 +305,7 @@ func TestPrivilegedContainersAreRefusedWhereTheServerDeniesThem(t *testing.T) {
 		`"SeccompProfile":null,"AppArmorProfile":null}: cannot set `+
 		"`allowPrivilegeEscalation` to false and `privileged` to true")
 
-	s.DenyPrivileged()
+	c = fake.New(api.NewServer(api.Config{DenyPrivileged: true}), "user")
 	_, err = createYAML(c, aPod("", privileged))
 	requireAnswer(t, err, 422, `Pod "x" is invalid: spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy`)
 	_, err = createYAML(c, `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: x}, spec: {selector: {matchLabels: {a: b}},

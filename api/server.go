@@ -31,6 +31,18 @@ type Config struct {
 	// Registry holds the kinds of the server; default: NewRegistry, the kinds of
 	// Kubernetes. Kinds may be added and removed while the server runs.
 	Registry *registry.Registry
+	// DenyPrivileged makes the server refuse privileged containers, as kube-apiserver does without its flag --allow-privileged. Default: they are
+	// allowed, since clusters are usually set up with that flag.
+	DenyPrivileged bool
+	// TaintNewNodes makes the server give every new node the taint node.kubernetes.io/not-ready, as kube-apiserver does with its admission
+	// plugin TaintNodesByCondition, which is on by default there. Here it is off, since nothing removes the taint in a cluster without
+	// a node lifecycle controller.
+	TaintNewNodes bool
+	// DefaultAccounts makes the server keep a service account "default" in each namespace, and make it anew when it is deleted. On a cluster
+	// the service account controller does that a moment later; here it is part of the write that makes the namespace, and of its version, so
+	// that what comes next finds the account. No client makes it, and so it is not reported to OnWrite. Default: there are none.
+	// Upstream: pkg/controller/serviceaccount serviceaccounts_controller.go, v1.37.
+	DefaultAccounts bool
 }
 
 // defaultLogLimit is Config.LogLimit where it is 0.
@@ -39,13 +51,11 @@ const defaultLogLimit = 10000
 // Server is the API server: versioned objects, and one ordered log of changes
 // for each resource. It is safe for concurrent use.
 type Server struct {
-	tables   *tables
-	prepare  *preparer
-	reports  *reporter
-	writes   *writer
-	deletes  *deleter
-	events   *recorder
-	accounts *accounts
+	tables  *tables
+	reports *reporter
+	writes  *writer
+	deletes *deleter
+	events  *recorder
 }
 
 // NewServer makes a server that holds the namespaces default, kube-system,
@@ -63,12 +73,12 @@ func NewServer(cfg Config) *Server {
 	clock, names := clock(cfg.Now), namer{cfg.Seed}
 	t := &tables{registry: cfg.Registry, byHome: map[schema.GroupVersionResource]*table{}, services: services.New(names.digest)}
 	t.objects = store.New(store.Config{Now: cfg.Now, LogLimit: cfg.LogLimit, Reopen: t.followed})
-	a := &accounts{tables: t, names: names, clock: clock}
+	a := &accounts{tables: t, names: names, clock: clock, on: cfg.DefaultAccounts}
 	t.removed = a.restore
-	s := &Server{tables: t, accounts: a, events: &recorder{tables: t, names: names, clock: clock, index: views.NewEventIndex()}}
+	s := &Server{tables: t, events: &recorder{tables: t, names: names, clock: clock, index: views.NewEventIndex()}}
 	s.reports = &reporter{tables: t, clock: clock}
-	s.prepare = &preparer{tables: t, names: names, clock: clock}
-	s.writes = &writer{tables: t, prepare: s.prepare, reports: s.reports, accounts: a, names: names, clock: clock}
+	prepare := &preparer{tables: t, names: names, clock: clock, unprivileged: cfg.DenyPrivileged, taintsNodes: cfg.TaintNewNodes}
+	s.writes = &writer{tables: t, prepare: prepare, reports: s.reports, accounts: a, names: names, clock: clock}
 	s.deletes = &deleter{writes: s.writes, clock: clock}
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, v1.NamespaceNodeLease} {
 		addNamespace(s.writes, name)
@@ -110,17 +120,6 @@ func (s *Server) OnWrite(f func(trace.Write)) {
 	s.reports.hooks = append(s.reports.hooks, f)
 }
 
-// DenyPrivileged makes the server refuse privileged containers from now on, as
-// kube-apiserver does without its flag --allow-privileged. Clusters are usually set
-// up with that flag, so that this is not the default here.
-func (s *Server) DenyPrivileged() { s.prepare.unprivileged.Store(true) }
-
-// TaintNewNodes makes the server give every new node the taint
-// node.kubernetes.io/not-ready, as kube-apiserver does with its admission plugin
-// TaintNodesByCondition, which is on by default there. Here it is off, since nothing
-// removes the taint in a cluster without a node lifecycle controller.
-func (s *Server) TaintNewNodes() { s.prepare.taintsNodes.Store(true) }
-
 // Objects returns all objects, ordered by resource and then by key, with their apiVersion and kind: copies, or, if they are
 // shared, objects that the caller only reads, since what they point to is the server's own (as with Request.Shared).
 func (s *Server) Objects(shared bool) []runtime.Object {
@@ -157,21 +156,6 @@ func labelled(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object {
 	return out
 }
 
-// MakeDefaultAccounts makes the server keep a service account "default" in each namespace, in
-// those that there are and in those that come, and make it anew when it is deleted. On a
-// cluster the service account controller does that a moment later; here it is part of the
-// write, and of its version, so that what comes next finds the account. No client makes it, and
-// so it is not reported to OnWrite.
-// Upstream: pkg/controller/serviceaccount serviceaccounts_controller.go, v1.37.
-func (s *Server) MakeDefaultAccounts() {
-	s.tables.objects.Lock()
-	defer s.tables.objects.Unlock()
-	s.accounts.on = true
-	for _, ns := range (held{s.tables}).List(registry.Namespaces, "") {
-		s.accounts.add(ns.(*v1.Namespace))
-	}
-}
-
 // RecordEvent writes an event of a controller's recorder, in the form of core/v1. An event without a name is created under a new
 // name. Of one with a name the count, the last time, the message and the series are written over those of the event that has
 // the name, and if there is none any more, it is created. It returns the event as it is stored, or, in a namespace that is being
@@ -192,16 +176,4 @@ func (s *Server) Follow(gvr schema.GroupVersionResource, sel store.Selector, not
 	s.tables.objects.Lock()
 	defer s.tables.objects.Unlock()
 	return s.tables.followed(gvr).Follow(sel, notify)
-}
-
-// PublishCertificate makes the server keep a ConfigMap "kube-root-ca.crt" in each namespace, with the certificate by which programs
-// in pods trust the server, as MakeDefaultAccounts does with service accounts: in those that there are and in those that come.
-// Upstream: pkg/controller/certificates/rootcacertpublisher Publisher, v1.37.
-func (s *Server) PublishCertificate(certificate []byte) {
-	s.tables.objects.Lock()
-	defer s.tables.objects.Unlock()
-	s.accounts.certificate = string(certificate)
-	for _, ns := range (held{s.tables}).List(registry.Namespaces, "") {
-		s.accounts.putCertificate(ns.(*v1.Namespace))
-	}
 }

@@ -72,7 +72,10 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	steering := &steering{turns: s.Turns}
 	machines := map[string]*kubelet.Config{}
 	nodes, phases := nodesOf(rec), s.Kubelets
-	config := storagesim.Config{Disks: storagesim.MemoryDisks, Nodes: nodes, NoNodes: len(nodes) == 0, Only: actors(), ResyncPhase: s.Phase}
+	config := storagesim.Config{
+		Disks: storagesim.MemoryDisks, Nodes: nodes, NoNodes: len(nodes) == 0, Only: actors(), ResyncPhase: s.Phase,
+		DenyPrivileged: true, // as in the recorded cluster
+	}
 	if rec.whole() {
 		config.Only = withKubelets()
 	}
@@ -100,7 +103,6 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster.Engine().Server().DenyPrivileged() // as in the recorded cluster
 	r = &replay{rec: rec, ended: map[string]bool{}, started: map[string]int{}, cluster: cluster,
 		client: fake.New(cluster.Engine().Server(), storagesim.User), uids: newUIDs(), steering: steering, disks: machines}
 	r.seen = newObserver(cluster, r.uids)

@@ -48,6 +48,8 @@ type Config struct {
 	RecordValues bool
 	// Seed makes the UIDs and generated names of the API server.
 	Seed uint64
+	// Server configures the API server. Its Now and Seed are the engine's.
+	Server api.Config
 	// Blocked is the real time that one step of code that is not the
 	// actors' own (control.Foreign: a provisioner) may take before the engine
 	// gives up on it; default 30 s, negative for ever. It is also the time that a program
@@ -134,7 +136,8 @@ func New(cfg Config) *Engine {
 		e.trace.KeepValues()
 	}
 	e.picker, _ = cfg.Policy.(Picker)
-	e.server = api.NewServer(api.Config{Now: e.Now, Seed: cfg.Seed})
+	cfg.Server.Now, cfg.Server.Seed = e.Now, cfg.Seed
+	e.server = api.NewServer(cfg.Server)
 	e.server.OnWrite(e.observe)
 	return e
 }

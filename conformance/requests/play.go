@@ -64,7 +64,7 @@ func Ours() (*Server, error) {
 	now := func() time.Time { return start }
 	registry := registry.New()
 	server := api.NewServer(api.Config{Now: now, Registry: registry})
-	if err := errors.Join(crd.Install(server, now), server.Furnish()); err != nil {
+	if err := errors.Join(crd.Install(server, now), server.Furnish(nil)); err != nil {
 		return nil, err
 	}
 	return At("http://storagesim", rest.New(server, registry, now).Config("kubectl").Transport), nil

@@ -86,9 +86,7 @@ func (s *Server) Changed() string {
 // Prepare writes into a cluster what each one that is offered has: what an API server makes itself (see api.Server.Furnish), and
 // its certificate in every namespace. Start does that. A cluster for Replace needs it before anything else is done with it.
 func (s *Server) Prepare(cluster *storagesim.Cluster) error {
-	server := cluster.Engine().Server()
-	server.PublishCertificate(s.config.certificate)
-	return server.Furnish()
+	return cluster.Engine().Server().Furnish(s.config.certificate)
 }
 
 // Replace offers another cluster in place of the one that is offered, which is the caller's again. Watches end with 410 Expired,

@@ -57,7 +57,7 @@ func checkPodSecurity(p *podRules, sc *v1.PodSecurityContext, at *field.Path) {
 
 // checkSecurityContext validates what holds for one container.
 // Upstream: core/validation ValidateSecurityContext, v1.37. Whether containers may
-// be privileged is the server's to say: see Server.DenyPrivileged.
+// be privileged is the server's to say: see api.Config.DenyPrivileged.
 func checkSecurityContext(p *podRules, sc *v1.SecurityContext, at *field.Path) {
 	checkRunAs(p.Problems, sc.RunAsUser, sc.RunAsGroup, at)
 	if sc.ProcMount != nil {
