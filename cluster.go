@@ -8,11 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	restclient "k8s.io/client-go/rest"
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
-	"github.com/storagesim/storagesim/api/rest"
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/csi/deploy"
 	"github.com/storagesim/storagesim/csi/socket"
@@ -85,15 +83,6 @@ func (c *Cluster) addActor(name string, f control.Factory) error {
 // fakes (*fake.Clientset), so PrependReactor works, but it does not keep its actions: the
 // trace has them.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
-
-// RESTConfig returns the configuration of a client that calls as actor. It works with
-// kubernetes.NewForConfig, dynamic and metadata clients and all else that takes a
-// *rest.Config. No port is opened: requests are served in the goroutine that
-// makes them, and only a watch has a goroutine of its own. A GET of nodes/NAME/proxy lets
-// virtual time pass until the kubelet has answered.
-func (c *Cluster) RESTConfig(actor string) *restclient.Config {
-	return rest.New(c.server(), c.server().Registry(), c.Now).WithNodes(nodesOfCaller{c}).Config(actor)
-}
 
 func (c *Cluster) server() *api.Server { return c.engine.Server() }
 

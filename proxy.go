@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	restclient "k8s.io/client-go/rest"
 
 	"github.com/storagesim/storagesim/api/rest"
 	"github.com/storagesim/storagesim/machine"
@@ -71,6 +72,15 @@ func (a *kubeletAnswer) WriteHeader(code int) { a.answer.StatusCode = code }
 
 // Write implements http.ResponseWriter.
 func (a *kubeletAnswer) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+// RESTConfig returns the configuration of a client that calls as actor. It works with
+// kubernetes.NewForConfig, dynamic and metadata clients and all else that takes a
+// *rest.Config. No port is opened: requests are served in the goroutine that
+// makes them, and only a watch has a goroutine of its own. A GET of nodes/NAME/proxy lets
+// virtual time pass until the kubelet has answered.
+func (c *Cluster) RESTConfig(actor string) *restclient.Config {
+	return rest.New(c.server(), c.server().Registry(), c.Now).WithNodes(nodesOfCaller{c}).Config(actor)
+}
 
 // nodesOfCaller is the way of a client of RESTConfig to what runs on the nodes: while a kubelet answers it lets time pass.
 type nodesOfCaller struct{ c *Cluster }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/names"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
 )
@@ -26,8 +27,8 @@ const (
 // accounts keeps in each namespace what controllers make there on a cluster: a service account, and the server's certificate.
 type accounts struct {
 	tables *tables
-	names  namer
-	clock  clock
+	names  names.Namer
+	clock  call.Clock
 	on     bool // Config.DefaultAccounts
 	// certificate has the text of the ConfigMap in each namespace, from the call of Furnish.
 	certificate string
@@ -78,8 +79,8 @@ func (a *accounts) put(ns *v1.Namespace, resource schema.GroupVersionResource, o
 	if st.Get(store.Key(obj)) != nil {
 		return
 	}
-	obj.SetCreationTimestamp(a.clock.now())
-	obj.SetUID(a.names.uid(st, store.Key(obj)))
+	obj.SetCreationTimestamp(a.clock.Now())
+	obj.SetUID(st.uid(a.names, store.Key(obj)))
 	st.kind.SetDefaults(obj, false)
 	st.kind.Storable(obj)
 	a.tables.put(st, nil, obj)

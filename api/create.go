@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/names"
 	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
@@ -27,8 +27,8 @@ import (
 // preparer brings what clients send into the form that is stored, or refuses it. It writes nothing.
 type preparer struct {
 	tables *tables
-	names  namer
-	clock  clock
+	names  names.Namer
+	clock  call.Clock
 	// unprivileged: containers may not be privileged. taintsNodes: new nodes have the taint not-ready.
 	unprivileged, taintsNodes bool
 }
@@ -42,7 +42,7 @@ func (p *preparer) forCreate(d *draft) error {
 	if err := admission.Namespace(reader{p.tables}, d.kind, d.namespace, d.name); err != nil {
 		return err
 	}
-	now := p.clock.now()
+	now := p.clock.Now()
 	if d.kind.Status.Exists() && !d.kind.Strategy.KeepStatus {
 		d.kind.Status.Drop(obj)
 	}
@@ -87,6 +87,16 @@ func (p *preparer) forCreate(d *draft) error {
 	}
 	d.kind.Storable(obj)
 	return nil
+}
+
+// sent returns a copy of a new object whose fields are to be tracked: its manager owns what is set before admission changes the
+// object. nil if nothing is tracked, or if it was applied, which tracks.
+// Upstream: apiserver endpoints/handlers createHandler, v1.37.2.
+func sent(r request, obj call.Object) call.Object {
+	if r.tracked || !r.tracks {
+		return nil
+	}
+	return obj.DeepCopyObject().(call.Object)
 }
 
 // hasSourceAcross reports whether an object is a claim whose data source is in another namespace. Such a source is dropped without a word
@@ -138,10 +148,11 @@ func (p *preparer) identify(d *draft) error {
 		return err
 	}
 	if d.generated = d.obj.GetName() == "" && d.obj.GetGenerateName() != ""; d.generated {
-		d.obj.SetName(p.names.generateName(st, d.namespace, d.obj.GetGenerateName()))
+		taken := func(name string) bool { return st.Get(store.KeyOf(d.namespace, name)) != nil }
+		d.obj.SetName(p.names.Generate(d.kind.GVR.Resource, d.namespace, d.obj.GetGenerateName(), st.Created(), taken))
 	}
 	d.name = d.obj.GetName()
-	d.obj.SetUID(p.names.uid(st, store.Key(d.obj)))
+	d.obj.SetUID(st.uid(p.names, store.Key(d.obj)))
 	d.deleted = st.Deleted()
 	return nil
 }
@@ -176,7 +187,7 @@ func (r request) accept(in runtime.Object) (call.Object, error) {
 		if err := checkKind(r.kind.GVK, u); err != nil {
 			return nil, err
 		}
-		if err := canonicalMeta(u); err != nil {
+		if err := call.CanonicalMetadata(u); err != nil {
 			gvk := r.kind.GVK
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, gvk.Kind, err))
 		}
@@ -217,33 +228,10 @@ func checkKind(want schema.GroupVersionKind, u *unstructured.Unstructured) error
 	return refusal.Invalid(is.GroupKind(), u.GetName(), errs)
 }
 
-// canonicalMeta drops what is no metadata from those of an unstructured object. The error
-// says which of them has the wrong type.
-// Upstream: apiextensions-apiserver schema/objectmeta GetObjectMetaWithOptions and SetObjectMeta, v1.37.
-func canonicalMeta(u *unstructured.Unstructured) error {
-	if u.Object["metadata"] == nil {
-		u.Object["metadata"] = map[string]any{}
-		return nil
-	}
-	m, err := call.Metadata(u.Object)
-	if err != nil {
-		return err
-	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
-	if err != nil {
-		return err
-	}
-	if m.CreationTimestamp.IsZero() {
-		delete(fields, "creationTimestamp")
-	}
-	u.Object["metadata"] = fields
-	return nil
-}
-
 // distinctOwners returns the owners without duplicates, and warns of these.
 // Upstream: apiserver endpoints/handlers dedupOwnerReferencesAndAddWarning, v1.37.
 func (r request) distinctOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
-	kept, repeated := distinct(owners)
+	kept, repeated := call.DistinctOwners(owners)
 	if len(repeated) > 0 && r.warn != nil {
 		when := ""
 		if r.verb == "patch" {
@@ -267,43 +255,6 @@ func (r request) warnOf(rule func(obj, old runtime.Object) []string, obj, old ca
 	for _, text := range rule(obj, before) {
 		r.warn(text)
 	}
-}
-
-// distinct returns the owners without duplicates, and the UIDs of these.
-// Upstream: apiserver endpoints/handlers dedupOwnerReferences, v1.37.
-func distinct(owners []metav1.OwnerReference) (distinct []metav1.OwnerReference, repeated []string) {
-	seen := make(map[metav1.OwnerReference]bool, len(owners))
-	var kept []metav1.OwnerReference
-	for i, owner := range owners {
-		owner.Controller, owner.BlockOwnerDeletion = flag(owner.Controller), flag(owner.BlockOwnerDeletion)
-		if seen[owner] {
-			repeated = append(repeated, string(owner.UID))
-		}
-		switch {
-		case seen[owner] && kept == nil:
-			kept = slices.Clone(owners[:i])
-		case !seen[owner] && kept != nil:
-			kept = append(kept, owners[i])
-		}
-		seen[owner] = true
-	}
-	if kept != nil {
-		return kept, repeated
-	}
-	return owners, nil
-}
-
-var yes, no = new(bool), new(bool)
-
-// flag returns the same pointer for equal values.
-func flag(of *bool) *bool {
-	switch {
-	case of == nil:
-		return nil
-	case *of:
-		return yes
-	}
-	return no
 }
 
 func typeMismatch(k *registry.Entry, in runtime.Object) string {

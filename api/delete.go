@@ -3,17 +3,16 @@ package api
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/deletion"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/internal/semantic"
@@ -22,7 +21,7 @@ import (
 // deleter removes objects, or marks them as being deleted.
 type deleter struct {
 	writes *writer
-	clock  clock
+	clock  call.Clock
 }
 
 // delete removes an object, or marks it as being deleted if a finalizer or its
@@ -30,7 +29,7 @@ type deleter struct {
 // most kinds a Status if it is gone.
 // Upstream: registry/generic/registry Store.Delete and finalizeDelete, v1.37.
 func (d *deleter) delete(r request, opts metav1.DeleteOptions) (runtime.Object, error) {
-	if err := checkDeleteOptions(opts); err != nil {
+	if err := call.CheckDeleteOptions(opts); err != nil {
 		return nil, d.writes.reports.refuse(r, err)
 	}
 	r.dryRun = len(opts.DryRun) > 0
@@ -78,12 +77,12 @@ func (d *deleter) markOrRemove(r request, st *table, old call.Object, opts metav
 		return outcome{}, err
 	}
 	obj := old.DeepCopyObject().(call.Object)
-	grace, graceful, pending := beforeDelete(d.clock, obj, opts.GracePeriodSeconds)
+	grace, graceful, pending := deletion.Begin(d.clock, obj, opts.GracePeriodSeconds)
 	if pending {
 		return outcome{old: old, new: old}, nil
 	}
 	if begin := r.kind.BeforeDelete; begin != nil && obj.GetDeletionTimestamp() == nil {
-		now := d.clock.now()
+		now := d.clock.Now()
 		obj.SetDeletionTimestamp(&now)
 		begin(obj)
 		if !r.dryRun {
@@ -91,7 +90,7 @@ func (d *deleter) markOrRemove(r request, st *table, old call.Object, opts metav
 		}
 		return outcome{old: old, new: obj}, nil
 	}
-	obj.SetFinalizers(withPropagation(obj.GetFinalizers(), propagationOf(r.kind, obj.GetFinalizers(), opts)))
+	obj.SetFinalizers(deletion.WithPropagation(obj.GetFinalizers(), deletion.Propagation(r.kind.GVR, obj.GetFinalizers(), opts)))
 	held := len(obj.GetFinalizers()) > 0
 	switch {
 	case graceful || held:
@@ -101,7 +100,7 @@ func (d *deleter) markOrRemove(r request, st *table, old call.Object, opts metav
 		return d.takeOut(r, st, old, old), nil
 	}
 	if !graceful {
-		markAsDeleting(d.clock, obj)
+		deletion.Mark(d.clock, obj)
 	}
 	if semantic.Equal(old, obj) {
 		return outcome{old: old, new: old}, nil
@@ -140,91 +139,6 @@ func (d *deleter) takeOut(r request, st *table, stored, last call.Object) outcom
 	return outcome{old: stored, last: last}
 }
 
-// beforeDelete marks a pod as being deleted, with the grace period that it gets, or
-// shortens that period. Other kinds have none: graceful is false. pending means that the
-// period goes on as it is, and that the request changes nothing.
-// Upstream: rest.BeforeDelete, v1.37.
-func beforeDelete(c clock, obj call.Object, asked *int64) (grace int64, graceful, pending bool) {
-	pod, ok := obj.(*v1.Pod)
-	if !ok {
-		return 0, false, false
-	}
-	if pod.DeletionTimestamp == nil {
-		grace = gracePeriod(pod, asked)
-		ts := c.now()
-		ts.Time = ts.Add(time.Duration(grace) * time.Second)
-		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ts, &grace
-		countDeletion(pod)
-		return grace, true, false
-	}
-	left := pod.DeletionGracePeriodSeconds
-	switch {
-	case left == nil || *left == 0:
-		return 0, false, false
-	case asked == nil || notNegative(*asked) >= *left:
-		return 0, false, true
-	}
-	grace = notNegative(*asked)
-	shorten(c, pod, *left, grace)
-	return grace, true, false
-}
-
-// shorten moves the end of a pod's grace period, but not into the past. If all of a
-// period has passed already, a second is left: the kubelet ends the pod, not the server.
-// Upstream: rest.BeforeDelete, v1.37.
-func shorten(c clock, pod *v1.Pod, left, grace int64) {
-	ts := *pod.DeletionTimestamp
-	ts.Time = ts.Add(time.Duration(grace-left) * time.Second)
-	if ts.Time.Before(c()) {
-		ts = c.now()
-		grace = min(grace, 1)
-	}
-	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &ts, &grace
-}
-
-// markAsDeleting: only finalizers hold the object from now on.
-// Upstream: registry/generic/registry markAsDeleting, v1.37.
-func markAsDeleting(c clock, obj call.Object) {
-	if obj.GetDeletionTimestamp() == nil {
-		countDeletion(obj)
-		now := c.now()
-		obj.SetDeletionTimestamp(&now)
-	}
-	obj.SetDeletionGracePeriodSeconds(new(int64))
-}
-
-// countDeletion: the beginning of a deletion counts as a change of the spec.
-func countDeletion(obj call.Object) {
-	if obj.GetGeneration() > 0 {
-		obj.SetGeneration(obj.GetGeneration() + 1)
-	}
-}
-
-// gracePeriod returns how many seconds a pod's node has to stop it. A pod that is on
-// no node, or has ended, needs none. Upstream: podStrategy.CheckGracefulDelete,
-// v1.37.
-func gracePeriod(pod *v1.Pod, asked *int64) int64 {
-	if pod.Spec.NodeName == "" || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
-		return 0
-	}
-	grace := int64(0)
-	switch {
-	case asked != nil:
-		grace = *asked
-	case pod.Spec.TerminationGracePeriodSeconds != nil:
-		grace = *pod.Spec.TerminationGracePeriodSeconds
-	}
-	return notNegative(grace)
-}
-
-// notNegative: a negative grace period is the shortest there is.
-func notNegative(grace int64) int64 {
-	if grace < 0 {
-		return 1
-	}
-	return grace
-}
-
 // checkPreconditions. That the conflict names the kind and not the resource is
 // upstream's. Upstream: rest.BeforeDelete, v1.37.
 func (r request) checkPreconditions(old call.Object, p *metav1.Preconditions) error {
@@ -246,15 +160,6 @@ func (r request) checkPreconditions(old call.Object, p *metav1.Preconditions) er
 	return apierrors.NewConflict(schema.GroupResource{Group: r.kind.GVK.Group, Resource: r.kind.GVK.Kind}, r.name, err)
 }
 
-// checkDeleteOptions refuses options that are not valid, before the object is looked up.
-// Upstream: endpoints/handlers DeleteResource, v1.37.
-func checkDeleteOptions(opts metav1.DeleteOptions) error {
-	if errs := metavalidation.ValidateDeleteOptions(&opts); len(errs) > 0 {
-		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", errs)
-	}
-	return nil
-}
-
 // deleteCollectionPageSize is the limit of the lists by which upstream deletes. So a version in their options is an exact one. More objects are
 // deleted by the next request.
 // Upstream: registry/generic/registry deleteCollectionPageSize, v1.37.2.
@@ -273,8 +178,7 @@ func (d *deleter) deleteCollection(r request, opts metav1.DeleteOptions, listOpt
 	list, err := list(d.writes.tables, r, listOpts)
 	if err == nil {
 		r.warnOfOrphans(opts)
-
-		err = checkDeleteOptions(opts)
+		err = call.CheckDeleteOptions(opts)
 	}
 	if err != nil {
 		return nil, d.writes.reports.refuse(r, err)
@@ -308,9 +212,9 @@ func (d *deleter) deleteNamespace(r request, st *table, old *v1.Namespace, opts 
 		return d.markOrRemove(r, st, old, opts)
 	}
 	ns := old.DeepCopy()
-	now := d.clock.now()
+	now := d.clock.Now()
 	ns.DeletionTimestamp, ns.Status.Phase = &now, v1.NamespaceTerminating
-	ns.Finalizers = withPropagation(ns.Finalizers, namespacePropagation(r.kind, ns.Finalizers, opts))
+	ns.Finalizers = deletion.WithPropagation(ns.Finalizers, deletion.NamespacePropagation(ns.Finalizers, opts))
 	if !r.dryRun {
 		d.writes.tables.put(st, old, ns)
 	}
@@ -328,4 +232,15 @@ func (r request) otherPreconditions(old call.Object, p *metav1.Preconditions, fa
 			failed, *p.ResourceVersion, old.GetResourceVersion()))
 	}
 	return nil
+}
+
+// warnOfOrphans warns of the deletion of jobs that leaves their pods, though the client did not say so.
+// Upstream: registry/batch/job/storage Delete and DeleteCollection, v1.37.
+func (r request) warnOfOrphans(opts metav1.DeleteOptions) {
+	//nolint:staticcheck // clients may still use the deprecated field
+	if r.warn == nil || r.kind.GVK.Group != "batch" || r.kind.GVK.Kind != "Job" || opts.PropagationPolicy != nil || opts.OrphanDependents != nil {
+		return
+	}
+	r.warn("child pods are preserved by default when jobs are deleted; " +
+		"set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
 }

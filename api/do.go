@@ -34,7 +34,7 @@ func (s *Server) Do(ctx context.Context, req Request) (runtime.Object, error) {
 	}
 	k, ok := s.tables.registry.Lookup(req.Resource)
 	if _, asked := views.Review(req.Resource); asked && !ok {
-		return views.Answer(req, s.writes.clock.now())
+		return views.Answer(req, s.writes.clock.Now())
 	}
 	if !ok {
 		return nil, unknownResource(req.Resource)
@@ -130,7 +130,7 @@ func emptyBookmark(k *registry.Entry) call.Object {
 
 func serveCreate(s *Server, r request, req Request) (runtime.Object, error) {
 	r.dryRun = len(req.Write.DryRun) > 0
-	if err := CheckWriteOptions(&req); err != nil {
+	if err := call.CheckWriteOptions(&req); err != nil {
 		return nil, s.reports.refuse(r, err)
 	}
 	if r.kind.Namespaced && r.namespace == "" {
@@ -175,7 +175,7 @@ func serveUpdate(w *writer, r request, req Request) (runtime.Object, error) {
 		return nil, w.reports.refuse(r, err)
 	}
 	r.dryRun = len(req.Write.DryRun) > 0
-	if err := CheckWriteOptions(&req); err != nil {
+	if err := call.CheckWriteOptions(&req); err != nil {
 		return nil, w.reports.refuse(r, err)
 	}
 	if err := patch.CheckJSON(req.PatchType, req.Patch); err != nil && req.Verb == "patch" && req.Values == nil {

@@ -4,6 +4,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/api/admission"
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/names"
 	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
 )
@@ -11,8 +13,8 @@ import (
 // recorder stores the events of controllers, and removes those that have not been written for an hour.
 type recorder struct {
 	tables *tables
-	names  namer
-	clock  clock
+	names  names.Namer
+	clock  call.Clock
 	index  views.EventIndex
 }
 
@@ -38,7 +40,7 @@ func (e *recorder) record(event *v1.Event) *v1.Event {
 		e.index.Written(store.Key(again), e.clock())
 		return again
 	}
-	event.CreationTimestamp, event.ResourceVersion = e.clock.now(), ""
+	event.CreationTimestamp, event.ResourceVersion = e.clock.Now(), ""
 	if e.mayCreate(st, event) {
 		e.create(st, event)
 	}
@@ -48,7 +50,7 @@ func (e *recorder) record(event *v1.Event) *v1.Event {
 // create stores a new event, and gives it a name if it has none.
 func (e *recorder) create(st *table, event *v1.Event) {
 	e.index.Name(event, e.clock(), st.event)
-	event.UID = e.names.uid(st, store.Key(event))
+	event.UID = st.uid(e.names, store.Key(event))
 	e.tables.put(st, nil, event)
 	e.index.Add(store.Key(event), e.clock())
 }

@@ -65,7 +65,7 @@ func disrupt(d *deleter, r request, st *table, preconditions *metav1.Preconditio
 		return err
 	}
 	if budget != nil {
-		spent, err := views.Spend(pod, budget, d.clock.now())
+		spent, err := views.Spend(pod, budget, d.clock.Now())
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func disrupt(d *deleter, r request, st *table, preconditions *metav1.Preconditio
 	if err := r.checkPreconditions(pod, preconditions); err != nil || r.dryRun {
 		return err
 	}
-	if target := views.Disrupted(pod, d.clock.now()); !semantic.Equal(pod, target) {
+	if target := views.Disrupted(pod, d.clock.Now()); !semantic.Equal(pod, target) {
 		d.writes.tables.put(st, pod, target)
 	}
 	return nil
@@ -91,5 +91,5 @@ func trackBudget(d *deleter, budget, spent *policyv1.PodDisruptionBudget) {
 		return
 	}
 	target := patch.Target{Kind: k, Sub: "status", Namespace: budget.Namespace, Name: budget.Name}
-	target.Track(budget, spent, "kube-apiserver", d.clock.now())
+	target.Track(budget, spent, "kube-apiserver", d.clock.Now())
 }

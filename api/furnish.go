@@ -55,7 +55,7 @@ func (s *Server) Furnish(certificate []byte) error {
 		}},
 		{v1.SchemeGroupVersion.WithResource("configmaps"), metav1.NamespaceSystem, &v1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-legacy-service-account-token-tracking", Namespace: metav1.NamespaceSystem},
-			Data:       map[string]string{"since": s.writes.clock.now().UTC().Format(time.DateOnly)},
+			Data:       map[string]string{"since": s.writes.clock.Now().UTC().Format(time.DateOnly)},
 		}},
 	} {
 		if k, ok := s.tables.registry.Lookup(made.resource); !ok || s.tables.stored(request{kind: k, namespace: made.namespace, name: made.obj.GetName()}) != nil {

@@ -15,7 +15,7 @@ func addNamespace(w *writer, name string) {
 		return // the scheme always has namespaces
 	}
 	ns := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: name, UID: w.names.uid(st, name), CreationTimestamp: w.clock.now(),
+		Name: name, UID: st.uid(w.names, name), CreationTimestamp: w.clock.Now(),
 	}}
 	ns.Spec.Finalizers = []v1.FinalizerName{v1.FinalizerKubernetes}
 	st.kind.Strategy.Default(ns)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -63,7 +62,7 @@ func applied(w *writer, r request, data []byte, opts metav1.PatchOptions) (runti
 		if obj, err = r.accept(views.CoreFormOf(obj)); err != nil {
 			return nil, err
 		}
-		patch.Stamp(live, obj, w.clock.now())
+		patch.Stamp(live, obj, w.clock.Now())
 		if !r.strict {
 			return obj, nil
 		}
@@ -98,29 +97,6 @@ func hasEmptyMeta(obj call.Object) bool {
 	return false
 }
 
-// sent returns a copy of a new object whose fields are to be tracked: its manager owns what is set before admission changes the
-// object. nil if nothing is tracked, or if it was applied, which tracks.
-// Upstream: apiserver endpoints/handlers createHandler, v1.37.2.
-func sent(r request, obj call.Object) call.Object {
-	if r.tracked || !r.tracks {
-		return nil
-	}
-	return obj.DeepCopyObject().(call.Object)
-}
-
-// trackFields notes which manager set which field in an update of an object whose fields are tracked, or are to be: a client may send
-// managedFields. It does so before the server changes the object.
-// Upstream: apiserver endpoints/handlers UpdateResource and patcher.applyPatchToCurrentObject, v1.37.2.
-func (p *preparer) trackFields(r request, old, obj call.Object) {
-	switch {
-	case r.tracked: // by an apply
-	case len(old.GetManagedFields()) > 0, r.tracks && len(obj.GetManagedFields()) > 0:
-		r.target().Track(old, obj, cmp.Or(r.manager, r.actor), p.clock.now())
-	default:
-		obj.SetManagedFields(nil)
-	}
-}
-
 // inForm returns a stored object in the form in which a patch is written, nil if there is none.
 func inForm(r request, old call.Object) call.Object {
 	if old == nil || r.form == nil {
@@ -136,9 +112,4 @@ func formTarget(r request) *patch.Target {
 		target.Kind = r.form
 	}
 	return target
-}
-
-// target returns what a patch of the request is for.
-func (r request) target() *patch.Target {
-	return &patch.Target{Kind: r.kind, Sub: r.sub, Namespace: r.namespace, Name: r.name, Strict: r.strict, Warn: r.warnFields}
 }

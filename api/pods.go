@@ -34,7 +34,7 @@ func bindPod(w *writer, r request, in runtime.Object) (runtime.Object, error) {
 			return outcome{}, err
 		}
 		node, _ := held{w.tables}.Get(registry.Nodes, binding.Target.Name)
-		pod := views.Assign(old, binding, node, w.clock.now())
+		pod := views.Assign(old, binding, node, w.clock.Now())
 		if !r.dryRun {
 			w.tables.put(st, old, pod)
 		}

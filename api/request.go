@@ -8,14 +8,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/patch"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/trace"
@@ -69,7 +68,7 @@ func (o outcome) answer() call.Object {
 // reporter tells the hooks of OnWrite of each write.
 type reporter struct {
 	tables *tables
-	clock  clock
+	clock  call.Clock
 	hooks  []func(trace.Write)
 }
 
@@ -111,34 +110,6 @@ func codeOf(r request, out outcome, err error) int {
 		return http.StatusCreated
 	}
 	return http.StatusOK
-}
-
-// CheckWriteOptions refuses options of a create, update or patch whose values are not valid.
-// Upstream: endpoints/handlers createHandler, UpdateResource and PatchResource, v1.37.
-func CheckWriteOptions(req *Request) error {
-	o := req.Write
-	if o.FieldManager == "" && o.FieldValidation == "" && o.Force == nil && len(o.DryRun) == 0 && req.PatchType != types.ApplyYAMLPatchType {
-		return nil // as most
-	}
-	var errs field.ErrorList
-	var kind string
-	switch req.Verb {
-	case "create":
-		kind = "CreateOptions"
-		errs = metavalidation.ValidateCreateOptions(&metav1.CreateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager,
-			FieldValidation: o.FieldValidation})
-	case "update":
-		kind = "UpdateOptions"
-		errs = metavalidation.ValidateUpdateOptions(&metav1.UpdateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager,
-			FieldValidation: o.FieldValidation})
-	default:
-		kind = "PatchOptions"
-		errs = metavalidation.ValidatePatchOptions(&o, req.PatchType)
-	}
-	if len(errs) > 0 {
-		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind(kind).GroupKind(), "", errs)
-	}
-	return nil
 }
 
 func (r request) notFound() error {
@@ -200,27 +171,9 @@ func otherThan(r request, field, asked, is string) error {
 }
 
 // storageKey returns the key of the request's object in etcd, as messages name it: those of a dry run leave out its prefix.
-// Upstream: pkg/kubeapiserver SpecialDefaultResourcePrefixes, and apiserver registry/generic/registry dryrun.go, v1.37.2.
+// Upstream: apiserver registry/generic/registry dryrun.go, v1.37.2.
 func (r request) storageKey() string {
-	name := r.kind.GVR.Resource
-	switch r.kind.GVR.GroupResource().String() {
-	case "replicationcontrollers":
-		name = "controllers"
-	case "endpoints":
-		name = "services/endpoints"
-	case "services":
-		name = "services/specs"
-	case "nodes":
-		name = "minions"
-	case "ingresses.networking.k8s.io":
-		name = "ingress"
-	case "customresourcedefinitions.apiextensions.k8s.io":
-		name = "apiextensions.k8s.io/" + name
-	}
-	if r.kind.Scheme == nil && r.kind.GVR.Group != "apiextensions.k8s.io" {
-		name = r.kind.GVR.Group + "/" + name
-	}
-	key := "/" + name + "/" + store.KeyOf(r.namespace, r.name)
+	key := r.kind.StorageKey(store.KeyOf(r.namespace, r.name))
 	if r.dryRun {
 		return key
 	}
@@ -250,4 +203,17 @@ func (r request) checkVersion(old, obj call.Object) error {
 		return r.conflict(errModified)
 	}
 	return nil
+}
+
+// asShown returns a stored object as the version of the request shows it, nil if there is none. It is shared if it is stored so.
+func (r request) asShown(old call.Object) call.Object {
+	if old == nil || r.kind.StoredAs == "" {
+		return old
+	}
+	return r.kind.Shown(old).(call.Object)
+}
+
+// target returns what a patch of the request is for.
+func (r request) target() *patch.Target {
+	return &patch.Target{Kind: r.kind, Sub: r.sub, Namespace: r.namespace, Name: r.name, Strict: r.strict, Warn: r.warnFields}
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/names"
 	"github.com/storagesim/storagesim/api/internal/services"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
@@ -70,8 +72,8 @@ func NewServer(cfg Config) *Server {
 	if cfg.Registry == nil {
 		cfg.Registry = registry.New()
 	}
-	clock, names := clock(cfg.Now), namer{cfg.Seed}
-	t := &tables{registry: cfg.Registry, byHome: map[schema.GroupVersionResource]*table{}, services: services.New(names.digest)}
+	clock, names := call.Clock(cfg.Now), names.Namer{Seed: cfg.Seed}
+	t := &tables{registry: cfg.Registry, byHome: map[schema.GroupVersionResource]*table{}, services: services.New(names.Digest)}
 	t.objects = store.New(store.Config{Now: cfg.Now, LogLimit: cfg.LogLimit, Reopen: t.followed})
 	a := &accounts{tables: t, names: names, clock: clock, on: cfg.DefaultAccounts}
 	t.removed = a.restore

@@ -3,14 +3,11 @@ package api
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,12 +24,13 @@ import (
 // writeView updates, patches or applies the form of an object that a view is.
 // Upstream: pkg/registry/apps/deployment/storage ScaleREST.Update and scaleUpdatedObjectInfo.UpdatedObject, v1.37.2.
 func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object, error) {
-	form := formRequest{Request: req, target: r.target().Form(r.kind.Subresources[r.sub].GVK)}
-	if req.PatchType == types.ApplyYAMLPatchType {
-		var err error
-		if form.config, err = form.target.Configuration(req.Patch); err != nil {
-			return nil, w.reports.refuse(r, err)
-		}
+	form, err := r.target().FormWrite(r.kind.Subresources[r.sub].GVK, req)
+	if err != nil {
+		return nil, w.reports.refuse(r, err)
+	}
+	show := v.Show
+	if v.Base != nil {
+		show = v.Base
 	}
 	r.tracked = true // by the form
 	answer, err := w.change(r, func(r request, old call.Object) (call.Object, error) {
@@ -40,11 +38,11 @@ func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object
 			return nil, r.notFound()
 		}
 		fields := managedfields.NewScaleHandler(old.GetManagedFields(), r.kind.GVK.GroupVersion(), replicasOf(w.tables, r))
-		is, err := form.before(v, old, fields)
+		is, err := form.Before(show, old, fields)
 		if err != nil {
 			return nil, err
 		}
-		m, err := form.after(r, is, w.clock.now())
+		m, err := form.After(is, w.clock.Now())
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +62,7 @@ func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object
 			return nil, refusal.AsStatus(err)
 		}
 		obj.SetManagedFields(entries)
-		patch.Stamp(old, obj, w.clock.now())
+		patch.Stamp(old, obj, w.clock.Now())
 		return obj, v.Set(obj, m)
 	})
 	if err != nil {
@@ -78,74 +76,6 @@ func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object
 func otherOwner(r request, asked, is types.UID) error {
 	resource := schema.GroupResource{Group: r.kind.GVR.Group, Resource: r.kind.GVR.Resource + "/" + r.sub}
 	return apierrors.NewConflict(resource, r.name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", asked, is))
-}
-
-// formRequest is a request for the form of an object. config has the configuration of an apply, nil for other requests.
-type formRequest struct {
-	Request
-	target *patch.Target
-	config *unstructured.Unstructured
-}
-
-// before returns the form of the stored object, with the managed fields that it has of it.
-func (f *formRequest) before(v *views.View, old call.Object, fields *managedfields.ScaleHandler) (call.Object, error) {
-	show := v.Show
-	if v.Base != nil {
-		show = v.Base
-	}
-	is, err := show(old)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := fields.ToSubresource()
-	if err != nil {
-		return nil, refusal.AsStatus(err)
-	}
-	form := is.(call.Object)
-	form.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	form.SetManagedFields(entries)
-	return form, nil
-}
-
-// after returns the form that the client wants in place of is, with its managed fields.
-func (f *formRequest) after(r request, is call.Object, now metav1.Time) (call.Object, error) {
-	if f.config != nil {
-		if err := f.target.Check(f.config); err != nil {
-			return nil, err
-		}
-		if r.kind.Scheme == nil && len(is.GetManagedFields()) == 0 { // upstream cannot make a first manager of the Scale of a custom resource
-			return nil, refusal.Internal("failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to " +
-				"proper version: request to convert CR to an invalid group/version: autoscaling/v1")
-		}
-		form, err := f.target.Applied(is, f.config, r.manager, f.Write.Force != nil && *f.Write.Force)
-		if err == nil && r.kind.Scheme == nil && !sameScale(is, form) { // nor can it make a Scale of what was applied, unless that is nothing new
-			return nil, refusal.Internal(fmt.Sprintf("failed to convert new object (%s/%s; autoscaling/v1, Kind=Scale) to proper version: "+
-				"request to convert CR to an invalid group/version: autoscaling/v1", f.config.GetNamespace(), f.config.GetName()))
-		}
-		return form, err
-	}
-	form := f.Object
-	if f.Verb == "patch" {
-		var err error
-		if form, err = f.target.Patched(is, f.PatchType, f.Patch, nil); err != nil {
-			return nil, err
-		}
-	}
-	obj, ok := form.(call.Object)
-	if !ok || form.GetObjectKind() == nil {
-		return nil, apierrors.NewBadRequest("there is no object in the request")
-	}
-	obj = obj.DeepCopyObject().(call.Object)
-	if obj.SetManagedFields(nil); len(is.GetManagedFields()) > 0 {
-		f.target.Track(is, obj, cmp.Or(r.manager, r.actor), now)
-	}
-	return obj, nil
-}
-
-// sameScale reports whether nothing but managedFields differs in two Scales.
-func sameScale(a, b call.Object) bool {
-	is, form := a.(*autoscalingv1.Scale), b.(*autoscalingv1.Scale)
-	return is.Spec == form.Spec && maps.Equal(is.Labels, form.Labels) && maps.Equal(is.Annotations, form.Annotations)
 }
 
 // replicasOf returns where each version of the request's kind has the number of replicas.
@@ -174,9 +104,9 @@ func requestToken(w *writer, r request, in runtime.Object) (runtime.Object, erro
 	given = given.DeepCopy()
 	views.DefaultTokenLife(given)
 	if r.tracks {
-		r.target().Form(r.kind.Subresources[r.sub].GVK).Track(nil, given, cmp.Or(r.manager, r.actor), w.clock.now())
+		r.target().Form(r.kind.Subresources[r.sub].GVK).Track(nil, given, cmp.Or(r.manager, r.actor), w.clock.Now())
 	}
-	now := w.clock.now()
+	now := w.clock.Now()
 	account := w.tables.stored(r)
 	tr, err := views.TokenRequestFor(given, r.namespace, r.name, account, r.notFound(), now)
 	if err == nil {
@@ -186,7 +116,7 @@ func requestToken(w *writer, r request, in runtime.Object) (runtime.Object, erro
 		return nil, w.reports.refuse(r, err)
 	}
 	ends := metav1.NewTime(now.Add(time.Duration(*tr.Spec.ExpirationSeconds) * time.Second))
-	views.SetToken(tr, ends, w.names.digest(uint64(ends.Unix()), "token", string(account.GetUID())))
+	views.SetToken(tr, ends, w.names.Digest(uint64(ends.Unix()), "token", string(account.GetUID())))
 	return tr, nil
 }
 

@@ -8,8 +8,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/names"
 	"github.com/storagesim/storagesim/api/internal/services"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
@@ -48,6 +50,11 @@ func (t *tables) make(k *registry.Entry) *table {
 		Table: t.objects.NewTable(store.Resource{Name: k.GVR, Namespaced: k.Namespaced, Fields: k.Fields}),
 		kind:  k, home: k.Home,
 	}
+}
+
+// uid returns the UID of an object that is about to be created in the table.
+func (st *table) uid(names names.Namer, key string) types.UID {
+	return names.UID(st.kind.GVR.GroupResource(), key, st.Deleted())
 }
 
 // of returns the table of a resource, making it at first use. An unknown
@@ -144,6 +151,13 @@ func unknownResource(gvr schema.GroupVersionResource) error {
 	err := apierrors.NewGenericServerResponse(404, "", gvr.GroupResource(), "", "", 0, false)
 	err.ErrStatus.Message = "the server could not find the requested resource: it has no " + gvr.Resource + " in " + gvr.GroupVersion().String()
 	return err
+}
+
+// defaulted notes an object that was just stored as it is shown, or is gone.
+func (st *table) defaulted(obj call.Object) {
+	if len(st.undefaulted) > 0 {
+		delete(st.undefaulted, store.Key(obj))
+	}
 }
 
 // put stores obj, which must not be modified from now on, under a new version. old is the object that it replaces, nil if it is new.

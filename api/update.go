@@ -1,12 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/admission"
@@ -73,8 +73,8 @@ func (p *preparer) update(d *draft, old, obj call.Object) field.ErrorList {
 	part := d.kind.Subresources[d.sub].Part
 	switch {
 	case part != nil:
-		part.Keep(obj, old, p.clock.now())
-		d.countGeneration(old, obj)
+		part.Keep(obj, old, p.clock.Now())
+		d.kind.CountGeneration(obj, old)
 		return append(part.Validate(obj, old), p.privilegeErrors(obj)...)
 	case d.sub == "status" && d.kind.Status.Exists():
 		if d.kind.Spec.Exists() {
@@ -82,7 +82,7 @@ func (p *preparer) update(d *draft, old, obj call.Object) field.ErrorList {
 		}
 		keepMetadata(obj, old, d.kind.StatusKeeps)
 		if prepare := d.kind.Strategy.UpdateStatus; prepare != nil {
-			prepare(obj, old, p.clock.now())
+			prepare(obj, old, p.clock.Now())
 		}
 		return d.kind.Validation.ValidateUpdateStatus(obj, old)
 	}
@@ -92,8 +92,21 @@ func (p *preparer) update(d *draft, old, obj call.Object) field.ErrorList {
 	if prepare := d.kind.Strategy.Update; prepare != nil {
 		prepare(obj, old)
 	}
-	d.countGeneration(old, obj)
+	d.kind.CountGeneration(obj, old)
 	return append(d.kind.Validation.ValidateUpdate(obj, old), p.privilegeErrors(obj)...)
+}
+
+// trackFields notes which manager set which field in an update of an object whose fields are tracked, or are to be: a client may send
+// managedFields. It does so before the server changes the object.
+// Upstream: apiserver endpoints/handlers UpdateResource and patcher.applyPatchToCurrentObject, v1.37.2.
+func (p *preparer) trackFields(r request, old, obj call.Object) {
+	switch {
+	case r.tracked: // by an apply
+	case len(old.GetManagedFields()) > 0, r.tracks && len(obj.GetManagedFields()) > 0:
+		r.target().Track(old, obj, cmp.Or(r.manager, r.actor), p.clock.Now())
+	default:
+		obj.SetManagedFields(nil)
+	}
 }
 
 // unchanged reports whether nothing changed. It first compares what is likely to differ and cheap to
@@ -168,50 +181,6 @@ func keepMetadata(obj, old call.Object, fields []string) {
 	if keeps("ownerReferences") {
 		obj.SetOwnerReferences(old.GetOwnerReferences())
 	}
-}
-
-// countGeneration raises the generation with every change of the spec; of an unstructured
-// object, with every change but of its metadata.
-// Upstream for the latter: customresource strategy.PrepareForUpdate, v1.37.
-func (r request) countGeneration(old, obj call.Object) {
-	if u, ok := obj.(*unstructured.Unstructured); ok && r.kind.Generations {
-		if !sameContent(u.Object, old.(*unstructured.Unstructured).Object) {
-			obj.SetGeneration(old.GetGeneration() + 1)
-		}
-		return
-	}
-	changed := false
-	switch {
-	case !r.kind.Generations:
-	case r.kind.Spec.Exists():
-		changed = !r.kind.Spec.Same(obj, old)
-	case r.kind.AllCounts:
-		changed = !r.kind.SameButMetadata(obj, old)
-	}
-	changed = changed || r.kind.AnnotationsCount && !maps.Equal(old.GetAnnotations(), obj.GetAnnotations()) || r.kind.LabelsCount &&
-		!maps.Equal(old.GetLabels(), obj.GetLabels())
-	if changed {
-		obj.SetGeneration(old.GetGeneration() + 1)
-	}
-}
-
-// sameContent reports whether two objects are equal, except their metadata and versions.
-func sameContent(a, b map[string]any) bool {
-	for _, name := range slices.Sorted(maps.Keys(a)) {
-		if value, ok := b[name]; !isMeta(name) && (!ok || !semantic.Equal(a[name], value)) {
-			return false
-		}
-	}
-	for name := range b {
-		if _, ok := a[name]; !ok && !isMeta(name) {
-			return false
-		}
-	}
-	return true
-}
-
-func isMeta(field string) bool {
-	return field == "metadata" || field == "apiVersion" || field == "kind"
 }
 
 // deletedByUpdate reports whether nothing, such as a finalizer, keeps an object that is being

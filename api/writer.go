@@ -10,6 +10,7 @@ import (
 
 	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/names"
 	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/internal/quota"
@@ -21,8 +22,8 @@ type writer struct {
 	prepare  *preparer
 	reports  *reporter
 	accounts *accounts
-	names    namer
-	clock    clock
+	names    names.Namer
+	clock    call.Clock
 }
 
 // create stores in, which must not be modified afterwards. The order of the phases is
@@ -137,14 +138,6 @@ func (t *tables) stored(r request) call.Object {
 	return nil
 }
 
-// asShown returns a stored object as the version of the request shows it, nil if there is none. It is shared if it is stored so.
-func (r request) asShown(old call.Object) call.Object {
-	if old == nil || r.kind.StoredAs == "" {
-		return old
-	}
-	return r.kind.Shown(old).(call.Object)
-}
-
 // write runs do under the lock, and reports its outcome to the hooks.
 func (w *writer) write(r request, do func(st *table) (outcome, error)) (runtime.Object, error) {
 	out, err := w.writeLocked(r, do)
@@ -243,7 +236,7 @@ func (w *writer) commitNew(st *table, d *draft, taken call.Object) (outcome, err
 	case knowsItsUID(d.obj):
 		return outcome{}, errStale
 	default: // an object of this name may have had the UID
-		d.obj.SetUID(w.names.uid(st, store.Key(d.obj)))
+		d.obj.SetUID(st.uid(w.names, store.Key(d.obj)))
 	}
 	if !d.dryRun {
 		st.share(nil, d.obj)
@@ -264,13 +257,6 @@ func (st *table) noteUndefaulted(d *draft) {
 			st.undefaulted = map[string]bool{} // most tables need none
 		}
 		st.undefaulted[store.Key(d.obj)] = true
-	}
-}
-
-// defaulted notes an object that was just stored as it is shown, or is gone.
-func (st *table) defaulted(obj call.Object) {
-	if len(st.undefaulted) > 0 {
-		delete(st.undefaulted, store.Key(obj))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/storagesim/storagesim/api"
+	apicall "github.com/storagesim/storagesim/api/internal/call"
 	objects "github.com/storagesim/storagesim/api/internal/call"
 )
 
@@ -58,7 +59,7 @@ func (c *call) receive(req *api.Request) error {
 		req.Write = metav1.PatchOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
 	}
 	if err == nil {
-		err = api.CheckWriteOptions(req)
+		err = apicall.CheckWriteOptions(req)
 	}
 	if err != nil {
 		return err

@@ -46,6 +46,7 @@ func (f *file) violation(pos token.Pos, format string, args ...any) Violation {
 // it are not part of it.
 func parse(fsys fs.FS) ([]*file, error) {
 	var files []*file
+	set := token.NewFileSet()
 	err := walk(fsys, func(name string) error {
 		if path.Ext(name) != ".go" {
 			return nil
@@ -54,7 +55,7 @@ func parse(fsys fs.FS) ([]*file, error) {
 		if err != nil {
 			return err
 		}
-		f := &file{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), set: token.NewFileSet()}
+		f := &file{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), set: set}
 		f.ast, err = parser.ParseFile(f.set, name, src, parser.SkipObjectResolution)
 		files = append(files, f)
 		return err

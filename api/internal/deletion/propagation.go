@@ -1,4 +1,4 @@
-package api
+package deletion
 
 import (
 	"slices"
@@ -10,12 +10,7 @@ import (
 	eventsv1beta1 "k8s.io/api/events/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/storagesim/storagesim/api/registry"
 )
-
-// This file decides what the options of a deletion mean for the dependents of the
-// object: which of the garbage collector's two finalizers it gets.
 
 // defaultPropagation is the policy of the kinds that have one of their own, as their
 // strategies' DefaultGarbageCollectionPolicy gives it. Jobs and replication controllers
@@ -30,11 +25,11 @@ var defaultPropagation = map[schema.GroupVersionResource]metav1.DeletionPropagat
 	eventsv1beta1.SchemeGroupVersion.WithResource("events"):      "",
 }
 
-// propagationOf returns how to treat the dependents of the object. The options decide;
+// Propagation returns how to treat the dependents of the object. The options decide;
 // then a finalizer that the object already has; then the default of its kind.
 // Upstream: registry/generic/registry shouldOrphanDependents, shouldDeleteDependentsInForeground, v1.37.
-func propagationOf(k *registry.Entry, finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
-	policy, own := defaultPropagation[k.GVR]
+func Propagation(resource schema.GroupVersionResource, finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
+	policy, own := defaultPropagation[resource]
 	switch {
 	case own && policy == "":
 		return metav1.DeletePropagationBackground
@@ -60,10 +55,10 @@ func propagationOf(k *registry.Entry, finalizers []string, opts metav1.DeleteOpt
 	return metav1.DeletePropagationBackground
 }
 
-// withPropagation returns the finalizers of an object that is deleted with this policy. They
+// WithPropagation returns the finalizers of an object that is deleted with this policy. They
 // stay as they are if the right ones are there already.
 // Upstream: registry/generic/registry deletionFinalizersForGarbageCollection, v1.37.
-func withPropagation(finalizers []string, policy metav1.DeletionPropagation) []string {
+func WithPropagation(finalizers []string, policy metav1.DeletionPropagation) []string {
 	orphan, foreground := policy == metav1.DeletePropagationOrphan, policy == metav1.DeletePropagationForeground
 	if slices.Contains(finalizers, metav1.FinalizerOrphanDependents) == orphan &&
 		slices.Contains(finalizers, metav1.FinalizerDeleteDependents) == foreground {
@@ -81,24 +76,13 @@ func withPropagation(finalizers []string, policy metav1.DeletionPropagation) []s
 	return changed
 }
 
-// namespacePropagation returns the propagation for a namespace, which has rules of its own:
+// NamespacePropagation returns the propagation for a namespace, which has rules of its own:
 // orphanDependents=false means the foreground.
 // Upstream: registry/core/namespace/storage shouldHaveOrphanFinalizer,
 // shouldHaveDeleteDependentsFinalizer, v1.37.
-func namespacePropagation(k *registry.Entry, finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
+func NamespacePropagation(finalizers []string, opts metav1.DeleteOptions) metav1.DeletionPropagation {
 	if orphan := opts.OrphanDependents; orphan != nil && !*orphan { //nolint:staticcheck // deprecated, and clients still send it
 		return metav1.DeletePropagationForeground
 	}
-	return propagationOf(k, finalizers, opts)
-}
-
-// warnOfOrphans warns of the deletion of jobs that leaves their pods, though the client did not say so.
-// Upstream: registry/batch/job/storage Delete and DeleteCollection, v1.37.
-func (r request) warnOfOrphans(opts metav1.DeleteOptions) {
-	//nolint:staticcheck // clients may still use the deprecated field
-	if r.warn == nil || r.kind.GVK.Group != "batch" || r.kind.GVK.Kind != "Job" || opts.PropagationPolicy != nil || opts.OrphanDependents != nil {
-		return
-	}
-	r.warn("child pods are preserved by default when jobs are deleted; " +
-		"set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
+	return Propagation(v1.SchemeGroupVersion.WithResource("namespaces"), finalizers, opts)
 }

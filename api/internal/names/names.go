@@ -1,25 +1,25 @@
-package api
+// Package names makes the UIDs of objects and the names that clients let the server make. Begin at [Namer].
+package names
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/storagesim/storagesim/api/store"
 )
 
-// namer makes UIDs and names, from the seed of the server.
-type namer struct{ seed uint64 }
+// Namer makes UIDs and names, from the seed of the server.
+type Namer struct{ Seed uint64 }
 
-// digest returns 32 bytes that depend on the seed and the parts. Names are drawn
+// Digest returns 32 bytes that depend on the seed and the parts. Names are drawn
 // from it and not from a stream of random numbers, so that an object's UID does
 // not depend on what else was created before it: whatever the order in which
 // controllers run, one seed gives one object one UID.
-func (g namer) digest(n uint64, parts ...string) [32]byte {
+func (g Namer) Digest(n uint64, parts ...string) [32]byte {
 	buf := make([]byte, 0, 128)
-	buf = binary.BigEndian.AppendUint64(buf, g.seed)
+	buf = binary.BigEndian.AppendUint64(buf, g.Seed)
 	buf = binary.BigEndian.AppendUint64(buf, n)
 	for _, part := range parts {
 		buf = append(append(buf, part...), 0)
@@ -27,11 +27,10 @@ func (g namer) digest(n uint64, parts ...string) [32]byte {
 	return sha256.Sum256(buf)
 }
 
-// uid returns the UID of an object about to be created, in the form of a version 4 UUID.
-// An object that is created again gets another one, since its earlier life has
-// been removed in between.
-func (g namer) uid(st *table, key string) types.UID {
-	sum := g.digest(st.Deleted(), "uid", st.kind.GVR.Group, st.kind.GVR.Resource, key)
+// UID returns the UID of an object about to be created, in the form of a version 4 UUID. removed is how many objects of the resource
+// were removed before: an object that is created again gets another UID, since its earlier life is among them.
+func (g Namer) UID(resource schema.GroupResource, key string, removed uint64) types.UID {
+	sum := g.Digest(removed, "uid", resource.Group, resource.Resource, key)
 	b := sum[:16]
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
@@ -54,20 +53,20 @@ const (
 	generateNameTries = 8
 )
 
-// generateName makes an unused name of base and five characters.
-func (g namer) generateName(st *table, namespace, base string) string {
+// Generate makes an unused name of base and five characters. created is how many objects of the resource were created before.
+func (g Namer) Generate(resource, namespace, base string, created uint64, taken func(name string) bool) string {
 	if len(base) > maxGeneratedName-suffixLength {
 		base = base[:maxGeneratedName-suffixLength]
 	}
 	var name string
 	for try := uint64(0); try < generateNameTries; try++ {
-		sum := g.digest(st.Created()<<8|try, "name", st.kind.GVR.Resource, namespace, base)
+		sum := g.Digest(created<<8|try, "name", resource, namespace, base)
 		suffix := sum[:suffixLength]
 		for i, b := range suffix {
 			suffix[i] = nameAlphabet[int(b)%len(nameAlphabet)]
 		}
 		name = base + string(suffix)
-		if st.Get(store.KeyOf(namespace, name)) == nil {
+		if !taken(name) {
 			break
 		}
 	}
