@@ -15,11 +15,11 @@ import (
 type House struct {
 	// Top is the folder, "." for the whole repository.
 	Top string
-	// Both is how many pairs of rooms may name each other both ways: of each, one arrow runs up.
+	// Both is the number of pairs of rooms that may name each other both ways: of each, one arrow runs up.
 	Both int
 }
 
-// Houses returns those of this repository.
+// Houses returns the houses of this repository.
 func Houses() []House { return []House{{".", 8}, {"api", 4}} }
 
 // CheckArrows reports the pairs of rooms that name each other both ways, if there are more of them than may be, and circles of three rooms or

@@ -27,7 +27,7 @@ func (g Namer) Digest(n uint64, parts ...string) [32]byte {
 	return sha256.Sum256(buf)
 }
 
-// UID returns the UID of an object about to be created, in the form of a version 4 UUID. removed is how many objects of the resource
+// UID returns the UID of an object about to be created, in the form of a version 4 UUID. removed is the number of objects of the resource that
 // were removed before: an object that is created again gets another UID, since its earlier life is among them.
 func (g Namer) UID(resource schema.GroupResource, key string, removed uint64) types.UID {
 	sum := g.Digest(removed, "uid", resource.Group, resource.Resource, key)
@@ -53,7 +53,7 @@ const (
 	generateNameTries = 8
 )
 
-// Generate makes an unused name of base and five characters. created is how many objects of the resource were created before.
+// Generate makes an unused name of base and five characters. created is the number of objects of the resource that were created before.
 func (g Namer) Generate(resource, namespace, base string, created uint64, taken func(name string) bool) string {
 	if len(base) > maxGeneratedName-suffixLength {
 		base = base[:maxGeneratedName-suffixLength]
