@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/csi"
 	csidriver "github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/internal/rigs/outside"
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 	"github.com/storagesim/storagesim/live"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -168,12 +169,12 @@ func TestInALiveRunOneSlowCallDoesNotHoldUpAnotherClaim(t *testing.T) {
 		}
 	}
 	require.True(t, driver.Do(func() { c.Apply(claimOf("slow", "slow")) }))
-	require.Eventually(t, p.Waits, 20*time.Second, time.Millisecond)
+	require.True(t, soon.Is(t, p.Waits))
 	require.True(t, driver.Do(func() { c.Apply(claimOf("fast", "fast")) }))
-	require.Eventually(t, bound("fast"), 20*time.Second, time.Millisecond, "while CreateVolume of the other waits")
+	require.True(t, soon.Is(t, bound("fast")), "while CreateVolume of the other waits")
 	require.False(t, bound("slow")())
 	p.GoOn()
-	require.Eventually(t, bound("slow"), 20*time.Second, time.Millisecond)
+	require.True(t, soon.Is(t, bound("slow")))
 	require.NoError(t, driver.Stop())
 }
 
@@ -193,7 +194,7 @@ func TestInALiveRunADriverInAnotherProcessIsToldHowLongItsCallerWaits(t *testing
 		if isLive {
 			driver := live.Start(c.Engine())
 			require.True(t, driver.Do(func() { c.Apply(claimOf("data", "telling")) }))
-			require.Eventually(t, func() bool { return waits() != "" }, 20*time.Second, 5*time.Millisecond)
+			require.True(t, soon.Is(t, func() bool { return waits() != "" }))
 			require.NoError(t, driver.Stop())
 		} else {
 			c.Apply(claimOf("data", "telling"))
@@ -222,16 +223,16 @@ func TestInALiveRunTheReferenceDriverServesSeveralCallersAtOnce(t *testing.T) {
 			return err == nil && len(pods.Items) == len(names) && !slices.ContainsFunc(pods.Items, func(p v1.Pod) bool { return p.Status.Phase != want })
 		}
 	}
-	require.Eventually(t, all(v1.PodRunning), 20*time.Second, 5*time.Millisecond)
+	require.True(t, soon.Is(t, all(v1.PodRunning)))
 	require.True(t, driver.Do(func() {
 		for _, name := range names {
 			c.Delete("pod/"+name, "pvc/"+name)
 		}
 	}))
-	require.Eventually(t, func() bool {
+	require.True(t, soon.Is(t, func() bool {
 		volumes, err := c.Client().CoreV1().PersistentVolumes().List(context.Background(), metav1.ListOptions{})
 		return err == nil && len(volumes.Items) == 0
-	}, 20*time.Second, 5*time.Millisecond)
+	}))
 	require.NoError(t, driver.Stop())
 	c.Settle()
 	c.RequireNoLeaks()

@@ -1,7 +1,6 @@
 package csi_test
 
 import (
-	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/csi/driver"
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 	"github.com/storagesim/storagesim/live"
 	"github.com/storagesim/storagesim/storagesimtest"
 )
@@ -30,9 +30,7 @@ func TestADriverWhoseSidecarsAreOutsideListensForThemAndHasNoneHere(t *testing.T
 
 	running := live.Start(c.Engine())
 	ask := func() (csi.Driver, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		return csi.AtEndpoint(ctx, "unix://"+d.SidecarSocket)
+		return csi.AtEndpoint(t.Context(), "unix://"+d.SidecarSocket)
 	}
 	found, err := ask()
 	require.NoError(t, err)
@@ -44,7 +42,7 @@ func TestADriverWhoseSidecarsAreOutsideListensForThemAndHasNoneHere(t *testing.T
 	require.ErrorContains(t, err, "connect: ")
 	require.True(t, running.Do(func() { err = c.Cluster.Start("csi-driver/csi.storagesim.io") }))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { _, err := ask(); return err == nil }, 30*time.Second, 10*time.Millisecond)
+	require.True(t, soon.Is(t, func() bool { _, err := ask(); return err == nil }))
 	require.NoError(t, running.Stop())
 }
 

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,6 +20,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/internal/rigs/outside"
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 )
 
 // localPathManifests are a pod with a volume of the local-path provisioner.
@@ -49,10 +49,10 @@ spec:
 func TestControlRunsAProvisionerOnAServerThatHasNone(t *testing.T) {
 	onServer(t, file(t, "all.yaml", localPathManifests), func(client kubernetes.Interface, kubeconfig string) {
 		warned := controlled(t, func(out *output) {
-			require.Eventually(t, func() bool {
+			require.True(t, soon.Is(t, func() bool {
 				pod, err := client.CoreV1().Pods("default").Get(t.Context(), "web", metav1.GetOptions{})
 				return err == nil && pod.Status.Phase == v1.PodRunning
-			}, 60*time.Second, 10*time.Millisecond, "%s", out)
+			}), "%s", out)
 			assert.Contains(t, out.String(), "rancher.io/local-path  creates pod local-path-storage/helper-pod-create-pvc-")
 		}, "--kubeconfig", kubeconfig, "--only", "pv-binder,scheduler", "--provisioners", "local-path")
 		assert.Contains(t, warned, "running persistent-volume-binder, kube-scheduler, rancher.io/local-path against https://127.0.0.1:")
@@ -92,11 +92,11 @@ func TestControlRunsTheSidecarsOfADriver(t *testing.T) {
 			}, metav1.CreateOptions{})
 			require.NoError(t, err)
 			warned := controlled(t, func(out *output) {
-				soon := func(what string, is func() bool) {
-					require.Eventually(t, is, 60*time.Second, 10*time.Millisecond, "%s: %s", what, out)
+				eventually := func(what string, is func() bool) {
+					require.True(t, soon.Is(t, is), "%s: %s", what, out)
 				}
 				var claim *v1.PersistentVolumeClaim
-				soon("bound", func() bool {
+				eventually("bound", func() bool {
 					claim, err = client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "data", metav1.GetOptions{})
 					return err == nil && claim.Status.Phase == v1.ClaimBound
 				})
@@ -109,13 +109,13 @@ func TestControlRunsTheSidecarsOfADriver(t *testing.T) {
 					},
 				}, metav1.CreateOptions{})
 				require.NoError(t, err)
-				soon("attached", func() bool {
+				eventually("attached", func() bool {
 					a, err := attachments.Get(t.Context(), "a", metav1.GetOptions{})
 					return err == nil && a.Status.Attached
 				})
 				require.NoError(t, attachments.Delete(t.Context(), "a", metav1.DeleteOptions{}))
 				require.NoError(t, client.CoreV1().PersistentVolumeClaims("default").Delete(t.Context(), "data", metav1.DeleteOptions{}))
-				soon("deleted", func() bool { return len(p.Volumes()) == 0 })
+				eventually("deleted", func() bool { return len(p.Volumes()) == 0 })
 			}, "--kubeconfig", kubeconfig, "--only", "pv-binder,pvc-protection,pv-protection", "--csi-endpoint", p.Endpoint())
 			assert.Contains(t, warned, "csi-provisioner/outside.csi.example.com, csi-attacher/outside.csi.example.com, csi-resizer/outside.csi.example.com against")
 			assert.NotContains(t, warned, "warning:")
@@ -153,15 +153,15 @@ func TestControlTakesASnapshotAndRestoresIt(t *testing.T) {
 		claims := objects.Resource(control.PersistentVolumeClaims()).Namespace("default")
 		taken := objects.Resource(snapshots.Snapshots()).Namespace("default")
 		warned := controlled(t, func(out *output) {
-			soon := func(of dynamic.ResourceInterface, name string, want any, field ...string) {
-				require.Eventually(t, func() bool {
+			eventually := func(of dynamic.ResourceInterface, name string, want any, field ...string) {
+				require.True(t, soon.Is(t, func() bool {
 					obj, err := of.Get(t.Context(), name, metav1.GetOptions{})
 					if err != nil {
 						return false
 					}
 					is, _, _ := unstructured.NestedFieldNoCopy(obj.Object, field...)
 					return is == want
-				}, 60*time.Second, 10*time.Millisecond, "%s: %s", name, out)
+				}), "%s: %s", name, out)
 			}
 			create := func(of dynamic.ResourceInterface, text string) {
 				obj := &unstructured.Unstructured{}
@@ -170,7 +170,7 @@ func TestControlTakesASnapshotAndRestoresIt(t *testing.T) {
 				require.NoError(t, err)
 			}
 			volumeOf := func(claim string) string {
-				soon(claims, claim, "Bound", "status", "phase")
+				eventually(claims, claim, "Bound", "status", "phase")
 				obj, err := client.CoreV1().PersistentVolumeClaims("default").Get(t.Context(), claim, metav1.GetOptions{})
 				require.NoError(t, err)
 				return filepath.Join(p.Dir, obj.Spec.VolumeName, "file")
@@ -178,7 +178,7 @@ func TestControlTakesASnapshotAndRestoresIt(t *testing.T) {
 			original := volumeOf("data")
 			require.NoError(t, os.WriteFile(original, []byte("one"), 0o600))
 			create(taken, snapshotOfData)
-			soon(taken, "s1", true, "status", "readyToUse")
+			eventually(taken, "s1", true, "status", "readyToUse")
 			require.NoError(t, os.WriteFile(original, []byte("two"), 0o600))
 			create(claims, restoredData)
 			restored, err := os.ReadFile(volumeOf("copy"))
@@ -187,7 +187,7 @@ func TestControlTakesASnapshotAndRestoresIt(t *testing.T) {
 
 			require.Len(t, p.Snapshots(), 1)
 			require.NoError(t, taken.Delete(t.Context(), "s1", metav1.DeleteOptions{}))
-			require.Eventually(t, func() bool { return len(p.Snapshots()) == 0 }, 60*time.Second, 10*time.Millisecond, "%s", out)
+			require.True(t, soon.Is(t, func() bool { return len(p.Snapshots()) == 0 }), "%s", out)
 			for _, line := range []string{
 				"snapshot-controller  creates volumesnapshotcontent snapcontent-",
 				"csi-snapshotter/outside.csi.example.com  patches volumesnapshotcontent snapcontent-",

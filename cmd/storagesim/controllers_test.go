@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 )
 
 // controlled runs control while f is called with what it prints, and ends it as Ctrl-C does.
@@ -51,7 +52,7 @@ func TestControlBindsClaimsOnAServerThatDoesNot(t *testing.T) {
 		var told string
 		warned := controlled(t, func(out *output) {
 			says := func(what string) {
-				require.Eventually(t, func() bool { return strings.Contains(out.String(), what) }, 30*time.Second, time.Millisecond, "%s", out)
+				require.True(t, soon.Is(t, func() bool { return strings.Contains(out.String(), what) }), "%s", out)
 			}
 			size := v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
 			_, err = client.CoreV1().PersistentVolumes().Create(t.Context(), &v1.PersistentVolume{

@@ -5,12 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim/internal/rigs/outside"
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 )
 
 // outsideManifests are a pod with a volume of the driver in package outside.
@@ -86,7 +86,7 @@ func TestServeUsesADriverInAnotherProcess(t *testing.T) {
 	p := outside.Start(t, outside.Config{})
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	_, errOut := served(t, func(string) {
-		assert.Eventually(t, func() bool { return len(p.Volumes()) == 1 }, 20*time.Second, 10*time.Millisecond)
+		assert.True(t, soon.Is(t, func() bool { return len(p.Volumes()) == 1 }))
 	}, "-f", file(t, "all.yaml", outsideManifests), "--kubeconfig", kubeconfig, "--csi-endpoint", p.Endpoint())
 	assert.Empty(t, errOut)
 }

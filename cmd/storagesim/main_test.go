@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/storagesim/storagesim/internal/rigs/outside"
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 	"github.com/storagesim/storagesim/live/serve"
 	"github.com/storagesim/storagesim/story/bundled"
 )
@@ -233,16 +234,21 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"conformance --api y --seeds 3": `--seeds has no effect with --api`,
 		"conformance x --seeds 0":       `--seeds 0: there must be at least one`,
 		"conformance x --run (":         `--run: error parsing regexp: missing closing ): `,
-		"serve x":                       `serve takes no arguments, but "x" is given`,
-		"serve --speed 60":              `--speed: "60" is neither step nor a number of times up to 100000x, such as 1x or 60x`,
-		"serve --speed 0x":              `--speed: "0x" is neither step nor a number of times`,
-		"serve --speed NaNx":            `--speed: "NaNx" is neither step nor a number of times`,
-		"serve --nodes a,a":             `--nodes: "a" is given twice`,
-		"step 3":                        `step takes no arguments, but "3" is given`,
-		"settle x":                      `settle takes no arguments, but "x" is given`,
-		"run-for":                       `run-for takes one time such as 90s, 6m or 1h30m, but 0 are given`,
-		"run-for 10":                    `"10" is not a time such as 90s, 6m or 1h30m`,
-		"version x":                     `version takes no arguments`,
+		"serve app.yaml":                `serve takes no arguments: write -f app.yaml`,
+		"explore app.yaml":              `explore takes no arguments: write -f app.yaml`,
+		"explore --run 5":               `unknown flag: --run (did you mean "--runs"?)`,
+		"explore --sed 3": `unknown flag: --sed (explore has no --seed: the number of a run is its seed, --from RUN begins with another, ` +
+			`and --replay LINE repeats one)`,
+		"explore --seed 3":   `unknown flag: --seed (explore has no --seed`,
+		"serve --speed 60":   `--speed: "60" is neither step nor a number of times up to 100000x, such as 1x or 60x`,
+		"serve --speed 0x":   `--speed: "0x" is neither step nor a number of times`,
+		"serve --speed NaNx": `--speed: "NaNx" is neither step nor a number of times`,
+		"serve --nodes a,a":  `--nodes: "a" is given twice`,
+		"step 3":             `step takes no arguments, but "3" is given`,
+		"settle x":           `settle takes no arguments, but "x" is given`,
+		"run-for":            `run-for takes one time such as 90s, 6m or 1h30m, but 0 are given`,
+		"run-for 10":         `"10" is not a time such as 90s, 6m or 1h30m`,
+		"version x":          `version takes no arguments`,
 	} {
 		code, out, errOut := command(t, "", strings.Fields(args)...)
 		assert.Equal(t, exitUsage, code, args)
@@ -523,14 +529,14 @@ func TestErrorsShowControlCharactersAsEscapes(t *testing.T) {
 // awaitSomething waits until there is something at a path with wildcards.
 func awaitSomething(t *testing.T, pattern string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	require.True(t, soon.Is(t, func() bool {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			return false
 		}
 		info, err := os.Stat(found[0])
 		return err == nil && (info.IsDir() || info.Size() > 0)
-	}, 30*time.Second, time.Millisecond)
+	}))
 }
 
 // The nodes are still being made when Ctrl-C comes.

@@ -19,6 +19,7 @@ import (
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/internal/rigs/outside"
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 	"github.com/storagesim/storagesim/internal/unshared"
 	"github.com/storagesim/storagesim/machine/mount"
 )
@@ -113,14 +114,14 @@ func (e ending) play(t *testing.T, kind string) {
 	}
 	require.NoError(t, cmd.Start())
 	if e.signal != 0 {
-		require.Eventually(t, func() bool {
+		require.True(t, soon.Is(t, func() bool {
 			mounts := mountedIn(t, top)
 			if len(mounts) != mountsOf(kind) {
 				return false
 			}
 			kept, err := os.ReadFile(filepath.Join(mounts[0], fileIn(kind, mounts[0])))
 			return err == nil && len(kept) > 0
-		}, 30*time.Second, time.Millisecond)
+		}))
 		if e.driver {
 			p.Kill()
 		}

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 )
 
 // output holds what a command prints while it runs.
@@ -41,7 +42,7 @@ func served(t *testing.T, f func(out string), args ...string) (code int, errOut 
 	go func() {
 		done <- execute(ctx, append([]string{"serve"}, args...), strings.NewReader(""), &out, &failure)
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "Ctrl-C ends it\n") }, 30*time.Second, time.Millisecond, failure.String())
+	require.True(t, soon.Is(t, func() bool { return strings.Contains(out.String(), "Ctrl-C ends it\n") }), failure.String())
 	f(out.String())
 	cancel()
 	return <-done, failure.String()

@@ -5,10 +5,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 )
 
 // openTerminal returns the two sides of a terminal of 100 columns: that of the one who types, and that of the program.
@@ -46,7 +47,7 @@ func TestATerminalHasHistoryAndCompletion(t *testing.T) {
 	}()
 	shows := func(text string, times int) {
 		t.Helper()
-		require.Eventually(t, func() bool { return strings.Count(seen.String(), text) >= times }, 30*time.Second, time.Millisecond, "%q: %q", text, seen.String())
+		require.True(t, soon.Is(t, func() bool { return strings.Count(seen.String(), text) >= times }), "%q: %q", text, seen.String())
 	}
 	types := func(keys string) {
 		t.Helper()

@@ -21,6 +21,7 @@ import (
 	"github.com/storagesim/storagesim/csi/call"
 	"github.com/storagesim/storagesim/csi/socket"
 	"github.com/storagesim/storagesim/engine"
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -487,10 +488,10 @@ func TestInRealTimeACallParksItsTaskAndOthersGoOn(t *testing.T) {
 	r := newRig(t, engine.Config{})
 	release, ended := r.twoCallers()
 	r.engine.InRealTime(true)
-	require.Eventually(t, func() bool {
+	require.True(t, soon.Is(t, func() bool {
 		require.NoError(t, r.engine.RunFor(time.Second))
 		return len(*ended) == 1
-	}, 10*time.Second, time.Millisecond)
+	}))
 	require.Equal(t, []string{"fast OK"}, *ended)
 	release()
 	r.engine.InRealTime(false)

@@ -36,7 +36,7 @@ func forTests() []string {
 	return []string{
 		"storagesimtest", "explore", "live", "api/internal/apitest",
 		"internal/rigs/clienttest", "internal/rigs/clustertest", "internal/rigs/csitest",
-		"internal/rigs/enginetest", "internal/rigs/outside",
+		"internal/rigs/enginetest", "internal/rigs/outside", "internal/rigs/soon",
 		"internal/seedtest", "internal/unshared", "internal/rigs/volumetest",
 	}
 }

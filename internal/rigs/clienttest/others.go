@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 )
 
 // others are tests of subresources, reviews, discovery and client-go's helpers.
@@ -106,10 +108,10 @@ var others = []test{
 		require.True(c, cache.WaitForCacheSync(c.ctx.Done(), shared.HasSynced))
 		c.create("b")
 		require.NoError(c, c.maps().Delete(c.ctx, "a", metav1.DeleteOptions{}))
-		require.Eventually(c, func() bool {
+		require.True(c, soon.Is(c.T, func() bool {
 			_, noA := informer.Lister().ConfigMaps("default").Get("a")
 			_, noB := informer.Lister().ConfigMaps("default").Get("b")
 			return noA != nil && noB == nil
-		}, patience, time.Millisecond)
+		}))
 	}},
 }

@@ -8,7 +8,6 @@ package clienttest
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -19,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 )
 
 // Run runs every test with a client of its own. connect makes a client of a new server on
@@ -108,9 +109,6 @@ func (c *client) watch(opts metav1.ListOptions) watch.Interface {
 	return w
 }
 
-// patience is the time that a test waits for an event or for the end of a watch.
-const patience = 20 * time.Second
-
 // next returns the next event of a watch, which must come.
 func (c *client) next(w watch.Interface) watch.Event {
 	c.Helper()
@@ -118,7 +116,7 @@ func (c *client) next(w watch.Interface) watch.Event {
 	case e, open := <-w.ResultChan():
 		require.True(c, open, "the watch has ended")
 		return e
-	case <-time.After(patience):
+	case <-soon.End(c.T):
 		require.Fail(c, "no event comes")
 	}
 	return watch.Event{}
@@ -138,7 +136,7 @@ func (c *client) sees(w watch.Interface, kind watch.EventType, name string) *v1.
 // ends demands that a watch ends, whatever comes before.
 func (c *client) ends(w watch.Interface) {
 	c.Helper()
-	late := time.After(patience)
+	late := soon.End(c.T)
 	for {
 		select {
 		case _, open := <-w.ResultChan():

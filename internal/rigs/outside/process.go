@@ -12,11 +12,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+
+	"github.com/storagesim/storagesim/internal/rigs/soon"
 )
 
 // variable has the configuration of a driver, as JSON, and makes a process one.
@@ -124,13 +125,13 @@ func (p *Process) Start() {
 	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), variable+"="+string(text)), os.Stderr
 	require.NoError(p.t, p.cmd.Start())
 	p.t.Cleanup(p.Kill)
-	require.Eventually(p.t, func() bool {
+	require.True(p.t, soon.Is(p.t, func() bool {
 		conn, err := net.Dial("unix", p.Socket)
 		if err == nil {
 			_ = conn.Close()
 		}
 		return err == nil
-	}, 30*time.Second, time.Millisecond, "the driver does not listen")
+	}), "the driver does not listen")
 }
 
 // Kill ends the process, as kill -9 does.
