@@ -24,6 +24,14 @@ func noArgs(name string) cobra.PositionalArgs {
 	}
 }
 
+// manifestsByFlag refuses arguments of a command that reads manifests.
+func manifestsByFlag(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s takes no arguments: write -f %s", cmd.Name(), args[0])}
+	}
+	return nil
+}
+
 // newStep, newSettle and newRunFor tell a server that runs to let something happen.
 func newStep() *cobra.Command {
 	cmd := &cobra.Command{Use: "step", Short: "Let a cluster that is served take one step", Args: noArgs("step")}

@@ -105,7 +105,10 @@ played does not do the same twice; 130 interrupted.`,
 
   # Tell what was found as a script, and play it.
   storagesim explore -f manifests/ --script found.txt; storagesim story found.txt`,
-		Args: cobra.NoArgs,
+		Args: manifestsByFlag,
+		Annotations: map[string]string{
+			absentFlag + "seed": "explore has no --seed: the number of a run is its seed, --from RUN begins with another, and --replay LINE repeats one",
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.provisionersSet = cmd.Flags().Changed("provisioners")
 			cfg, err := o.config()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,7 +128,7 @@ machine, one for each node, and nothing in a manifest can reach outside them.`,
 // flagError says what a flag should have been instead of how reading it failed.
 func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		return fmt.Errorf("%w%s", err, suggestFlag(cmd.Flags(), unknown.GetSpecifiedName()))
+		return fmt.Errorf("%w%s", err, suggestFlag(cmd, unknown.GetSpecifiedName()))
 	}
 	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
@@ -144,9 +145,20 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("--%s %q is not %s", flag.Name, wrong.GetValue(), expected)
 }
 
-// suggestFlag suggests the flag nearest to name, by its long name.
-func suggestFlag(flags *pflag.FlagSet, name string) string {
+// absentFlag begins an annotation of a command: of a flag that one may look for in it and that it does not have, what to do instead.
+const absentFlag = "instead of --"
+
+// suggestFlag suggests the flag nearest to name, by its long name, or says what there is instead of it.
+func suggestFlag(cmd *cobra.Command, name string) string {
 	var names []string
-	flags.VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	for key := range cmd.Annotations {
+		if absent, ok := strings.CutPrefix(key, absentFlag); ok {
+			names = append(names, "--"+absent)
+		}
+	}
+	if instead, ok := cmd.Annotations[absentFlag+strings.TrimPrefix(cmp.Or(prose.Nearest("--"+name, names), name), "--")]; ok {
+		return " (" + instead + ")"
+	}
 	return prose.DidYouMean("--"+name, names)
 }

@@ -180,12 +180,7 @@ that --wait could wait for; 3 something that --wait waits for is not there in ti
   # Keep the nodes' directories, to look at the volumes; and at what the kubelet has
   # of its pods, in node-1/var/lib/kubelet/pods, and mounts, in node-1/run/mounts.
   storagesim run -f manifests/ --keep /tmp/nodes && find /tmp/nodes`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("run takes no arguments: write -f %s", args[0])}
-			}
-			return nil
-		},
+		Args: manifestsByFlag,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.parsed(cmd)
 			o.tableWidth = o.width

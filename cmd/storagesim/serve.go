@@ -67,7 +67,7 @@ mounted: an error names each mount and the command that ends it.`,
   kubectl apply -f claim.yaml
   storagesim step
   storagesim run-for 10m`,
-		Args: noArgs("serve"),
+		Args: manifestsByFlag,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.parsed(cmd)
 			if o.page && !cmd.Flags().Changed("speed") {
