@@ -98,6 +98,15 @@ func (c *Cluster) world() explain.World {
 		}
 		return ""
 	}
+	w.Taken = func(containerID string) bool {
+		_, id, _ := strings.Cut(containerID, "://")
+		for _, containers := range c.containers {
+			if containers.Taken(id) {
+				return true
+			}
+		}
+		return false
+	}
 	if c.cfg.runs(PVController) {
 		cfg := c.withDeleter(c.cfg.PVController)
 		w.PVController = &cfg

@@ -208,6 +208,41 @@ func TestAProbeOfAProgramThatIsNotThereSucceedsWhereProgramsAreTaken(t *testing.
 	require.Empty(t, strict.Trace().Deviations())
 }
 
+// A program that is not here does not make what a probe looks for, and neither has a mistake.
+func TestAProbeOfWhatAnImagesOwnProgramWouldMakeIsNotBlamed(t *testing.T) {
+	const manifest = `{apiVersion: v1, kind: Pod, metadata: {name: operator}, spec: {containers: [{name: c, image: "example.com/operator:9", COMMAND,
+  PROBE: {exec: {command: [cat, /tmp/ready]}}}]}}`
+	do := "To do: have the image start with a script that does what the probe asks for"
+	for _, command := range []string{"args: [run, --all]", "command: [operate]"} {
+		for _, probe := range []string{"readinessProbe", "livenessProbe", "startupProbe"} {
+			c := storagesimtest.New(t, storagesim.Config{TakePrograms: true})
+			c.Apply(strings.NewReplacer("COMMAND", command, "PROBE", probe).Replace(manifest))
+			c.RunFor(10 * time.Minute)
+			said := strings.Join(strings.Fields(c.Explain("pod/operator")), " ")
+			require.Contains(t, said, "the program of the image example.com/operator:9 does nothing, since the simulation does not have it", probe)
+			require.Contains(t, said, do, probe)
+		}
+	}
+	c := storagesimtest.New(t, storagesim.Config{TakePrograms: true, Entrypoints: map[string][]string{"example.com/operator": {"sh", "-c", "touch /tmp/ready; sleep 1000000"}}})
+	c.Apply(strings.NewReplacer("COMMAND", "args: [run, --all]", "PROBE", "readinessProbe").Replace(manifest))
+	c.RunFor(time.Minute)
+	require.True(t, containerStatus(c, "operator").Ready)
+	c = storagesimtest.New(t, storagesim.Config{TakePrograms: true})
+	c.Apply(strings.NewReplacer("COMMAND", "command: [sleep, '1000000']", "PROBE", "readinessProbe").Replace(manifest))
+	c.RunFor(time.Minute)
+	require.Contains(t, c.Explain("pod/operator"), "To do: mend the probe")
+}
+
+// That a program ends with 0 when it is told to end is no mistake of it.
+func TestAProgramThatAProbeHasEndedIsNotToldToGoOnRunning(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply(probedPod("web", "trap \"exit 0\" TERM; while true; do sleep 1; done", "livenessProbe: {exec: {command: [cat, /v/alive]}, periodSeconds: 5}", ""))
+	c.RunFor(10 * time.Minute)
+	require.Zero(t, containerStatus(c, "web").LastTerminationState.Terminated.ExitCode)
+	said := strings.Join(strings.Fields(c.Explain("pod/web")), " ")
+	require.Contains(t, said, "the kubelet stopped container c, since its liveness probe failed: cat: /v/alive: no such file or directory. To do: mend the probe")
+}
+
 // A command that takes too long has failed, and is stopped.
 func TestAProbeThatTakesTooLongHasFailed(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})

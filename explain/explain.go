@@ -106,6 +106,8 @@ type World struct {
 	// LastWords returns the end of what a container has printed, by its id in a status; "" if nothing is known. If it is nil, the messages of statuses
 	// are all that is known.
 	LastWords func(containerID string) string
+	// Taken says whether a container, by its id in a status, is taken to run a program of its image that is not here. If it is nil, none is.
+	Taken func(containerID string) bool
 	// Schedulers and Provisioners are the configurations of those that run, Kubelets by
 	// node. PVController is nil where no PV controller runs.
 	Schedulers []scheduler.Config

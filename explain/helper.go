@@ -176,6 +176,13 @@ func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus, cour
 		return
 	}
 	_, word := fieldOfContainer(pod, c.Name)
+	if probe, why := x.stoppedBy(pod, c.Name, ended); probe != "" {
+		x.blame(x.ofProbe(Verdict{
+			Class: Ill, Code: ProbeFailed, Field: fmt.Sprintf("%s.%sProbe", field, probe),
+			Cause: fmt.Sprintf("the kubelet stopped %s, since its %s probe failed%s", word, probe, because(why)),
+		}, pod, c.Name))
+		return
+	}
 	switch {
 	case ended.ExitCode == 0 && c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff":
 		x.blame(Verdict{
@@ -206,13 +213,6 @@ func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus, cour
 			v.Field, v.Value, v.Do = field+".workingDir", dir, "name a directory that is there or can be made"
 		}
 		x.blame(v)
-		return
-	}
-	if probe, why := x.stoppedBy(pod, c.Name, ended); probe != "" {
-		x.blame(Verdict{
-			Class: Ill, Code: ProbeFailed, Field: fmt.Sprintf("%s.%sProbe", field, probe), Do: "mend the probe, or what it asks the container for",
-			Cause: fmt.Sprintf("the kubelet stopped %s, since its %s probe failed%s", word, probe, because(why)),
-		})
 		return
 	}
 	if course.hookFailed(c.Name, ended) {
@@ -265,13 +265,38 @@ func (x *explainer) unready(pod *v1.Pod, field string, c *v1.ContainerStatus) {
 		const failed = "Readiness probe failed:"
 		for _, e := range slices.Backward(x.eventsOf("Pod", pod.UID)) {
 			if e.Reason == "Unhealthy" && strings.HasPrefix(e.Message, failed) {
-				v.Class, v.Do = Ill, "mend the probe, or what it asks the container for"
+				v.Class = Ill
 				v.Cause = fmt.Sprintf("%s runs, and its readiness probe fails%s", word, because(strings.TrimSpace(strings.TrimPrefix(e.Message, failed))))
+				v = x.ofProbe(v, pod, c.Name)
 				break
 			}
 		}
 		x.blame(v)
 	}
+}
+
+// ofProbe completes a verdict on a probe that fails. A program that is not here cannot do what its probe asks for, and has no mistake.
+func (x *explainer) ofProbe(v Verdict, pod *v1.Pod, container string) Verdict {
+	v.Do = "mend the probe, or what it asks the container for"
+	c := statusOf(pod, container)
+	if c == nil || x.Taken == nil || !x.Taken(c.ContainerID) && !x.Taken(lastOf(c)) {
+		return v
+	}
+	image := ""
+	if spec := containerOf(pod, container); spec != nil {
+		image = " " + spec.Image
+	}
+	v.Do = "have the image start with a script that does what the probe asks for (--entrypoint, or Config.Entrypoints in Go)"
+	v.Cause += fmt.Sprintf("; here the program of the image%s does nothing, since the simulation does not have it", image)
+	return v
+}
+
+// lastOf returns the ID of the container before this one; "" if there was none.
+func lastOf(c *v1.ContainerStatus) string {
+	if c.LastTerminationState.Terminated == nil {
+		return ""
+	}
+	return c.LastTerminationState.Terminated.ContainerID
 }
 
 // isSidecar reports whether an init container goes on running beside the others.

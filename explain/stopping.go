@@ -269,10 +269,10 @@ func (x *explainer) killed(pod *v1.Pod, c *course, name string, k *kill) {
 	if pod.DeletionTimestamp != nil && strings.Contains(k.message, "will be restarted") {
 		then = "; then it is started once more, and stopped since the pod is being deleted"
 	}
-	x.blame(Verdict{
-		Class: Ill, Code: ProbeFailed, Field: fmt.Sprintf("%s.%sProbe", field, probe), Do: "mend the probe, or what it asks the container for",
+	x.blame(x.ofProbe(Verdict{
+		Class: Ill, Code: ProbeFailed, Field: fmt.Sprintf("%s.%sProbe", field, probe),
 		Cause: fmt.Sprintf("the kubelet stops %s, since its %s probe failed%s%s%s", word, probe, because(x.lastProbe(pod, probe)), left, then),
-	})
+	}, pod, name))
 }
 
 // timeLeft says how long a container has that is being stopped: "; it has 20s to end".

@@ -47,6 +47,16 @@ func TestAStandInServesADriverThatIsNotThere(t *testing.T) {
 	assert.Regexp(t, `volumeattachment.storage.k8s.io/csi-\w+ +ebs.csi.aws.com`, out)
 }
 
+// Of the storage behind another driver nothing is known: file systems in a cloud have claims of petabytes.
+func TestAStandInHasRoomForWhatExamplesAskFor(t *testing.T) {
+	path := file(t, "all.yaml", strings.Replace(ebs, "1Gi", "10Pi", 1))
+	for _, more := range []string{"--stand-ins", "--csi=ebs.csi.aws.com,topology=topology.ebs.csi.aws.com/zone"} {
+		code, out, errOut := command(t, "", "run", "-f", path, "--nodes", "a,b,c,d,e,f,g,h,i", more)
+		require.Zero(t, code, errOut)
+		require.Regexp(t, `pod/web +1/1 +Running`, out, more)
+	}
+}
+
 func TestAStandInTakesItsSpecFromTheCSIDriverOrTheFlag(t *testing.T) {
 	path := file(t, "all.yaml", ebs)
 	_, out, errOut := command(t, "", "run", "-f", path, "--csi", "ebs.csi.aws.com,topology=topology.ebs.csi.aws.com/zone,attach=false,limit=25", "-o", "yaml")

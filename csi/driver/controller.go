@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -281,7 +282,7 @@ func (c *controller) GetCapacity(_ context.Context, req *spec.GetCapacityRequest
 	node, one := req.GetAccessibleTopology().GetSegments()[c.topologyKey()]
 	for name := range c.nodes {
 		if !one || name == node {
-			answer.AvailableCapacity += c.free(name)
+			answer.AvailableCapacity += min(c.free(name), math.MaxInt64-answer.AvailableCapacity)
 			largest = max(largest, c.free(name))
 		}
 	}

@@ -64,6 +64,7 @@ type container struct {
 	sandbox *sandbox
 	root    *shell.Root    // nil when it has ended
 	program *shell.Program // nil unless it runs one
+	taken   bool           // that it runs a program of its image, which is not here
 	until   time.Time      // when the program goes on
 	wake    func()         // lets it go on earlier, by until
 	// signalled says that it has got SIGTERM, and ending are called when it ends.
@@ -334,6 +335,12 @@ func (s *Containers) LastWords(id string) string {
 		}
 	}
 	return ""
+}
+
+// Taken reports whether a container is taken to run a program of its image that is not here, and so does nothing.
+func (s *Containers) Taken(id string) bool {
+	c := s.containers[id]
+	return c != nil && c.taken
 }
 
 // SwitchOff ends all containers at once, as a machine that loses its power does. Their logs

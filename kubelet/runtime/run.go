@@ -41,6 +41,7 @@ func (s *Containers) StartContainer(id string) error {
 	c.status.State, c.status.StartedAt = ContainerRunning, s.now()
 	s.client.Started(c.status.Pod, id)
 	if !ok {
+		c.taken = s.cfg.Kind != FakeRuntime
 		if c.config.Init && s.cfg.Kind != FakeRuntime {
 			s.end(c, 0, "")
 		}
@@ -205,6 +206,7 @@ func (s *Containers) traceCommand(c *container, r shell.Report) {
 func (s *Containers) traceReports(c *container, reports []shell.Report) {
 	for _, r := range reports {
 		if r.Taken != "" {
+			c.taken = true
 			deviates := trace.Deviate(trace.ProgramTaken, c.sandbox.config.ref())
 			deviates.Of = fmt.Sprintf("program %s of container %s", r.Taken, c.status.Name)
 			s.client.Env.Trace(deviates)

@@ -29,6 +29,10 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
+// standInCapacity is an EiB. Of the storage behind another driver nothing is known, and examples of file systems in a cloud ask for more than the
+// terabyte that the reference driver has of its own accord.
+const standInCapacity = 1 << 60
+
 // StandIn configures the reference CSI driver under the name of another one.
 type StandIn struct {
 	// Name is the driver's name.
@@ -209,7 +213,7 @@ type standInDriver struct {
 func (d standInDriver) Deploy(w csi.World) (deploy.Plan, error) {
 	cfg := csidriver.Config{
 		Name: d.Name, Handle: handle(d.Name), HandleAttribute: handleAttribute(d.Name), AnyVolume: true, AttributesClasses: true,
-		NoAttach: d.NoAttach, MaxVolumes: d.Limit,
+		NoAttach: d.NoAttach, MaxVolumes: d.Limit, Capacity: standInCapacity,
 		Topology: d.TopologyKey != "", TopologyKey: d.TopologyKey,
 	}
 	if d.spec != nil {
