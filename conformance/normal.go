@@ -240,8 +240,12 @@ func differences(old, new map[string]any) map[string]any {
 }
 
 func compareMaps(at string, old, new, changed map[string]any) {
-	keys := maps.Clone(old)
-	maps.Copy(keys, new)
+	keys := map[string]bool{}
+	for _, m := range []map[string]any{old, new} {
+		for key := range m {
+			keys[key] = true
+		}
+	}
 	for key := range keys {
 		pointer := at + "/" + escape.Replace(key)
 		was, had := old[key]

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
@@ -177,6 +178,9 @@ func (r *replay) places(look []string) ([][2]string, error) {
 			continue
 		}
 		pod, err := r.cluster.Pod(words[1])
+		if apierrors.IsNotFound(err) {
+			continue // it was refused, or is gone, and there is nothing to see
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -366,3 +366,15 @@ func TestEachKubeletOfAScheduleHasAPhaseOfItsOwn(t *testing.T) {
 	require.Equal(t, 7*time.Second, r.disks["node-2"].StatusPhase)
 	require.Equal(t, "kubelets' phases 04", Schedule{Kubelets: 4}.String())
 }
+
+func TestLookingIntoAPodThatIsNotThereShowsNothing(t *testing.T) {
+	rec, err := Load(filepath.Join("testdata", "made", "resources.json"))
+	require.NoError(t, err)
+	r, err := newReplay(rec, Schedule{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.cluster.Close()) }()
+	files, err := r.look([]string{"volume refused *"})
+	require.NoError(t, err)
+	require.Empty(t, files)
+	require.NotEmpty(t, compareFiles(nil, []File{{Path: "/a"}}), "and what is there only here is a difference")
+}

@@ -9,8 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/engine"
-	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/trace"
 )
 
 func limited(p *v1.Pod, seconds int64) *v1.Pod {
