@@ -21,6 +21,7 @@ import (
 	"github.com/storagesim/storagesim/kubelet/runtime"
 	"github.com/storagesim/storagesim/machine/disk"
 	"github.com/storagesim/storagesim/machine/mount"
+	"github.com/storagesim/storagesim/trace"
 )
 
 const actor = "kubelet/node-1"
@@ -49,7 +50,15 @@ func newWorld(t testing.TB, cfg engine.Config, kcfg kubelet.Config) *world {
 	if kcfg.Runtime == nil {
 		kcfg.Runtime = runtime.New(runtime.Config{Root: node})
 	}
+	if kcfg.Server == nil {
+		kcfg.Server = &kubelet.Server{}
+	}
 	rig := enginetest.New(t, cfg, actor, kubelet.New(kcfg))
+	rig.Engine.Server().OnWrite(func(trace.Write) {
+		if broken := kubelet.BrokenWorker(kcfg.Server); broken != "" {
+			t.Error(broken)
+		}
+	})
 	w := &world{t: t, e: rig.Engine, user: rig.User, node: node, runtime: kcfg.Runtime}
 	require.NoError(t, node.MkdirAll("/disk/data", 0o755))
 	return w

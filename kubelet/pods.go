@@ -18,12 +18,14 @@ import (
 // podWorker holds the kubelet's state of one pod, by UID: a later pod of the same name
 // is another one.
 //
-// What says that something was done (stopped, released, considered, rejected) is never taken back. gone is, if a relist brings the pod again.
+// What says that something was done (stopped, released, removed, considered, rejected) is never taken back. gone is, if a relist brings the pod
+// again. What the fields say of each other holds at each write of the kubelet: the tests look then.
 //
 // Upstream: pod_workers.go podSyncStatus, v1.37.
 type podWorker struct {
 	uid types.UID
-	// pod is its latest state; nil for one that was only found on disk, and then gone is set.
+	// pod is its latest state; nil for one that was only found on disk, and then gone is set. Only a pod that is known is considered, and
+	// has directories.
 	pod *v1.Pod
 	// gone says that the API has no such pod any more.
 	gone bool
@@ -32,13 +34,14 @@ type podWorker struct {
 	ran, untold bool
 	// stopped says that the pod's containers were stopped and the API told, at its end.
 	stopped bool
-	// removed says that the API was asked to remove the pod's object, which nothing of the node stands behind any more.
+	// removed says that the API was asked to remove the pod's object, which nothing of the node stands behind any more: it is stopped and released.
 	removed bool
 	// ends is when a pod that was deleted while it waited for its volumes has ended.
 	ends time.Time
 	// foundEnding says that this life has found the pod when it was to end already.
 	foundEnding bool
-	// released says that no container needs the volumes any more.
+	// released says that no container needs the volumes any more. A pod may be released without being stopped: one that is refused, or that is
+	// being stopped.
 	released bool
 	// sandboxSeen says that this life has seen the pod's sandbox ready, so that it knows its address.
 	sandboxSeen bool
@@ -52,7 +55,8 @@ type podWorker struct {
 	localStorageWatched bool
 	// volumeStats says how full its volumes are.
 	volumeStats volumeStatCalculator
-	// considered says that this life has decided whether the pod may run here, and rejected that it may not.
+	// considered says that this life has decided whether the pod may run here, and rejected that it may not. A rejected pod is considered once its
+	// status was written or could not be.
 	considered, rejected bool
 	// failure is why the kubelet ends the pod, nil if it does not. The first reason stays.
 	failure *podFailure
@@ -66,17 +70,18 @@ type podWorker struct {
 	waits map[string]*containerWaiting
 	// envSources holds what was last read of the ConfigMaps and Secrets that environments come from; nil before the first time.
 	envSources map[envSource]envValues
-	// busy says that a queue's worker works on the pod, and free is opened when it no longer does.
+	// busy says that a queue's worker works on the pod, and free is opened when it no longer does; free is nil before the first time.
 	busy bool
 	free *gate
-	// news is opened when a task beside the worker is done, or a probe's result has changed.
+	// news is opened when a task beside the worker is done, or a probe's result has changed. It is never nil.
 	news *gate
 	// restartedAll is when all its containers were restarted last, restartsOfAll how often in a row, and attempts are the numbers of those that
-	// come after containers that were removed, by name.
+	// come after containers that were removed, by name. The first two are zero until the first time, and neither is afterwards.
 	restartedAll  time.Time
 	restartsOfAll int
 	attempts      map[string]int32
-	// status is the status that was made last, and written the one that the API has accepted last; nil before the first one.
+	// status is the status that was made last, and written the one that the API has accepted last; nil before the first one. What is written was
+	// made, and they differ while a write has failed.
 	status, written *v1.PodStatus
 }
 
