@@ -37,7 +37,7 @@ func (f folders) Open(path string) (*os.File, error) {
 	return file, f.explain(path, err)
 }
 
-// open opens the folder that a path is in, and says where in it. A path counts from
+// open opens the folder that a path is in, and returns the path within it. A path counts from
 // the script's own folder.
 func (f folders) open(path string) (*os.Root, string, error) {
 	own, err := filepath.Abs(f.own)

@@ -39,7 +39,7 @@ func (h *Handler) serveOldBinding(w http.ResponseWriter, r *http.Request, t targ
 		return err
 	}
 	req.Name = binding.Name
-	if binding.Target.Kind == "Node" { // which is the default, and gives the pod no labels of its node: that plugin knows only the subresource
+	if binding.Target.Kind == "Node" { // the default: the pod gets the labels of its node only by the subresource
 		binding.Target.Kind = ""
 	}
 	return c.do(req)

@@ -61,7 +61,7 @@ func allowsSurge(set *appsv1.DaemonSet) bool {
 	return surge > 0
 }
 
-// scaled returns a number, or the percentage of all, rounded up. nil is 0.
+// scaled returns the number n, or n percent of all, rounded up; 0 for nil.
 func scaled(n *intstr.IntOrString, all int) int {
 	if n == nil {
 		return 0

@@ -65,7 +65,7 @@ func (r *rollout) reconcileOldReplicaSets(ctx context.Context, old []*appsv1.Rep
 	return first || second, err
 }
 
-// take scales ReplicaSets down by at most so many pods in all, from each at most so many as from says. It returns them as they are then.
+// take scales ReplicaSets down, by at most so many pods in all (most) and in each set (from). It returns the sets as they are afterwards.
 // Upstream: rolling.go cleanupUnhealthyReplicas, scaleDownOldReplicaSetsForRollingUpdate, v1.37.
 func (r *rollout) take(ctx context.Context, old []*appsv1.ReplicaSet, most int32, from func(*appsv1.ReplicaSet) int32) (taken bool,
 	now []*appsv1.ReplicaSet, err error) {

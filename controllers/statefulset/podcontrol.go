@@ -45,7 +45,7 @@ func (c *controller) updateStatefulPod(ctx context.Context, set *appsv1.Stateful
 	return err
 }
 
-// createMissingPersistentVolumeClaims creates the deleted claims of a pending pod,
+// createMissingPersistentVolumeClaims creates the claims that a pending pod lacks,
 // and sets the owners of the existing ones.
 // Upstream: stateful_pod_control.go createMissingPersistentVolumeClaims, v1.37.
 func (c *controller) createMissingPersistentVolumeClaims(ctx context.Context, set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) error {

@@ -177,7 +177,7 @@ func (g *grid) drop(width int, order []string, may func(gridColumn) bool) (dropp
 	return dropped
 }
 
-// leastTelling returns the headings, that of the column which a reader misses least first.
+// leastTelling returns the headings, first that of the column that a reader misses least.
 func (g *grid) leastTelling() []string {
 	var order []string
 	for _, c := range g.columns {

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DistinctOwners returns the owners without duplicates, and the UIDs of these.
+// DistinctOwners returns the owners without duplicates, and the UIDs of the duplicates.
 // Upstream: apiserver endpoints/handlers dedupOwnerReferences, v1.37.
 func DistinctOwners(owners []metav1.OwnerReference) (distinct []metav1.OwnerReference, repeated []string) {
 	seen := make(map[metav1.OwnerReference]bool, len(owners))

@@ -17,7 +17,7 @@ func chance(scenario, line, why string) Chance {
 	return Chance{Scenario: regexp.MustCompile("^(" + scenario + ")$"), Line: regexp.MustCompile(line), Why: why}
 }
 
-// Chances returns all of them.
+// Chances returns the differences that Compare may find between two runs of upstream itself.
 func Chances() []Chance {
 	return []Chance{
 		chance(".*", `^events: only (upstream|ours): Service \S+: .* endpoint-slice-controller:`,

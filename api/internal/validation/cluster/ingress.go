@@ -71,7 +71,7 @@ func checkIngress(p *validation.Problems, spec *networkingv1.IngressSpec) {
 	}
 }
 
-// checkHost validates the name of a host, or of all in a domain.
+// checkHost validates the name of a host, or a wildcard for the hosts of a domain.
 func checkHost(p *validation.Problems, host string, at *field.Path) {
 	if strings.Contains(host, "*") {
 		p.Messages(at, host, utilvalidation.IsWildcardDNS1123Subdomain(host))
