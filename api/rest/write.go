@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/storagesim/storagesim/api"
-	apicall "github.com/storagesim/storagesim/api/internal/call"
 	objects "github.com/storagesim/storagesim/api/internal/call"
 )
 
@@ -59,7 +58,7 @@ func (c *call) receive(req *api.Request) error {
 		req.Write = metav1.PatchOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
 	}
 	if err == nil {
-		err = apicall.CheckWriteOptions(req)
+		err = objects.CheckWriteOptions(req)
 	}
 	if err != nil {
 		return err
