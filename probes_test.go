@@ -233,6 +233,21 @@ func TestAProbeOfWhatAnImagesOwnProgramWouldMakeIsNotBlamed(t *testing.T) {
 	require.Contains(t, c.Explain("pod/operator"), "To do: mend the probe")
 }
 
+// A container often copies a program out of its image for the others of its pod.
+func TestAFileThatAnImageMayHaveIsNotCalledAMistakeOfTheScript(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{TakePrograms: true})
+	explained := func(name, image, file string) string {
+		c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: ` + name + `}, spec: {volumes: [{name: v, emptyDir: {}}], containers: [{name: c, image: "` + image + `",
+  command: [cp, -n, ` + file + `, /shared/x], volumeMounts: [{name: v, mountPath: /shared}]}]}}`)
+		c.RunFor(time.Minute)
+		return strings.Join(strings.Fields(c.Explain("pod/"+name)), " ")
+	}
+	require.Contains(t, explained("copies", "quay.io/argoproj/argocd:v3", "/usr/local/bin/argocd"),
+		"To do: mend its script or its program, unless /usr/local/bin/argocd is a file of image quay.io/argoproj/argocd:v3: the simulation has none of these.")
+	require.Contains(t, explained("own", "quay.io/argoproj/argocd:v3", "/shared/y"), "To do: mend its script or its program.")
+	require.Contains(t, explained("box", "docker.io/library/busybox:1.37", "/usr/local/bin/argocd"), "To do: mend its script or its program.")
+}
+
 // That a program ends with 0 when it is told to end is no mistake of it.
 func TestAProgramThatAProbeHasEndedIsNotToldToGoOnRunning(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})

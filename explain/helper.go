@@ -3,6 +3,8 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -236,7 +238,29 @@ func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus, cour
 		x.blame(v)
 		return
 	}
-	x.ill(ContainerFailed, "", "mend its script or its program", "%s exited with %d: %s", word, ended.ExitCode, said)
+	do := "mend its script or its program"
+	if file := fileOfImage(containerOf(pod, c.Name), said); file != "" {
+		do += fmt.Sprintf(", unless %s is a file of image %s: the simulation has none of these", file, containerOf(pod, c.Name).Image)
+	}
+	x.ill(ContainerFailed, "", do, "%s exited with %d: %s", word, ended.ExitCode, said)
+}
+
+var noSuchFile = regexp.MustCompile(`(/[^'":\s]+)['"]?: (?i:no such file or directory)`)
+
+// fileOfImage returns the file that a container has not found, if its image may have it: it is in none of the volumes. Images of BusyBox have
+// little besides programs that are here.
+func fileOfImage(c *v1.Container, said string) string {
+	found := noSuchFile.FindStringSubmatch(said)
+	if c == nil || found == nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(path.Base(c.Image), ":")
+	if name == "busybox" || name == "alpine" || slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool {
+		return strings.HasPrefix(found[1]+"/", strings.TrimSuffix(m.MountPath, "/")+"/")
+	}) {
+		return ""
+	}
+	return found[1]
 }
 
 // restartingAllContainers is the reason of a container that was removed since all of its pod are restarted.

@@ -21,6 +21,9 @@ func wayOut(v scheduler.NodeVerdict) string {
 	case "TaintToleration":
 		return "remove the taint, or let the pod tolerate it"
 	case "NodeResourcesFit":
+		if slices.ContainsFunc(v.Reasons, func(r string) bool { return strings.Contains(r, "ephemeral-storage") }) {
+			return "request less, end other pods, or give the nodes larger disks (--disk-size, or Config.DiskSize in Go)"
+		}
 		return "request less, end other pods, or add a node"
 	case "NodePorts":
 		return "use another hostPort, or end the pod that has it"

@@ -19,7 +19,7 @@ func timeCommands() []*command {
 		{
 			name: "cluster", run: cluster,
 			usage: "cluster [nodes=NAME,NAME...] [seed=N] [provisioners=NAME,NAME...] [csi=NAME[,topology=KEY,attach=false,limit=N]] [stand-ins=yes] " +
-				"[disk=NODE:PATH,NODE:PATH...] [entrypoint=IMAGE=SCRIPT]... " +
+				"[disk=NODE:PATH,NODE:PATH...] [disk-size=SIZE] [entrypoint=IMAGE=SCRIPT]... " +
 				"[only=ACTOR,ACTOR...] [phase=TIME] [choices=N:M,N:M...] [settle=round] [programs=strict]",
 			help: "make the cluster; it must be the first command. Default: nodes node-1 and node-2, everything in order, with OpenEBS\n" +
 				"nodes=      the nodes, none if empty\n" +
@@ -28,6 +28,7 @@ func timeCommands() []*command {
 				"csi=        run the reference CSI driver under this name; each volume belongs to a node with topology=\n" +
 				"stand-ins=  yes: run a stand-in for each provisioner or driver that applied objects name and that nothing serves\n" +
 				"disk=       directories that nodes have from the start; below /dev, block devices\n" +
+				"disk-size=  of each machine's disk in memory, such as 20Gi, which a node tells as its ephemeral-storage; default 256Mi\n" +
 				"entrypoint=  what containers of an image run that name no command, such as \"entrypoint=example.com/fill=echo filled > /data/x\"; may be repeated\n" +
 				"only=       run these actors of the control plane only\n" +
 				"phase=      how long ago periodic work had its last round\n" +
@@ -62,7 +63,7 @@ func cluster(c *call) error {
 		return c.misuse("there is a cluster already; this command comes first")
 	}
 	entrypoints := c.repeated("entrypoint")
-	set, err := c.settings("nodes", "seed", "provisioners", "csi", "stand-ins", "disk", "only", "phase", "choices", "settle", "programs")
+	set, err := c.settings("nodes", "seed", "provisioners", "csi", "stand-ins", "disk", "disk-size", "only", "phase", "choices", "settle", "programs")
 	if err != nil {
 		return err
 	}
@@ -72,6 +73,11 @@ func cluster(c *call) error {
 	cfg := storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), TakePrograms: true}
 	if cfg.Entrypoints, err = bundled.ParseEntrypoints("entrypoint", entrypoints); err != nil {
 		return misuse{err}
+	}
+	if size, ok := set["disk-size"]; ok {
+		if cfg.DiskSize, err = bundled.ParseDiskSize("disk-size", size); err != nil {
+			return misuse{err}
+		}
 	}
 	if names, ok := set["nodes"]; ok {
 		cfg.Nodes = storagesim.Nodes(list(names)...)

@@ -64,7 +64,7 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"get pv\ninput\n----\n":           `test.txt:1: get takes no input`,
 		"get pv\n----\n\ncluster\n----\n": `test.txt:4: cluster: there is a cluster already; this command comes first`,
 		"cluster node=a\n----\n": `test.txt:1: cluster: unknown setting "node" (did you mean "nodes"?); expected one of nodes, ` +
-			`seed, provisioners, csi, stand-ins, disk, only, phase`,
+			`seed, provisioners, csi, stand-ins, disk, disk-size, only, phase`,
 		"cluster seed=1 seed=2\n----\n":     `test.txt:1: cluster: seed is set twice`,
 		"cluster seed=x\n----\n":            `test.txt:1: cluster: seed: "x" is not a whole number`,
 		"cluster nodes=a,a\n----\n":         `test.txt:1: cluster: Config.Nodes[1].Name: there are two nodes called "a"`,

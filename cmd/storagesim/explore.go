@@ -212,6 +212,9 @@ func (o *exploreOptions) config() (explore.Config, error) {
 	if err = errors.Join(err, o.checkCluster()); err == nil {
 		cfg.Cluster.Entrypoints, err = bundled.ParseEntrypoints("--entrypoint", o.entrypoints)
 	}
+	if err == nil {
+		cfg.Cluster.DiskSize, err = bundled.ParseDiskSize("--disk-size", o.diskSize)
+	}
 	return cfg, err
 }
 

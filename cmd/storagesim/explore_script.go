@@ -61,6 +61,9 @@ func (o *exploreOptions) scriptOf(f *explore.Failure, objects []manifest.Object)
 	if len(o.disks) > 0 {
 		words = append(words, "disk="+strings.Join(o.disks, ","))
 	}
+	if o.diskSize != "" {
+		words = append(words, "disk-size="+o.diskSize)
+	}
 	for _, e := range o.entrypoints {
 		words = append(words, story.Quote("entrypoint="+e))
 	}

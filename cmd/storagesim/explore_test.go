@@ -108,11 +108,11 @@ func TestWhatWasFoundIsAScriptThatPlays(t *testing.T) {
 	code, _, errOut = command(t, "", "explore", "-f", path, "--replay", "x1;faults=1:crash", "--script", script)
 	require.Equal(t, 0, code, errOut)
 	code, _, errOut = command(t, "", "explore", "-f", path, "--replay", "x1;faults=13:refused;without=4,5", "--script", script,
-		"--entrypoint", "example.com/none=echo 'a b'", "--entrypoint", "example.com/other=exit 3")
+		"--entrypoint", "example.com/none=echo 'a b'", "--entrypoint", "example.com/other=exit 3", "--disk-size", "1Gi")
 	require.Equal(t, 1, code, errOut)
 	written, err := os.ReadFile(script)
 	require.NoError(t, err)
-	require.Contains(t, string(written), ` 'entrypoint=example.com/none=echo '"'"'a b'"'"'' 'entrypoint=example.com/other=exit 3'`)
+	require.Contains(t, string(written), ` disk-size=1Gi 'entrypoint=example.com/none=echo '"'"'a b'"'"'' 'entrypoint=example.com/other=exit 3'`)
 	code, _, errOut = command(t, "", "story", script)
 	require.Equal(t, 0, code, errOut)
 	require.Contains(t, string(written), "\nfail rancher.io/local-path delete pods\n----\n", "a run that is repeated is written, too")

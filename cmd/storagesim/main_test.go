@@ -210,6 +210,8 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"run -f x --nfs nas":                         `--nfs: "nas" is not SERVER:PATH, such as 192.168.203.110:/data/nfs`,
 		"run -f x --nfs a_b:/x":                      `--nfs: "a_b" is neither an IP address nor a DNS name`,
 		"run -f x --entrypoint image":                `--entrypoint: "image" is not IMAGE=SCRIPT`,
+		"explore -f x --disk-size much":              `--disk-size: "much" is not a size such as 512Mi or 20Gi`,
+		"serve --disk-size 0":                        `--disk-size: "0" is not a size such as 512Mi or 20Gi`,
 		"run -f x --entrypoint a=b --entrypoint a=c": `--entrypoint: the image a is named twice`,
 		"run -f x --nodes Node_1":                    `--nodes: "Node_1" is not a node name: `,
 		"run -f x --nodes ../x":                      `--nodes: "../x" is not a node name: `,

@@ -53,6 +53,7 @@ type runOptions struct {
 	defaultClass string
 	standIns     bool     // --stand-ins
 	entrypoints  []string // --entrypoint
+	diskSize     string
 	named        []string // of --csi
 	// provisionersSet is false where the manifests choose the provisioners.
 	provisionersSet bool
@@ -225,6 +226,7 @@ func addClusterFlags(flags *pflag.FlagSet, o *runOptions) {
 	flags.Lookup("nodes").Value = oneLine{flags.Lookup("nodes").Value}
 	flags.StringArrayVar(&o.nfs, "nfs", nil, "`SERVER:PATH` that an NFS server exports; without it no nfs volume can be mounted; may be repeated")
 	flags.StringArrayVar(&o.disks, "disk", nil, "`NODE:PATH` of a directory of the node, or below /dev a block device, there from the start; repeatable")
+	flags.StringVar(&o.diskSize, "disk-size", "", "`SIZE` of each machine's disk in memory, which a node tells as its ephemeral-storage (default 256Mi)")
 	flags.StringArrayVar(&o.csi, "csi-endpoint", nil, csiHelp)
 	flags.StringArrayVar(&o.commands, "csi-command", nil, commandHelp)
 	flags.BoolVar(&o.extra, "extra-create-metadata", false, "tell drivers in other processes the claims', volumes' and snapshots' names")
@@ -324,6 +326,9 @@ func (o *runOptions) checkCluster() error {
 		return err
 	}
 	if _, err := bundled.ParseEntrypoints("--entrypoint", o.entrypoints); err != nil {
+		return err
+	}
+	if _, err := bundled.ParseDiskSize("--disk-size", o.diskSize); err != nil {
 		return err
 	}
 	if _, err := o.csiEndpoints(); err != nil {
@@ -484,10 +489,16 @@ func (o *runOptions) newCluster(cfg storagesim.Config) (*storagesim.Cluster, err
 	if cfg.Entrypoints, err = bundled.ParseEntrypoints("--entrypoint", o.entrypoints); err != nil {
 		return nil, err
 	}
+	if cfg.DiskSize, err = bundled.ParseDiskSize("--disk-size", o.diskSize); err != nil {
+		return nil, err
+	}
 	cfg.RealMounts = o.realMounts
 	cfg.Nodes, cfg.NoNodes, cfg.NFSServers = storagesim.Nodes(o.nodes...), len(o.nodes) == 0, servers
 	if cfg.Dir == "" && len(o.csi) == 0 && len(o.commands) == 0 && !o.realMounts { // a driver in another process cannot reach files in memory
 		cfg.Disks = storagesim.MemoryDisks
+	} else if cfg.DiskSize != 0 {
+		return nil, errors.New("--disk-size: the disks are directories of this machine with --keep, --csi-endpoint, --csi-command and --real-mounts, and " +
+			"have no size of their own")
 	}
 	c, err := storagesim.New(cfg)
 	if o.realMounts && errors.Is(err, machine.ErrRealMounts) {

@@ -380,6 +380,9 @@ func (o *serveOptions) beginOf(objects []manifest.Object) (string, error) {
 	if len(o.disks) > 0 {
 		b.WriteString(" disk=" + strings.Join(o.disks, ","))
 	}
+	if o.diskSize != "" {
+		b.WriteString(" disk-size=" + o.diskSize)
+	}
 	for _, e := range o.entrypoints {
 		b.WriteString(" " + story.Quote("entrypoint="+e))
 	}

@@ -114,8 +114,8 @@ func TestOnlyThePageOfAServedClusterMayAskItsServer(t *testing.T) {
 		code, text, _ = ask(t, "GET", url+"/story", "", bearer)
 		require.Equal(t, 200, code)
 		require.True(t, strings.HasPrefix(text, "# Lines of the page of a served cluster. What other clients wrote is not in it.\n"+
-			"cluster nodes=node-1,node-2 provisioners=\n----\n\nget nodes\n----\nNAME"), text)
-	}, "--page", "--kubeconfig", t.TempDir()+"/kubeconfig")
+			"cluster nodes=node-1,node-2 provisioners= disk-size=1Gi\n----\n\nget nodes\n----\nNAME"), text)
+	}, "--page", "--disk-size", "1Gi", "--kubeconfig", t.TempDir()+"/kubeconfig")
 	require.NotContains(t, errOut, "error:")
 }
 
