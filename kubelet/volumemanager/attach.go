@@ -16,7 +16,9 @@ import (
 // attachments keeps what the kubelet and the attach/detach controller tell each other through
 // the Node's status: volumesInUse and volumesAttached.
 type attachments struct {
-	*shared
+	*given
+	*states
+
 	// attachable holds the volumes that volumesInUse lists, each from when a pod wants it
 	// until it is safely unmounted.
 	attachable map[v1.UniqueVolumeName]bool

@@ -52,7 +52,7 @@ type Decisions struct {
 }
 
 // decideBy sets the decisions, with the defaults for nil fields.
-func (s *shared) decideBy(d Decisions) {
+func (g *given) decideBy(d Decisions) {
 	if d.Uncertain == nil {
 		d.Uncertain = volume.IsUncertain
 	}
@@ -63,7 +63,7 @@ func (s *shared) decideBy(d Decisions) {
 		d.Reconstruct = func(types.UID) bool { return true }
 	}
 	if d.RemoveDir == nil {
-		d.RemoveDir = func(_ *disk.Disk, dir string) error { return s.removeEmptyDirs(dir) }
+		d.RemoveDir = func(_ *disk.Disk, dir string) error { return g.removeEmptyDirs(dir) }
 	}
-	s.decisions, s.actual.uncertain, s.actual.final = d, d.Uncertain, d.Final
+	g.decisions = d
 }

@@ -24,7 +24,9 @@ const (
 // expandOperations expands volumes on the node after the resizer has expanded them at the
 // storage.
 type expandOperations struct {
-	*shared
+	*given
+	*states
+
 	populator *populator
 }
 
@@ -160,7 +162,9 @@ func (x *expandOperations) nodeExpandVolume(ctx context.Context, v *volumeToMoun
 		return claim.Status.Capacity[v1.ResourceStorage], nil
 	}
 	options.VolumeSpec = v.spec
-	e := nodeExpander{shared: x.shared, volume: v, claim: claim, options: options, status: claim.Status.AllocatedResourceStatuses[v1.ResourceStorage]}
+	e := nodeExpander{
+		given: x.given, sizes: x.sizes, volume: v, claim: claim, options: options, status: claim.Status.AllocatedResourceStatuses[v1.ResourceStorage],
+	}
 	if e.status == "" && claim.Status.AllocatedResources == nil {
 		return e.expandForOlderResizer(ctx)
 	}

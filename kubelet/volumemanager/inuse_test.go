@@ -20,7 +20,7 @@ func TestAVolumeIsInUseForEachOfFourReasons(t *testing.T) {
 		"another one's mounts": func(a *attachments) { a.actual.mounting[podVolume{pod: "pod", volume: "csi/third"}] = true },
 	} {
 		a := &attachments{
-			shared:     &shared{desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld()},
+			given: &given{}, states: &states{desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld()},
 			attachable: map[v1.UniqueVolumeName]bool{name: true, other: true},
 		}
 		because(a)

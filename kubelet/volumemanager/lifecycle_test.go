@@ -246,7 +246,7 @@ func TestTheDefaultsOfDecisionsAreTodays(t *testing.T) {
 		d.Uncertain(volume.Uncertainf("x")), d.Uncertain(errFake), d.Final(volume.Uncertainf("x")), d.Final(errFake), d.Reconstruct("pod"),
 	})
 	assert.Equal(t, []bool{true, false}, []bool{r.vm.actual.uncertain(volume.Uncertainf("x")), r.vm.actual.final(volume.Uncertainf("x"))})
-	s := &shared{actual: newActualStateOfWorld()}
+	s := &given{}
 	s.decideBy(Decisions{
 		Uncertain: func(error) bool { return true }, Final: func(error) bool { return false }, Reconstruct: func(types.UID) bool { return false },
 		RemoveDir: func(*disk.Disk, string) error { return errOther },

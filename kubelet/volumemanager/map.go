@@ -19,7 +19,9 @@ import (
 //
 // Upstream: operation_generator.go, v1.37.
 type mapOperations struct {
-	*shared
+	*given
+	actual *actualStateOfWorld
+
 	expansion *expandOperations
 }
 

@@ -22,7 +22,9 @@ import (
 //
 // Upstream: operation_generator.go, v1.37.
 type mountOperations struct {
-	*shared
+	*given
+	*states
+
 	host        *host
 	attachments *attachments
 	subPaths    *subPaths

@@ -18,7 +18,8 @@ import (
 //
 // Upstream: node_expander.go NodeExpander, v1.37.
 type nodeExpander struct {
-	*shared
+	*given
+	sizes *volumeSizes
 
 	volume  *volumeToMount
 	claim   *v1.PersistentVolumeClaim

@@ -24,13 +24,13 @@ type fetchedObject struct {
 // Upstream: pkg/kubelet/configmap NewSimpleConfigMapManager and its like for
 // Secrets, v1.37. The error for a missing object is that of the managers that watch, which
 // are the default: watch_based_manager.go Get.
-func (s *shared) fetchObjects(ctx context.Context, v *volumeToMount) map[volume.ObjectRef]fetchedObject {
+func (g *given) fetchObjects(ctx context.Context, v *volumeToMount) map[volume.ObjectRef]fetchedObject {
 	plugin, ok := v.plugin.(volume.ObjectsPlugin)
 	if !ok {
 		return nil
 	}
 	objects := map[volume.ObjectRef]fetchedObject{}
-	core, namespace := s.env.Client().CoreV1(), v.about.Namespace
+	core, namespace := g.env.Client().CoreV1(), v.about.Namespace
 	for _, ref := range plugin.Objects(v.spec) {
 		var got fetchedObject
 		switch _, done := objects[ref]; {

@@ -48,7 +48,9 @@ type pendingOperation struct {
 //
 // Upstream: operation_executor.go and nestedpendingoperations.go, v1.37.
 type operationExecutor struct {
-	*shared
+	*given
+	*states
+
 	mounts    *mountOperations
 	expansion *expandOperations
 	queue     control.Queue

@@ -167,7 +167,7 @@ func TestAnOperationThatFailsIsTriedAfterItsBackoff(t *testing.T) {
 // The trace says what a key of the queue of operations stands for.
 func TestAnOperationIsNamedInWords(t *testing.T) {
 	pods := &fakePods{pods: map[types.UID]*v1.Pod{"pod-1": podOf("pod-1", false)}}
-	x := &operationExecutor{shared: &shared{pods: pods}, pending: map[string]*pendingOperation{}}
+	x := &operationExecutor{given: &given{pods: pods}, pending: map[string]*pendingOperation{}}
 	for want, op := range map[string]operation{
 		"to mount volume v of pod default/web": {mountVolume, podVolume{"v", "pod-1"}},
 		"to unmount volume v of pod pod-2":     {unmountVolume, podVolume{"v", "pod-2"}},
@@ -183,7 +183,7 @@ func TestAnOperationIsNamedInWords(t *testing.T) {
 func TestVolumesAreMountedInTheOrderOfThePodsSpec(t *testing.T) {
 	r, _ := newFakeRig(t, nil, nil)
 	r.Settle()
-	rec := &reconciler{r.vm.shared, r.vm.attachments, r.vm.operations, r.vm.reconstruction}
+	rec := &reconciler{r.vm.given, r.vm.states, r.vm.attachments, r.vm.operations, r.vm.reconstruction}
 	var keys []podVolume
 	for i := range 9 {
 		key := podVolume{v1.UniqueVolumeName(fmt.Sprint("v", 9-i)), "pod-1"}
@@ -659,7 +659,7 @@ func TestTheObjectsOfAVolumeAreReadBeforeItIsSetUp(t *testing.T) {
 	r.add("pod-1")
 	r.run(time.Second)
 	assert.Equal(t, want, got)
-	assert.Nil(t, (&shared{}).fetchObjects(ctx, &volumeToMount{}), "a plugin that needs none")
+	assert.Nil(t, (&given{}).fetchObjects(ctx, &volumeToMount{}), "a plugin that needs none")
 }
 
 // A pod that ends while the objects of its volume are read gets no volume.

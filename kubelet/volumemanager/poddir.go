@@ -32,16 +32,16 @@ func (vm *VolumeManager) RemovePodDir(uid types.UID) error {
 // mount point. It uses only rmdir. The one kind of file that it deletes is a plugin's note that
 // a volume is ready.
 // A link in the place of dir is an error, since it leads elsewhere.
-func (s *shared) removeEmptyDirs(dir string) error {
-	if err := s.checkPlainDir(dir); err != nil {
+func (g *given) removeEmptyDirs(dir string) error {
+	if err := g.checkPlainDir(dir); err != nil {
 		return err
 	}
-	entries, err := s.fs.ReadDir(dir)
+	entries, err := g.fs.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	if len(entries) > 0 {
-		mounted, err := s.mounter.IsMountPoint(dir)
+		mounted, err := g.mounter.IsMountPoint(dir)
 		if err != nil {
 			return err
 		}
@@ -52,9 +52,9 @@ func (s *shared) removeEmptyDirs(dir string) error {
 	for _, e := range entries {
 		switch name := path.Join(dir, e.Name()); {
 		case e.IsDir():
-			err = s.removeEmptyDirs(name)
+			err = g.removeEmptyDirs(name)
 		case layout.IsReadyFile(name):
-			err = s.fs.Remove(name)
+			err = g.fs.Remove(name)
 		default:
 			err = fmt.Errorf("%s is still there", name)
 		}
@@ -62,12 +62,12 @@ func (s *shared) removeEmptyDirs(dir string) error {
 			return err
 		}
 	}
-	return s.fs.Remove(dir)
+	return g.fs.Remove(dir)
 }
 
 // checkPlainDir fails if dir is not a directory. It follows no link.
-func (s *shared) checkPlainDir(dir string) error {
-	info, err := s.fs.Lstat(dir)
+func (g *given) checkPlainDir(dir string) error {
+	info, err := g.fs.Lstat(dir)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a directory", dir)
 	}

@@ -46,7 +46,9 @@ const syncFrequency = time.Minute
 //
 // Upstream: desired_state_of_world_populator.go, v1.37.
 type populator struct {
-	*shared
+	*given
+	*states
+
 	attachments *attachments
 	queue       control.Queue
 	// waiting holds the pods that are woken when all pods have been looked at.

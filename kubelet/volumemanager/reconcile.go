@@ -11,7 +11,9 @@ import (
 //
 // Upstream: pkg/kubelet/volumemanager/reconciler, v1.37.
 type reconciler struct {
-	*shared
+	*given
+	*states
+
 	attachments    *attachments
 	operations     *operationExecutor
 	reconstruction *reconstruction

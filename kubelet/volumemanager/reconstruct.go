@@ -19,7 +19,9 @@ import (
 //
 // Upstream: pkg/kubelet/volumemanager/reconciler/reconstruct.go, v1.37.
 type reconstruction struct {
-	*shared
+	*given
+	*states
+
 	attachments *attachments
 	// found holds the volumes that were found and may be attachable. Whether they are is in
 	// the CSIDriver objects, which are not known at the start.

@@ -155,7 +155,7 @@ func TestOperationsOnTheSameVolumeDoNotOverlap(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, c.a.overlaps(c.b), "%v %v", c.a, c.b)
 	}
-	x := &operationExecutor{shared: &shared{desired: newDesiredStateOfWorld()}}
+	x := &operationExecutor{states: &states{desired: newDesiredStateOfWorld()}}
 	key := podVolume{"v", "pod"}
 	for name, c := range map[string]struct {
 		verb verb
@@ -249,8 +249,10 @@ func TestVolumesInUseStayUntilThePodsAreKnown(t *testing.T) {
 		"a version that keeps, pods seen":         {false, true, false, list("v")},
 		"pods not all seen":                       {true, false, true, list("v")},
 	} {
-		a := &attachments{shared: &shared{desired: newDesiredStateOfWorld(), actual: world()}, attachable: map[v1.UniqueVolumeName]bool{"v": true, "w": true},
-			synced: c.synced}
+		a := &attachments{
+			given: &given{}, states: &states{desired: newDesiredStateOfWorld(), actual: world()},
+			attachable: map[v1.UniqueVolumeName]bool{"v": true, "w": true}, synced: c.synced,
+		}
 		a.decisions.KeepInUse = c.keep
 		a.desired.volumes.put(podVolume{"v", "pod"}, &volumeToMount{})
 		if c.unseen {
@@ -389,7 +391,7 @@ func TestAPodThatWaitsIsToldWhatItLacks(t *testing.T) {
 	container.VolumeDevices = []v1.VolumeDevice{{Name: "device"}}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "device"}, v1.Volume{Name: "unused"})
 	pod.Spec.Containers = []v1.Container{container}
-	s := &shared{desired: newDesiredStateOfWorld(), actual: world()}
+	s := &states{desired: newDesiredStateOfWorld(), actual: world()}
 	for name, v := range map[string]*volumeToMount{
 		"a": {attachable: true}, "b": {attachable: true}, "c": {attachable: true}, "mounted": {}, "device": {},
 	} {

@@ -33,7 +33,7 @@ type SubPath struct {
 // subPaths mounts the parts of volumes that containers ask for, and unmounts them.
 //
 // Upstream: pkg/volume/util/subpath, v1.37.
-type subPaths struct{ *shared }
+type subPaths struct{ *given }
 
 // prepare makes the part of the volume, if it is missing, and mounts it below the pod's
 // directory. The error for the pod is in general terms, and the details are in the trace: the

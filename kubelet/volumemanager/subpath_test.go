@@ -220,7 +220,7 @@ func TestWhichPodsHaveParts(t *testing.T) {
 		if c.pod != nil {
 			pods.pods = map[types.UID]*v1.Pod{"pod-1": c.pod}
 		}
-		p := &subPaths{&shared{pods: pods}}
+		p := &subPaths{&given{pods: pods}}
 		assert.Equal(t, c.want, p.uses("pod-1"), name)
 	}
 }

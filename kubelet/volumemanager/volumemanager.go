@@ -64,7 +64,9 @@ type Config struct {
 //
 // Upstream: pkg/kubelet/volumemanager/volume_manager.go, v1.37.
 type VolumeManager struct {
-	*shared
+	*given
+	*states
+
 	attachments    *attachments
 	populator      *populator
 	reconciler     *reconciler
@@ -76,28 +78,36 @@ type VolumeManager struct {
 // New makes a volume manager and initializes its plugins. Plugins that are refused are the
 // error.
 func New(cfg Config, env control.Env) (*VolumeManager, error) {
-	s := &shared{
-		env: env, node: cfg.Node, fs: cfg.Root, mounter: cfg.Mounter, recorder: cfg.Recorder,
-		pods: cfg.Pods, kubelet: cfg.Kubelet, touched: map[podVolume]bool{},
+	given := &given{
+		env: env, node: cfg.Node, fs: cfg.Root, mounter: cfg.Mounter, recorder: cfg.Recorder, pods: cfg.Pods, kubelet: cfg.Kubelet,
+	}
+	given.decideBy(cfg.Decisions)
+	states := &states{
 		desired: newDesiredStateOfWorld(), actual: newActualStateOfWorld(), sizes: newVolumeSizes(),
+		touched: map[podVolume]bool{}, nodeName: cfg.Node.Name,
 	}
-	s.decideBy(cfg.Decisions)
-	attached := &attachments{shared: s, attachable: map[v1.UniqueVolumeName]bool{}}
-	h := &host{Clock: env, shared: s, attachments: attached}
+	states.actual.uncertain, states.actual.final = given.decisions.Uncertain, given.decisions.Final
+	attachments := &attachments{given: given, states: states, attachable: map[v1.UniqueVolumeName]bool{}}
+	host := &host{Clock: env, given: given, attachments: attachments}
 	var err error
-	s.plugins, err = volume.InitPlugins(cfg.Plugins, h)
+	given.plugins, err = volume.InitPlugins(cfg.Plugins, host)
 
-	populate := &populator{shared: s, attachments: attached, waiting: map[types.UID]bool{}}
-	parts := &subPaths{s}
-	expand := &expandOperations{s, populate}
-	mounts := &mountOperations{
-		shared: s, host: h, attachments: attached, subPaths: parts, maps: &mapOperations{s, expand}, expansion: expand, populator: populate,
+	populator := &populator{given: given, states: states, attachments: attachments, waiting: map[types.UID]bool{}}
+	subPaths := &subPaths{given}
+	expandOperations := &expandOperations{given, states, populator}
+	mapOperations := &mapOperations{given, states.actual, expandOperations}
+	mountOperations := &mountOperations{
+		given: given, states: states, host: host, attachments: attachments, subPaths: subPaths, maps: mapOperations,
+		expansion: expandOperations, populator: populator,
 	}
-	execute := &operationExecutor{shared: s, mounts: mounts, expansion: expand, pending: map[string]*pendingOperation{}}
-	found := &reconstruction{shared: s, attachments: attached, unread: map[types.UID]bool{}}
+	operationExecutor := &operationExecutor{
+		given: given, states: states, mounts: mountOperations, expansion: expandOperations, pending: map[string]*pendingOperation{},
+	}
+	reconstruction := &reconstruction{given: given, states: states, attachments: attachments, unread: map[types.UID]bool{}}
 	return &VolumeManager{
-		shared: s, attachments: attached, populator: populate, reconciler: &reconciler{s, attached, execute, found},
-		reconstruction: found, operations: execute, subPaths: parts,
+		given: given, states: states, attachments: attachments, populator: populator,
+		reconciler:     &reconciler{given, states, attachments, operationExecutor, reconstruction},
+		reconstruction: reconstruction, operations: operationExecutor, subPaths: subPaths,
 	}, err
 }
 

@@ -20,7 +20,7 @@ func (m missingVolumes) String() string {
 }
 
 // missing returns the volumes that a pod lacks.
-func (s *shared) missing(pod *v1.Pod) (m missingVolumes) {
+func (s *states) missing(pod *v1.Pod) (m missingVolumes) {
 	desired := map[string]*volumeToMount{}
 	for _, v := range s.desired.ofPod(pod.UID) {
 		for _, name := range v.outerNames {

@@ -13,8 +13,8 @@ import (
 	"github.com/storagesim/storagesim/volume"
 )
 
-// shared holds the parts that all of the volume manager uses: the node, and both states of the world.
-type shared struct {
+// given holds what the volume manager is given: its node, and the rest of the kubelet.
+type given struct {
 	env       control.Env
 	node      *v1.Node
 	fs        *disk.Disk
@@ -24,48 +24,53 @@ type shared struct {
 	pods      Pods
 	kubelet   Waker
 	decisions Decisions
+}
 
+// states holds both states of the world, and what of them the reconciler has not seen yet.
+type states struct {
 	desired *desiredStateOfWorld
 	actual  *actualStateOfWorld
 	sizes   *volumeSizes
 	// touched holds the volumes that the reconciler's next pass looks at.
-	touched        map[podVolume]bool
+	touched map[podVolume]bool
+	// reconcileQueue has one key, the node's name.
 	reconcileQueue control.Queue
+	nodeName       string
 }
 
 // touch makes the reconciler look at volumes of which one of the states has changed.
-func (s *shared) touch(keys ...podVolume) {
+func (s *states) touch(keys ...podVolume) {
 	for _, key := range keys {
 		s.touched[key] = true
 	}
-	s.reconcileQueue.Add(s.node.Name)
+	s.reconcileQueue.Add(s.nodeName)
 }
 
 // touchPod touches all volumes that a pod has or is to have.
-func (s *shared) touchPod(uid types.UID) {
+func (s *states) touchPod(uid types.UID) {
 	s.touch(s.desired.volumes.ofPod(uid)...)
 	s.touch(s.actual.volumes.ofPod(uid)...)
 }
 
 // note adds a decision to the trace.
-func (s *shared) note(about trace.Ref, text string) {
-	s.env.Trace(trace.Decision{About: about, Text: text})
+func (g *given) note(about trace.Ref, text string) {
+	g.env.Trace(trace.Decision{About: about, Text: text})
 }
 
 // noteUnread adds to the trace that a directory of pods could not be read.
-func (s *shared) noteUnread(err error) {
-	s.note(s.nodeRef(), fmt.Sprintf("cannot look for volumes of an earlier life: %v", err))
+func (g *given) noteUnread(err error) {
+	g.note(g.nodeRef(), fmt.Sprintf("cannot look for volumes of an earlier life: %v", err))
 }
 
-func (s *shared) nodeRef() trace.Ref { return trace.Ref{Kind: "Node", Name: s.node.Name} }
+func (g *given) nodeRef() trace.Ref { return trace.Ref{Kind: "Node", Name: g.node.Name} }
 
 // podRef names a pod. Of one that was only found on the disk just the UID is known.
-func (s *shared) podRef(uid types.UID) trace.Ref {
-	if pod := s.pods.GetPodByUID(uid); pod != nil {
+func (g *given) podRef(uid types.UID) trace.Ref {
+	if pod := g.pods.GetPodByUID(uid); pod != nil {
 		return trace.RefOf("Pod", pod)
 	}
 	return trace.Ref{Kind: "Pod", Name: string(uid)}
 }
 
 // aboutPod names the pod whose UID is the key of a queue.
-func (s *shared) aboutPod(key string) string { return s.podRef(types.UID(key)).String() }
+func (g *given) aboutPod(key string) string { return g.podRef(types.UID(key)).String() }
