@@ -223,7 +223,9 @@ func TestAProbeOfWhatAnImagesOwnProgramWouldMakeIsNotBlamed(t *testing.T) {
 			require.Contains(t, said, do, probe)
 		}
 	}
-	c := storagesimtest.New(t, storagesim.Config{TakePrograms: true, Entrypoints: map[string][]string{"example.com/operator": {"sh", "-c", "touch /tmp/ready; sleep 1000000"}}})
+	c := storagesimtest.New(t, storagesim.Config{
+		TakePrograms: true, Entrypoints: map[string][]string{"example.com/operator": {"sh", "-c", "touch /tmp/ready; sleep 1000000"}},
+	})
 	c.Apply(strings.NewReplacer("COMMAND", "args: [run, --all]", "PROBE", "readinessProbe").Replace(manifest))
 	c.RunFor(time.Minute)
 	require.True(t, containerStatus(c, "operator").Ready)

@@ -32,7 +32,7 @@ type correlator struct {
 	recent *list.List // of *history, what was spoken of last in front
 }
 
-// subject is what a recorder limits the events of: one type of them about one object.
+// subject names events that share a limit: those of one type about one object.
 // Upstream: client-go tools/record getSpamKey, v1.37.2.
 type subject struct {
 	kind, namespace, name string

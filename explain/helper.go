@@ -245,12 +245,10 @@ func (x *explainer) ended(pod *v1.Pod, field string, c *v1.ContainerStatus, cour
 	x.ill(ContainerFailed, "", do, "%s exited with %d: %s", word, ended.ExitCode, said)
 }
 
-var noSuchFile = regexp.MustCompile(`(/[^'":\s]+)['"]?: (?i:no such file or directory)`)
-
 // fileOfImage returns the file that a container has not found, if its image may have it: it is in none of the volumes. Images of BusyBox have
 // little besides programs that are here.
 func fileOfImage(c *v1.Container, said string) string {
-	found := noSuchFile.FindStringSubmatch(said)
+	found := regexp.MustCompile(`(/[^'":\s]+)['"]?: (?i:no such file or directory)`).FindStringSubmatch(said)
 	if c == nil || found == nil {
 		return ""
 	}
@@ -287,7 +285,7 @@ func (x *explainer) unready(pod *v1.Pod, field string, c *v1.ContainerStatus) {
 	default:
 		v := Verdict{Class: UnderWay, Code: ProbeFailed, Field: field + ".readinessProbe", Cause: word + " runs, and its readiness probe has not succeeded yet"}
 		const failed = "Readiness probe failed:"
-		for _, e := range slices.Backward(x.eventsOf("Pod", pod.UID)) {
+		for _, e := range slices.Backward(x.saidOf(pod)) {
 			if e.Reason == "Unhealthy" && strings.HasPrefix(e.Message, failed) {
 				v.Class = Ill
 				v.Cause = fmt.Sprintf("%s runs, and its readiness probe fails%s", word, because(strings.TrimSpace(strings.TrimPrefix(e.Message, failed))))
@@ -357,7 +355,7 @@ func (x *explainer) readinessGates(pod *v1.Pod) {
 
 // stoppedBy returns which probe, liveness or startup, had the kubelet stop the container as it ended, and what came of it last; "" if none did.
 func (x *explainer) stoppedBy(pod *v1.Pod, container string, ended *v1.ContainerStateTerminated) (probe, why string) {
-	for _, e := range x.eventsOf("Pod", pod.UID) {
+	for _, e := range x.saidOf(pod) {
 		for _, kind := range []string{"liveness", "startup"} {
 			switch failed := strings.ToUpper(kind[:1]) + kind[1:] + " probe failed: "; {
 			case e.Reason == "Killing" && strings.HasPrefix(e.Message, fmt.Sprintf("Container %s failed %s probe", container, kind)):
@@ -383,7 +381,7 @@ func (x *explainer) lastWords(ended *v1.ContainerStateTerminated) string {
 
 // wasStopped reports whether the kubelet stopped a container because its pod was to end: that it exited is no cause of anything then.
 func (x *explainer) wasStopped(pod *v1.Pod, container string, ended *v1.ContainerStateTerminated) bool {
-	return slices.ContainsFunc(x.eventsOf("Pod", pod.UID), func(e Event) bool {
+	return slices.ContainsFunc(x.saidOf(pod), func(e Event) bool {
 		return e.Reason == "Killing" && e.Message == "Stopping container "+container &&
 			!e.Last.Before(ended.StartedAt.Time) && !e.Last.After(ended.FinishedAt.Time)
 	})

@@ -332,12 +332,24 @@ func (x *explainer) stopping(pod *v1.Pod, c *course) (found bool) {
 // lastProbe returns what came of the last probe of that kind that failed.
 func (x *explainer) lastProbe(pod *v1.Pod, kind string) string {
 	failed := strings.ToUpper(kind[:1]) + kind[1:] + " probe failed: "
-	for _, e := range slices.Backward(x.eventsOf("Pod", pod.UID)) {
+	for _, e := range slices.Backward(x.saidOf(pod)) {
 		if why, ok := strings.CutPrefix(e.Message, failed); ok && e.Reason == "Unhealthy" {
 			return why
 		}
 	}
 	return ""
+}
+
+// saidOf returns the events of a pod in the trace, oldest first, with their seconds. Of a pod whose containers start again and again a recorder
+// keeps most back, so that few are objects.
+func (x *explainer) saidOf(pod *v1.Pod) (found []Event) {
+	about := trace.RefOf("Pod", pod)
+	for _, entry := range x.Log.Entries() {
+		if e, ok := entry.Record.(trace.Event); ok && e.About == about && !entry.Time.Before(pod.CreationTimestamp.Time) {
+			found = append(found, Event{Type: e.Type, Reason: e.Reason, Message: oneLine(e.Message), Last: entry.Time.Truncate(time.Second)})
+		}
+	}
+	return found
 }
 
 // hookFailed reports whether a container was stopped for its postStart hook as it ended.

@@ -63,7 +63,8 @@ func Layers() []Layer {
 		{Name: "serving", Tops: []string{"live/serve"}, May: append(slices.Clone(cluster), "live")},
 		{Name: "exploration", Tops: []string{"explore"}, May: append(slices.Clone(cluster), "scripts")},
 		{Name: "museum", Tops: []string{"explore/museum"}, May: append(slices.Clone(cluster), "exploration")},
-		{Name: "test support", Tops: []string{"internal/rigs"}, May: append(slices.Clone(ground), "provisioners", "api", "drivers")}, // below the cluster
+		{Name: "test support", Tops: []string{"internal/rigs"}, // below the cluster
+			May: append(slices.Clone(ground), "provisioners", "api", "api views", "drivers")},
 		{Name: "top", Tops: []string{"cmd", "examples"},
 			May: append(slices.Clone(cluster), "bundled", "scripts", "lessons", "exploration", "museum", "serving", "remote", "views", "pages", "test support")},
 	}

@@ -119,7 +119,7 @@ func free(obj runtime.Object) runtime.Object {
 	return obj
 }
 
-// saying is what an event says, and who says it.
+// saying has the fields of an event that are the same when it is said again.
 type saying struct {
 	actor           string
 	about           trace.Ref
