@@ -81,8 +81,11 @@ func (r *replay) left() (*Left, error) {
 		}
 	}
 	for _, d := range r.drivers {
-		for _, v := range d.volumes {
-			found.Storage[r.uids.hide(v.GetVolumeId())] = d.publishedOn(v.GetVolumeId())
+		for _, v := range d.volumes { // of two claims with one name, one after the other, the volumes have one name here
+			name := r.uids.hide(v.GetVolumeId())
+			on := append(slices.Clone(found.Storage[name]), d.publishedOn(v.GetVolumeId())...)
+			slices.Sort(on)
+			found.Storage[name] = slices.Compact(on)
 		}
 	}
 	return found, nil
