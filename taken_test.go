@@ -52,6 +52,22 @@ func TestProgramsOfImagesAreTakenToRun(t *testing.T) {
 	require.Empty(t, strict.Trace().Deviations())
 }
 
+// A Job whose script calls the program that has the name of its image ends, as one whose script calls any other program of the image.
+func TestAJobOfAnImagesOwnProgramEnds(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{TakePrograms: true})
+	for name, script := range map[string]string{"mc": "mc mb store/backups && echo done", "setup": "setup --all"} {
+		c.Apply(`{apiVersion: batch/v1, kind: Job, metadata: {name: ` + name + `}, spec: {template: {spec: {restartPolicy: OnFailure, containers: [
+  {name: c, image: "minio/mc:latest", command: [sh, -c, "` + script + `"]}]}}}}`)
+		c.RunFor(time.Minute)
+		job, err := c.Client().BatchV1().Jobs("default").Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, job.Status.Succeeded, name)
+	}
+	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: serves}, spec: {containers: [{name: c, image: "minio/minio", command: [sh, -c, "minio server /data"]}]}}`)
+	c.RunFor(time.Minute)
+	c.RequireRunning("serves")
+}
+
 // A container that names no command runs the one that its image is said to start with, and its args are that one's.
 func TestAnImageStartsWithTheCommandThatTheConfigurationNames(t *testing.T) {
 	fill := []string{"sh", "-c", `echo "$@" > /data/x`, "sh"}

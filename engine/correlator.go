@@ -63,7 +63,9 @@ type observed struct {
 	event                      *v1.Event
 }
 
-func newCorrelator() *correlator { return &correlator{known: map[subject]*list.Element{}, recent: list.New()} }
+func newCorrelator() *correlator {
+	return &correlator{known: map[subject]*list.Element{}, recent: list.New()}
+}
 
 // correlate returns the event that counts what is said now, and whether it is kept back. It is new if it has no event yet.
 // Upstream: client-go tools/record EventCorrelate, v1.37.2.

@@ -71,8 +71,8 @@ func (r *recorder) newEvent(ref *v1.ObjectReference, eventtype, reason string, n
 		ObjectMeta:     metav1.ObjectMeta{Namespace: cmp.Or(ref.Namespace, metav1.NamespaceDefault)},
 		InvolvedObject: *ref,
 		Type:           eventtype, Reason: reason,
-		Source:         v1.EventSource{Component: r.component, Host: r.host},
-		FirstTimestamp: now,
+		Source:              v1.EventSource{Component: r.component, Host: r.host},
+		FirstTimestamp:      now,
 		ReportingController: r.component, ReportingInstance: r.host,
 	}
 }

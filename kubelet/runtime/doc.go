@@ -38,7 +38,8 @@
 //   - A container with any other command is not started: it has the reason StartError and the exit code 128, as with
 //     containerd; the container's message says which programs there are.
 //
-// An init container whose program just would be running ends at once, with 0; not so with FakeRuntime.
+// An init container whose program just would be running ends at once, with 0, and so does a container of a Job where programs are taken
+// (shell.Succeeds); not so with FakeRuntime.
 //
 // # How a container ends
 //

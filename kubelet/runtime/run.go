@@ -80,7 +80,7 @@ func (s *Containers) notStarted(c *container, why error) error {
 // commandOf returns the command that a container runs; false if that is its image's own
 // program, of which nothing is known.
 func (s *Containers) commandOf(c *container) (shell.Config, bool) {
-	config := s.programOf(c, c.config.Init)
+	config := s.programOf(c, c.config.Init || c.config.Absent == shell.Succeeds)
 	command := c.config.Command
 	if len(command) == 0 {
 		command = s.entrypoint(c.config.Image)
