@@ -184,14 +184,19 @@ func (k *kubelet) lookAtVolumes(w *podWorker) {
 	}
 }
 
-// refusePod emits an event, and writes that the pod has failed. Of what it knew of the pod, the status keeps nothing.
+// refusePod emits an event, and writes that the pod has failed. Of what it knew of the pod, the status keeps nothing. Its volumes are not
+// mounted: no worker knows the pod. Only in a kubelet's first seconds, until it has cleaned up, they are looked at all the same.
 //
-// Upstream: kubelet.go rejectPod and status_manager.go mergePodStatus, v1.37.
+// Upstream: kubelet.go rejectPod and status_manager.go mergePodStatus, v1.37; desired_state_of_world_populator.go findAndAddNewPods and
+// pod_workers.go ShouldPodContainersBeTerminating, v1.37.2.
 func (k *kubelet) refusePod(ctx context.Context, w *podWorker, why refusal) error {
 	if !w.rejected {
 		k.recorder.Event(w.pod, v1.EventTypeWarning, why.reason, why.message)
 	}
 	w.rejected = true
+	if !k.env.Now().Before(k.started.Add(housekeepingPeriod)) {
+		k.volumes.ReleasePod(w.uid, true)
+	}
 	old := w.lastStatus()
 	want := &v1.PodStatus{
 		Phase: v1.PodFailed, Reason: why.reason, Message: "Pod was rejected: " + why.message,

@@ -2,6 +2,7 @@ package kubelet_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -64,4 +65,23 @@ func TestAKubeletRefusesAPodForWhichThereIsNoRoom(t *testing.T) {
 			w.requireEvent("b", row.reason, row.message)
 		})
 	}
+}
+
+// Upstream: desired_state_of_world_populator.go findAndAddNewPods, v1.37.2: a pod that no worker knows is passed over.
+func TestVolumesOfARefusedPodAreNotMounted(t *testing.T) {
+	w := simple(t)
+	w.boundVolume("data", nil)
+	w.settle()
+	require.NoError(t, w.e.RunFor(5*time.Second))
+	require.NoError(t, w.node.RemoveAll("/disk/data"))
+	p := pod("big", claim("data"))
+	p.Spec.Containers[0].Resources = requests(v1.ResourceCPU, "65")
+	w.create(p)
+	w.settle()
+	require.Equal(t, "OutOfcpu", w.get("big").Status.Reason)
+	require.NoError(t, w.node.MkdirAll("/disk/data", 0o755))
+	require.NoError(t, w.e.RunFor(3*time.Minute))
+	require.Empty(t, w.mounts())
+	require.NotContains(t, w.trace(), "mounts pv-data:", "it could be mounted now")
+	require.NotContains(t, w.trace(), "FailedMount")
 }
