@@ -63,7 +63,7 @@ func TestAJobOfAnImagesOwnProgramEnds(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 1, job.Status.Succeeded, name)
 	}
-	c.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: serves}, spec: {containers: [{name: c, image: "minio/minio", command: [sh, -c, "minio server /data"]}]}}`)
+	c.Apply(imagePod("serves", "minio/minio", "true", "minio server /data"))
 	c.RunFor(time.Minute)
 	c.RequireRunning("serves")
 }
