@@ -165,6 +165,13 @@ func (f *feed) deliver() {
 			e.trace.Deliver(trace.Delivery{Time: e.Now(), Actor: f.actor.name, Resource: f.target.Source().Resource.Resource, RV: change.RV})
 		}
 		f.target.Deliver(change)
+		f.goOn()
+	}
+}
+
+// goOn puts the feed in line again if there is more to deliver.
+func (f *feed) goOn() {
+	if f.cursor.More() {
 		f.notify()
 	}
 }
@@ -176,7 +183,7 @@ func (f *feed) relist() {
 		f.listed = true
 		f.actor.listed()
 	}
-	f.notify()
+	f.goOn()
 }
 
 // follower returns the actor of that name, which has a cache of the resource.

@@ -32,6 +32,7 @@ func (x *explainer) pod(ns, name string) error {
 	if err := x.podAlone(pod); err != nil {
 		return err
 	}
+	found := len(x.findings)
 	claims := claimNames(pod)
 	for i, claim := range claims {
 		if slices.Contains(claims[:i], claim) {
@@ -43,6 +44,9 @@ func (x *explainer) pod(ns, name string) error {
 		case err != nil:
 			return err
 		}
+	}
+	if binding.IsPodTerminated(pod) {
+		x.findings = x.findings[:found] // it waits for none of its claims any more
 	}
 	return nil
 }

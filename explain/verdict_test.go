@@ -145,6 +145,9 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			c.Stop("kubelet/node-1")
 			c.Apply(explainPod("web", "  nodeName: node-1"))
 		}, "pod/web", want{explain.Ill, explain.ActorDown, "actor/kubelet/node-1", ""}},
+		"the kubelet has refused the pod, whose claim waits": {later, func(c *storagesimtest.Cluster) {
+			c.Apply(explainClaim("data", "1Gi", ofCSI), explainPod("web", "  nodeName: node-1\n  nodeSelector: {disk: fast}", "data"))
+		}, "pod/web", want{explain.Ill, explain.PodFailed, "pod/default/web", ""}},
 		"the StatefulSet controller is stopped": {empty, func(c *storagesimtest.Cluster) {
 			c.Stop(storagesim.StatefulSets)
 			c.Apply(plainSet)

@@ -18,8 +18,12 @@ type Cursor struct {
 	filter filter
 	notify func()
 
-	next     uint64 // number of the next change to look at
-	idle     bool   // nothing to look at: next is set by the next change that may concern it
+	// due holds the numbers of the first changes that may concern it, as many as dues says; those from next to before until are to be
+	// looked through after them. So the changes of one node's pods are found among those of all, and a cursor that is not read stays small.
+	due         [4]uint64
+	dues        int
+	next, until uint64
+
 	listed   bool
 	stopped  bool
 	bookmark bool // a bookmark is due
@@ -40,16 +44,39 @@ func (c *Cursor) follow() {
 		c.notify = func() {}
 	}
 	b := c.filter.bucket
-	c.idle = true
 	c.table.followers[b] = append(c.table.followers[b], c)
 }
 
 // wake tells the cursor that change n may concern it.
 func (c *Cursor) wake(n uint64) {
-	if c.idle {
-		c.idle, c.next = false, n
+	if c.dues < len(c.due) && c.next == c.until {
+		c.due[c.dues] = n
+		c.dues++
+		c.next = n + 1
 	}
+	c.until = n + 1
 	c.notify()
+}
+
+// idle reports whether there is nothing to look at.
+func (c *Cursor) idle() bool { return c.dues == 0 && c.next == c.until }
+
+// peek returns the number of the next change to look at, unless the cursor is idle.
+func (c *Cursor) peek() uint64 {
+	if c.dues > 0 {
+		return c.due[0]
+	}
+	return c.next
+}
+
+// pass goes on to the change after that.
+func (c *Cursor) pass() {
+	if c.dues == 0 {
+		c.next++
+		return
+	}
+	c.dues--
+	copy(c.due[:], c.due[1:])
 }
 
 // List returns all selected objects, shared and in order of key. It moves the cursor
@@ -62,7 +89,7 @@ func (c *Cursor) List() []control.Item {
 		c.filter = newFilter(c.table.Fields, c.filter.Selector)
 		c.follow()
 	}
-	c.listed, c.idle = true, true
+	c.listed, c.dues, c.next = true, 0, c.until
 	list := []control.Item{}
 	if c.table.Len() == 0 { // as most tables of most kinds
 		return list
@@ -82,6 +109,14 @@ func (c *Cursor) Next() (control.Change, bool, error) {
 	return c.advance()
 }
 
+// More reports whether there is a change that Next has not looked at, or an error that it has to tell. It may be a change of an
+// object that is not selected.
+func (c *Cursor) More() bool {
+	c.store.RLock()
+	defer c.store.RUnlock()
+	return !c.stopped && (c.table.retired || !c.idle())
+}
+
 func (c *Cursor) advance() (control.Change, bool, error) {
 	log := &c.table.log
 	switch {
@@ -92,17 +127,14 @@ func (c *Cursor) advance() (control.Change, bool, error) {
 	case c.table.retired:
 		return control.Change{}, false, apierrors.NewResourceExpired("the kind of the objects is no longer what it was")
 	}
-	for !c.idle {
-		if c.next < log.first() {
+	for !c.idle() {
+		n := c.peek()
+		if n < log.first() {
 			return control.Change{}, false, apierrors.NewResourceExpired(
 				fmt.Sprintf("too old resource version: changes up to %d are forgotten", log.compacted))
 		}
-		if c.next == log.next {
-			c.idle = true
-			break
-		}
-		c.next++
-		if change, ok := c.filter.see(*log.at(c.next - 1)); ok {
+		c.pass()
+		if change, ok := c.filter.see(*log.at(n)); ok {
 			return change, true, nil
 		}
 	}

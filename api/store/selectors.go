@@ -156,6 +156,13 @@ func (t *Table) list(f *filter) []runtime.Object {
 // selected walks the objects that a filter selects, in order of key.
 func (t *Table) selected(f *filter) iter.Seq2[string, call.Object] {
 	return func(yield func(string, call.Object) bool) {
+		if name := f.bucket; name.field == fieldName && (f.Namespace != "" || !t.Namespaced) {
+			k := KeyOf(f.Namespace, name.value)
+			if obj := t.items[k]; obj != nil && f.matches(obj) {
+				yield(k, obj)
+			}
+			return
+		}
 		for k := range t.keysIn(f.Namespace) {
 			if obj := t.items[k]; f.matches(obj) && !yield(k, obj) {
 				return

@@ -104,7 +104,7 @@ func (t *Table) place(w *watcher, sel Selector, rv uint64, initial bool) {
 			w.expired = apierrors.NewResourceExpired("too old resource version: " +
 				strconv.FormatUint(rv, 10) + " (" + strconv.FormatUint(t.log.compacted, 10) + ")")
 		}
-		c.idle, c.next = false, next
+		c.next, c.until = next, t.log.next
 	}
 }
 
@@ -202,7 +202,7 @@ func (w *watcher) sendBookmark(rv uint64, endOfInitial bool) bool {
 func (c *Cursor) bookmarkDue() (uint64, bool) {
 	c.store.RLock()
 	defer c.store.RUnlock()
-	due := c.bookmark && c.idle
+	due := c.bookmark && c.idle()
 	if due {
 		c.bookmark = false
 	}
