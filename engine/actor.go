@@ -27,8 +27,9 @@ type actor struct {
 	tasks  map[*task]struct{}
 	feeds  []*feed
 	queues map[string]*queue
-	held   map[string]bool // resources whose caches are held back
-	pasts  []*past         // lists for a process that starts meanwhile (LagFor)
+	rounds map[string]*tally // of periodic work, by name, of all lives
+	held   map[string]bool   // resources whose caches are held back
+	pasts  []*past           // lists for a process that starts meanwhile (LagFor)
 
 	alone  bool            // one task waits in the middle of an author's code, and nothing else of the actor runs; guarded by Engine.mu
 	behind []*task         // those that could run meanwhile
@@ -57,6 +58,11 @@ func (a *actor) start() error {
 		a.begin()
 		return nil
 	}
+	for _, q := range a.queues {
+		for _, it := range q.items {
+			q.settle(it)
+		}
+	}
 	a.tasks, a.feeds, a.queues = map[*task]struct{}{}, nil, map[string]*queue{}
 	a.unlisted, a.waiting = 1, nil // 1 for the factory itself
 	a.client = fake.NewWithoutActions(&gate{Server: a.engine.server, actor: a, life: a.life}, a.name)
@@ -65,6 +71,17 @@ func (a *actor) start() error {
 	err := a.build(v)
 	a.listed()
 	return err
+}
+
+// countRounds returns the count of the rounds of periodic work of that name.
+func (a *actor) countRounds(name string) *tally {
+	if a.rounds == nil {
+		a.rounds = map[string]*tally{}
+	}
+	if a.rounds[name] == nil {
+		a.rounds[name] = &tally{}
+	}
+	return a.rounds[name]
 }
 
 // build calls the factory; what it panics with is an error.

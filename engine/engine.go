@@ -86,7 +86,8 @@ type Engine struct {
 	onCall   func(number int, call *api.Request)
 	counted  int // calls since OnCall
 
-	work   map[workKey]int
+	window uint64          // counts the times that a stepLimit has begun to look at
+	work   map[workKey]int // in the latest, of keys that their queue has forgotten
 	steps  atomic.Uint64
 	err    error // the first failure of an actor's own code
 	said   map[saidKey]bool

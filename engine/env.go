@@ -112,12 +112,12 @@ func (v *env) every(name string, period time.Duration, f func(context.Context), 
 		first -= phase % period
 	}
 	t := &task{ended: true} // of all rounds: there is one at a time
-	work := func(ctx context.Context, _ *task) { f(ctx) }
+	work, counts := func(ctx context.Context, _ *task) { f(ctx) }, a.countRounds(name)
 	var timer *timer
 	timer = a.after(first, never, func() {
 		v.engine().set(timer, period)
 		if t.ended {
-			*t = task{actor: a, name: name, f: work}
+			*t = task{actor: a, name: name, f: work, tally: counts}
 			line(t)
 		}
 	})

@@ -15,6 +15,48 @@ import (
 // queue, or a task that has none.
 type workKey struct{ actor, queue, key string }
 
+// tally counts how often a task or a worker with a key has worked in the time that a stepLimit looks at.
+type tally struct {
+	n      int
+	window uint64 // of Engine.window
+}
+
+func (t *tally) count(e *Engine) {
+	if t.window != e.window {
+		t.n, t.window = 0, e.window
+	}
+	t.n++
+}
+
+func (t *tally) of(e *Engine) int {
+	if t.window != e.window {
+		return 0
+	}
+	return t.n
+}
+
+// worked returns who worked how often, keys and processes that are gone included.
+func (e *Engine) worked() map[workKey]int {
+	work := maps.Clone(e.work)
+	for _, a := range e.actors {
+		for name, t := range a.rounds {
+			work[workKey{a.name, name, ""}] += t.of(e)
+		}
+		for t := range a.tasks {
+			if t.tally != nil && a.rounds[t.name] != t.tally {
+				work[workKey{a.name, t.name, ""}] += t.tally.of(e)
+			}
+		}
+		for name, q := range a.queues {
+			for key, it := range q.items {
+				work[workKey{a.name, name, key}] += it.worked.of(e)
+			}
+		}
+	}
+	maps.DeleteFunc(work, func(_ workKey, n int) bool { return n == 0 })
+	return work
+}
+
 // stepLimit turns a livelock into an error.
 type stepLimit struct {
 	engine *Engine
@@ -39,6 +81,7 @@ func (e *Engine) newLimit(window time.Duration) *stepLimit {
 func (l *stepLimit) begin() {
 	e := l.engine
 	clear(e.work)
+	e.window++
 	l.first, l.began, l.traced = e.steps.Load(), e.Now(), e.trace.Len()
 	l.steps = e.cfg.StepLimit
 	if l.steps <= 0 {
@@ -78,7 +121,7 @@ const reported = 3
 // on most often, if that is a good part of the work.
 func (l *stepLimit) busiest() []string {
 	total, keys, top := map[workKey]int{}, map[workKey]int{}, map[workKey]string{}
-	work := l.engine.work
+	work := l.engine.worked()
 	for k, n := range work {
 		queue := workKey{k.actor, k.queue, ""}
 		total[queue] += n

@@ -19,7 +19,7 @@ type queue struct {
 	actor   *actor
 	life    int
 	cfg     control.QueueConfig
-	items   map[string]*item // by key; not those of which there is nothing to remember
+	items   map[string]*item // by key; of many not those of which there is nothing to remember
 	spare   *item            // for the next key
 	waiting []*item          // in line
 	idle    []*task
@@ -37,6 +37,7 @@ type item struct {
 	working  bool
 	failures int
 	later    *timer // that will add it
+	worked   tally
 }
 
 func (v *env) Queue(cfg control.QueueConfig) control.Queue {
@@ -85,7 +86,7 @@ func (q *queue) work(ctx context.Context, t *task) {
 	for !q.rests(t) {
 		it := takeFirst(&q.waiting)
 		it.dirty, it.working = false, true
-		q.actor.engine.work[workKey{q.actor.name, q.cfg.Name, it.key}]++
+		it.worked.count(q.actor.engine)
 		err := q.cfg.Reconcile(ctx, it.key)
 		q.done(it, err)
 	}
@@ -108,11 +109,23 @@ func (q *queue) item(key string) *item {
 	return it
 }
 
-// drop forgets an item if there is nothing to remember.
+// kept is the number of items that a queue keeps though there is nothing to remember: most have few keys, which come again.
+const kept = 32
+
+// drop forgets an item if there is nothing to remember, and many are known.
 func (q *queue) drop(it *item) {
-	if *it == (item{key: it.key}) {
+	if len(q.items) > kept && !it.dirty && !it.working && it.failures == 0 && it.later == nil {
+		q.settle(it)
 		delete(q.items, it.key)
+		*it = item{}
 		q.spare = it
+	}
+}
+
+// settle adds what was counted for an item that goes to the engine's counts.
+func (q *queue) settle(it *item) {
+	if n := it.worked.of(q.actor.engine); n > 0 {
+		q.actor.engine.work[workKey{q.actor.name, q.cfg.Name, it.key}] += n
 	}
 }
 

@@ -51,18 +51,18 @@ func (r *recorder) Event(obj runtime.Object, eventtype, reason, message string) 
 	e := r.env.engine()
 	now := metav1.NewTime(e.Now().Truncate(time.Second))
 	o, dropped := r.correlator.correlate(e.Now(), &ref, eventtype, reason, message)
-	event := o.event
+	event, again := o.event, o.event != nil && !o.combined
 	if event == nil {
 		event = r.newEvent(&ref, eventtype, reason, now)
 	} else {
-		again := *event // what it shares is never written to
-		event = &again
+		copied := *event // what it shares is never written to
+		event = &copied
 	}
 	event.Count, event.LastTimestamp, event.Message = event.Count+1, now, o.message
 	if o.event = event; !dropped {
 		o.event = e.server.RecordEvent(event)
 	}
-	r.env.actor.said(ref, trace.Event{Type: eventtype, Reason: reason, Message: message, Dropped: dropped})
+	r.env.actor.said(ref, trace.Event{Type: eventtype, Reason: reason, Message: message, Repeated: again, Dropped: dropped})
 }
 
 // newEvent returns an event that has not been counted yet.
@@ -77,17 +77,17 @@ func (r *recorder) newEvent(ref *v1.ObjectReference, eventtype, reason string, n
 	}
 }
 
-// said notes an event in the trace. It lacks what it is about, and whether it is repeated.
+// said notes an event in the trace. It lacks what it is about, and whether it is repeated unless that is known.
 func (a *actor) said(of v1.ObjectReference, event trace.Event) {
 	e := a.engine
 	event.About = trace.Ref{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}
-	key := saidKey{a.name, of.UID, of.FieldPath, event.Reason, event.Message}
-	e.mu.Lock()
-	event.Repeated = e.said[key]
 	if !event.Repeated {
+		key := saidKey{a.name, of.UID, of.FieldPath, event.Reason, event.Message}
+		e.mu.Lock()
+		event.Repeated = e.said[key]
 		e.said[key] = true
+		e.mu.Unlock()
 	}
-	e.mu.Unlock()
 	e.record(a.name, event)
 }
 

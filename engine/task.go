@@ -20,6 +20,7 @@ type task struct {
 	waiting bool
 	foreign *foreign // the call of third-party code it is in, if any
 	queue   *queue   // if it is a worker of one, which counts the keys it works on
+	tally   *tally   // if it is none
 	dead    bool
 	ended   bool
 }
@@ -35,7 +36,7 @@ var _ control.Crash = crashed{}
 // spawn makes a task of f and puts it in line, once the actor's caches have
 // had their first list.
 func (a *actor) spawn(name string, f func(ctx context.Context, t *task)) {
-	a.line(&task{actor: a, name: name, f: f})
+	a.line(&task{actor: a, name: name, f: f, tally: &tally{}})
 }
 
 // line puts a new task in line, once the actor's caches have had their first list.
@@ -94,7 +95,7 @@ func (t *task) run() {
 	e.current.Store(t)
 	e.acted = t.actor.name
 	if t.queue == nil {
-		e.work[workKey{t.actor.name, t.name, ""}]++
+		t.tally.count(e)
 	} else if t.coroutine == nil && t.queue.rests(t) {
 		e.current.Store(nil)
 		return
@@ -108,15 +109,23 @@ func (t *task) run() {
 	switch {
 	case !answered:
 		t.ended = true
-		delete(t.actor.tasks, t)
+		t.forget()
 	case t.ended:
-		delete(t.actor.tasks, t)
+		t.forget()
 		e.idle = append(e.idle, t.coroutine)
 	case t.does == nil: // a worker without a key
 		e.idle = append(e.idle, t.coroutine)
 		t.coroutine = nil
 	case !t.waiting && !t.dead:
 		e.last = t
+	}
+}
+
+// forget ends what the engine knows of a task that has ended, but for how often it has worked.
+func (t *task) forget() {
+	delete(t.actor.tasks, t)
+	if e := t.actor.engine; t.tally != nil && t.actor.rounds[t.name] != t.tally {
+		e.work[workKey{t.actor.name, t.name, ""}] += t.tally.of(e)
 	}
 }
 

@@ -16,11 +16,10 @@ import (
 // runBindPlugins binds the pod.
 // Upstream: schedule_one.go bind and runtime/framework.go RunBindPlugins, v1.37.
 func (f framework) runBindPlugins(ctx context.Context, c *cycle) *status {
-	plugins := of[bindPlugin](f)
-	if len(plugins) == 0 {
+	if len(f.bind) == 0 {
 		return asStatus(errors.New("no plugin binds pods"))
 	}
-	p := plugins[0] // the first one binds
+	p := f.bind[0] // the first one binds
 	st := p.Bind(ctx, c, c.node).from(p.Name(), fmt.Sprintf("Bind plugin %q", p.Name()))
 	if st.is(failed) {
 		st.err = fmt.Errorf("binding rejected: %w", st.err)

@@ -189,7 +189,7 @@ func TestEachPluginRegistersForTheEventsOfUpstream(t *testing.T) {
 		{updateNodeTaint, "UpdateNodeTaint"}, {updatePodScaleDown, "UpdatePodScaleDown"}, {updatePodToleration, "UpdatePodToleration"}, {updated, "Update"},
 	}
 	var table []string
-	for _, p := range allPlugins() {
+	for _, p := range allPlugins().all {
 		for _, r := range buildQueueingHintMap(allPlugins())[p.Name()] {
 			var actions []string
 			for _, a := range names {

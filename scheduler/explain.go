@@ -130,7 +130,7 @@ type explaining interface {
 }
 
 func (s *scheduler) why(c *cycle, name string, node *nodeInfo) string {
-	plugins := of[explaining](s.plugins)
+	plugins := of[explaining](s.plugins.all)
 	i := slices.IndexFunc(plugins, func(p explaining) bool { return p.Name() == name })
 	if i < 0 {
 		return ""

@@ -42,7 +42,7 @@ func (s *scheduler) explainClaims(c *cycle, node *v1.Node) []ClaimVerdict {
 }
 
 func (s *scheduler) volumeBinding() (volumeBinding, bool) {
-	for _, p := range s.plugins {
+	for _, p := range s.plugins.all {
 		if p, ok := p.(volumeBinding); ok {
 			return p, true
 		}

@@ -150,7 +150,7 @@ func (s *scheduler) rejectedBy(d *diagnosis) []plugin {
 		judges[st.plugin] = true
 	}
 	var list []plugin
-	for _, p := range s.plugins {
+	for _, p := range s.plugins.all {
 		if judges[p.Name()] {
 			list = append(list, p)
 		}

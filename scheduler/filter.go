@@ -25,7 +25,16 @@ func runFilterPlugins(filters []filterPlugin, c *cycle, node *nodeInfo) *status 
 
 // filters returns the plugins that have something to say about nodes, in this cycle.
 func (f framework) filters(c *cycle) []filterPlugin {
-	return slices.DeleteFunc(of[filterPlugin](f), func(p filterPlugin) bool { return c.skipped[p.Name()] })
+	if len(c.skipped) == 0 {
+		return f.filter
+	}
+	list := make([]filterPlugin, 0, len(f.filter))
+	for _, p := range f.filter {
+		if !c.skipped[p.Name()] {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // excludes reports whether the pod may only go to certain other nodes.

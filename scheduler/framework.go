@@ -184,14 +184,30 @@ type bindPlugin interface {
 	Bind(ctx context.Context, c *cycle, node string) *status
 }
 
-// framework is the list of plugins, in upstream's order. The phases, one file
-// each, walk it.
-type framework []plugin
+// framework has the plugins, in upstream's order: all of them, and those that take part in each phase. The phases, one file
+// each, walk them.
+type framework struct {
+	all       []plugin
+	preFilter []preFilterPlugin
+	filter    []filterPlugin
+	preScore  []preScorePlugin
+	score     []scorePlugin
+	reserve   []reservePlugin
+	preBind   []preBindPlugin
+	bind      []bindPlugin
+}
+
+func newFramework(plugins ...plugin) framework {
+	return framework{
+		plugins, of[preFilterPlugin](plugins), of[filterPlugin](plugins), of[preScorePlugin](plugins), of[scorePlugin](plugins), of[reservePlugin](plugins),
+		of[preBindPlugin](plugins), of[bindPlugin](plugins),
+	}
+}
 
 // of returns the plugins that take part in a phase.
-func of[P plugin](f framework) []P {
+func of[P plugin](plugins []plugin) []P {
 	var list []P
-	for _, p := range f {
+	for _, p := range plugins {
 		if p, ok := p.(P); ok {
 			list = append(list, p)
 		}

@@ -41,7 +41,7 @@ type hintMap map[string][]registration
 // Upstream: scheduler.go buildQueueingHintMap, v1.37.
 func buildQueueingHintMap(plugins framework) hintMap {
 	hints := hintMap{}
-	for _, p := range plugins {
+	for _, p := range plugins.all {
 		hints[p.Name()] = p.EventsToRegister()
 	}
 	return hints

@@ -54,7 +54,7 @@ func (p *podInPreBind) markPrebound() bool {
 // bound, nil if one has, and the first status that ends the cycle. Upstream: runtime/framework.go RunPreBindPreFlights, v1.37.
 func (f framework) runPreBindPreFlights(c *cycle) *status {
 	verdict := refuse(skip)
-	for _, p := range of[preBindPlugin](f) {
+	for _, p := range f.preBind {
 		st := p.PreBindPreFlight(c, c.node)
 		if st.stops() {
 			return st.from(p.Name(), fmt.Sprintf("PreBindPreFlight plugin %q", p.Name()))
@@ -69,7 +69,7 @@ func (f framework) runPreBindPreFlights(c *cycle) *status {
 // runPreBindPlugins does that work.
 // Upstream: runtime/framework.go RunPreBindPlugins, v1.37.
 func (f framework) runPreBindPlugins(ctx context.Context, c *cycle) *status {
-	for _, p := range of[preBindPlugin](f) {
+	for _, p := range f.preBind {
 		if p.PreBindPreFlight(c, c.node).is(skip) {
 			continue
 		}

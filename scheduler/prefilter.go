@@ -6,7 +6,7 @@ import "fmt"
 // first refusal ends the attempt.
 // Upstream: runtime/framework.go RunPreFilterPlugins, v1.37.
 func (f framework) runPreFilterPlugins(c *cycle) *status {
-	for _, p := range of[preFilterPlugin](f) {
+	for _, p := range f.preFilter {
 		st := p.PreFilter(c)
 		if st.is(skip) {
 			c.skipped[p.Name()] = true

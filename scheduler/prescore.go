@@ -8,7 +8,7 @@ func (f framework) runPreScorePlugins(c *cycle, feasible []*nodeInfo) *status {
 	if len(feasible) < 2 {
 		return nil
 	}
-	for _, p := range of[preScorePlugin](f) {
+	for _, p := range f.preScore {
 		switch st := p.PreScore(c, feasible); {
 		case st.is(skip):
 			c.unscored[p.Name()] = true

@@ -58,7 +58,7 @@ func New(cfg Config) control.Factory {
 func newScheduler(cfg Config, env control.Env) *scheduler {
 	caches := newCaches(env)
 	s := &scheduler{cfg: cfg, env: env, caches: caches, cluster: newClusterState(), inPreBind: map[types.UID]*podInPreBind{}}
-	s.plugins = framework{
+	s.plugins = newFramework(
 		nodeUnschedulable{},
 		taintToleration{},
 		nodeAffinity{},
@@ -72,7 +72,7 @@ func newScheduler(cfg Config, env control.Env) *scheduler {
 		interPodAffinity{caches, s.cluster},
 		balancedAllocation{},
 		defaultBinder{env},
-	}
+	)
 	return s
 }
 

@@ -28,7 +28,7 @@ func (s *scheduler) selectHost(c *cycle, feasible []*nodeInfo) (node string, equ
 // Upstream: runtime/framework.go RunScorePlugins, v1.37.
 func (s *scheduler) runScorePlugins(c *cycle, feasible []*nodeInfo, tell func(plugin string, weight int64, scores []int64)) []int64 {
 	totals, scores := zeros(s.totals, len(feasible)), zeros(s.scores, len(feasible))
-	for _, p := range of[scorePlugin](s.plugins) {
+	for _, p := range s.plugins.score {
 		if c.unscored[p.Name()] {
 			continue
 		}

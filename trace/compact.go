@@ -17,12 +17,34 @@ const (
 	longValue = 1000
 )
 
-// isLarge reports whether the log keeps the changed fields of the write instead of the versions.
-func (w Write) isLarge() bool {
-	return w.Err == nil && !w.compact && (w.held() >= largeObject || objectSize(w.Old) >= largeObject)
+// fitted returns a write as the log keeps it, and its approximate memory: of one with a large object the changed fields instead of the
+// versions. The log has seen the version before, too, so that only new ones are measured.
+func (t *Log) fitted(w Write) (Write, int) {
+	held := w.held()
+	if w.Err != nil || w.compact {
+		return w, held
+	}
+	t.mu.Lock()
+	about, large := w.About(), held >= largeObject
+	wasLarge := t.large[about]
+	switch {
+	case large && t.large == nil:
+		t.large = map[Ref]bool{about: true}
+	case large:
+		t.large[about] = true
+	case wasLarge:
+		delete(t.large, about)
+	}
+	t.mu.Unlock()
+	if large || wasLarge {
+		w = w.cutDown()
+		held = w.held()
+	}
+	return w, held
 }
 
-// held returns the approximate memory of the record in bytes.
+// held returns the approximate memory of the record in bytes. It counts the new version only: the old one was counted with an earlier
+// record.
 func (w Write) held() int {
 	switch {
 	case w.Err != nil:

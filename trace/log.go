@@ -30,8 +30,9 @@ type Log struct {
 	limit, byteLimit int
 	dropped, bytes   int
 	entries          []Entry
-	deviations       []Deviates // the first of each situation; never dropped
-	values           bool       // KeepValues was called
+	large            map[Ref]bool // the objects whose latest version is large
+	deviations       []Deviates   // the first of each situation; never dropped
+	values           bool         // KeepValues was called
 	deliveries       []Delivery
 	lostDeliveries   int // how many early ones were dropped
 }
@@ -71,11 +72,16 @@ func (t *Log) Add(entry Entry) {
 	if d, ok := entry.Record.(Deviates); ok && !t.keepsDeviation(d) {
 		return
 	}
-	if w, ok := entry.Record.(Write); ok && w.isLarge() {
-		entry.Record = w.cutDown()
+	if w, ok := entry.Record.(Write); ok {
+		w, held := t.fitted(w)
+		entry.size = overhead + held
+		if w.compact {
+			entry.Record = w
+		}
+	} else {
+		entry.Record = t.Weigh(entry.Record)
+		entry.size = sizeOf(entry.Record)
 	}
-	entry.Record = t.Weigh(entry.Record)
-	entry.size = sizeOf(entry.Record)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.entries) > 0 && (len(t.entries) >= t.limit || t.bytes+entry.size > t.byteLimit) {
@@ -96,12 +102,9 @@ func (t *Log) Add(entry Entry) {
 // overhead is the approximate size of a record without its texts and objects.
 const overhead = 200
 
-// sizeOf returns the approximate memory of a record in bytes. For a write it counts the new
-// version only: the old one was counted with an earlier record.
+// sizeOf returns the approximate memory of a record that is no write, in bytes.
 func sizeOf(r Record) int {
 	switch r := r.(type) {
-	case Write:
-		return overhead + r.held()
 	case Decision:
 		return overhead + len(r.Text) + r.Choice.size()
 	case Event: // the most frequent: its sentence is made when it is read

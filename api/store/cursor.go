@@ -134,7 +134,7 @@ func (c *Cursor) advance() (control.Change, bool, error) {
 				fmt.Sprintf("too old resource version: changes up to %d are forgotten", log.compacted))
 		}
 		c.pass()
-		if change, ok := c.filter.see(*log.at(n)); ok {
+		if change, ok := c.filter.see(log.at(n).Change); ok {
 			return change, true, nil
 		}
 	}

@@ -14,12 +14,21 @@ import (
 // take more than logBytes.
 type changeLog struct {
 	limit     int
-	ring      []control.Change
+	ring      []logged
 	oldest    uint64 // number of the oldest change that is kept
 	next      uint64 // number of the next change
-	bytes     int    // that the objects take, about
+	bytes     int    // that the objects take which were measured, about
 	compacted uint64 // RV of the latest change forgotten
 }
+
+// logged is a change in the log.
+type logged struct {
+	control.Change
+	size int // of the object, 0 before it is measured
+}
+
+// unmeasured is the number of latest changes whose objects are not measured yet: most logs never get longer.
+const unmeasured = 32
 
 // logBytes bounds what the changes of one resource take in memory. Only large objects
 // that change often get there.
@@ -27,19 +36,24 @@ const logBytes = 128 << 20
 
 func (l *changeLog) first() uint64 { return l.oldest }
 
-func (l *changeLog) at(n uint64) *control.Change { return &l.ring[n%uint64(l.limit)] }
+func (l *changeLog) at(n uint64) *logged { return &l.ring[n%uint64(l.limit)] }
 
 func (l *changeLog) append(c control.Change) {
 	if l.next-l.oldest == uint64(l.limit) {
 		l.forget()
 	}
 	if len(l.ring) < l.limit {
-		l.ring = append(l.ring, c)
+		l.ring = append(l.ring, logged{Change: c})
 	} else {
-		*l.at(l.next) = c
+		*l.at(l.next) = logged{Change: c}
 	}
 	l.next++
-	l.bytes += bytesOf(c.Object)
+	if l.next-l.oldest < unmeasured {
+		return
+	}
+	last := l.at(l.next - unmeasured)
+	last.size = bytesOf(last.Object)
+	l.bytes += last.size
 	for l.bytes > logBytes && l.oldest < l.next-1 {
 		l.forget()
 	}
@@ -48,7 +62,7 @@ func (l *changeLog) append(c control.Change) {
 func (l *changeLog) forget() {
 	c := l.at(l.oldest)
 	l.oldest++
-	l.bytes -= bytesOf(c.Object)
+	l.bytes -= c.size
 	l.compacted, c.Object, c.Old = c.RV, nil, nil
 }
 
