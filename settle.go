@@ -22,8 +22,8 @@ import (
 const (
 	// roundSlice is the time after which Settle looks again: the period of the PV controller.
 	roundSlice = 15 * time.Second
-	// round is the time in which each actor has a turn of its periodic work. If a round brings no
-	// news, Settle ends.
+	// round is the time in which each actor has a turn of its periodic work, unless all have one in less; that of some, such as looking for
+	// what was missed each five minutes, is not waited for. If a round brings no news, Settle ends.
 	round = time.Minute
 	// settleTime is the time that all rounds of one Settle may take, less than the 300 s after which
 	// pods are evicted from a node that is not ready.
@@ -39,9 +39,10 @@ const (
 // With a Config.Seed, Policy or Rounds it goes on while something is unfinished: a claim is not
 // Bound or has not grown, a volume is released and to be deleted, an object is being deleted, a pod
 // is not Ready, an attachment is not done. It then lets periodic work have its rounds, as a cluster
-// would, until all is finished, a round of a minute has brought no news, or 3 minutes of virtual
-// time have passed. Events, leases, heartbeats and restarts of containers are no news. Steps of these
-// rounds are taken in order.
+// would, until all is finished, a round has brought no news, or 3 minutes of virtual time have
+// passed. A round takes a minute, or less if the longest period of what runs is shorter. Events,
+// leases, heartbeats and restarts of containers are no news. Steps of these rounds are taken in
+// order.
 func (c *Cluster) Settle() error { return c.rested(c.settle()) }
 
 func (c *Cluster) settle() error {
@@ -49,7 +50,8 @@ func (c *Cluster) settle() error {
 		return err
 	}
 	p, end := c.progress, c.Now().Add(settleTime)
-	for heard, at := p.news, c.Now(); len(p.unfinished) > 0 && c.Now().Before(end) && c.Now().Before(at.Add(round)); {
+	patience := min(round, max(roundSlice, c.engine.LongestPeriod()))
+	for heard, at := p.news, c.Now(); len(p.unfinished) > 0 && c.Now().Before(end) && c.Now().Before(at.Add(patience)); {
 		if err := c.pass(roundSlice); err != nil {
 			return err
 		}

@@ -27,9 +27,9 @@ type actor struct {
 	tasks  map[*task]struct{}
 	feeds  []*feed
 	queues map[string]*queue
-	rounds map[string]*tally // of periodic work, by name, of all lives
-	held   map[string]bool   // resources whose caches are held back
-	pasts  []*past           // lists for a process that starts meanwhile (LagFor)
+	rounds map[string]*rounds // periodic work by name, of all lives
+	held   map[string]bool    // resources whose caches are held back
+	pasts  []*past            // lists for a process that starts meanwhile (LagFor)
 
 	alone  bool            // one task waits in the middle of an author's code, and nothing else of the actor runs; guarded by Engine.mu
 	behind []*task         // those that could run meanwhile
@@ -73,13 +73,19 @@ func (a *actor) start() error {
 	return err
 }
 
-// countRounds returns the count of the rounds of periodic work of that name.
-func (a *actor) countRounds(name string) *tally {
+// rounds of periodic work.
+type rounds struct {
+	worked tally
+	period time.Duration // 0 of a sign of life
+}
+
+// roundsOf returns the rounds of that name.
+func (a *actor) roundsOf(name string) *rounds {
 	if a.rounds == nil {
-		a.rounds = map[string]*tally{}
+		a.rounds = map[string]*rounds{}
 	}
 	if a.rounds[name] == nil {
-		a.rounds[name] = &tally{}
+		a.rounds[name] = &rounds{}
 	}
 	return a.rounds[name]
 }

@@ -96,6 +96,7 @@ func (v *env) PollBackoff(ctx context.Context, intervals control.Backoff, cond f
 
 func (v *env) Every(name string, period time.Duration, f func(context.Context)) {
 	v.every(name, period, f, v.actor.line)
+	v.actor.roundsOf(name).period = period
 }
 
 func (v *env) Heartbeat(name string, period time.Duration, f func(context.Context)) {
@@ -112,7 +113,7 @@ func (v *env) every(name string, period time.Duration, f func(context.Context), 
 		first -= phase % period
 	}
 	t := &task{ended: true} // of all rounds: there is one at a time
-	work, counts := func(ctx context.Context, _ *task) { f(ctx) }, a.countRounds(name)
+	work, counts := func(ctx context.Context, _ *task) { f(ctx) }, &a.roundsOf(name).worked
 	var timer *timer
 	timer = a.after(first, never, func() {
 		v.engine().set(timer, period)

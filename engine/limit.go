@@ -39,11 +39,11 @@ func (t *tally) of(e *Engine) int {
 func (e *Engine) worked() map[workKey]int {
 	work := maps.Clone(e.work)
 	for _, a := range e.actors {
-		for name, t := range a.rounds {
-			work[workKey{a.name, name, ""}] += t.of(e)
+		for name, r := range a.rounds {
+			work[workKey{a.name, name, ""}] += r.worked.of(e)
 		}
 		for t := range a.tasks {
-			if t.tally != nil && a.rounds[t.name] != t.tally {
+			if t.once() {
 				work[workKey{a.name, t.name, ""}] += t.tally.of(e)
 			}
 		}

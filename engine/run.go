@@ -144,6 +144,17 @@ func (e *Engine) RunFor(d time.Duration) error {
 	return nil
 }
 
+// LongestPeriod returns the longest period of the actors' periodic work (Env.Every): the time after which each has had a turn. It is 0
+// if there is none.
+func (e *Engine) LongestPeriod() (longest time.Duration) {
+	for _, a := range e.actors {
+		for _, r := range a.rounds {
+			longest = max(longest, r.period)
+		}
+	}
+	return longest
+}
+
 // Ordered calls run, which drives the engine, and takes all steps in order meanwhile: the Policy is not
 // asked, and no choice is recorded. So what waits for nothing but time does not move the positions of the
 // choices that come after it.

@@ -124,9 +124,15 @@ func (t *task) run() {
 // forget ends what the engine knows of a task that has ended, but for how often it has worked.
 func (t *task) forget() {
 	delete(t.actor.tasks, t)
-	if e := t.actor.engine; t.tally != nil && t.actor.rounds[t.name] != t.tally {
+	if e := t.actor.engine; t.once() {
 		e.work[workKey{t.actor.name, t.name, ""}] += t.tally.of(e)
 	}
+}
+
+// once reports whether the task is neither a worker nor a round of periodic work.
+func (t *task) once() bool {
+	rounds := t.actor.rounds[t.name]
+	return t.tally != nil && (rounds == nil || t.tally != &rounds.worked)
 }
 
 // pause yields: the engine takes other steps, or lets the task go on at once. It panics if the task
