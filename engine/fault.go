@@ -167,8 +167,8 @@ func (e *Engine) count(call *api.Request) int {
 		return 0
 	}
 	e.counted++
-	number := e.counted
-	e.onCall(number, call)
+	number, copied := e.counted, *call // no other call need be on the heap
+	e.onCall(number, &copied)
 	return number
 }
 
@@ -199,24 +199,26 @@ type gate struct {
 }
 
 // Do implements api.Handler.
-func (g *gate) Do(ctx context.Context, req api.Request) (obj runtime.Object, err error) {
-	err = g.pass(&req, func() error {
-		obj, err = g.Server.Do(ctx, req)
-		return err
-	})
+func (g *gate) Do(ctx context.Context, req api.Request) (runtime.Object, error) {
+	number, err := g.before(&req)
 	if err != nil {
+		return nil, err
+	}
+	obj, err := g.Server.Do(ctx, req)
+	if err = g.after(&req, number, err); err != nil {
 		return nil, err
 	}
 	return obj, nil
 }
 
 // Watch implements api.Handler.
-func (g *gate) Watch(ctx context.Context, req api.Request) (w watch.Interface, err error) {
-	err = g.pass(&req, func() error {
-		w, err = g.Server.Watch(ctx, req)
-		return err
-	})
-	if err == nil {
+func (g *gate) Watch(ctx context.Context, req api.Request) (watch.Interface, error) {
+	number, err := g.before(&req)
+	if err != nil {
+		return nil, err
+	}
+	w, err := g.Server.Watch(ctx, req)
+	if err = g.after(&req, number, err); err == nil {
 		return w, nil
 	}
 	if w != nil {
@@ -225,18 +227,9 @@ func (g *gate) Watch(ctx context.Context, req api.Request) (w watch.Interface, e
 	return nil, err
 }
 
-// pass makes a call, unless a fault strikes before, and says what the caller hears.
-func (g *gate) pass(req *api.Request, do func() error) error {
-	req.Name = req.ObjectName() // as it is now: the server names the object
-	number, err := g.before(req)
-	if err != nil {
-		return err
-	}
-	return g.after(req, number, do())
-}
-
-// before waits for the call's turn, and says which it is in the count of calls.
+// before waits for the call's turn, unless a fault strikes, and says which it is in the count of calls.
 func (g *gate) before(call *api.Request) (number int, err error) {
+	call.Name = call.ObjectName() // as it is now: the server names the object
 	t, err := g.caller()
 	if err != nil || t == nil {
 		return 0, err
@@ -249,6 +242,7 @@ func (g *gate) before(call *api.Request) (number int, err error) {
 	return number, nil
 }
 
+// after says what the caller hears of the answer.
 func (g *gate) after(call *api.Request, number int, answer error) error {
 	t, err := g.caller()
 	if err != nil || t == nil {
