@@ -15,7 +15,7 @@ const resync = 15 * time.Second
 
 // Seeds is the number of seeded schedules that are tried after those in order, unless
 // Options say otherwise.
-const Seeds = 600
+const Seeds = 1200
 
 // batch is the number of schedules that are tried at once. It does not depend on the number of
 // cores, so that the result does not either.

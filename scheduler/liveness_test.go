@@ -20,7 +20,7 @@ import (
 // Pods of all priorities come and go, nodes are cordoned and uncordoned, calls fail and the
 // scheduler crashes. When that is over and the errors are forgotten, well before the flush
 // of the refused pods, no pod waits that could be placed. Either pods have priorities or bindings fail: a pod that was to be bound, is not and is
-// preempted then wakes nobody, as upstream.
+// preempted then wakes no other, as upstream.
 func TestNobodyStaysBehindWhoCouldBePlaced(t *testing.T) {
 	seedtest.Each(t, 150, func(t testing.TB, seed uint64) {
 		b := newBustle(t, seed)
@@ -131,7 +131,7 @@ func (b *bustle) pods() []v1.Pod {
 }
 
 // stopPods does what the kubelets do: it removes the pods that are being deleted. Until they are gone, the pod for which they
-// are deleted does not hear of other nodes, as upstream.
+// are deleted is not tried again when another node has room, as upstream.
 func (b *bustle) stopPods() {
 	for _, pod := range b.pods() {
 		if pod.DeletionTimestamp != nil {
