@@ -169,7 +169,7 @@ func protectionBelievesCache() Exhibit {
 			"removes the finalizer, and the claim goes under the pod.",
 		Upstream: "https://github.com/kubernetes/kubernetes/issues/75980",
 		Fix:      "the API server is asked for pods",
-		Rule:     explore.NotInUse, Replay: "x1;seed=2;choices=19:2,21:1,22:2,24:2,30:2,57:3,58:1,59:2,60:1,61:3",
+		Rule:     explore.NotInUse, Replay: "x1;seed=2;order=pct2",
 		configure: without(storagesim.PVCProtection, func(e *env) {
 			e.pods = func(c corev1client.PodInterface) corev1client.PodInterface { return noLivePods{c} }
 		}),
