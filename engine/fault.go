@@ -242,7 +242,7 @@ func (g *gate) before(call *api.Request) (number int, err error) {
 	return number, nil
 }
 
-// after says what the caller hears of the answer.
+// after returns the answer, or what a fault makes of it.
 func (g *gate) after(call *api.Request, number int, answer error) error {
 	t, err := g.caller()
 	if err != nil || t == nil {
