@@ -28,12 +28,12 @@ func (t *Log) fitted(w Write) (Write, int) {
 	about, large := w.About(), held >= largeObject
 	wasLarge := t.large[about]
 	switch {
-	case large && t.large == nil:
-		t.large = map[Ref]bool{about: true}
-	case large:
-		t.large[about] = true
-	case wasLarge:
+	case !large || w.New == nil:
 		delete(t.large, about)
+	case t.large == nil:
+		t.large = map[Ref]bool{about: true}
+	default:
+		t.large[about] = true
 	}
 	t.mu.Unlock()
 	if large || wasLarge {
