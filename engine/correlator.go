@@ -61,6 +61,7 @@ type observed struct {
 	fieldPath, reason, message string
 	combined                   bool
 	event                      *v1.Event
+	sent                       bool // the server has the event as it is
 }
 
 func newCorrelator() *correlator {

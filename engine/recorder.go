@@ -52,14 +52,15 @@ func (r *recorder) Event(obj runtime.Object, eventtype, reason, message string) 
 	now := metav1.NewTime(e.Now().Truncate(time.Second))
 	o, dropped := r.correlator.correlate(e.Now(), &ref, eventtype, reason, message)
 	event, again := o.event, o.event != nil && !o.combined
-	if event == nil {
+	switch {
+	case event == nil:
 		event = r.newEvent(&ref, eventtype, reason, now)
-	} else {
+	case o.sent:
 		copied := *event // what it shares is never written to
 		event = &copied
 	}
 	event.Count, event.LastTimestamp, event.Message = event.Count+1, now, o.message
-	if o.event = event; !dropped {
+	if o.event, o.sent = event, !dropped; o.sent {
 		o.event = e.server.RecordEvent(event)
 	}
 	r.env.actor.said(ref, trace.Event{Type: eventtype, Reason: reason, Message: message, Repeated: again, Dropped: dropped})

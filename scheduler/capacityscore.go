@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/trace"
 )
@@ -40,8 +42,8 @@ func (s *volumeState) addUp() {
 	answer := &s.claims.answer
 	for _, static := range answer.bindings {
 		of := s.class(binding.GetPersistentVolumeClaimClass(static.pvc))
-		of.requested += static.pvc.Spec.Resources.Requests.Storage().Value()
-		of.capacity += static.pv.Spec.Capacity.Storage().Value()
+		of.requested += storageOf(static.pvc.Spec.Resources.Requests)
+		of.capacity += storageOf(static.pv.Spec.Capacity)
 	}
 	if len(answer.bindings) > 0 {
 		return
@@ -55,10 +57,16 @@ func (s *volumeState) addUp() {
 			s.unscored = fmt.Sprintf("pvc %s has no spec.storageClassName", claim.Name)
 		default:
 			of := s.class(*claim.Spec.StorageClassName)
-			of.requested += claim.Spec.Resources.Requests.Storage().Value()
+			of.requested += storageOf(claim.Spec.Resources.Requests)
 			of.capacity = room.Capacity.Value() // which all claims of the class share
 		}
 	}
+}
+
+// storageOf returns an amount of storage in bytes. ResourceList.Storage would make a copy on the heap, for each node and volume.
+func storageOf(list v1.ResourceList) int64 {
+	amount := list[v1.ResourceStorage]
+	return amount.Value()
 }
 
 // class returns the sums of a class.
