@@ -633,6 +633,41 @@ func TestStepTakesOneStep(t *testing.T) {
 	require.Equal(t, "4", get(t, e, "map-4").Data["d"])
 }
 
+func TestACacheWithoutNewsTakesNoStep(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	told := 0
+	require.NoError(t, e.Add("reader", func(env control.Env) error {
+		control.NewCache[*v1.ConfigMap](env, configMaps).Handle(control.Enqueue[*v1.ConfigMap](func(string) { told++ }))
+		return nil
+	}))
+	require.NoError(t, e.Settle())
+	before := e.Steps()
+	for n := range 3 {
+		create(t, e, configMap(fmt.Sprint(n)))
+	}
+	require.NoError(t, e.Settle())
+	require.Equal(t, 3, told)
+	require.Equal(t, before+3, e.Steps(), "one for each change")
+}
+
+func TestTheLongestPeriodIsThatOfTheActorsThatThereAre(t *testing.T) {
+	e := newEngine(t, engine.Config{})
+	require.Zero(t, e.LongestPeriod())
+	for i, period := range []time.Duration{10 * time.Second, 30 * time.Second, 15 * time.Second} {
+		require.NoError(t, e.Add(fmt.Sprint("resyncer-", i), func(env control.Env) error {
+			env.Every("resync", period, func(context.Context) {})
+			return nil
+		}))
+	}
+	require.NoError(t, e.Settle())
+	require.Equal(t, 30*time.Second, e.LongestPeriod())
+	require.NoError(t, e.Stop("resyncer-1"))
+	require.Equal(t, 15*time.Second, e.LongestPeriod(), "one that is stopped has no turn")
+	require.NoError(t, e.Start("resyncer-1"))
+	require.NoError(t, e.Settle())
+	require.Equal(t, 30*time.Second, e.LongestPeriod())
+}
+
 func TestTheStoryOmitsWhatWasSaidBefore(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	cm := configMap("m")

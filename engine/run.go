@@ -145,9 +145,12 @@ func (e *Engine) RunFor(d time.Duration) error {
 }
 
 // LongestPeriod returns the longest period of the actors' periodic work (Env.Every): the time after which each has had a turn. It is 0
-// if there is none.
+// if there is none. Actors that are stopped do not count.
 func (e *Engine) LongestPeriod() (longest time.Duration) {
 	for _, a := range e.actors {
+		if a.stopped {
+			continue
+		}
 		for _, r := range a.rounds {
 			longest = max(longest, r.period)
 		}

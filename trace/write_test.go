@@ -37,6 +37,34 @@ func TestAWriteTellsTheConditionsThatAreNew(t *testing.T) {
 	}
 }
 
+// A write holds the version before too, so that the log must know whether that one is large. It forgets objects that are small again or gone.
+func TestALogKnowsOfObjectsAsLongAsTheyAreLarge(t *testing.T) {
+	log := New(100, 1<<30)
+	of := func(size int) *v1.ConfigMap {
+		return &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Data: map[string]string{"pad": strings.Repeat("x", size)}}
+	}
+	last := func() Write { return log.Tail(1)[0].Record.(Write) }
+	add := func(w Write) {
+		w.Kind, w.Name, w.Verb = "ConfigMap", "m", "update"
+		log.Add(Entry{Record: w})
+	}
+	small, large, smaller, gone := of(10), of(2*largeObject), of(20), of(2*largeObject)
+	add(Write{New: small})
+	require.Same(t, small, last().New, "a small object is kept whole")
+	add(Write{Old: small, New: large})
+	require.Len(t, log.large, 1)
+	require.IsType(t, &metav1.PartialObjectMetadata{}, last().New)
+	add(Write{Old: large, New: smaller})
+	require.Empty(t, log.large, "it is small again")
+	require.IsType(t, &metav1.PartialObjectMetadata{}, last().Old, "the version before is large")
+	add(Write{Old: smaller, New: small})
+	require.Same(t, smaller, last().Old)
+	add(Write{Old: small, New: gone})
+	add(Write{Old: gone, Last: gone})
+	require.Empty(t, log.large, "it is gone")
+	require.IsType(t, &metav1.PartialObjectMetadata{}, last().Last)
+}
+
 func TestTheChangesOfAWriteAreThoseOfTheWholeObjects(t *testing.T) {
 	seedtest.Each(t, 300, func(t testing.TB, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 3))

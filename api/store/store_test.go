@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api/store"
+	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
 var stones = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "stones"}
@@ -71,6 +74,84 @@ func TestACursorIsWokenForItsFieldAndSeesWhatEntersAndLeavesItsSelection(t *test
 	require.Equal(t, "3", change.Object.(*unstructured.Unstructured).GetResourceVersion())
 	_, ok, _ = cursor.Next()
 	require.False(t, ok)
+}
+
+// A cursor remembers the next few changes that may concern it and looks through those after them. Whatever is written, and whenever it is read,
+// it must tell what one that looks at every change tells.
+func TestCursorsTellAllChangesHoweverFarTheyAreBehind(t *testing.T) {
+	seedtest.Each(t, 300, func(t testing.TB, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		table, _ := newTable(1000)
+		nodes := []string{"n1", "n2", "n3"}
+		cursors, wanted := map[string]*store.Cursor{}, map[string][]string{"n1": {}, "n2": {}, "n3": {}}
+		for _, node := range nodes {
+			cursors[node] = table.Follow(store.Selector{Fields: fields.OneTermEqualSelector("spec.nodeName", node)}, nil)
+			require.Empty(t, cursors[node].List())
+		}
+		for range 100 {
+			if rng.IntN(4) == 0 {
+				node := nodes[rng.IntN(len(nodes))]
+				n := min(1+rng.IntN(8), len(wanted[node]))
+				require.Equal(t, wanted[node][:n], read(t, cursors[node], n), "the cursor of %s", node)
+				if wanted[node] = wanted[node][n:]; len(wanted[node]) > 0 {
+					require.True(t, cursors[node].More(), "of %s is still to come %v", node, wanted[node])
+				}
+				continue
+			}
+			name := string(rune('a' + rng.IntN(6)))
+			from, to, version := moveStone(table, name, append(nodes, "")[rng.IntN(4)], rng.IntN(4) == 0)
+			for _, node := range nodes {
+				var what string
+				switch {
+				case from == node && to == node:
+					what = "MODIFIED"
+				case from == node:
+					what = "DELETED"
+				case to == node:
+					what = "ADDED"
+				default:
+					continue
+				}
+				wanted[node] = append(wanted[node], what+" "+name+"@"+version)
+			}
+		}
+		for _, node := range nodes {
+			require.Equal(t, wanted[node], read(t, cursors[node], 1000), "the cursor of %s", node)
+			require.False(t, cursors[node].More(), "the cursor of %s has told all", node)
+		}
+	})
+}
+
+// moveStone writes a stone on a node, or removes it. It returns where it was and where it is, "-" where there is no stone, and the version of the change.
+func moveStone(table *store.Table, name, node string, remove bool) (from, to, version string) {
+	old, obj := table.Get("quarry/"+name), stone(name, node, "red")
+	if old == nil {
+		table.Put(nil, obj)
+		return "-", node, obj.GetResourceVersion()
+	}
+	from, _, _ = unstructured.NestedString(old.(*unstructured.Unstructured).Object, "spec", "nodeName")
+	if remove {
+		obj = stone(name, from, "red")
+		table.Remove(old, obj)
+		return from, "-", obj.GetResourceVersion()
+	}
+	table.Put(old, obj)
+	return from, node, obj.GetResourceVersion()
+}
+
+// read reads at most so many changes, each as "TYPE name@version".
+func read(t testing.TB, cursor *store.Cursor, most int) []string {
+	told := []string{}
+	for len(told) < most {
+		change, ok, err := cursor.Next()
+		require.NoError(t, err)
+		if !ok {
+			break
+		}
+		obj := change.Object.(*unstructured.Unstructured)
+		told = append(told, fmt.Sprintf("%s %s@%s", change.Type, obj.GetName(), obj.GetResourceVersion()))
+	}
+	return told
 }
 
 func TestACursorThatIsFurtherBehindThanTheLogListsAgain(t *testing.T) {
