@@ -160,9 +160,10 @@ func labelled(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object {
 
 // RecordEvent writes an event of a controller's recorder, in the form of core/v1. An event without a name is created under a new
 // name. Of one with a name the count, the last time, the message and the series are written over those of the event that has
-// the name, and if there is none any more, it is created. It returns the event as it is stored, or, in a namespace that is being
-// deleted or does not exist, as it would be; neither that nor the event given may be changed any more. The event is a
-// write at the server like any other, but no gate sees it and it is not reported to OnWrite.
+// the name, and if there is none any more, it is created. One that was made of the stored event must differ from it in these
+// fields alone. It returns the event as it is stored, or, in a namespace that is being deleted or does not exist, as it would be;
+// neither that nor the event given may be changed any more. The event is a write at the server like any other, but no gate sees it
+// and it is not reported to OnWrite.
 func (s *Server) RecordEvent(event *v1.Event) *v1.Event { return s.events.record(event) }
 
 var _ Handler = (*Server)(nil)
