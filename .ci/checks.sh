@@ -26,11 +26,11 @@ nested_modules() { git ls-files --cached --others --exclude-standard -- '*/go.mo
 
 # Test functions of the main module: "./folder TestName". With "Fuzz", those instead.
 functions() {
-	local file name skip
+	local skip
 	skip=$(nested_modules | paste -sd'|')
 	git grep --untracked -oE "^func ${1:-Test}[A-Za-z0-9_]*" -- '*_test.go' |
 		grep -vE "^(conformance/interop|${skip:-none})/" |
-		while IFS=: read -r file name; do echo "./$(dirname "$file") ${name#func }"; done
+		awk -F: '{ folder = $1; if (!sub("/[^/]*$", "", folder)) folder = "."; sub("^func ", "", $2); print "./" folder, $2 }'
 }
 
 # The tests whose names match, for example "Racing|TestBind": "./folder TestName".
