@@ -40,6 +40,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: web}
 spec:
+  terminationGracePeriodSeconds: 1 # its shell ignores TERM
   containers:
   - name: web
     image: busybox
@@ -47,6 +48,9 @@ spec:
     volumeMounts: [{name: data, mountPath: /data}]
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 `
+
+// patience is the longest real time for which a test waits for what takes a second on a quiet machine.
+const patience = 5 * time.Minute
 
 // executable returns the provisioner, which go.mod names as a tool.
 func executable(t *testing.T) string {
@@ -89,7 +93,7 @@ func TestTheRealLocalPathMakesAndDeletesAVolume(t *testing.T) {
 		pod, err := cluster.Pod("web")
 		return err == nil && pod.Status.Phase == v1.PodRunning
 	}
-	if !assert.Eventually(t, ready, time.Minute, 100*time.Millisecond) {
+	if !assert.Eventually(t, ready, patience, 100*time.Millisecond) {
 		t.Fatal(cluster.Story())
 	}
 
@@ -101,7 +105,7 @@ func TestTheRealLocalPathMakesAndDeletesAVolume(t *testing.T) {
 		_, err := cluster.Volume(claim.Spec.VolumeName)
 		return apierrors.IsNotFound(err)
 	}
-	if !assert.Eventually(t, gone, time.Minute, 100*time.Millisecond) {
+	if !assert.Eventually(t, gone, patience, 100*time.Millisecond) {
 		t.Fatal(cluster.Story())
 	}
 	require.NoError(t, driver.Stop())
