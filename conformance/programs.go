@@ -59,8 +59,7 @@ func (r *replay) programs(what map[string]string) error {
 	return nil
 }
 
-// program does one thing with one actor. A process that stands still (SIGSTOP) is one whose caches
-// receive nothing: between two steps the recorded programs were at rest.
+// program does one thing with one actor. A process that is paused stands still (SIGSTOP).
 func (r *replay) program(actor, action string) error {
 	ended := r.ended[actor]
 	delete(r.ended, actor)
@@ -72,21 +71,10 @@ func (r *replay) program(actor, action string) error {
 		return r.cluster.Stop(actor)
 	case action == "start":
 		return r.cluster.Start(actor)
+	case action == "pause":
+		return r.cluster.Engine().Pause(actor)
 	}
-	resources, err := r.cluster.Engine().Follows(actor)
-	if err != nil {
-		return err
-	}
-	do := r.cluster.Hold
-	if action == "resume" {
-		do = r.cluster.Release
-	}
-	for _, resource := range resources {
-		if err := do(actor, resource); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.cluster.Engine().Resume(actor)
 }
 
 // endedByItself reports whether an actor that starts has ended by itself since a step last started it.

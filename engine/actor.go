@@ -32,7 +32,8 @@ type actor struct {
 	pasts  []*past            // lists for a process that starts meanwhile (LagFor)
 
 	alone  bool            // one task waits in the middle of an author's code, and nothing else of the actor runs; guarded by Engine.mu
-	behind []*task         // those that could run meanwhile
+	paused bool            // until Resume; guarded by Engine.mu
+	behind []*task         // those that could run, while the actor is alone or paused
 	env    *env            // of this life
 	ctx    context.Context // of the tasks of this life: it knows the hook of package mayfail
 
@@ -146,7 +147,8 @@ func (a *actor) stop() {
 		e.current.Store(nil)
 	}
 	a.tasks, a.feeds, a.waiting, a.behind = nil, nil, nil, nil
-	a.together()
+	a.goOn(&a.alone)
+	a.goOn(&a.paused)
 }
 
 // crash forgets everything and restarts the actor after a.downtime. Settling does not

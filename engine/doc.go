@@ -33,8 +33,8 @@
 //
 // # Faults
 //
-// A crash, a refused request, a lost answer or a stale cache is a step like any
-// other and never special code in a controller: see Fault, Crash, Hold. A
+// A crash, a refused request, a lost answer, a process that stands still or a stale cache is a step like any
+// other and never special code in a controller: see Fault, Crash, Pause, Hold. A
 // crashed actor forgets everything and is built again by its control.Factory,
 // its caches by a fresh list.
 //

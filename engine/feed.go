@@ -79,7 +79,7 @@ func (f *feed) notify() {
 	e := f.actor.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if f.actor.alone || f.actor.held[f.target.Source().Resource.Resource] {
+	if f.actor.stands() || f.actor.held[f.target.Source().Resource.Resource] {
 		f.missed = true
 		return
 	}
@@ -262,7 +262,7 @@ func (e *Engine) Release(name, resource string) error {
 	defer e.mu.Unlock()
 	delete(a.held, resource)
 	for _, f := range a.feeds {
-		if f.missed && !a.alone && f.target.Source().Resource.Resource == resource {
+		if f.missed && !a.stands() && f.target.Source().Resource.Resource == resource {
 			f.missed, f.queued = false, true
 			e.ready = append(e.ready, f)
 		}

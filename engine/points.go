@@ -254,43 +254,14 @@ func isInTask() bool {
 // parkAlone parks the task for a time in which no other code of the actor runs: it might wait for a lock that the task
 // holds.
 func (t *task) parkAlone(d time.Duration) {
-	a, e := t.actor, t.actor.engine
-	e.tasks = slices.DeleteFunc(e.tasks, func(other *task) bool {
-		if other.actor == a {
-			a.behind = append(a.behind, other)
-		}
-		return other.actor == a
-	})
-	e.mu.Lock()
-	a.alone = true
-	e.ready = slices.DeleteFunc(e.ready, func(f *feed) bool {
-		if f.actor == a {
-			f.queued, f.missed = false, true
-		}
-		return f.actor == a
-	})
-	e.mu.Unlock()
+	a := t.actor
+	a.standStill(&a.alone)
 	a.after(d, always, func() {
-		a.together()
-		t.wake()
-		e.tasks = append(e.tasks, a.behind...)
-		a.behind = nil
+		t.waiting = false
+		a.behind = slices.Insert(a.behind, 0, t)
+		a.goOn(&a.alone)
 	})
 	t.park()
-}
-
-// together lets the actor's other tasks run again, and its caches receive changes.
-func (a *actor) together() {
-	e := a.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	a.alone = false
-	for _, f := range a.feeds {
-		if f.missed && !a.held[f.target.Source().Resource.Resource] {
-			f.missed = false
-			f.enqueue()
-		}
-	}
 }
 
 // Reach implements mayfail.Hook for a program.

@@ -55,9 +55,9 @@ func (a *actor) lineAtOnce(t *task) {
 	t.enable()
 }
 
-// enable puts the task in line: at once, or when the task of the actor that waits alone goes on.
+// enable puts the task in line: at once, or when the actor, which stands still, goes on.
 func (t *task) enable() {
-	if t.actor.alone {
+	if t.actor.stands() {
 		t.actor.behind = append(t.actor.behind, t)
 		return
 	}
@@ -116,7 +116,10 @@ func (t *task) run() {
 	case t.does == nil: // a worker without a key
 		e.idle = append(e.idle, t.coroutine)
 		t.coroutine = nil
-	case !t.waiting && !t.dead:
+	case t.waiting || t.dead:
+	case t.actor.stands(): // it was paused in this step
+		t.enable()
+	default:
 		e.last = t
 	}
 }

@@ -22,6 +22,11 @@ type timer struct {
 
 func (t *timer) alive() bool { return t.actor == nil || t.actor.life == t.life }
 
+// awaited reports whether Settle waits for the timer now.
+func (t *timer) awaited() bool {
+	return t.alive() && (t.actor == nil || !t.actor.paused) && t.foreground()
+}
+
 // givenUp reports whether the timer was cancelled, or its actor has ended, before its time.
 func (t *timer) givenUp() bool { return t.cancelled || !t.alive() }
 
@@ -90,12 +95,12 @@ func (e *Engine) fireNext() {
 
 // nextForeground returns the earliest timer that Settle waits for, nil if there is none.
 func (e *Engine) nextForeground() *timer {
-	if len(e.timers) > 0 && e.timers[0].alive() && e.timers[0].foreground() {
+	if len(e.timers) > 0 && e.timers[0].awaited() {
 		return e.timers[0]
 	}
 	var next *timer
 	for _, t := range e.timers {
-		if (next == nil || t.at.Before(next.at)) && t.alive() && t.foreground() {
+		if (next == nil || t.at.Before(next.at)) && t.awaited() {
 			next = t
 		}
 	}
