@@ -437,3 +437,18 @@ func TestAnAnswerThatCannotBeWrittenIsAnErrorInWords(t *testing.T) {
 	_, err = client.Resource(v1).Namespace("default").Get(ctx, "nightly", metav1.GetOptions{})
 	assert.True(t, apierrors.IsInternalError(err), "%v", err)
 }
+
+func TestAnEmptyTableOfDefinitionsHasNoListOfRows(t *testing.T) {
+	server, client, _ := serve(t)
+	define(t, client, backups)
+	for path, rows := range map[string]string{
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions?labelSelector=none": `"rows":null`,
+		"/apis/example.com/v1/backups": `"rows":[]`,
+	} {
+		r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+		r.Header.Set("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
+		w := httptest.NewRecorder()
+		handlerOf(server).ServeHTTP(w, r)
+		assert.Contains(t, w.Body.String(), rows, path)
+	}
+}

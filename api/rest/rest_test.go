@@ -298,6 +298,11 @@ func TestAListIsServedAsATable(t *testing.T) {
 	assert.Contains(t, body, `"kind":"Table"`)
 	assert.Contains(t, body, `"columnDefinitions":[{"name":"Name","type":"string","format":"name"`)
 	assert.Contains(t, body, `"cells":["default","Active"`)
+
+	for collection, rows := range map[string]string{"limitranges": `"rows":null`, "configmaps": `"rows":[]`} { // the first has no columns of its own
+		_, _, body = ask(t, "GET", "/api/v1/namespaces/none/"+collection, "", "application/json;as=Table;v=v1;g=meta.k8s.io", "")
+		assert.Contains(t, body, rows, collection)
+	}
 }
 
 func TestEveryKindIsDescribedInOpenAPI(t *testing.T) {

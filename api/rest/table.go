@@ -16,7 +16,7 @@ import (
 // table returns an object or a list as kubectl prints it.
 // Upstream: apiserver handlers asTable, v1.37.
 func (c *call) table(obj runtime.Object, gv schema.GroupVersion, opts *metav1.TableOptions) (runtime.Object, error) {
-	t := &metav1.Table{Rows: []metav1.TableRow{}}
+	t := &metav1.Table{Rows: c.noRows()}
 	t.SetGroupVersionKind(gv.WithKind("Table"))
 	if !opts.NoHeaders {
 		t.ColumnDefinitions = c.columns()
@@ -35,6 +35,17 @@ func (c *call) table(obj runtime.Object, gv schema.GroupVersion, opts *metav1.Ta
 	}
 	t.ListMeta = metav1.ListMeta{ResourceVersion: m.GetResourceVersion(), Continue: m.GetContinue(), RemainingItemCount: m.GetRemainingItemCount()}
 	return t, meta.EachListItem(obj, func(item runtime.Object) error { return c.addRow(t, item, gv, opts) })
+}
+
+// noRows returns the rows of an empty list: null for CustomResourceDefinitions and kinds that have no columns of their own, whose rows are appended to none.
+// Upstream: apiserver pkg/registry/rest/table.go and apiextensions-apiserver pkg/registry/customresourcedefinition/tableconvertor ConvertToTable, beside
+// pkg/printers/tablegenerator.go GenerateTable, v1.37.2.
+func (c *call) noRows() []metav1.TableRow {
+	columns := c.columns()
+	if plain := len(columns) == 2 && columns[1].Name == "Created At"; c.kind.typed && (plain || c.kind.gvk.Kind == "CustomResourceDefinition") {
+		return nil
+	}
+	return []metav1.TableRow{}
 }
 
 // columns returns the columns of the kind's own entry, else those that kubectl is known to print.
