@@ -12,7 +12,7 @@ func TestANodesTaintsAreChecked(t *testing.T) {
 		{"with an unknown effect", "spec: {taints: [{key: a, effect: Explode}]}",
 			[]string{`metadata.taints[0].effect: Unsupported value: "Explode": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`}},
 		{"twice", "spec: {taints: [{key: a, effect: NoSchedule}, {key: a, effect: NoSchedule, value: b}]}", []string{
-			`metadata.taints[1]: Duplicate value: {"key":"a","value":"b","effect":"NoSchedule"}: taints must be unique by key and effect pair`}},
+			`metadata.taints[1]: Duplicate value: {"Key":"a","Value":"b","Effect":"NoSchedule","TimeAdded":null}: taints must be unique by key and effect pair`}},
 	})
 	refusesChange(t, apitest.GoodNode, []refusal{
 		{"taints may come", "spec: {taints: [{key: a, effect: NoSchedule}]}", nil},

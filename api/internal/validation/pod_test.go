@@ -148,6 +148,22 @@ func TestAPodsMountsAreRefusedInTheWordsOfTheRealServer(t *testing.T) {
 	})
 }
 
+// Of several mounts of one volume the last counts against a device, and the other way round.
+func TestOnlyTheLastMountOfAVolumeIsInADevicesWay(t *testing.T) {
+	both := func(mounts, devices string) string {
+		return "spec: {volumes: [{name: v0, persistentVolumeClaim: {claimName: data}}, {name: v1, persistentVolumeClaim: {claimName: data}}], " +
+			"containers: [{name: c, image: busybox, volumeMounts: [" + mounts + "], volumeDevices: [" + devices + "]}]}"
+	}
+	const (
+		mount  = `spec.containers[0].volumeMounts[0].mountPath: Invalid value: "/x": must not already exist as a path in volumeDevices`
+		device = `spec.containers[0].volumeDevices[0].devicePath: Invalid value: "/x": must not already exist as a path in volumeMounts`
+	)
+	refusesNew(t, apitest.GoodPod, []refusal{
+		{"the last mount", both("{name: v0, mountPath: /x}", "{name: v1, devicePath: /x}"), []string{mount, device}},
+		{"an earlier mount", both("{name: v0, mountPath: /x}, {name: v0, mountPath: /y}", "{name: v1, devicePath: /x}"), []string{mount}},
+	})
+}
+
 func TestAPodMayChangeOnlyWhatItRuns(t *testing.T) {
 	fixed := []string{"spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
 		"`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +

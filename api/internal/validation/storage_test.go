@@ -13,6 +13,8 @@ import (
 func TestNewStorageClassesAreRefusedInTheWordsOfTheRealServer(t *testing.T) {
 	refusesNew(t, apitest.GoodClass, []refusal{
 		{"no provisioner (recorded)", "provisioner: ''", []string{"provisioner: Required value"}},
+		{"no provisioner, which is said last", "{provisioner: '', reclaimPolicy: Recycle}",
+			[]string{`reclaimPolicy: Unsupported value: "Recycle": supported values: "Delete", "Retain"`, "provisioner: Required value"}},
 		{"a provisioner with two slashes", "provisioner: a/b/c", []string{`provisioner: Invalid value: "a/b/c": a valid label key must consist of ` +
 			`alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', ` +
 			`regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`}},
@@ -67,6 +69,9 @@ func TestAVolumeAttachmentNamesOneVolumeAndStaysAsItIs(t *testing.T) {
 	const one = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 	refusesNew(t, apitest.GoodAttachment, []refusal{
 		{"without an attacher", "spec: {attacher: ''}", []string{"spec.attacher: Required value"}},
+		{"with an attacher that is no name", "spec: {attacher: Bad_}", []string{`spec.attacher: Invalid value: "Bad_": an RFC 1123 subdomain must consist of ` +
+			`alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'Example.com', regex used for validation is ` +
+			`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
 		{"without a source", "spec: {source: {persistentVolumeName: null}}", []string{"spec.source: Required value: " + one}},
 		{"with two sources", "spec: {source: {inlineVolumeSpec: {csi: {driver: x, volumeHandle: h}}}}", []string{"spec.source: Forbidden: " + one}},
 		{"with an empty volume name", "spec: {source: {persistentVolumeName: ''}}",

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ func checkTaints(p *validation.Problems, taints []v1.Taint, path *field.Path) {
 			validation.CheckTaintEffect(p, taint.Effect, at.Child("effect"))
 		}
 		if slices.ContainsFunc(taints[:i], func(o v1.Taint) bool { return o.Key == taint.Key && o.Effect == taint.Effect }) {
-			err := field.Duplicate(at, taint)
+			err := field.Duplicate(at, validation.InternalForm{Value: taint})
 			err.Detail = "taints must be unique by key and effect pair"
 			p.Add(err)
 		}
@@ -76,7 +77,7 @@ func checkNodeResources(p *validation.Problems, n *v1.Node) {
 }
 
 // checkPodCIDRs validates the addresses for a node's pods: one range, or one of each
-// family.
+// family. Upstream: core/validation ValidateNode, v1.37.2.
 func checkPodCIDRs(p *validation.Problems, cidrs []string, at *field.Path) {
 	for i, cidr := range cidrs {
 		p.Add(utilvalidation.IsValidCIDRForLegacyField(at.Index(i), cidr, true, nil)...)
@@ -86,7 +87,7 @@ func checkPodCIDRs(p *validation.Problems, cidrs []string, at *field.Path) {
 	}
 	dual, err := netutils.IsDualStackCIDRStrings(cidrs)
 	if err != nil {
-		p.Add(field.InternalError(at, err))
+		p.Add(field.InternalError(at, fmt.Errorf("invalid PodCIDRs. failed to check with dual stack with error:%w", err)))
 	}
 	if !dual || len(cidrs) > 2 {
 		p.Invalid(at, cidrs, "may specify no more than one CIDR for each IP family")

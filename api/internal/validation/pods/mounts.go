@@ -32,7 +32,7 @@ func checkMounts(p *validation.Problems, c *v1.Container, volumes []*v1.Volume, 
 		if slices.ContainsFunc(c.VolumeDevices, func(d v1.VolumeDevice) bool { return d.Name == m.Name }) {
 			p.Invalid(at.Child("name"), m.Name, "must not already exist in volumeDevices")
 		}
-		if slices.ContainsFunc(c.VolumeDevices, func(d v1.VolumeDevice) bool { return d.DevicePath == m.MountPath }) {
+		if isDevicePath(c.VolumeDevices, m.MountPath) {
 			p.Invalid(at.Child("mountPath"), m.MountPath, "must not already exist as a path in volumeDevices")
 		}
 		if m.SubPath != "" {
@@ -113,8 +113,30 @@ func checkDevices(p *validation.Problems, c *v1.Container, volumes []*v1.Volume,
 		if slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == d.Name }) {
 			p.Invalid(at.Child("name"), d.Name, "must not already exist in volumeMounts")
 		}
-		if slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.MountPath == d.DevicePath }) {
+		if isMountPath(c.VolumeMounts, d.DevicePath) {
 			p.Invalid(at.Child("devicePath"), d.DevicePath, "must not already exist as a path in volumeMounts")
 		}
 	}
+}
+
+// isMountPath reports whether something is mounted at a path. Of the mounts of one volume the last counts.
+// Upstream: core/validation GetVolumeMountMap and devicePathAlreadyExists, v1.37.2.
+func isMountPath(mounts []v1.VolumeMount, path string) bool {
+	for i, m := range mounts {
+		if m.MountPath == path && !slices.ContainsFunc(mounts[i+1:], func(later v1.VolumeMount) bool { return later.Name == m.Name }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDevicePath reports whether there is a device at a path. Of the devices of one volume the last counts.
+// Upstream: core/validation GetVolumeDeviceMap and mountPathAlreadyExists, v1.37.2.
+func isDevicePath(devices []v1.VolumeDevice, path string) bool {
+	for i, d := range devices {
+		if d.DevicePath == path && !slices.ContainsFunc(devices[i+1:], func(later v1.VolumeDevice) bool { return later.Name == d.Name }) {
+			return true
+		}
+	}
+	return false
 }

@@ -50,8 +50,10 @@ func checkPodUpdate(p *validation.Problems, pod, old *v1.Pod) {
 		checkNodeAffinityUpdate(p, requiredTerms(pod.Spec.Affinity), requiredTerms(old.Spec.Affinity))
 	}
 	if munged := mungedPodSpec(&pod.Spec, &old.Spec, gated); !semantic.Equal(munged, &old.Spec) {
+		stored := old.Spec.DeepCopy()
+		validation.ForgetEmpty(stored)
 		p.Forbidden(validation.SpecPath, fmt.Sprintf("%s\n%v", podImmutable,
-			diff.Diff(validation.InternalForm{Value: old.Spec}, validation.InternalForm{Value: *munged})))
+			diff.Diff(validation.InternalForm{Value: *stored}, validation.InternalForm{Value: *mungedPodSpec(&pod.Spec, stored, gated)})))
 	}
 }
 

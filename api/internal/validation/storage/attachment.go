@@ -4,6 +4,7 @@ import (
 	"math"
 
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -19,10 +20,23 @@ const (
 // Upstream: storage/validation ValidateVolumeAttachment, v1.37.
 func checkAttachment(p *validation.Problems, va *storagev1.VolumeAttachment) {
 	checkAttachmentFields(p, va)
-	// last, and in characters: v1.37 validates it by a tag of its type
-	checkDriverName(p, va.Spec.Attacher, validation.SpecPath.Child("attacher"), func(at *field.Path, _ any, most int) *field.Error {
-		return field.TooLongCharacters(at, "", most)
-	})
+	checkAttacher(p, va.Spec.Attacher, validation.SpecPath.Child("attacher"))
+}
+
+// checkAttacher validates the attacher by the tags of its type: last, in characters, and with capitals in what its message says.
+// Upstream: storage/v1/zz_generated.validations.go Validate_VolumeAttachmentSpec and apimachinery pkg/api/validate/strfmt.go LongNameCaseless, v1.37.2.
+func checkAttacher(p *validation.Problems, name string, at *field.Path) {
+	if validation.IsLabel(name) {
+		return
+	}
+	if name == "" {
+		p.Required(at, "")
+		return
+	}
+	if len(name) > maxDriverName {
+		p.Add(field.TooLongCharacters(at, "", maxDriverName))
+	}
+	p.Messages(at, name, content.IsDNS1123SubdomainCaseless(name))
 }
 
 // checkAttachmentFields validates the fields that have no tags.

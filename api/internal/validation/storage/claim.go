@@ -92,7 +92,9 @@ func checkClaimUpdate(p *validation.Problems, claim, old *v1.PersistentVolumeCla
 
 	classMaySet := checkClaimClassUpdate(p, claim, old)
 	if !sameClaimSpec(claim, old, classMaySet) {
-		before, after := comparedSpecs(claim, old, classMaySet)
+		stored := old.DeepCopy()
+		validation.ForgetEmpty(&stored.Spec)
+		before, after := comparedSpecs(claim, stored, classMaySet)
 		p.Forbidden(validation.SpecPath, claimImmutable+"\n"+diff.Diff(validation.InternalForm{Value: *before}, validation.InternalForm{Value: *after}))
 	}
 

@@ -23,10 +23,18 @@ var (
 	bindingModes         = []storagev1.VolumeBindingMode{storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer}
 )
 
-// checkStorageClass validates a StorageClass.
-// Upstream: storage/validation ValidateStorageClass, v1.37.
+// checkStorageClass validates a StorageClass. That it needs a provisioner is said by a tag of its type, and so comes last.
+// Upstream: storage/validation ValidateStorageClass and storage/v1/zz_generated.validations.go Validate_StorageClass, v1.37.2.
 func checkStorageClass(p *validation.Problems, c *storagev1.StorageClass) {
-	checkProvisioner(p, c.Provisioner, field.NewPath("provisioner"))
+	checkClassFields(p, c)
+	p.Need(nil, "provisioner", c.Provisioner)
+}
+
+// checkClassFields validates the fields without their tags.
+func checkClassFields(p *validation.Problems, c *storagev1.StorageClass) {
+	if c.Provisioner != "" {
+		checkProvisioner(p, c.Provisioner, field.NewPath("provisioner"))
+	}
 	checkParameters(p, c.Parameters, field.NewPath("parameters"))
 	if r := c.ReclaimPolicy; r != nil && *r != "" && !slices.Contains(classReclaimPolicies, *r) {
 		p.Add(field.NotSupported(field.NewPath("reclaimPolicy"), *r, classReclaimPolicies))
@@ -40,7 +48,7 @@ func checkStorageClass(p *validation.Problems, c *storagev1.StorageClass) {
 }
 
 // checkStorageClassUpdate keeps what volumes were provisioned by.
-// Upstream: storage/v1 StorageClass, declarative validation (immutable), v1.37.
+// Upstream: storage/v1 StorageClass, declarative validation (required, immutable), v1.37.2.
 func checkStorageClassUpdate(p *validation.Problems, c, old *storagev1.StorageClass) {
 	checkStorageClass(p, c)
 	p.Fixed(c.Provisioner, old.Provisioner, field.NewPath("provisioner")) // by tags, and so in the order of the type's fields

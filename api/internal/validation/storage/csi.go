@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	maxNodeID = 256 // characters
+	maxNodeID     = 256 // characters
+	maxDriverName = 63
 	// minUpdatePeriodSeconds is the shortest interval at which a driver may be asked for its limits.
 	minUpdatePeriodSeconds = 10
 
@@ -27,11 +28,6 @@ const (
 // CheckDriverName validates the name of a CSI driver where it is referred to.
 // Upstream: core/validation ValidateCSIDriverName, v1.37.
 func CheckDriverName(p *validation.Problems, name string, at *field.Path) {
-	checkDriverName(p, name, at, field.TooLong)
-}
-
-// checkDriverName does so with an error of the caller's for a name that is too long.
-func checkDriverName(p *validation.Problems, name string, at *field.Path, tooLong func(at *field.Path, value any, most int) *field.Error) {
 	if validation.IsLabel(name) {
 		return
 	}
@@ -39,8 +35,8 @@ func checkDriverName(p *validation.Problems, name string, at *field.Path, tooLon
 		p.Required(at, "")
 		return
 	}
-	if len(name) > 63 {
-		p.Add(tooLong(at, "", 63))
+	if len(name) > maxDriverName {
+		p.Add(field.TooLong(at, "", maxDriverName))
 	}
 	p.Messages(at, name, utilvalidation.IsDNS1123Subdomain(strings.ToLower(name)))
 }

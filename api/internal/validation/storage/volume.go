@@ -173,8 +173,10 @@ func checkVolumeUpdate(p *validation.Problems, pv, old *v1.PersistentVolume) {
 			pv = pv.DeepCopy()
 			pv.Spec.CSI.ControllerExpandSecretRef = nil // which may be added
 		}
+		stored := old.Spec.PersistentVolumeSource.DeepCopy()
+		validation.ForgetEmpty(stored)
 		p.Forbidden(validation.SpecPath.Child("persistentvolumesource"), "spec.persistentvolumesource is immutable after creation\n"+
-			diff.Diff(validation.InternalForm{Value: old.Spec.PersistentVolumeSource}, validation.InternalForm{Value: pv.Spec.PersistentVolumeSource}))
+			diff.Diff(validation.InternalForm{Value: *stored}, validation.InternalForm{Value: pv.Spec.PersistentVolumeSource}))
 	}
 	if !validation.SamePtr(pv.Spec.VolumeMode, old.Spec.VolumeMode) {
 		p.Immutable(pv.Spec.VolumeMode, old.Spec.VolumeMode, field.NewPath("volumeMode"))
