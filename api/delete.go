@@ -175,10 +175,14 @@ func (d *deleter) deleteCollection(r request, opts metav1.DeleteOptions, listOpt
 	if listOpts.Limit == 0 {
 		listOpts.Limit = deleteCollectionPageSize
 	}
+	wrong := call.CheckDeleteOptions(opts)
+	if wrong != nil {
+		listOpts.Continue = "" // a token is read after the options. Upstream: apiserver handlers DeleteCollection, v1.37.2
+	}
 	list, err := list(d.writes.tables, r, listOpts)
 	if err == nil {
 		r.warnOfOrphans(opts)
-		err = call.CheckDeleteOptions(opts)
+		err = wrong
 	}
 	if err != nil {
 		return nil, d.writes.reports.refuse(r, err)

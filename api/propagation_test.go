@@ -213,6 +213,8 @@ func TestACollectionIsDeletedWithAPolicy(t *testing.T) {
 	maps := c.CoreV1().ConfigMaps("default")
 	err := maps.DeleteCollection(ctx, policy("Sideways"), metav1.ListOptions{})
 	assert.True(t, apierrors.IsInvalid(err), "also where there is nothing to delete: %v", err)
+	err = maps.DeleteCollection(ctx, policy("Sideways"), metav1.ListOptions{Continue: "1"})
+	assert.True(t, apierrors.IsInvalid(err), "a token is read after the options: %v", err)
 	createMap(t, c, configMap("a"))
 	createMap(t, c, configMap("b"))
 	require.NoError(t, maps.DeleteCollection(ctx, policy("Foreground"), metav1.ListOptions{}))

@@ -452,3 +452,31 @@ func TestAnEmptyTableOfDefinitionsHasNoListOfRows(t *testing.T) {
 		assert.Contains(t, w.Body.String(), rows, path)
 	}
 }
+
+// Metadata of custom resources are served as protobuf, as clients of metadata ask for it, and the resources are not.
+func TestOnlyMetadataOfCustomResourcesAreServedAsProtobuf(t *testing.T) {
+	server, client, _ := serve(t)
+	define(t, client, backups)
+	_, err := client.Resource(v1).Namespace("default").Create(ctx, object(t, nightly), metav1.CreateOptions{})
+	require.NoError(t, err)
+	const protobuf, one = "application/vnd.kubernetes.protobuf", "/apis/example.com/v1/namespaces/default/backups/nightly"
+	for _, tc := range []struct {
+		path, as  string
+		code      int
+		mediaType string
+	}{
+		{one, ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1", http.StatusOK, protobuf},
+		{"/apis/example.com/v1/backups", ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", http.StatusOK, protobuf},
+		{one, ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", http.StatusInternalServerError, "application/json"},
+		{one, ";as=Table;g=meta.k8s.io;v=v1", http.StatusNotAcceptable, "application/json"},
+		{one, "", http.StatusNotAcceptable, protobuf},
+		{one, ",application/json", http.StatusOK, "application/json"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, tc.path, http.NoBody)
+		r.Header.Set("Accept", protobuf+tc.as)
+		w := httptest.NewRecorder()
+		handlerOf(server).ServeHTTP(w, r)
+		assert.Equal(t, tc.code, w.Code, tc.as)
+		assert.Equal(t, tc.mediaType, w.Header().Get("Content-Type"), tc.as)
+	}
+}

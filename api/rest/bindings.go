@@ -24,7 +24,7 @@ func (h *Handler) serveOldBinding(w http.ResponseWriter, r *http.Request, t targ
 	if err != nil {
 		return err
 	}
-	if c.out, err = negotiateOutput(r, pods.mediaTypes(), allowsNothing); err != nil {
+	if c.out, err = negotiateOutput(r, mediaTypesOfKubernetes(), allowsNothing); err != nil {
 		return err
 	}
 	req := c.request("create")
@@ -39,6 +39,8 @@ func (h *Handler) serveOldBinding(w http.ResponseWriter, r *http.Request, t targ
 		return err
 	}
 	req.Name = binding.Name
+	// as of each new object, so that it is no precondition. Upstream: apiserver registry/rest WipeObjectMetaSystemFields, v1.37.2
+	binding.UID = ""
 	if binding.Target.Kind == "Node" { // the default: the pod gets the labels of its node only by the subresource
 		binding.Target.Kind = ""
 	}

@@ -14,7 +14,9 @@ import (
 // allowsDiscovery reports whether discovery is served as that kind: all groups in one
 // document.
 // Upstream: apiserver endpoints/discovery WrapAggregatedDiscoveryToHandler, v1.37.
-func allowsDiscovery(_ string, as schema.GroupVersionKind) bool { return as == aggregatedKind }
+func allowsDiscovery(_ string, as schema.GroupVersionKind) bool {
+	return as.Empty() || as == aggregatedKind
+}
 
 var aggregatedKind = schema.GroupVersionKind{Group: "apidiscovery.k8s.io", Version: "v2", Kind: "APIGroupDiscoveryList"}
 

@@ -148,7 +148,7 @@ func (h *Handler) serveResource(w http.ResponseWriter, r *http.Request, t target
 	if t.nowhere && (t.name != "" || r.Method == http.MethodDelete) { // Upstream: apiserver registry/generic/registry NamespaceKeyFunc, v1.37.2
 		return badRequest("Namespace parameter required.")
 	}
-	if c.out, err = negotiateOutput(r, kind.mediaTypes(), c.allowsConversion); err != nil {
+	if c.out, err = negotiateOutput(r, mediaTypesOfKubernetes(), c.allowsConversion); err != nil {
 		return err
 	}
 	if k, ok := h.registry.Kind(kind.gvk); ok && k.Deprecated != "" {

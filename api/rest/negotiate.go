@@ -25,14 +25,15 @@ type output struct {
 	pretty bool
 }
 
-// negotiateOutput returns the first form of an Accept header that can be served.
+// negotiateOutput returns the first form of an Accept header that can be served. allows says of a form whether objects are served in it as another kind,
+// or as they are: then the kind is empty.
 // Upstream: apiserver handlers/negotiation NegotiateOutputMediaType, v1.37.
 func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows func(mediaType string, as schema.GroupVersionKind) bool) (output, error) {
 	accept := r.Header.Get("Accept")
 	if accept == "" {
 		return output{info: types[0], pretty: isPretty(r, nil)}, nil
 	}
-	if info, ok := firstPlain(accept, types); ok {
+	if info, ok := firstPlain(accept, types); ok && allows(info.MediaType, schema.GroupVersionKind{}) {
 		return output{info: info, pretty: isPretty(r, nil)}, nil
 	}
 	for _, clause := range goautoneg.ParseAccept(accept) {
@@ -42,17 +43,13 @@ func negotiateOutput(r *http.Request, types []runtime.SerializerInfo, allows fun
 			}
 			as := schema.GroupVersionKind{Group: clause.Params["g"], Version: clause.Params["v"], Kind: clause.Params["as"]}
 			stream := clause.Params["stream"]
-			if as != (schema.GroupVersionKind{}) && !allows(info.MediaType, as) || stream != "" && (stream != "watch" || info.StreamSerializer == nil) {
+			if !allows(info.MediaType, as) || stream != "" && (stream != "watch" || info.StreamSerializer == nil) {
 				continue
 			}
 			return output{info: info, as: as, params: clause.Params, pretty: isPretty(r, clause.Params)}, nil
 		}
 	}
-	accepted := mediaTypes(types)
-	if !strings.Contains(accepted, runtime.ContentTypeProtobuf) { // tables of custom resources can have it
-		accepted += ", " + runtime.ContentTypeProtobuf
-	}
-	return output{}, statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "only the following media types are accepted: "+accepted)
+	return output{}, statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "only the following media types are accepted: "+mediaTypes(types))
 }
 
 // firstPlain returns the form that an Accept header without any parameters names first, as
@@ -70,9 +67,12 @@ func firstPlain(accept string, types []runtime.SerializerInfo) (runtime.Serializ
 	return runtime.SerializerInfo{}, false
 }
 
-// allowsConversion reports whether objects are served as that kind: tables and metadata.
+// allowsConversion reports whether objects are served as that kind, tables and metadata, or as they are: custom resources not as protobuf.
 // Upstream: apiserver handlers RequestScope.AllowsMediaTypeTransform, v1.37, and pkg/registry for the subresources that can be tables.
 func (c *call) allowsConversion(mediaType string, as schema.GroupVersionKind) bool {
+	if as.Empty() {
+		return c.kind.protobuf || mediaType != runtime.ContentTypeProtobuf
+	}
 	if gv := as.GroupVersion(); gv != metav1.SchemeGroupVersion && gv != metav1beta1.SchemeGroupVersion {
 		return false
 	}
@@ -82,7 +82,7 @@ func (c *call) allowsConversion(mediaType string, as schema.GroupVersionKind) bo
 }
 
 // allowsNothing reports that nothing is served as another kind: errors, and questions to the server.
-func allowsNothing(string, schema.GroupVersionKind) bool { return false }
+func allowsNothing(_ string, as schema.GroupVersionKind) bool { return as.Empty() }
 
 // isPretty reports whether JSON is indented: for people.
 // Upstream: apiserver handlers/negotiation isPrettyPrint, v1.37.
