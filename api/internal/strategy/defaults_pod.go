@@ -193,11 +193,14 @@ var imageName = regexp.MustCompile(
 
 const maxImageName = 255 - len("library/")
 
+// imageID is the identifier of an image, which is no name. Upstream: distribution/reference anchoredIdentifierRegexp, v0.6.
+var imageID = regexp.MustCompile(`^[a-f0-9]{64}$`)
+
 // pullPolicyOf returns Always for an image that may change: one with the tag
 // "latest", or with neither tag nor digest, as an invalid name has.
 func pullPolicyOf(image string) v1.PullPolicy {
 	parts := imageName.FindStringSubmatch(image)
-	if parts == nil || len(parts[1]) > maxImageName {
+	if parts == nil || len(parts[1]) > maxImageName || imageID.MatchString(image) {
 		return v1.PullIfNotPresent
 	}
 	if tag, digest := parts[2], parts[3]; tag == "latest" || tag == "" && digest == "" {

@@ -2,6 +2,7 @@ package strategy_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,6 +108,7 @@ func TestAnImageThatMayChangeIsAlwaysPulled(t *testing.T) {
 		"busybox": v1.PullAlways, "busybox:latest": v1.PullAlways, "host:5000/busybox": v1.PullAlways, "host:5000/busybox:latest": v1.PullAlways,
 		"busybox:1.36": v1.PullIfNotPresent, "host:5000/busybox:1.36": v1.PullIfNotPresent,
 		"busybox@sha256:0123": v1.PullIfNotPresent, "busybox:1@sha256:0123": v1.PullIfNotPresent, "": v1.PullIfNotPresent,
+		strings.Repeat("a1", 32): v1.PullIfNotPresent, // an identifier
 	} {
 		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Image: image}}}}
 		apitest.SetDefaults(pod)

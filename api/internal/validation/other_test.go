@@ -1,10 +1,40 @@
 package validation_test
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/storagesim/storagesim/api/internal/apitest"
 )
+
+// What tags of the types say comes after what else is wrong, and of some kinds the metadata are looked at only if nothing else is.
+func TestProblemsComeInTheOrderOfTheRealServer(t *testing.T) {
+	const managed = `: Invalid value: "x": must be a domain-prefixed path (such as "acme.io/foo")`
+	const job = `{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: default, uid: u},
+		spec: {manualSelector: true, selector: {matchLabels: {a: b}},
+		  template: {metadata: {labels: {a: b}}, spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}`
+	refusesNew(t, job, []refusal{
+		{"a manager", "spec: {managedBy: example.com/m}", nil},
+		{"a manager without a domain", "spec: {managedBy: x, completionMode: Odd}",
+			[]string{"spec.managedBy" + managed, `spec.completionMode: Unsupported value: "Odd": supported values: "NonIndexed", "Indexed"`}},
+		{"a manager with a long name", "spec: {managedBy: example.com/" + strings.Repeat("m", 60) + "}",
+			[]string{"spec.managedBy: Too long: may not be more than 63 bytes"}},
+	})
+	errs := apitest.Words(create(apitest.Created(t,
+		"{apiVersion: batch/v1, kind: CronJob, metadata: {name: j, namespace: default}, spec: {jobTemplate: {spec: {managedBy: x}}}}")))
+	require.Contains(t, errs, "spec.jobTemplate.spec.managedBy"+managed)
+	require.Equal(t, "spec.schedule: Required value", errs[len(errs)-1])
+	refusesNew(t, "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b, namespace: default}, spec: {minAvailable: 1}}", []refusal{
+		{"a label", "metadata: {labels: {a: b_}}", []string{`metadata.labels: Invalid value: "b_": a valid label must be an empty string or ` +
+			`consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  ` +
+			`or '12345', regex used for validation is ` +
+			`'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`}},
+		{"a label beside a number", "{metadata: {labels: {a: b_}}, spec: {minAvailable: 101%}}",
+			[]string{`spec.minAvailable: Invalid value: "101%": must not be greater than 100%`}},
+	})
+}
 
 func TestANodesTaintsAreChecked(t *testing.T) {
 	refusesNew(t, apitest.GoodNode, []refusal{

@@ -72,6 +72,11 @@ func TestAVolumeAttachmentNamesOneVolumeAndStaysAsItIs(t *testing.T) {
 		{"with an attacher that is no name", "spec: {attacher: Bad_}", []string{`spec.attacher: Invalid value: "Bad_": an RFC 1123 subdomain must consist of ` +
 			`alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'Example.com', regex used for validation is ` +
 			`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
+		{"with a long attacher that is no name", "spec: {attacher: " + strings.Repeat("a", 63) + "_}", []string{
+			`spec.attacher: Invalid value: "` + strings.Repeat("a", 63) + `_": an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', ` +
+				`and must start and end with an alphanumeric character (e.g. 'Example.com', regex used for validation is ` +
+				`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+			"spec.attacher: Too long: may not be more than 63 characters"}},
 		{"without a source", "spec: {source: {persistentVolumeName: null}}", []string{"spec.source: Required value: " + one}},
 		{"with two sources", "spec: {source: {inlineVolumeSpec: {csi: {driver: x, volumeHandle: h}}}}", []string{"spec.source: Forbidden: " + one}},
 		{"with an empty volume name", "spec: {source: {persistentVolumeName: ''}}",

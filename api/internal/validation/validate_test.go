@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -74,6 +75,10 @@ func kindOf(obj runtime.Object) *validation.Kind {
 		return of(workloads.ReplicaSets())
 	case *batchv1.Job:
 		return of(workloads.Jobs())
+	case *batchv1.CronJob:
+		return of(workloads.CronJobs())
+	case *policyv1.PodDisruptionBudget:
+		return of(workloads.DisruptionBudgets())
 	case *rbacv1.ClusterRole:
 		return of(cluster.ClusterRoles())
 	case *v1.Service:

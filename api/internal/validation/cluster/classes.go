@@ -23,7 +23,7 @@ func RuntimeClasses() validation.Kind {
 // Upstream: node/validation ValidateRuntimeClass and ValidateRuntimeClassUpdate, v1.37.2.
 func checkRuntimeClass(p *validation.Problems, class, old *nodev1.RuntimeClass) {
 	handler := field.NewPath("handler")
-	if class.Handler != "" {
+	if class.Handler != "" && old != nil {
 		p.Messages(handler, class.Handler, content.IsDNS1123Label(class.Handler))
 	}
 	if class.Overhead != nil {
@@ -36,8 +36,11 @@ func checkRuntimeClass(p *validation.Problems, class, old *nodev1.RuntimeClass) 
 	if old != nil {
 		p.Fixed(class.Handler, old.Handler, handler)
 	}
-	if class.Handler == "" {
+	switch { // by tags of its type, and so last
+	case class.Handler == "":
 		p.Required(handler, "")
+	case old == nil:
+		p.Messages(handler, class.Handler, content.IsDNS1123Label(class.Handler))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 // Upstream: pkg/apis/discovery/validation ValidateEndpointSlice and ValidateEndpointSliceUpdate, v1.37.
 func EndpointSlices() validation.Kind {
 	return validation.Typed[*discoveryv1.EndpointSlice]{
+		Again:  true,
 		Create: func(p *validation.Problems, slice *discoveryv1.EndpointSlice) { checkEndpointSlice(p, slice, nil) },
 		Update: func(p *validation.Problems, slice, old *discoveryv1.EndpointSlice) {
 			checkEndpointSlice(p, slice, old)

@@ -113,5 +113,5 @@ func checkSubsetPort(p *validation.Problems, port *v1.EndpointPort, named bool, 
 
 // Secrets returns the validation of secrets.
 func Secrets() validation.Kind {
-	return validation.Typed[*v1.Secret]{Again: true, Create: checkSecret, Update: checkSecretUpdate}.Kind()
+	return validation.Typed[*v1.Secret]{Create: checkSecret, Update: checkSecretUpdate}.Kind()
 }

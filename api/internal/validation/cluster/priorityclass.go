@@ -15,7 +15,6 @@ import (
 // Upstream: pkg/apis/scheduling/validation ValidatePriorityClass and ValidatePriorityClassUpdate, v1.37.
 func PriorityClasses() validation.Kind {
 	return validation.Typed[*schedulingv1.PriorityClass]{
-		Again: true,
 		Create: func(p *validation.Problems, class *schedulingv1.PriorityClass) {
 			switch {
 			case strings.HasPrefix(class.Name, "system-"):

@@ -128,18 +128,18 @@ func checkBinding(p *validation.Problems, b *binding, old *rbacv1.RoleRef) {
 	if !slices.Contains(b.kinds, b.role.Kind) {
 		p.Add(field.NotSupported(ref.Child("kind"), b.role.Kind, b.kinds))
 	}
-	if b.role.Name == "" {
-		p.Required(ref.Child("name"), "")
-	} else {
+	if b.role.Name != "" {
 		p.Messages(ref.Child("name"), b.role.Name, content.IsPathSegmentName(b.role.Name))
 	}
 	for i := range b.subjects {
 		checkSubject(p, &b.subjects[i], len(b.kinds) > 1, subjects.Index(i))
 	}
+	// What tags of the types say comes last.
+	p.Need(ref, "name", b.role.Name)
 	if old != nil {
 		p.Immutable(*b.role, *old, ref)
 	}
-	for i := range b.subjects { // a declarative rule: these come last
+	for i := range b.subjects {
 		p.Need(subjects.Index(i), "name", b.subjects[i].Name)
 	}
 }

@@ -354,13 +354,7 @@ func checkTrafficFields(p *validation.Problems, spec *v1.ServiceSpec) {
 	if !balancer && spec.AllocateLoadBalancerNodePorts != nil {
 		p.Forbidden(validation.SpecPath.Child("allocateLoadBalancerNodePorts"), "may only be used when `type` is 'LoadBalancer'")
 	}
-	if spec.LoadBalancerClass != nil {
-		if at := validation.SpecPath.Child("loadBalancerClass"); balancer {
-			p.QualifiedName(*spec.LoadBalancerClass, at)
-		} else {
-			p.Forbidden(at, "may only be used when `type` is 'LoadBalancer'")
-		}
-	}
+	checkBalancerClass(p, spec)
 	outside := balancer || spec.Type == v1.ServiceTypeNodePort || spec.Type == v1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0
 	external := []v1.ServiceExternalTrafficPolicy{v1.ServiceExternalTrafficPolicyCluster, v1.ServiceExternalTrafficPolicyLocal}
 	switch at := validation.SpecPath.Child("externalTrafficPolicy"); {
@@ -390,6 +384,18 @@ func checkTrafficFields(p *validation.Problems, spec *v1.ServiceSpec) {
 	}
 }
 
+// checkBalancerClass validates the class of a load balancer, which other types of services lack.
+// Upstream: core/validation validateLoadBalancerClassField, v1.37.2.
+func checkBalancerClass(p *validation.Problems, spec *v1.ServiceSpec) {
+	switch at := validation.SpecPath.Child("loadBalancerClass"); {
+	case spec.LoadBalancerClass == nil:
+	case spec.Type == v1.ServiceTypeLoadBalancer:
+		p.QualifiedName(*spec.LoadBalancerClass, at)
+	default:
+		p.Forbidden(at, "may only be used when `type` is 'LoadBalancer'")
+	}
+}
+
 // checkServiceUpdate refuses other addresses and families than those a service has, except for one more or one less.
 // Upstream: core/validation validateUpgradeDowngradeClusterIPs, validateUpgradeDowngradeIPFamilies,
 // validateLoadBalancerClassField and validateServiceExternalTrafficFieldsUpdate, v1.37.2.
@@ -406,6 +412,7 @@ func checkServiceUpdate(p *validation.Problems, spec, old *v1.ServiceSpec) {
 	if both && !validation.SamePtr(spec.LoadBalancerClass, old.LoadBalancerClass) {
 		p.Invalid(validation.SpecPath.Child("loadBalancerClass"), spec.LoadBalancerClass, "may not change once set")
 	}
+	checkBalancerClass(p, spec) // before all that concerns new services, too
 	if needsHealthCheck(spec) && needsHealthCheck(old) && spec.HealthCheckNodePort != old.HealthCheckNodePort {
 		p.Forbidden(validation.SpecPath.Child("healthCheckNodePort"), "field is immutable")
 	}

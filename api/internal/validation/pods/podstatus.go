@@ -44,7 +44,7 @@ func checkPodStatus(p *validation.Problems, pod, old *v1.Pod) {
 	if is.ExtendedResourceClaimStatus != nil {
 		checkExtendedClaim(p, is.ExtendedResourceClaimStatus, &pod.Spec, validation.StatusPath.Child("extendedResourceClaimStatus"))
 	}
-	checkPodIPs(p, is.PodIPs, was.PodIPs, validation.StatusPath.Child("podIPs"))
+	checkPodIPs(p, is, was.PodIPs, validation.StatusPath.Child("podIPs"))
 	checkHostIPs(p, is, was.HostIPs, validation.StatusPath.Child("hostIPs"))
 	for i := range is.EphemeralContainerStatuses {
 		if len(is.EphemeralContainerStatuses[i].AllocatedResourcesStatus) > 0 {
@@ -192,8 +192,9 @@ func restartsAll(spec *v1.PodSpec) bool {
 }
 
 // checkPodIPs validates a pod's addresses: one, or one of each family. What was there
-// before may stay. Upstream: core/validation validatePodIPs, v1.37.
-func checkPodIPs(p *validation.Problems, ips, old []v1.PodIP, at *field.Path) {
+// before may stay. podIP is the first of them, see strategy. Upstream: core/validation validatePodIPs, v1.37.2.
+func checkPodIPs(p *validation.Problems, status *v1.PodStatus, old []v1.PodIP, at *field.Path) {
+	ips := status.PodIPs
 	list, known := make([]string, len(ips)), make([]string, len(old))
 	for i := range ips {
 		list[i] = ips[i].IP
@@ -202,6 +203,9 @@ func checkPodIPs(p *validation.Problems, ips, old []v1.PodIP, at *field.Path) {
 		known[i] = old[i].IP
 	}
 	checkAddresses(p, list, known, ips, at)
+	if (status.PodIP == "") != (len(ips) == 0) {
+		p.Invalid(at, validation.InternalForm{Value: ips}, "podIP and podIPs must either both be set or both be unset")
+	}
 }
 
 // checkHostIPs validates the addresses of a pod's node.

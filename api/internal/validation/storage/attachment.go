@@ -33,10 +33,10 @@ func checkAttacher(p *validation.Problems, name string, at *field.Path) {
 		p.Required(at, "")
 		return
 	}
+	p.Messages(at, name, content.IsDNS1123SubdomainCaseless(name)) //nolint:staticcheck // deprecated, and the tag calls it
 	if len(name) > maxDriverName {
 		p.Add(field.TooLongCharacters(at, "", maxDriverName))
 	}
-	p.Messages(at, name, content.IsDNS1123SubdomainCaseless(name))
 }
 
 // checkAttachmentFields validates the fields that have no tags.

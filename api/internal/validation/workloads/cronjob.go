@@ -31,9 +31,7 @@ func CronJobs() validation.Kind {
 func checkCronJob(p *validation.Problems, spec, old *batchv1.CronJobSpec) {
 	at := validation.SpecPath.Child("schedule")
 	zoned := old != nil && strings.Contains(old.Schedule, "TZ")
-	if spec.Schedule == "" {
-		p.Required(at, "")
-	} else {
+	if spec.Schedule != "" {
 		if _, err := cron.Parse(spec.Schedule); err != nil {
 			p.Invalid(at, spec.Schedule, err.Error())
 		}
@@ -52,6 +50,7 @@ func checkCronJob(p *validation.Problems, spec, old *batchv1.CronJobSpec) {
 	if !slices.Contains(policies, spec.ConcurrencyPolicy) {
 		p.Add(field.NotSupported(validation.SpecPath.Child("concurrencyPolicy"), spec.ConcurrencyPolicy, policies))
 	}
+	checkManager(p, &spec.JobTemplate.Spec, validation.SpecPath.Child("jobTemplate", "spec"))
 	template := validation.SpecPath.Child("jobTemplate", "spec", "template")
 	pods.CheckTemplate(p, &spec.JobTemplate.Spec.Template, template)
 	switch policy := spec.JobTemplate.Spec.Template.Spec.RestartPolicy; policy {
@@ -63,4 +62,5 @@ func checkCronJob(p *validation.Problems, spec, old *batchv1.CronJobSpec) {
 	}
 	checkCount(p, spec.SuccessfulJobsHistoryLimit, "successfulJobsHistoryLimit")
 	checkCount(p, spec.FailedJobsHistoryLimit, "failedJobsHistoryLimit")
+	p.Need(validation.SpecPath, "schedule", spec.Schedule) // by a tag of its type, and so last
 }

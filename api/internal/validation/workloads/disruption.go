@@ -16,7 +16,7 @@ import (
 // Upstream: pkg/apis/policy/validation ValidatePodDisruptionBudgetSpec and ValidatePodDisruptionBudgetStatusUpdate, v1.37.
 func DisruptionBudgets() validation.Kind {
 	return validation.Typed[*policyv1.PodDisruptionBudget]{
-		Names: validation.PathSegment, AnyFinalizer: true,
+		Names: validation.PathSegment, AnyFinalizer: true, MetaLast: true,
 		Create: func(p *validation.Problems, budget *policyv1.PodDisruptionBudget) {
 			checkDisruptionBudget(p, &budget.Spec)
 		},

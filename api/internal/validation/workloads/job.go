@@ -47,6 +47,7 @@ func checkJobSpec(p *validation.Problems, j *batchv1.Job) {
 	if j.Spec.MaxFailedIndexes != nil && j.Spec.BackoffLimitPerIndex == nil {
 		p.Required(validation.SpecPath.Child("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
 	}
+	checkManager(p, &j.Spec, validation.SpecPath)
 	checkCompletionMode(p, j)
 	checkPodFailurePolicy(p, &j.Spec)
 	checkSuccessPolicy(p, &j.Spec)
@@ -70,6 +71,21 @@ func checkJobSpec(p *validation.Problems, j *batchv1.Job) {
 		p.LabelSelector(j.Spec.Selector, validation.SpecPath.Child("selector"))
 	}
 	checkSelectsTemplate(p, j.Spec.Selector, &j.Spec.Template)
+}
+
+// maxManagedBy is the length of the name of a Job's manager, in bytes. Upstream: batch/validation maxManagedByLength, v1.37.2.
+const maxManagedBy = 63
+
+// checkManager validates the name of the controller that a Job is left to. Upstream: batch/validation validateJobSpec, v1.37.2.
+func checkManager(p *validation.Problems, spec *batchv1.JobSpec, path *field.Path) {
+	if spec.ManagedBy == nil {
+		return
+	}
+	at := path.Child("managedBy")
+	p.Add(utilvalidation.IsDomainPrefixedPath(at, *spec.ManagedBy)...)
+	if len(*spec.ManagedBy) > maxManagedBy {
+		p.Add(field.TooLong(at, "", maxManagedBy))
+	}
 }
 
 // checkCompletionMode validates the mode and the fields that only one of them has.

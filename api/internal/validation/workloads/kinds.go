@@ -34,8 +34,8 @@ func DaemonSets() validation.Kind {
 	return validation.Typed[*appsv1.DaemonSet]{
 		Create: checkDaemonSet,
 		Update: func(p *validation.Problems, set, old *appsv1.DaemonSet) {
-			checkDaemonSet(p, set)
 			p.Immutable(set.Spec.Selector, old.Spec.Selector, validation.SpecPath.Child("selector"))
+			checkDaemonSet(p, set)
 		},
 		Status: checkDaemonSetStatus,
 	}.Kind()

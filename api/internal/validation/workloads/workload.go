@@ -161,7 +161,11 @@ func checkPodSelector(p *validation.Problems, s *metav1.LabelSelector, t *v1.Pod
 		}
 	}
 	if _, err := metav1.LabelSelectorAsSelector(s); err != nil {
-		p.Invalid(at, s, "invalid label selector")
+		text := "invalid label selector"
+		if kind == "statefulset" { // which says no more than that
+			text = ""
+		}
+		p.Invalid(at, s, text)
 		return false
 	}
 	checkSelectsTemplate(p, s, t)
