@@ -143,10 +143,10 @@ func checkEphemeralContainers(p *podRules, at *field.Path) {
 		const msg = "cannot be set for an Ephemeral Container"
 		forbidSettings(p.Problems, path, msg, []setting{
 			{"ports", c.Ports != nil}, {"resources", c.Resources.Limits != nil || c.Resources.Requests != nil || c.Resources.Claims != nil},
-			{"livenessProbe", c.LivenessProbe != nil}, {"readinessProbe", c.ReadinessProbe != nil},
-			{"startupProbe", c.StartupProbe != nil}, {"lifecycle", c.Lifecycle != nil},
 			{"resizePolicy", c.ResizePolicy != nil}, {"restartPolicy", c.RestartPolicy != nil},
 			{"restartPolicyRules", c.RestartPolicyRules != nil},
+			{"livenessProbe", c.LivenessProbe != nil}, {"readinessProbe", c.ReadinessProbe != nil},
+			{"startupProbe", c.StartupProbe != nil}, {"lifecycle", c.Lifecycle != nil},
 		})
 		for j, mount := range c.VolumeMounts {
 			forbidSettings(p.Problems, path.Child("volumeMounts").Index(j), msg, []setting{
