@@ -109,7 +109,7 @@ func (s *search) run(seeds int) (outcome, error) {
 // search gives up; sameRefusal is that of refusals, which hardly ever depend on the schedule.
 const (
 	sameRefusal = 2 * batch
-	same        = 30 * batch
+	same        = 60 * batch
 )
 
 // hopeless reports whether what differs seems not to depend on the schedule: the last
