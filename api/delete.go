@@ -2,14 +2,12 @@ package api
 
 import (
 	"errors"
-	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/deletion"
@@ -32,14 +30,14 @@ func (d *deleter) delete(r request, opts metav1.DeleteOptions) (runtime.Object, 
 	if err := call.CheckDeleteOptions(opts); err != nil {
 		return nil, d.writes.reports.refuse(r, err)
 	}
-	r.dryRun = len(opts.DryRun) > 0
+	r.DryRun = len(opts.DryRun) > 0
 	out, err := d.writes.writeLocked(r, func(st *table) (outcome, error) {
-		old := st.Get(store.KeyOf(r.namespace, r.name))
+		old := st.Get(store.KeyOf(r.Namespace, r.Name))
 		if old == nil {
-			return outcome{}, r.notFound()
+			return outcome{}, r.NotFound()
 		}
-		if unsafely := opts.IgnoreStoreReadErrorWithClusterBreakingPotential; unsafely != nil && *unsafely {
-			return outcome{}, unsafeDeletion(r)
+		if err := r.CheckUnsafe(opts); err != nil {
+			return outcome{}, err
 		}
 		if ns, ok := old.(*v1.Namespace); ok {
 			return d.deleteNamespace(r, st, ns, opts)
@@ -49,19 +47,12 @@ func (d *deleter) delete(r request, opts metav1.DeleteOptions) (runtime.Object, 
 	switch {
 	case err != nil:
 		return nil, err
-	case out.new != nil || r.kind.AnswersDeleted:
-		return r.kind.Given(out.answer(), r.shared), nil
+	case out.new != nil || r.Kind.AnswersDeleted:
+		return r.Kind.Given(out.answer(), r.shared), nil
 	}
 	status := success()
-	status.Details = &metav1.StatusDetails{Name: out.last.GetName(), Group: r.kind.GVR.Group, Kind: r.kind.GVR.Resource, UID: out.last.GetUID()}
+	status.Details = &metav1.StatusDetails{Name: out.last.GetName(), Group: r.Kind.GVR.Group, Kind: r.Kind.GVR.Resource, UID: out.last.GetUID()}
 	return status, nil
-}
-
-// unsafeDeletion returns the conflict of a deletion that is for objects which cannot be read: there are none here.
-// Upstream: apiserver registry/generic/registry corruptObjectDeleter.Delete, v1.37.
-func unsafeDeletion(r request) error {
-	return r.conflict(fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
-		"unsafe deletion is not allowed because the object is decodable from storage", r.storageKey()))
 }
 
 // success returns the answer to a request that has no object to answer with.
@@ -73,7 +64,7 @@ func success() *metav1.Status { return &metav1.Status{Status: metav1.StatusSucce
 // Upstream: registry/generic/registry Store.Delete and
 // updateForGracefulDeletionAndFinalizers, v1.37.
 func (d *deleter) markOrRemove(r request, st *table, old call.Object, opts metav1.DeleteOptions) (outcome, error) {
-	if err := r.checkPreconditions(old, opts.Preconditions); err != nil {
+	if err := r.CheckDeletion(old, opts.Preconditions); err != nil {
 		return outcome{}, err
 	}
 	obj := old.DeepCopyObject().(call.Object)
@@ -81,22 +72,25 @@ func (d *deleter) markOrRemove(r request, st *table, old call.Object, opts metav
 	if pending {
 		return outcome{old: old, new: old}, nil
 	}
-	if begin := r.kind.BeforeDelete; begin != nil && obj.GetDeletionTimestamp() == nil {
+	if begin := r.Kind.BeforeDelete; begin != nil && obj.GetDeletionTimestamp() == nil {
 		now := d.clock.Now()
 		obj.SetDeletionTimestamp(&now)
 		begin(obj)
-		if !r.dryRun {
+		if !r.DryRun {
 			d.writes.tables.put(st, old, obj)
 		}
 		return outcome{old: old, new: obj}, nil
 	}
-	obj.SetFinalizers(deletion.WithPropagation(obj.GetFinalizers(), deletion.Propagation(r.kind.GVR, obj.GetFinalizers(), opts)))
+	obj.SetFinalizers(deletion.WithPropagation(obj.GetFinalizers(), deletion.Propagation(r.Kind.GVR, obj.GetFinalizers(), opts)))
 	held := len(obj.GetFinalizers()) > 0
 	switch {
 	case graceful || held:
-	case len(old.GetFinalizers()) > 0:
-		return d.stripped(r, st, old, opts)
+	case len(old.GetFinalizers()) > 0 && r.DryRun: // see CheckStripped
+		return outcome{old: old, new: r.Kind.NewObject()}, nil
 	default:
+		if err := r.CheckStripped(old, opts.Preconditions); err != nil {
+			return outcome{}, err
+		}
 		return d.takeOut(r, st, old, old), nil
 	}
 	if !graceful {
@@ -105,7 +99,7 @@ func (d *deleter) markOrRemove(r request, st *table, old call.Object, opts metav
 	if semantic.Equal(old, obj) {
 		return outcome{old: old, new: old}, nil
 	}
-	if !r.dryRun {
+	if !r.DryRun {
 		d.writes.tables.put(st, old, obj)
 	}
 	if held || grace > 0 {
@@ -116,48 +110,13 @@ func (d *deleter) markOrRemove(r request, st *table, old call.Object, opts metav
 	return out, nil
 }
 
-// stripped removes an object that only finalizers of another policy held. Upstream takes them away in an update that it gives up, and goes
-// on with an empty object in place of the outcome: a precondition then asks for its version, which is empty, and a dry run answers with it.
-// Upstream: registry/generic/registry Store.Delete and updateForGracefulDeletionAndFinalizers (errDeleteNow), v1.37.2.
-func (d *deleter) stripped(r request, st *table, old call.Object, opts metav1.DeleteOptions) (outcome, error) {
-	switch p := opts.Preconditions; {
-	case r.dryRun:
-		return outcome{old: old, new: r.kind.NewObject()}, nil
-	case p != nil && p.ResourceVersion != nil:
-		return outcome{}, r.conflict(fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: "+
-			"Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: %s", r.storageKey(), old.GetResourceVersion()))
-	}
-	return d.takeOut(r, st, old, old), nil
-}
-
 // takeOut removes the stored object. last is the state that followers see.
 func (d *deleter) takeOut(r request, st *table, stored, last call.Object) outcome {
 	last = last.DeepCopyObject().(call.Object)
-	if !r.dryRun {
+	if !r.DryRun {
 		d.writes.tables.remove(st, stored, last)
 	}
 	return outcome{old: stored, last: last}
-}
-
-// checkPreconditions. That the conflict names the kind and not the resource is
-// upstream's. Upstream: rest.BeforeDelete, v1.37.
-func (r request) checkPreconditions(old call.Object, p *metav1.Preconditions) error {
-	var err error
-	switch {
-	case p == nil:
-		return nil
-	case r.kind.BeforeDelete != nil: // registry/customresourcedefinition REST.Delete
-		return r.otherPreconditions(old, p, "precondition failed")
-	case p.UID != nil && *p.UID != old.GetUID():
-		err = fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). "+
-			"The object might have been deleted and then recreated", *p.UID, old.GetUID())
-	case p.ResourceVersion != nil && *p.ResourceVersion != old.GetResourceVersion():
-		err = fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
-			"The object might have been modified", *p.ResourceVersion, old.GetResourceVersion())
-	default:
-		return nil
-	}
-	return apierrors.NewConflict(schema.GroupResource{Group: r.kind.GVK.Group, Resource: r.kind.GVK.Kind}, r.name, err)
 }
 
 // deleteCollectionPageSize is the limit of the lists by which upstream deletes. So a version in their options is an exact one. More objects are
@@ -169,8 +128,8 @@ const deleteCollectionPageSize = 10000
 // the other, and answers with the list. Namespaces go one by one.
 // Upstream: registry/generic/registry Store.DeleteCollection, v1.37.
 func (d *deleter) deleteCollection(r request, opts metav1.DeleteOptions, listOpts metav1.ListOptions) (runtime.Object, error) {
-	if r.kind.Namespaced && r.namespace == "" || r.kind.GVR == registry.Namespaces {
-		return nil, d.writes.reports.refuse(r, apierrors.NewMethodNotSupported(r.kind.GVR.GroupResource(), r.verb))
+	if r.Kind.Namespaced && r.Namespace == "" || r.Kind.GVR == registry.Namespaces {
+		return nil, d.writes.reports.refuse(r, apierrors.NewMethodNotSupported(r.Kind.GVR.GroupResource(), r.Verb))
 	}
 	if listOpts.Limit == 0 {
 		listOpts.Limit = deleteCollectionPageSize
@@ -181,7 +140,7 @@ func (d *deleter) deleteCollection(r request, opts metav1.DeleteOptions, listOpt
 	}
 	list, err := list(d.writes.tables, r, listOpts)
 	if err == nil {
-		r.warnOfOrphans(opts)
+		r.warnOfDeletion(opts)
 		err = wrong
 	}
 	if err != nil {
@@ -189,7 +148,7 @@ func (d *deleter) deleteCollection(r request, opts metav1.DeleteOptions, listOpt
 	}
 	return list, meta.EachListItem(list, func(item runtime.Object) error {
 		one := r
-		one.namespace, one.name = item.(call.Object).GetNamespace(), item.(call.Object).GetName()
+		one.Namespace, one.Name = item.(call.Object).GetNamespace(), item.(call.Object).GetName()
 		if _, err := d.delete(one, opts); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -202,7 +161,7 @@ func (d *deleter) deleteCollection(r request, opts metav1.DeleteOptions, listOpt
 // controller does when it has emptied it. Then it is deleted as anything else.
 // Upstream: registry/core/namespace/storage REST.Delete, v1.37.
 func (d *deleter) deleteNamespace(r request, st *table, old *v1.Namespace, opts metav1.DeleteOptions) (outcome, error) {
-	if err := r.otherPreconditions(old, opts.Preconditions, "Precondition failed"); err != nil {
+	if err := r.CheckMarking(old, opts.Preconditions, "Precondition failed"); err != nil {
 		return outcome{}, err
 	}
 	switch old.Name {
@@ -219,32 +178,15 @@ func (d *deleter) deleteNamespace(r request, st *table, old *v1.Namespace, opts 
 	now := d.clock.Now()
 	ns.DeletionTimestamp, ns.Status.Phase = &now, v1.NamespaceTerminating
 	ns.Finalizers = deletion.WithPropagation(ns.Finalizers, deletion.NamespacePropagation(ns.Finalizers, opts))
-	if !r.dryRun {
+	if !r.DryRun {
 		d.writes.tables.put(st, old, ns)
 	}
 	return outcome{old: old, new: ns}, nil
 }
 
-// otherPreconditions checks preconditions, as checkPreconditions does, with the error texts for
-// namespaces and for kinds whose deletion begins with a step of their own.
-func (r request) otherPreconditions(old call.Object, p *metav1.Preconditions, failed string) error {
-	switch {
-	case p != nil && p.UID != nil && *p.UID != old.GetUID():
-		return r.conflict(fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", failed, *p.UID, old.GetUID()))
-	case p != nil && p.ResourceVersion != nil && *p.ResourceVersion != old.GetResourceVersion():
-		return r.conflict(fmt.Errorf("%s: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v",
-			failed, *p.ResourceVersion, old.GetResourceVersion()))
+// warnOfDeletion tells the client what is to be said of a deletion with these options.
+func (r request) warnOfDeletion(opts metav1.DeleteOptions) {
+	if text := deletion.Warning(r.Kind.GVR, opts); text != "" && r.warn != nil {
+		r.warn(text)
 	}
-	return nil
-}
-
-// warnOfOrphans warns of the deletion of jobs that leaves their pods, though the client did not say so.
-// Upstream: registry/batch/job/storage Delete and DeleteCollection, v1.37.
-func (r request) warnOfOrphans(opts metav1.DeleteOptions) {
-	//nolint:staticcheck // clients may still use the deprecated field
-	if r.warn == nil || r.kind.GVK.Group != "batch" || r.kind.GVK.Kind != "Job" || opts.PropagationPolicy != nil || opts.OrphanDependents != nil {
-		return
-	}
-	r.warn("child pods are preserved by default when jobs are deleted; " +
-		"set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
 }

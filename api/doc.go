@@ -8,6 +8,7 @@
 // the rooms knows the server:
 //
 //   - registry: which kind it is, with its defaults and validation;
+//   - address: which object it is about, what a client may send for it and asks of what is stored;
 //   - views: what a subresource is, such as scale, eviction or binding, and what it decides;
 //   - patch: what a patch makes of the stored object;
 //   - admission: what plugins change in an object or refuse, from what they read;

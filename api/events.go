@@ -34,7 +34,7 @@ func (e *recorder) record(event *v1.Event) *v1.Event {
 	}
 	e.expire(st)
 	if old := st.event(store.Key(event)); old != nil && event.Name != "" {
-		again := counted(old, event)
+		again := views.Counted(old, event)
 		e.tables.put(st, old, again)
 		e.index.Written(store.Key(again), e.clock())
 		return again
@@ -44,16 +44,6 @@ func (e *recorder) record(event *v1.Event) *v1.Event {
 		e.create(st, event)
 	}
 	return event
-}
-
-// counted returns the stored event with what a recorder writes again. That is the event that it gives, if it was made of the stored one.
-func counted(old, event *v1.Event) *v1.Event {
-	if event != old && event.UID == old.UID && event.ResourceVersion == old.ResourceVersion {
-		return event
-	}
-	again := new(*old) // what it shares is never written to
-	again.Count, again.LastTimestamp, again.Message, again.Series = event.Count, event.LastTimestamp, event.Message, event.Series
-	return again
 }
 
 // create stores a new event, and gives it a name if it has none.

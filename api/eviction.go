@@ -19,14 +19,14 @@ var budgets = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 // Upstream: pkg/registry/core/pod/storage EvictionREST.Create, v1.37.
 func evictPod(d *deleter, r request, in runtime.Object) (runtime.Object, error) {
 	var asked []string
-	if r.dryRun {
+	if r.DryRun {
 		asked = []string{metav1.DryRunAll}
 	}
-	opts, err := views.EvictionOf(in, r.name, asked)
+	opts, err := views.EvictionOf(in, r.Name, asked)
 	if err != nil {
 		return nil, d.writes.reports.refuse(r, err)
 	}
-	r.dryRun = len(opts.DryRun) > 0
+	r.DryRun = len(opts.DryRun) > 0
 	version, err := beforeEviction(d, r, opts.Preconditions)
 	if err != nil {
 		return nil, d.writes.reports.refuse(r, err)
@@ -44,21 +44,21 @@ func evictPod(d *deleter, r request, in runtime.Object) (runtime.Object, error) 
 func beforeEviction(d *deleter, r request, preconditions *metav1.Preconditions) (version string, err error) {
 	d.writes.tables.objects.Lock()
 	defer d.writes.tables.objects.Unlock()
-	st, err := d.writes.tables.of(r.kind.GVR)
+	st, err := d.writes.tables.of(r.Kind.GVR)
 	if err == nil {
 		err = disrupt(d, r, st, preconditions)
 	}
 	if err != nil {
 		return "", err
 	}
-	return st.Get(store.KeyOf(r.namespace, r.name)).GetResourceVersion(), nil
+	return st.Get(store.KeyOf(r.Namespace, r.Name)).GetResourceVersion(), nil
 }
 
 // disrupt asks the budget of a pod, and sets the pod's condition DisruptionTarget.
 func disrupt(d *deleter, r request, st *table, preconditions *metav1.Preconditions) error {
-	pod, ok := st.Get(store.KeyOf(r.namespace, r.name)).(*v1.Pod)
+	pod, ok := st.Get(store.KeyOf(r.Namespace, r.Name)).(*v1.Pod)
 	if !ok {
-		return r.notFound()
+		return r.NotFound()
 	}
 	budget, err := views.BudgetFor(pod, held{d.writes.tables}.List(budgets, pod.Namespace))
 	if err != nil {
@@ -69,12 +69,12 @@ func disrupt(d *deleter, r request, st *table, preconditions *metav1.Preconditio
 		if err != nil {
 			return err
 		}
-		if !r.dryRun {
+		if !r.DryRun {
 			trackBudget(d, budget, spent)
 			d.writes.tables.put(d.writes.tables.byHome[budgets], budget, spent)
 		}
 	}
-	if err := r.checkPreconditions(pod, preconditions); err != nil || r.dryRun {
+	if err := r.CheckDeletion(pod, preconditions); err != nil || r.DryRun {
 		return err
 	}
 	if target := views.Disrupted(pod, d.clock.Now()); !semantic.Equal(pod, target) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/storagesim/storagesim/api/address"
 	"github.com/storagesim/storagesim/api/internal/call"
 )
 
@@ -58,7 +59,8 @@ func (s *Server) Furnish(certificate []byte) error {
 			Data:       map[string]string{"since": s.writes.clock.Now().UTC().Format(time.DateOnly)},
 		}},
 	} {
-		if k, ok := s.tables.registry.Lookup(made.resource); !ok || s.tables.stored(request{kind: k, namespace: made.namespace, name: made.obj.GetName()}) != nil {
+		k, ok := s.tables.registry.Lookup(made.resource)
+		if !ok || s.tables.stored(address.Address{Kind: k, Namespace: made.namespace, Name: made.obj.GetName()}) != nil {
 			continue
 		}
 		_, err := s.Do(context.Background(), Request{Actor: furnisher, Verb: "create", Resource: made.resource, Namespace: made.namespace, Object: made.obj})

@@ -19,21 +19,21 @@ func get(t *tables, r request, opts metav1.GetOptions) (runtime.Object, error) {
 	}
 	t.objects.RLock()
 	err = t.objects.CheckNotInFuture(rv)
-	obj, ok := held{t}.Get(r.kind.Home, store.KeyOf(r.namespace, r.name))
+	obj, ok := held{t}.Get(r.Kind.Home, store.KeyOf(r.Namespace, r.Name))
 	t.objects.RUnlock()
 	switch {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, r.notFound()
+		return nil, r.NotFound()
 	}
-	return r.kind.Given(obj, r.shared), nil
+	return r.Kind.Given(obj, r.shared), nil
 }
 
 // list returns the selected objects, in order of key.
 func list(t *tables, r request, opts metav1.ListOptions) (runtime.Object, error) {
-	k := r.kind
-	sel, err := store.SelectorOf(k.Fields, r.namespace, opts, false)
+	k := r.Kind
+	sel, err := store.SelectorOf(k.Fields, r.Namespace, opts, false)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,6 @@ func addNamespace(w *writer, name string) {
 
 // finalizeNamespace writes a namespace as an update of its subresource, which client-go's fakes call a creation.
 func finalizeNamespace(w *writer, r request, in runtime.Object) (runtime.Object, error) {
-	r.verb = "update" // as a real client puts it
+	r.Verb = "update" // as a real client puts it
 	return update(w, r, in)
 }

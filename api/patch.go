@@ -5,13 +5,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/metadata"
 	"github.com/storagesim/storagesim/api/patch"
 	"github.com/storagesim/storagesim/api/views"
 )
@@ -24,13 +24,13 @@ func patched(w *writer, r request, req Request) (runtime.Object, error) {
 	}
 	return w.change(r, func(r request, old call.Object) (call.Object, error) {
 		if old == nil {
-			return nil, r.notFound()
+			return nil, r.NotFound()
 		}
 		obj, err := formTarget(r).Patched(inForm(r, old), req.PatchType, req.Patch, req.Values)
 		if err != nil {
 			return nil, err
 		}
-		return r.accept(views.CoreFormOf(obj))
+		return r.Accept(views.CoreFormOf(obj), r.warn)
 	})
 }
 
@@ -45,21 +45,21 @@ func applied(w *writer, r request, data []byte, opts metav1.PatchOptions) (runti
 	r.tracked, r.applied, r.untidy = true, true, new(bool)
 	return w.change(r, func(r request, old call.Object) (call.Object, error) {
 		live := inForm(r, old)
-		if live == nil && r.sub != "" && !createsOnUpdate(r) {
-			return nil, r.notFound()
+		if live == nil && r.Sub != "" && !createsOnUpdate(r) {
+			return nil, r.NotFound()
 		}
 		if err := formTarget(r).Check(config); err != nil {
 			return nil, err
 		}
 		if uid := config.GetUID(); uid != "" && live == nil {
-			return nil, r.invalid(field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
+			return nil, r.Invalid(field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
 		}
 		obj, err := formTarget(r).Applied(live, config, opts.FieldManager, opts.Force != nil && *opts.Force)
 		if err != nil {
 			return nil, err
 		}
-		*r.untidy = hasEmptyMeta(obj)
-		if obj, err = r.accept(views.CoreFormOf(obj)); err != nil {
+		*r.untidy = metadata.HasEmpty(obj)
+		if obj, err = r.Accept(views.CoreFormOf(obj), r.warn); err != nil {
 			return nil, err
 		}
 		patch.Stamp(live, obj, w.clock.Now())
@@ -71,30 +71,6 @@ func applied(w *writer, r request, data []byte, opts metav1.PatchOptions) (runti
 		}
 		return obj, nil
 	})
-}
-
-// hasEmptyMeta reports whether an unstructured object has empty lists or maps in its metadata. What is applied is stored with them, and shown without.
-// Upstream: apiextensions-apiserver schema/objectmeta SetObjectMeta, v0.37.2, is called for what is decoded.
-func hasEmptyMeta(obj call.Object) bool {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return false
-	}
-	metadata, _ := u.Object["metadata"].(map[string]any)
-	for _, field := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
-		switch value := metadata[field].(type) {
-		case map[string]any:
-			ok = len(value) == 0
-		case []any:
-			ok = len(value) == 0
-		default:
-			ok = false
-		}
-		if ok {
-			return true
-		}
-	}
-	return false
 }
 
 // inForm returns a stored object in the form in which a patch is written, nil if there is none.

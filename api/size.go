@@ -27,7 +27,7 @@ func checkBody(data []byte) error {
 // JSON. That of an object is rarely more than a few times as long as what is stored of
 // it, so that only large objects are encoded to measure them.
 func (r request) receive(obj call.Object) (size int, err error) {
-	if size = store.SizeOf(obj); r.verb == "patch" || size < maxBody/8 {
+	if size = store.SizeOf(obj); r.Verb == "patch" || size < maxBody/8 {
 		return size, nil
 	}
 	data, err := json.Marshal(obj)
@@ -60,7 +60,7 @@ func (r request) orTooLarge(obj call.Object, err error) error {
 // managed fields, it is stored without them, except by an apply.
 // Upstream: apiserver endpoints/handlers isTooLargeError, createHandler and patchResource, v1.37.
 func (d *draft) fits() error {
-	if d.dryRun {
+	if d.DryRun {
 		return nil
 	}
 	err := store.CheckSize(d.size)

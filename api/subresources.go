@@ -2,17 +2,13 @@ package api
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/refusal"
@@ -24,7 +20,7 @@ import (
 // writeView updates, patches or applies the form of an object that a view is.
 // Upstream: pkg/registry/apps/deployment/storage ScaleREST.Update and scaleUpdatedObjectInfo.UpdatedObject, v1.37.2.
 func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object, error) {
-	form, err := r.target().FormWrite(r.kind.Subresources[r.sub].GVK, req)
+	form, err := r.target().FormWrite(r.Kind.Subresources[r.Sub].GVK, req)
 	if err != nil {
 		return nil, w.reports.refuse(r, err)
 	}
@@ -35,9 +31,9 @@ func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object
 	r.tracked = true // by the form
 	answer, err := w.change(r, func(r request, old call.Object) (call.Object, error) {
 		if old = r.asShown(old); old == nil {
-			return nil, r.notFound()
+			return nil, r.NotFound()
 		}
-		fields := managedfields.NewScaleHandler(old.GetManagedFields(), r.kind.GVK.GroupVersion(), replicasOf(w.tables, r))
+		fields := managedfields.NewScaleHandler(old.GetManagedFields(), r.Kind.GVK.GroupVersion(), w.tables.registry.ReplicasOf(r.Kind.GVK.GroupKind()))
 		is, err := form.Before(show, old, fields)
 		if err != nil {
 			return nil, err
@@ -52,10 +48,10 @@ func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object
 		}
 		switch uid := m.GetUID(); {
 		case uid == "" || uid == old.GetUID():
-		case r.verb != "patch":
-			return nil, r.wrongUID(uid, old.GetUID())
-		case r.kind.Scheme != nil: // what a patch makes of the UID of a custom resource is not looked at
-			return nil, otherOwner(r, uid, old.GetUID())
+		case r.Verb != "patch":
+			return nil, r.WrongUID(uid, old.GetUID())
+		case r.Kind.Scheme != nil: // what a patch makes of the UID of a custom resource is not looked at
+			return nil, r.OtherOwner(uid, old.GetUID())
 		}
 		entries, err := fields.ToParent(m.GetManagedFields())
 		if err != nil {
@@ -71,29 +67,6 @@ func writeView(w *writer, r request, v *views.View, req Request) (runtime.Object
 	return v.Show(answer.(call.Object))
 }
 
-// otherOwner returns the conflict of a patch of a form with the UID of another object.
-// Upstream: pkg/registry/apps/deployment/storage scaleUpdatedObjectInfo.UpdatedObject, v1.37.2.
-func otherOwner(r request, asked, is types.UID) error {
-	resource := schema.GroupResource{Group: r.kind.GVR.Group, Resource: r.kind.GVR.Resource + "/" + r.sub}
-	return apierrors.NewConflict(resource, r.name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", asked, is))
-}
-
-// replicasOf returns where each version of the request's kind has the number of replicas.
-func replicasOf(t *tables, r request) managedfields.ResourcePathMappings {
-	paths := managedfields.ResourcePathMappings{}
-	for _, k := range t.registry.Entries() {
-		if k.GVK.GroupKind() != r.kind.GVK.GroupKind() {
-			continue
-		}
-		path := fieldpath.MakePathOrDie("spec", "replicas")
-		if k.Scheme == nil {
-			path = k.Scale.ReplicasPath()
-		}
-		paths[k.GVK.GroupVersion().String()] = path
-	}
-	return paths
-}
-
 // requestToken answers with a token for a service account. The server does not check it: that is left to what listens on a port.
 // Upstream: pkg/registry/core/serviceaccount/storage TokenREST.Create, v1.37.2.
 func requestToken(w *writer, r request, in runtime.Object) (runtime.Object, error) {
@@ -104,11 +77,11 @@ func requestToken(w *writer, r request, in runtime.Object) (runtime.Object, erro
 	given = given.DeepCopy()
 	views.DefaultTokenLife(given)
 	if r.tracks {
-		r.target().Form(r.kind.Subresources[r.sub].GVK).Track(nil, given, cmp.Or(r.manager, r.actor), w.clock.Now())
+		r.target().Form(r.Kind.Subresources[r.Sub].GVK).Track(nil, given, cmp.Or(r.manager, r.actor), w.clock.Now())
 	}
 	now := w.clock.Now()
-	account := w.tables.stored(r)
-	tr, err := views.TokenRequestFor(given, r.namespace, r.name, account, r.notFound(), now)
+	account := w.tables.stored(r.Address)
+	tr, err := views.TokenRequestFor(given, r.Namespace, r.Name, account, r.NotFound(), now)
 	if err == nil {
 		err = bindToken(w.tables, r, tr.Spec.BoundObjectRef)
 	}
@@ -131,7 +104,7 @@ func bindToken(t *tables, r request, ref *authenticationv1.BoundObjectReference)
 	}
 	key := ref.Name
 	if namespaced {
-		key = store.KeyOf(r.namespace, ref.Name)
+		key = store.KeyOf(r.Namespace, ref.Name)
 	}
 	t.objects.RLock()
 	defer t.objects.RUnlock()
@@ -139,5 +112,5 @@ func bindToken(t *tables, r request, ref *authenticationv1.BoundObjectReference)
 	if !ok {
 		return apierrors.NewNotFound(resource.GroupResource(), ref.Name)
 	}
-	return views.MayBindToken(r.name, ref, to.(metav1.Object))
+	return views.MayBindToken(r.Name, ref, to.(metav1.Object))
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/deletion"
+	"github.com/storagesim/storagesim/api/internal/metadata"
 	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/patch"
 	"github.com/storagesim/storagesim/internal/semantic"
@@ -20,42 +22,42 @@ import (
 // the object that the client wants.
 func (p *preparer) forUpdate(d *draft) error {
 	old, obj := d.old, d.obj
-	if err := d.checkVersion(old, obj); err != nil {
+	if err := d.CheckVersion(old, obj); err != nil {
 		return err
 	}
-	d.kind.SetDefaults(obj, d.applied)
+	d.Kind.SetDefaults(obj, d.applied)
 	p.trackFields(d.request, old, obj)
-	d.keepSystemFields(old, obj)
-	if service, ok := obj.(*v1.Service); ok && d.sub == "" {
+	metadata.KeepSystemFields(obj, old)
+	if service, ok := obj.(*v1.Service); ok && d.Sub == "" {
 		var err error
-		if d.reserved, err = p.tables.services.Allocate(service, old.(*v1.Service), d.dryRun); err != nil {
+		if d.reserved, err = p.tables.services.Allocate(service, old.(*v1.Service), d.DryRun); err != nil {
 			return err
 		}
 	}
 	if errs := p.update(d, d.asShown(old), obj); len(errs) > 0 {
-		return d.invalid(errs)
+		return d.Invalid(errs)
 	}
-	switch d.sub {
+	switch d.Sub {
 	case "":
-		d.warnOf(d.kind.Warnings.Write, obj, old)
+		d.warnOf(d.Kind.Warnings.Write, obj, old)
 	case "status":
-		d.warnOf(d.kind.Warnings.Status, obj, old)
+		d.warnOf(d.Kind.Warnings.Status, obj, old)
 	}
-	if d.sub == "" {
+	if d.Sub == "" {
 		if err := admission.Update(reader{p.tables}, obj, old); err != nil {
 			return refusal.AsStatus(err)
 		}
 	}
-	if pod, ok := obj.(*v1.Pod); ok && d.sub == "resize" {
+	if pod, ok := obj.(*v1.Pod); ok && d.Sub == "resize" {
 		if err := admission.Resize(reader{p.tables}, pod, old.(*v1.Pod)); err != nil {
 			return refusal.AsStatus(err)
 		}
 	}
-	d.kind.Storable(obj)
-	if !d.dryRun { // Upstream: apiserver storage APIObjectVersioner.PrepareObjectForStorage, v1.37.2
+	d.Kind.Storable(obj)
+	if !d.DryRun { // Upstream: apiserver storage APIObjectVersioner.PrepareObjectForStorage, v1.37.2
 		obj.SetSelfLink("")
 	}
-	if d.ends = deletedByUpdate(old, obj); d.ends {
+	if d.ends = deletion.DuringUpdate(obj, old); d.ends {
 		return nil
 	}
 	if d.same = d.unchanged(old, obj); d.same {
@@ -70,30 +72,30 @@ func (p *preparer) forUpdate(d *draft) error {
 
 // update brings obj into the form that is stored, and returns what is wrong with it.
 func (p *preparer) update(d *draft, old, obj call.Object) field.ErrorList {
-	part := d.kind.Subresources[d.sub].Part
+	part := d.Kind.Subresources[d.Sub].Part
 	switch {
 	case part != nil:
 		part.Keep(obj, old, p.clock.Now())
-		d.kind.CountGeneration(obj, old)
+		d.Kind.CountGeneration(obj, old)
 		return append(part.Validate(obj, old), p.privilegeErrors(obj)...)
-	case d.sub == "status" && d.kind.Status.Exists():
-		if d.kind.Spec.Exists() {
-			d.kind.Spec.Keep(obj, old)
+	case d.Sub == "status" && d.Kind.Status.Exists():
+		if d.Kind.Spec.Exists() {
+			d.Kind.Spec.Keep(obj, old)
 		}
-		keepMetadata(obj, old, d.kind.StatusKeeps)
-		if prepare := d.kind.Strategy.UpdateStatus; prepare != nil {
+		metadata.KeepForStatus(obj, old, d.Kind.StatusKeeps)
+		if prepare := d.Kind.Strategy.UpdateStatus; prepare != nil {
 			prepare(obj, old, p.clock.Now())
 		}
-		return d.kind.Validation.ValidateUpdateStatus(obj, old)
+		return d.Kind.Validation.ValidateUpdateStatus(obj, old)
 	}
-	if d.kind.Status.Exists() {
-		d.kind.Status.Keep(obj, old)
+	if d.Kind.Status.Exists() {
+		d.Kind.Status.Keep(obj, old)
 	}
-	if prepare := d.kind.Strategy.Update; prepare != nil {
+	if prepare := d.Kind.Strategy.Update; prepare != nil {
 		prepare(obj, old)
 	}
-	d.kind.CountGeneration(obj, old)
-	return append(d.kind.Validation.ValidateUpdate(obj, old), p.privilegeErrors(obj)...)
+	d.Kind.CountGeneration(obj, old)
+	return append(d.Kind.Validation.ValidateUpdate(obj, old), p.privilegeErrors(obj)...)
 }
 
 // trackFields notes which manager set which field in an update of an object whose fields are tracked, or are to be: a client may send
@@ -125,7 +127,7 @@ func (r request) unchanged(old, obj call.Object) bool {
 			return false
 		}
 	}
-	if r.sub == "status" && r.kind.Status.Exists() && !r.kind.Status.Same(old, obj) {
+	if r.Sub == "status" && r.Kind.Status.Exists() && !r.Kind.Status.Same(old, obj) {
 		return false
 	}
 	return (semantic.Equal(old, obj) || patch.DifferInTimes(old, obj)) && semantic.SameTexts(old, obj)
@@ -140,56 +142,4 @@ func podStatusDiffers(a, b *v1.PodStatus) bool {
 		!slices.EqualFunc(a.ContainerStatuses, b.ContainerStatuses, func(x, y v1.ContainerStatus) bool {
 			return x.Ready == y.Ready && x.ContainerID == y.ContainerID && x.RestartCount == y.RestartCount
 		})
-}
-
-// keepSystemFields sets the fields that only the server may set. Some values of the
-// client's that differ are ignored, others are left for validation to refuse.
-// Upstream: rest.BeforeUpdate and ValidateObjectMetaUpdate, v1.37.
-func (d *draft) keepSystemFields(old, obj call.Object) {
-	if obj.GetUID() == "" {
-		obj.SetUID(old.GetUID())
-	}
-	obj.SetResourceVersion(old.GetResourceVersion())
-	obj.SetGeneration(old.GetGeneration())
-	obj.SetCreationTimestamp(old.GetCreationTimestamp())
-	if old.GetDeletionTimestamp() != nil {
-		obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
-	}
-	if obj.GetDeletionGracePeriodSeconds() == nil {
-		obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
-	}
-}
-
-// keepMetadata gives obj the metadata of old that a write of the status leaves as it is.
-// Upstream: apimachinery meta/v1 ResetObjectMetaForStatus, v0.37.
-func keepMetadata(obj, old call.Object, fields []string) {
-	keeps := func(field string) bool {
-		return slices.Contains(fields, "metadata") || slices.Contains(fields, "metadata."+field)
-	}
-	if keeps("deletionTimestamp") {
-		obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
-	}
-	if keeps("labels") {
-		obj.SetLabels(old.GetLabels())
-	}
-	if keeps("annotations") {
-		obj.SetAnnotations(old.GetAnnotations())
-	}
-	if keeps("finalizers") {
-		obj.SetFinalizers(old.GetFinalizers())
-	}
-	if keeps("ownerReferences") {
-		obj.SetOwnerReferences(old.GetOwnerReferences())
-	}
-}
-
-// deletedByUpdate reports whether nothing, such as a finalizer, keeps an object that is being
-// deleted any longer.
-// Upstream: registry/generic/registry ShouldDeleteDuringUpdate, and core/namespace/storage ShouldDeleteNamespaceDuringUpdate, v1.37.2.
-func deletedByUpdate(old, obj call.Object) bool {
-	if ns, ok := obj.(*v1.Namespace); ok && len(ns.Spec.Finalizers) > 0 {
-		return false
-	}
-	grace := old.GetDeletionGracePeriodSeconds()
-	return old.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }

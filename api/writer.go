@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim/api/address"
 	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/names"
@@ -30,7 +31,7 @@ type writer struct {
 // upstream's: defaults, admission that changes the object, what the kind does to
 // new objects, validation, and only then whether the name is free.
 func create(w *writer, r request, in runtime.Object) (runtime.Object, error) {
-	obj, err := r.accept(in)
+	obj, err := r.Accept(in, r.warn)
 	if err != nil {
 		return nil, w.reports.refuse(r, err)
 	}
@@ -47,7 +48,7 @@ func create(w *writer, r request, in runtime.Object) (runtime.Object, error) {
 // must not be modified afterwards.
 // Upstream: registry/generic/registry Store.Update, v1.37.
 func update(w *writer, r request, in runtime.Object) (runtime.Object, error) {
-	obj, err := r.accept(in)
+	obj, err := r.Accept(in, r.warn)
 	if err != nil {
 		return nil, w.reports.refuse(r, err)
 	}
@@ -55,13 +56,13 @@ func update(w *writer, r request, in runtime.Object) (runtime.Object, error) {
 	return w.change(r, func(r request, old call.Object) (call.Object, error) {
 		switch {
 		case old == nil && !createsOnUpdate(r):
-			return nil, r.orTooLarge(obj, r.notFound())
+			return nil, r.orTooLarge(obj, r.NotFound())
 		case old == nil && obj.GetUID() != "":
-			return nil, r.orTooLarge(obj, r.wrongUID(obj.GetUID(), ""))
+			return nil, r.orTooLarge(obj, r.WrongUID(obj.GetUID(), ""))
 		case old == nil || version == "" || version == "0": // it may be prepared once more
 			return obj.DeepCopyObject().(call.Object), nil
 		case prepared: // the stored object had this version, and has it no longer
-			return nil, r.conflict(errModified)
+			return nil, r.Modified()
 		}
 		prepared = true
 		return obj, nil
@@ -72,7 +73,7 @@ func update(w *writer, r request, in runtime.Object) (runtime.Object, error) {
 // object in this: only Services have both.
 // Upstream: registry/generic/registry Store.Update and registry/core/service/storage StatusREST.Update, v1.37.2.
 func createsOnUpdate(r request) bool {
-	return r.kind.CreatesOnUpdate && (r.sub == "" || r.sub == "status")
+	return r.Kind.CreatesOnUpdate && (r.Sub == "" || r.Sub == "status")
 }
 
 // tries stores the object that next returns with the stored one that it replaces, nil for a new one. If that was written
@@ -106,7 +107,7 @@ func (w *writer) try(r request, old, obj call.Object) (runtime.Object, error) {
 		return nil, w.reports.refuse(d.request, d.orTooLarge(obj, err))
 	}
 	return w.write(d.request, func(st *table) (outcome, error) {
-		stored := st.Get(store.KeyOf(d.namespace, d.name))
+		stored := st.Get(store.KeyOf(d.Namespace, d.Name))
 		switch {
 		case old == nil:
 			return w.commitNew(st, d, stored)
@@ -121,19 +122,19 @@ func (w *writer) try(r request, old, obj call.Object) (runtime.Object, error) {
 // once.
 func (w *writer) change(r request, make func(r request, old call.Object) (call.Object, error)) (runtime.Object, error) {
 	return w.tries(r, func(r request) (old, obj call.Object, err error) {
-		old = w.tables.stored(r)
+		old = w.tables.stored(r.Address)
 		obj, err = make(r, old)
 		return old, obj, err
 	})
 }
 
-// stored returns the object that the request names, nil if there is none. It is shared: do not
+// stored returns the object with the address, nil if there is none. It is shared: do not
 // modify it.
-func (t *tables) stored(r request) call.Object {
+func (t *tables) stored(a address.Address) call.Object {
 	t.objects.RLock()
 	defer t.objects.RUnlock()
-	if st, ok := t.byHome[r.kind.Home]; ok {
-		return st.Get(store.KeyOf(r.namespace, r.name))
+	if st, ok := t.byHome[a.Kind.Home]; ok {
+		return st.Get(store.KeyOf(a.Namespace, a.Name))
 	}
 	return nil
 }
@@ -147,13 +148,13 @@ func (w *writer) write(r request, do func(st *table) (outcome, error)) (runtime.
 	if r.created != nil {
 		*r.created = out.old == nil
 	}
-	return r.kind.Given(out.answer(), r.shared), nil
+	return r.Kind.Given(out.answer(), r.shared), nil
 }
 
 // writeLocked does what write does, without the answer.
 func (w *writer) writeLocked(r request, do func(st *table) (outcome, error)) (outcome, error) {
 	out, err := w.writeOnce(r, do)
-	if err != nil || r.dryRun || r.kind.Written == nil || out.old == out.new {
+	if err != nil || r.DryRun || r.Kind.Written == nil || out.old == out.new {
 		return out, err
 	}
 	var old, obj runtime.Object // nil interfaces where there is none
@@ -163,14 +164,14 @@ func (w *writer) writeLocked(r request, do func(st *table) (outcome, error)) (ou
 	if out.new != nil {
 		obj = out.new
 	}
-	r.kind.Written(old, obj)
+	r.Kind.Written(old, obj)
 	return out, nil
 }
 
 func (w *writer) writeOnce(r request, do func(st *table) (outcome, error)) (outcome, error) {
 	w.tables.objects.Lock()
 	defer w.tables.objects.Unlock()
-	st, err := w.tables.of(r.kind.GVR)
+	st, err := w.tables.of(r.Kind.GVR)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -195,7 +196,7 @@ func (w *writer) commit(st *table, d *draft, stored call.Object) (outcome, error
 		return outcome{}, d.late
 	case d.ends:
 		last := d.obj.DeepCopyObject().(call.Object)
-		if !d.dryRun {
+		if !d.DryRun {
 			w.tables.remove(st, stored, last)
 		}
 		return outcome{old: stored, last: last, ended: d.obj}, nil
@@ -204,7 +205,7 @@ func (w *writer) commit(st *table, d *draft, stored call.Object) (outcome, error
 	case d.same:
 		d.obj = stored.DeepCopyObject().(call.Object)
 	}
-	if !d.dryRun {
+	if !d.DryRun {
 		st.share(stored, d.obj)
 		w.tables.put(st, stored, d.obj)
 		st.noteUndefaulted(d)
@@ -214,10 +215,10 @@ func (w *writer) commit(st *table, d *draft, stored call.Object) (outcome, error
 
 // commitNew stores a new object. taken is the object that has its name, nil if none has.
 func (w *writer) commitNew(st *table, d *draft, taken call.Object) (outcome, error) {
-	if err := admission.Namespace(held{w.tables}, d.kind, d.namespace, d.name); err != nil {
+	if err := admission.Namespace(held{w.tables}, d.Kind, d.Namespace, d.Name); err != nil {
 		return outcome{}, err
 	}
-	if taken != nil && (d.verb != "create" || d.generated) {
+	if taken != nil && (d.Verb != "create" || d.generated) {
 		return outcome{}, errStale
 	}
 	if err := w.chargeQuotas(d.request, d.obj, nil); err != nil {
@@ -227,7 +228,7 @@ func (w *writer) commitNew(st *table, d *draft, taken call.Object) (outcome, err
 	case d.late != nil:
 		return outcome{}, d.late
 	case taken != nil:
-		err := apierrors.NewAlreadyExists(d.kind.GVR.GroupResource(), d.name)
+		err := apierrors.NewAlreadyExists(d.Kind.GVR.GroupResource(), d.Name)
 		if taken.GetDeletionTimestamp() != nil {
 			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 		}
@@ -238,7 +239,7 @@ func (w *writer) commitNew(st *table, d *draft, taken call.Object) (outcome, err
 	default: // an object of this name may have had the UID
 		d.obj.SetUID(st.uid(w.names, store.Key(d.obj)))
 	}
-	if !d.dryRun {
+	if !d.DryRun {
 		st.share(nil, d.obj)
 		w.tables.put(st, nil, d.obj)
 		st.noteUndefaulted(d)
@@ -251,7 +252,7 @@ func (w *writer) commitNew(st *table, d *draft, taken call.Object) (outcome, err
 
 // noteUndefaulted notes an object that was just stored otherwise than it is shown.
 func (st *table) noteUndefaulted(d *draft) {
-	lacks := d.kind.Strategy.Undefaulted
+	lacks := d.Kind.Strategy.Undefaulted
 	if d.isUntidy() || d.old == nil && lacks != nil && lacks(d.obj) {
 		if st.undefaulted == nil {
 			st.undefaulted = map[string]bool{} // most tables need none
@@ -272,20 +273,20 @@ const serverActor = "kube-apiserver"
 // chargeQuotas stores the quotas of the namespace with what a write takes, or refuses the write. old is nil for a new object. The
 // caller holds the lock.
 func (w *writer) chargeQuotas(r request, obj, old call.Object) error {
-	write := quota.Write{Resource: r.kind.GVR.GroupResource(), Subresource: r.sub, Object: obj, Now: w.clock()}
+	write := quota.Write{Resource: r.Kind.GVR.GroupResource(), Subresource: r.Sub, Object: obj, Now: w.clock()}
 	if old != nil {
 		write.Old = old
 	}
 	charged, err := admission.Charge(held{w.tables}, write)
-	if err != nil || r.dryRun {
+	if err != nil || r.DryRun {
 		return err
 	}
 	for _, next := range charged {
 		st := w.tables.byHome[admission.ResourceQuotas]
 		before := st.Get(store.Key(next))
 		w.tables.put(st, before, next)
-		own := request{actor: serverActor, verb: "update", kind: st.kind, sub: "status", namespace: next.Namespace, name: next.Name}
-		w.reports.report(own, outcome{old: before, new: next}, nil)
+		own := address.Address{Verb: "update", Kind: st.kind, Sub: "status", Namespace: next.Namespace, Name: next.Name}
+		w.reports.report(request{Address: own, actor: serverActor}, outcome{old: before, new: next}, nil)
 	}
 	return nil
 }

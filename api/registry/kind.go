@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	appsv1 "k8s.io/api/apps/v1"
 	"reflect"
 	"slices"
 	"strings"
@@ -71,6 +72,8 @@ type Kind struct {
 	StatusKeeps []string
 	// Generations: metadata.generation counts the changes of the spec. AnnotationsCount: those of annotations as well.
 	Generations, AnnotationsCount bool
+	// GenerationGiven: a new object keeps the generation that it comes with, also if changes of the spec count.
+	GenerationGiven bool
 	// AllCounts: the objects have no spec, and metadata.generation counts each change but of the metadata. LabelsCount: those of labels as well.
 	AllCounts, LabelsCount bool
 	// Conditional: an update must say which version it is based on.
@@ -287,6 +290,21 @@ var (
 func (k *Entry) NewObject() call.Object {
 	obj := reflect.New(k.Type).Interface().(call.Object)
 	k.Label(obj)
+	return obj
+}
+
+// NewBookmark returns an object of the kind for a bookmark of a watch. Inside a real server the replicas of these kinds are no pointer.
+// Upstream: pkg/apis/apps types, v1.37.2.
+func (k *Entry) NewBookmark() call.Object {
+	obj := k.NewObject()
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		o.Spec.Replicas = new(int32)
+	case *appsv1.StatefulSet:
+		o.Spec.Replicas = new(int32)
+	case *appsv1.ReplicaSet:
+		o.Spec.Replicas = new(int32)
+	}
 	return obj
 }
 

@@ -12,7 +12,7 @@ import (
 func storageKinds() []Kind {
 	return in(storagev1.SchemeGroupVersion,
 		Kind{
-			Kind: "CSIDriver", AnswersDeleted: true, ClusterScoped: true, Generations: true, Conditional: true,
+			Kind: "CSIDriver", AnswersDeleted: true, ClusterScoped: true, Generations: true, GenerationGiven: true, Conditional: true,
 			Strategy: strategy.CSIDrivers(), Validation: storage.CSIDrivers(), Warnings: warnings.CSIDrivers(),
 		},
 		Kind{

@@ -3,6 +3,8 @@ package registry
 import (
 	"cmp"
 	"fmt"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"slices"
 	"strings"
 	"sync"
@@ -265,6 +267,22 @@ func (r *Registry) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 		return nil, fmt.Errorf("there is no kind %s in %s", gvk.Kind, gvk.GroupVersion())
 	}
 	return k.NewObject(), nil
+}
+
+// ReplicasOf returns where each version of a kind has the number of replicas.
+func (r *Registry) ReplicasOf(gk schema.GroupKind) managedfields.ResourcePathMappings {
+	paths := managedfields.ResourcePathMappings{}
+	for _, k := range r.Entries() {
+		if k.GVK.GroupKind() != gk {
+			continue
+		}
+		path := fieldpath.MakePathOrDie("spec", "replicas")
+		if k.Scheme == nil {
+			path = k.Scale.ReplicasPath()
+		}
+		paths[k.GVK.GroupVersion().String()] = path
+	}
+	return paths
 }
 
 // Find returns the resource that a user calls by plural, singular, kind or short name,

@@ -77,6 +77,16 @@ func (x *EventIndex) Expired(now time.Time, stored func(key string) *v1.Event) (
 	return events
 }
 
+// Counted returns the stored event with what a recorder writes again. That is the event that it gives, if it was made of the stored one.
+func Counted(old, event *v1.Event) *v1.Event {
+	if event != old && event.UID == old.UID && event.ResourceVersion == old.ResourceVersion {
+		return event
+	}
+	again := new(*old) // what it shares is never written to
+	again.Count, again.LastTimestamp, again.Message, again.Series = event.Count, event.LastTimestamp, event.Message, event.Series
+	return again
+}
+
 // ReferenceTo returns a reference to the object that an event is about, obj itself if it is one already, and false if it has no metadata.
 //
 // Upstream: client-go tools/reference GetReference, v1.37.2.

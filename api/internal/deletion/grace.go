@@ -94,3 +94,14 @@ func notNegative(grace int64) int64 {
 	}
 	return grace
 }
+
+// DuringUpdate reports whether nothing, such as a finalizer, keeps an object that is being
+// deleted any longer, once obj is stored in place of old.
+// Upstream: registry/generic/registry ShouldDeleteDuringUpdate, and core/namespace/storage ShouldDeleteNamespaceDuringUpdate, v1.37.2.
+func DuringUpdate(obj, old call.Object) bool {
+	if ns, ok := obj.(*v1.Namespace); ok && len(ns.Spec.Finalizers) > 0 {
+		return false
+	}
+	grace := old.GetDeletionGracePeriodSeconds()
+	return old.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
+}

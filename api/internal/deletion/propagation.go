@@ -86,3 +86,14 @@ func NamespacePropagation(finalizers []string, opts metav1.DeleteOptions) metav1
 	}
 	return Propagation(v1.SchemeGroupVersion.WithResource("namespaces"), finalizers, opts)
 }
+
+// Warning returns what the client is told of the deletion of a job that leaves its pods, though the client did not say so; "" of all others.
+// Upstream: registry/batch/job/storage Delete and DeleteCollection, v1.37.
+func Warning(resource schema.GroupVersionResource, opts metav1.DeleteOptions) string {
+	//nolint:staticcheck // clients may still use the deprecated field
+	if resource.GroupResource() != batchv1.Resource("jobs") || opts.PropagationPolicy != nil || opts.OrphanDependents != nil {
+		return ""
+	}
+	return "child pods are preserved by default when jobs are deleted; " +
+		"set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"
+}
