@@ -124,17 +124,13 @@ func (c *covered) add(run int, plan Plan, r *recorded, recovered bool) {
 	}
 }
 
-// coverage sums up the runs up to a number.
+// coverage sums up the runs from 1 to last. Others may have been played beside the last one, as many as there are cores: they do not count.
 func (c *covered) coverage(last int) Coverage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := Coverage{States: len(c.states), Orders: len(c.orders), Places: len(c.places), Points: c.points}
-	for _, run := range c.states {
-		out.NewState = max(out.NewState, run)
-	}
-	for _, run := range c.orders {
-		out.NewOrder = max(out.NewOrder, run)
-	}
+	out := Coverage{Places: len(c.places), Points: c.points}
+	out.States, out.NewState = firsts(c.states, last)
+	out.Orders, out.NewOrder = firsts(c.orders, last)
 	for _, s := range c.single {
 		if s.run <= last {
 			out.Tried++
@@ -155,6 +151,16 @@ func (c *covered) coverage(last int) Coverage {
 		}
 	}
 	return out
+}
+
+// firsts returns how many of what runs saw was seen up to the run last, and which run was the last to see something new.
+func firsts(seen map[uint64]int, last int) (n, newest int) {
+	for _, run := range seen {
+		if run <= last {
+			n, newest = n+1, max(newest, run)
+		}
+	}
+	return n, newest
 }
 
 // seen holds the states that one run saw.

@@ -68,7 +68,7 @@ type standing struct {
 	state       string // as Expectation has it
 }
 
-// restOf is one rest of a run.
+// restOf tells of one of the times that a run came to rest.
 type restOf struct {
 	acts  int // writes of the user before it
 	at    int // its number among all times that the cluster came to rest, from 1

@@ -88,7 +88,7 @@ type account struct {
 	blocks, inodes int64
 }
 
-// accounts are the accounts of a tree.
+// accounts holds the account of a disk, and those of its projects by their numbers.
 type accounts struct {
 	disk     account
 	projects map[uint32]*account
