@@ -66,6 +66,7 @@ var firstComeFirstServed = explore.Scenario(func(c *explore.Cluster) {
 
 func TestTheFirstRunThatFailsIsFoundAndMadeSmallHoweverManyWorkThere(t *testing.T) {
 	var failures []*explore.Failure
+	var reports []explore.Report
 	for _, workers := range []int{1, 7} {
 		report, err := explore.Run(t.Context(), explore.Config{Runs: 200, Workers: workers, Expect: threeWait}, firstComeFirstServed)
 		f, ok := errors.AsType[*explore.Failure](err)
@@ -74,8 +75,9 @@ func TestTheFirstRunThatFailsIsFoundAndMadeSmallHoweverManyWorkThere(t *testing.
 		require.Equal(t, f.Run, report.Runs)
 		require.Contains(t, f.Story, "updates pvc default/b status")
 		require.Contains(t, err.Error(), fmt.Sprintf("run %d (strategy %s): claim b has the volume\n", f.Run, f.Strategy))
-		failures = append(failures, f)
+		failures, reports = append(failures, f), append(reports, report)
 	}
+	require.Equal(t, reports[0], reports[1])
 	f, other := failures[0], failures[1]
 	require.Equal(t, f.Plan, other.Plan)
 	require.Equal(t, f.Story, other.Story)
