@@ -25,7 +25,6 @@ type volumeCalls struct {
 	stages            bool
 	nodeOf            map[string]string // node ID -> machine
 	staged, published map[[2]string]bool
-	single            map[string]bool // volumes for one node
 	until             map[string]time.Time
 }
 
@@ -42,8 +41,7 @@ func keepCSI(records []trace.Entry) error {
 			d := drivers[r.Driver]
 			if d == nil {
 				d = &volumeCalls{
-					nodeOf: map[string]string{}, staged: map[[2]string]bool{}, published: map[[2]string]bool{}, single: map[string]bool{},
-					until: map[string]time.Time{},
+					nodeOf: map[string]string{}, staged: map[[2]string]bool{}, published: map[[2]string]bool{}, until: map[string]time.Time{},
 				}
 				drivers[r.Driver] = d
 			}
@@ -79,10 +77,8 @@ func (d *volumeCalls) see(entry trace.Entry, rpc trace.RPC, away map[string]bool
 	case "NodeStageVolume":
 		d.stages = true
 		if isSingle(rpc.Request["volume_capability"]) {
-			for at := range d.staged {
-				if at[0] == volume && at[1] != rpc.Machine && !away[at[1]] {
-					return fmt.Errorf("volume %s is for one node: it is staged on %s, and on %s already", volume, rpc.Machine, at[1])
-				}
+			if other := d.stagedElsewhere(here, away); other != "" {
+				return fmt.Errorf("volume %s is for one node: it is staged on %s, and on %s already", volume, rpc.Machine, other)
 			}
 		}
 		if done {
@@ -117,6 +113,16 @@ func (d *volumeCalls) see(entry trace.Entry, rpc trace.RPC, away map[string]bool
 		}
 	}
 	return nil
+}
+
+// stagedElsewhere returns another machine on which a volume is staged and that is not away, the first by its name; "" if there is none.
+func (d *volumeCalls) stagedElsewhere(here [2]string, away map[string]bool) (machine string) {
+	for at := range d.staged {
+		if at[0] == here[0] && at[1] != here[1] && !away[at[1]] && (machine == "" || at[1] < machine) {
+			machine = at[1]
+		}
+	}
+	return machine
 }
 
 // twice returns an error for a call that began while the same one was under way.
