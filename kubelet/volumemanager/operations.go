@@ -3,6 +3,7 @@ package volumemanager
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/storagesim/storagesim/control"
@@ -41,6 +42,9 @@ type pendingOperation struct {
 	retry bool
 	// backingOff: the last attempt failed. While it is set, starting the operation changes nothing.
 	backingOff bool
+	// sharers holds the keys of mounts of the same volume for other pods. They wait for the end of this one's backoff, since a volume
+	// that is mounted for the node has one backoff, whichever pod it is mounted for.
+	sharers []string
 }
 
 // operationExecutor carries out operations. Those of different volumes overlap if they take time; each has
@@ -120,26 +124,103 @@ func (x *operationExecutor) run(ctx context.Context, key string) error {
 		x.behind = append(x.behind, key)
 		return nil
 	}
-	p.started = false
-	if err := x.executeAlone(ctx, p.operation, scope); err != nil {
-		p.retry, p.backingOff = true, true
-		if p.pod != "" && !x.pods.WantsVolumes(p.pod) {
-			x.kubelet.WakePod(p.pod) // it may wait for a directory to go
+	if other := x.backoffOf(p.operation, scope); other != nil {
+		if !slices.Contains(other.sharers, key) {
+			other.sharers = append(other.sharers, key)
 		}
-		return err
+		return nil
+	}
+	p.started = false
+	if len(p.sharers) > 0 {
+		return x.runForOne(ctx, p, scope)
+	}
+	if err := x.executeAlone(ctx, p.operation, scope); err != nil {
+		return x.failed(p, p.operation, err)
 	}
 	p.backingOff = false
+	x.release(p) // they came meanwhile
 	if !p.started && !p.retry {
 		delete(x.pending, key)
 	}
-	if p.verb == expandVolume && x.sizes.needsExpansion(p.volume) {
+	x.done(p.operation)
+	return nil
+}
+
+// backoffOf returns the mount of another pod whose backoff is that of an operation, too: nil if there is none.
+//
+// Upstream: operation_executor.go MountVolume, v1.37: what is mounted for the node is one operation for all pods, whose failures count together.
+func (x *operationExecutor) backoffOf(op operation, scope scope) *pendingOperation {
+	if op.verb != mountVolume || !scope.whole {
 		return nil
 	}
-	x.touch(p.podVolume)
-	if p.pod != "" {
-		x.kubelet.WakePod(p.pod)
+	for _, key := range slices.Sorted(maps.Keys(x.pending)) {
+		if p := x.pending[key]; p.verb == mountVolume && p.volume == op.volume && p.pod != op.pod && p.retry && p.backingOff {
+			return p
+		}
 	}
 	return nil
+}
+
+// runForOne tries a mount anew whose backoff is over, for one of the pods that need it: upstream finds them in a Go map. A failure is one more of
+// this operation, whichever pod it was for; after a success the others begin.
+func (x *operationExecutor) runForOne(ctx context.Context, p *pendingOperation, scope scope) error {
+	var list []operation
+	for _, key := range append([]string{p.key()}, p.sharers...) {
+		if other := x.pending[key]; other != nil && x.desired.get(other.podVolume) != nil && !x.actual.isUpToDate(other.podVolume) {
+			list = append(list, other.operation)
+		}
+	}
+	op := p.operation
+	if len(list) > 0 {
+		op = list[x.env.Choose(len(list))]
+	}
+	scope.podVolume = op.podVolume
+	if err := x.executeAlone(ctx, op, scope); err != nil {
+		return x.failed(p, op, err)
+	}
+	p.backingOff = false
+	x.release(p)
+	if op != p.operation && slices.Contains(list, p.operation) {
+		p.started = true
+		x.queue.Add(p.key())
+	}
+	if !p.started && !p.retry {
+		delete(x.pending, p.key())
+	}
+	if other := x.pending[op.key()]; other != nil && op != p.operation {
+		other.started = false
+		delete(x.pending, op.key())
+	}
+	x.done(op)
+	return nil
+}
+
+// release queues the mounts that waited for the end of an operation's backoff.
+func (x *operationExecutor) release(p *pendingOperation) {
+	for _, key := range p.sharers {
+		x.queue.Add(key)
+	}
+	p.sharers = nil
+}
+
+// failed notes that an attempt failed, which was for the pod of op.
+func (x *operationExecutor) failed(p *pendingOperation, op operation, err error) error {
+	p.retry, p.backingOff = true, true
+	if op.pod != "" && !x.pods.WantsVolumes(op.pod) {
+		x.kubelet.WakePod(op.pod) // it may wait for a directory to go
+	}
+	return err
+}
+
+// done lets the reconciler look again at the volume of an operation that has succeeded, and wakes the pod.
+func (x *operationExecutor) done(op operation) {
+	if op.verb == expandVolume && x.sizes.needsExpansion(op.volume) {
+		return
+	}
+	x.touch(op.podVolume)
+	if op.pod != "" {
+		x.kubelet.WakePod(op.pod)
+	}
 }
 
 // executeAlone carries out an operation, and queues those that wait for its end.

@@ -164,6 +164,77 @@ func TestAnOperationThatFailsIsTriedAfterItsBackoff(t *testing.T) {
 	require.Equal(t, 5, tried())
 }
 
+// What is mounted for the node has one backoff for all pods: after a failure none of them is tried before it is over, then one of them, and when that has
+// succeeded the others. What is mounted for each pod alone has one for each.
+func TestAVolumeOfTheNodeHasOneBackoffForAllItsPods(t *testing.T) {
+	for _, staged := range []bool{true, false} {
+		r, p := newFakeRig(t, nil, nil)
+		p.stages = staged
+		r.Settle()
+		start := r.Engine.Now()
+		step := map[bool]string{true: "MountDevice", false: "SetUp"}[staged]
+		var at []int64
+		p.meanwhile[step] = func() { at = append(at, r.Engine.Now().Sub(start).Milliseconds()) }
+		p.fails[step] = errFake
+		r.add("pod-1")
+		r.addPod(podOf("pod-2", false))
+		r.run(400 * time.Millisecond)
+		r.vm.touchPod("pod-2")
+		r.run(2 * time.Second)
+		if !staged {
+			require.Equal(t, []int64{0, 0, 500, 500, 1500, 1500}, at)
+			continue
+		}
+		require.Equal(t, []int64{0, 500, 1500}, at)
+		p.fails = nil
+		r.run(2 * time.Second)
+		require.Equal(t, []int64{0, 500, 1500, 3500}, at)
+		require.True(t, r.vm.AreMounted("pod-1"))
+		require.True(t, r.vm.AreMounted("pod-2"))
+		require.Empty(t, r.vm.operations.pending)
+	}
+}
+
+// Which of its pods a volume is mounted for after the backoff is left open, but it is one that still wants it.
+func TestAVolumeOfTheNodeIsTriedForAPodThatWantsIt(t *testing.T) {
+	first := map[types.UID]int{}
+	for seed := range uint64(12) {
+		r := newRigOf(t, engine.Config{Policy: engine.Seeded(seed)}, boundClaim(), func(claim *v1.PersistentVolumeClaim) *v1.PersistentVolume {
+			pv := localVolume(claim)
+			pv.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "fake.example.com", VolumeHandle: "data"}}
+			return pv
+		}, func(cfg *Config) { cfg.Plugins = []volume.VolumePlugin{newFakePlugin()} })
+		p := fakeOf(r)
+		r.Settle()
+		p.fails["MountDevice"] = errFake
+		r.add("pod-1")
+		r.addPod(podOf("pod-2", false))
+		r.run(400 * time.Millisecond)
+		p.meanwhile["SetUp"] = func() {
+			for _, uid := range []types.UID{"pod-1", "pod-2"} {
+				if r.vm.actual.mounting[podVolume{fakeKey.volume, uid}] && len(p.calls) == 2 {
+					first[uid]++
+				}
+			}
+		}
+		p.fails, p.calls = nil, nil
+		if seed%3 == 0 { // the first one ends meanwhile
+			gone := r.vm.operations.backoffOf(operation{mountVolume, podVolume{fakeKey.volume, "none"}}, scope{fakeKey, true}).pod
+			r.pods.released[gone] = true
+			r.vm.ReleasePod(gone, true)
+			r.run(time.Second)
+			require.Equal(t, []string{"MountDevice", "SetUp"}, p.calls)
+		} else {
+			r.run(time.Second)
+			require.Equal(t, []string{"MountDevice", "SetUp", "SetUp"}, p.calls)
+		}
+		r.run(time.Minute)
+		require.Empty(t, r.vm.operations.pending)
+	}
+	require.Greater(t, first["pod-1"], 1)
+	require.Greater(t, first["pod-2"], 1)
+}
+
 // The trace says what a key of the queue of operations stands for.
 func TestAnOperationIsNamedInWords(t *testing.T) {
 	pods := &fakePods{pods: map[types.UID]*v1.Pod{"pod-1": podOf("pod-1", false)}}
