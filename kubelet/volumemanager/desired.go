@@ -66,6 +66,11 @@ func newDesiredStateOfWorld() *desiredStateOfWorld {
 	return &desiredStateOfWorld{volumes: newPodVolumes[*volumeToMount](), pods: map[types.UID]*processedPod{}, unseen: map[types.UID]bool{}}
 }
 
+// awaitsSources reports whether a kubelet that found volumes on its disk when it began would not ask for its pods yet.
+//
+// Upstream: pkg/kubelet/config/apiserver.go NewSourceApiserver, v1.37.2.
+func (dsw *desiredStateOfWorld) awaitsSources() bool { return dsw.unseen[""] }
+
 // hasAddedPods reports whether the populator has looked at every pod that the kubelet knows.
 // Until then nothing may be unmounted: a mount that belongs to no pod may belong to one that
 // the populator has still to look at.

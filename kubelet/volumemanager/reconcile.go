@@ -69,8 +69,12 @@ func (r *reconciler) unmountVolumes(touched []podVolume) {
 }
 
 // mountVolumes mounts the volumes that pods should have and that are not mounted, not for
-// certain, or not up to date. What an earlier life has mounted waits until all pods are known, as upstream, where no pod is known before.
+// certain, or not up to date. What an earlier life has mounted waits until all pods are known, and what is new until the kubelet asks for its pods: upstream,
+// no pod is known before.
 func (r *reconciler) mountVolumes(touched []podVolume) {
+	if r.desired.awaitsSources() {
+		return
+	}
 	var list []*volumeToMount
 	for _, key := range touched {
 		if r.actual.volumes.has(key) && !r.desired.hasAddedPods() {

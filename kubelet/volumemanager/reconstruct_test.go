@@ -196,3 +196,19 @@ func TestWhatWasFoundIsInUseIfTheNodeListsIt(t *testing.T) {
 		assert.Empty(t, r.vm.reconstruction.found, name)
 	}
 }
+
+// A kubelet that begins with volumes on its disk mounts nothing before it asks for its pods, a volume of a new pod neither: until then its drivers register.
+func TestNothingIsMountedBeforeAKubeletAsksForItsPods(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	r.Settle()
+	require.NoError(t, r.node.MkdirAll(layout.PodVolumeDir("pod-2", "example.com~fake", "other"), 0o750))
+	r.vm.Reconstruct()
+	r.vm.ExpectPod("")
+	r.vm.env.Go("wait for the pods", r.vm.populator.awaitSources)
+	r.add("pod-1")
+	r.run(waitForAPIServerSyncPeriod - time.Millisecond)
+	require.Empty(t, p.calls)
+	r.run(10 * time.Millisecond)
+	require.Contains(t, p.calls, "MountDevice")
+	require.True(t, r.vm.AreMounted("pod-1"))
+}
