@@ -13,6 +13,7 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"github.com/storagesim/storagesim/api/internal/refusal"
+	"github.com/storagesim/storagesim/api/internal/validation"
 	"github.com/storagesim/storagesim/api/internal/validation/cluster"
 )
 
@@ -113,7 +114,7 @@ func (a *Allocator) Release(reserved *v1.Service) {
 }
 
 // keepAllocated fills in what the service has already, where the client left it out, and takes away what its type does not need any more.
-// Upstream: registry/core/service patchAllocatedValues and dropTypeDependentFields, v1.37.
+// Upstream: registry/core/service patchAllocatedValues and dropTypeDependentFields, v1.37.2.
 func keepAllocated(spec, old *v1.ServiceSpec) {
 	needsIP := func(s *v1.ServiceSpec) bool { return s.Type != v1.ServiceTypeExternalName }
 	switch {
@@ -149,8 +150,13 @@ func keepAllocated(spec, old *v1.ServiceSpec) {
 		}
 	}
 	balances := func(s *v1.ServiceSpec) bool { return s.Type == v1.ServiceTypeLoadBalancer }
-	if balances(old) && !balances(spec) {
-		spec.AllocateLoadBalancerNodePorts, spec.LoadBalancerClass = nil, nil
+	if balances(old) && !balances(spec) { // what else a client asks for is refused
+		if validation.SamePtr(spec.AllocateLoadBalancerNodePorts, old.AllocateLoadBalancerNodePorts) {
+			spec.AllocateLoadBalancerNodePorts = nil
+		}
+		if validation.SamePtr(spec.LoadBalancerClass, old.LoadBalancerClass) {
+			spec.LoadBalancerClass = nil
+		}
 	}
 	if reachable(old) && !reachable(spec) && spec.ExternalTrafficPolicy == old.ExternalTrafficPolicy {
 		spec.ExternalTrafficPolicy = ""

@@ -107,10 +107,10 @@ func checkSecretUpdate(p *validation.Problems, s, old *v1.Secret) {
 	if s.Type != old.Type {
 		p.Invalid(field.NewPath("type"), s.Type, apivalidation.FieldImmutableErrorMsg)
 	}
-	validation.CheckPrefixAgain(p, s, validation.DNSSubdomain)
 	if old.Immutable != nil && *old.Immutable {
 		checkSealed(p, s.Immutable, nil, nil, s.Data, old.Data, "data")
 	}
+	validation.CheckPrefixAgain(p, s, validation.DNSSubdomain)
 	checkSecret(p, s)
 }
 

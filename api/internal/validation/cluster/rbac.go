@@ -128,19 +128,24 @@ func checkBinding(p *validation.Problems, b *binding, old *rbacv1.RoleRef) {
 	if !slices.Contains(b.kinds, b.role.Kind) {
 		p.Add(field.NotSupported(ref.Child("kind"), b.role.Kind, b.kinds))
 	}
-	if b.role.Name != "" {
+	switch {
+	case b.role.Name != "":
 		p.Messages(ref.Child("name"), b.role.Name, content.IsPathSegmentName(b.role.Name))
+	case old != nil: // the tags of a role that was changed are not looked at, since it may not be
+		p.Required(ref.Child("name"), "")
 	}
 	for i := range b.subjects {
 		checkSubject(p, &b.subjects[i], len(b.kinds) > 1, subjects.Index(i))
 	}
-	// What tags of the types say comes last.
-	p.Need(ref, "name", b.role.Name)
 	if old != nil {
 		p.Immutable(*b.role, *old, ref)
 	}
+	// What tags of the types say comes last, in the order of their fields.
 	for i := range b.subjects {
 		p.Need(subjects.Index(i), "name", b.subjects[i].Name)
+	}
+	if old == nil {
+		p.Need(ref, "name", b.role.Name)
 	}
 }
 
