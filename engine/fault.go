@@ -137,22 +137,17 @@ func (e *Engine) Crash(name string) error { return e.CrashFor(name, 0) }
 // CrashFor ends an actor's process, which starts again after a downtime. Settle does not wait for
 // that; RunFor and RunUntil do.
 func (e *Engine) CrashFor(name string, downtime time.Duration) error {
-	a, err := e.actor(name)
+	a, err := e.steered(name)
 	switch {
 	case err != nil:
 		return err
-	case e.closed:
-		return ErrClosed
 	case downtime < 0:
 		return fmt.Errorf("a downtime of %s is negative; it must be 0 or more", downtime)
 	}
 	if !a.down {
 		a.downtime, a.unawaited = downtime, downtime > 0
 	}
-	e.doomed = append(e.doomed, a)
-	if !e.busy {
-		e.endStep()
-	}
+	e.doom(a)
 	return nil
 }
 

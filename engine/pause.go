@@ -11,12 +11,10 @@ import (
 //
 // It returns an error if there is no such actor, if it is down, paused already, or a program (AddProgram), whose goroutines the engine cannot stop.
 func (e *Engine) Pause(name string) error {
-	a, err := e.actor(name)
+	a, err := e.steered(name)
 	switch {
 	case err != nil:
 		return err
-	case e.closed:
-		return ErrClosed
 	case a.program != nil:
 		return fmt.Errorf("actor %q is a program: its goroutines cannot be paused", name)
 	case a.down:
@@ -30,13 +28,11 @@ func (e *Engine) Pause(name string) error {
 
 // Resume lets a paused actor go on, as SIGCONT does. One that is not paused goes on as it did.
 func (e *Engine) Resume(name string) error {
-	a, err := e.actor(name)
-	switch {
-	case err != nil:
+	a, err := e.steered(name)
+	if err != nil {
 		return err
-	case e.closed:
-		return ErrClosed
-	case a.paused:
+	}
+	if a.paused {
 		a.goOn(&a.paused)
 	}
 	return nil

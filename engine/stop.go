@@ -16,38 +16,48 @@ func (e *Engine) SwitchOff(name string) error { return e.end(name, true) }
 
 // end ends an actor's process until Start.
 func (e *Engine) end(name string, off bool) error {
-	a, err := e.actor(name)
+	a, err := e.steered(name)
 	switch {
 	case err != nil:
 		return err
-	case e.closed:
-		return ErrClosed
 	case a.stopped:
 		return fmt.Errorf("actor %q is stopped already", name)
 	}
 	a.stopped, a.off = true, off
-	e.doomed = append(e.doomed, a)
-	if !e.busy {
-		e.endStep()
-	}
+	e.doom(a)
 	return nil
 }
 
 // Start starts a stopped actor again, with empty caches, when no other actor
 // can go on.
 func (e *Engine) Start(name string) error {
-	a, err := e.actor(name)
+	a, err := e.steered(name)
 	switch {
 	case err != nil:
 		return err
-	case e.closed:
-		return ErrClosed
 	case !a.stopped || !a.down:
 		return fmt.Errorf("actor %q is not stopped", name)
 	}
 	a.stopped = false
 	a.startAfter(0, always)
 	return nil
+}
+
+// steered returns an actor that is to be started, ended, paused or resumed: there must be one of that name, and the engine must not be closed.
+func (e *Engine) steered(name string) (*actor, error) {
+	a, err := e.actor(name)
+	if err == nil && e.closed {
+		err = ErrClosed
+	}
+	return a, err
+}
+
+// doom has an actor's process end: during a step at the end of the step, else at once.
+func (e *Engine) doom(a *actor) {
+	e.doomed = append(e.doomed, a)
+	if !e.busy {
+		e.endStep()
+	}
 }
 
 // halt ends an actor's process, if it runs, and keeps the actor down.

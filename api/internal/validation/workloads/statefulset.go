@@ -47,7 +47,7 @@ func checkStatefulSet(p *validation.Problems, s, old *appsv1.StatefulSet) {
 	if old == nil && spec.ServiceName != "" {
 		p.DNSLabel(spec.ServiceName, validation.SpecPath.Child("serviceName"))
 	}
-	if checkPodSelector(p, spec.Selector, &spec.Template, "statefulset") {
+	if checkPodSelector(p, spec.Selector, &spec.Template, statefulSetWords) {
 		pods.CheckTemplate(p, templateOf(spec), validation.SpecPath.Child("template"))
 	}
 	checkRestartAlways(p, &spec.Template, "StatefulSet")

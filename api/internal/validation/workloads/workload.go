@@ -26,7 +26,7 @@ var (
 // Upstream: apps/validation ValidateDeploymentSpec, v1.37.
 func checkDeployment(p *validation.Problems, d *appsv1.Deployment) {
 	checkCount(p, d.Spec.Replicas, "replicas")
-	if checkPodSelector(p, d.Spec.Selector, &d.Spec.Template, "deployment") {
+	if checkPodSelector(p, d.Spec.Selector, &d.Spec.Template, deploymentWords) {
 		pods.CheckTemplate(p, &d.Spec.Template, validation.SpecPath.Child("template"))
 		checkRestartAlways(p, &d.Spec.Template, "ReplicaSet")
 	}
@@ -92,7 +92,7 @@ func checkDaemonSet(p *validation.Problems, d *appsv1.DaemonSet) {
 func checkReplicaSet(p *validation.Problems, r *appsv1.ReplicaSet) {
 	checkCount(p, r.Spec.Replicas, "replicas")
 	p.NotNegative(int64(r.Spec.MinReadySeconds), validation.SpecPath, "minReadySeconds")
-	if checkPodSelector(p, r.Spec.Selector, &r.Spec.Template, "deployment") { // upstream's word
+	if checkPodSelector(p, r.Spec.Selector, &r.Spec.Template, deploymentWords) {
 		pods.CheckTemplate(p, &r.Spec.Template, validation.SpecPath.Child("template"))
 		checkRestartAlways(p, &r.Spec.Template, "ReplicaSet")
 	}
@@ -148,24 +148,29 @@ func checkRestartAlways(p *validation.Problems, t *v1.PodTemplateSpec, kind stri
 	}
 }
 
+// selectorWords are what is said of a selector that selects everything, and of one that cannot be read.
+type selectorWords struct{ empty, invalid string }
+
+// The words of the kinds whose selector must pick the pods of their template. ReplicaSets use those of Deployments, as upstream.
+var (
+	deploymentWords  = selectorWords{empty: "empty selector is invalid for deployment", invalid: "invalid label selector"}
+	statefulSetWords = selectorWords{empty: "empty selector is invalid for statefulset"} // upstream gives no reason for the other
+)
+
 // checkPodSelector requires a selector that picks the pods of the template, and reports
 // whether it is one at all.
-func checkPodSelector(p *validation.Problems, s *metav1.LabelSelector, t *v1.PodTemplateSpec, kind string) bool {
+func checkPodSelector(p *validation.Problems, s *metav1.LabelSelector, t *v1.PodTemplateSpec, words selectorWords) bool {
 	at := validation.SpecPath.Child("selector")
 	if s == nil {
 		p.Required(at, "")
 	} else {
 		p.LabelSelector(s, at)
 		if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
-			p.Invalid(at, s, "empty selector is invalid for "+kind)
+			p.Invalid(at, s, words.empty)
 		}
 	}
 	if _, err := metav1.LabelSelectorAsSelector(s); err != nil {
-		text := "invalid label selector"
-		if kind == "statefulset" { // which says no more than that
-			text = ""
-		}
-		p.Invalid(at, s, text)
+		p.Invalid(at, s, words.invalid)
 		return false
 	}
 	checkSelectsTemplate(p, s, t)
