@@ -11,6 +11,11 @@
 //
 // The checks find quantities by the Go type of the object, so that an annotation or
 // the data of a ConfigMap may hold any text.
+//
+// One scan of text cannot take the place of both: what Go clients hand over never was text, and to
+// write a claim as JSON takes 3 µs, where CheckObject takes 0.3. Text that is read with its paths
+// takes 11 µs for a claim of 131 bytes, where the look at each byte, which nearly all text passes,
+// takes 0.36. What such a scan could save is the 75 lines that read the rest.
 package quantity
 
 import (
