@@ -184,6 +184,8 @@ func Strategy(obj runtime.Object) strategy.Kind {
 		return strategy.ReplicaSets()
 	case *batchv1.Job:
 		return strategy.Jobs()
+	case *batchv1.CronJob:
+		return strategy.CronJobs()
 	}
 	return strategy.Kind{}
 }

@@ -74,13 +74,22 @@ func defaultJob(spec *batchv1.JobSpec) {
 	replacement := batchv1.TerminatingOrFailed
 	if spec.PodFailurePolicy != nil {
 		replacement = batchv1.Failed
-		for i := range spec.PodFailurePolicy.Rules {
-			for j := range spec.PodFailurePolicy.Rules[i].OnPodConditions {
-				setDefault(&spec.PodFailurePolicy.Rules[i].OnPodConditions[j].Status, v1.ConditionTrue)
-			}
-		}
 	}
+	defaultFailurePolicy(spec.PodFailurePolicy)
 	setDefaultPtr(&spec.PodReplacementPolicy, replacement)
 	setDefaultPtr(&spec.ManualSelector, false)
 	defaultPodSpec(&spec.Template.Spec)
+}
+
+// defaultFailurePolicy sets the status in which a condition of a failed pod counts.
+// Upstream: batch/v1 SetDefaults_PodFailurePolicyOnPodConditionsPattern, v1.37.2.
+func defaultFailurePolicy(policy *batchv1.PodFailurePolicy) {
+	if policy == nil {
+		return
+	}
+	for i := range policy.Rules {
+		for j := range policy.Rules[i].OnPodConditions {
+			setDefault(&policy.Rules[i].OnPodConditions[j].Status, v1.ConditionTrue)
+		}
+	}
 }

@@ -164,7 +164,7 @@ func ReplicationControllers() Kind {
 }
 
 // CronJobs returns the defaults and preparation of cronjobs. The Jobs that they make get those of Jobs.
-// Upstream: batch/v1 SetDefaults_CronJob, v1.37.
+// Upstream: batch/v1 SetObjectDefaults_CronJob, v1.37.2.
 func CronJobs() Kind {
 	const successful, failed = 3, 1
 	dropped := func(job *batchv1.CronJob) {
@@ -177,6 +177,7 @@ func CronJobs() Kind {
 			setDefaultPtr(&job.Spec.Suspend, false)
 			setDefaultPtr(&job.Spec.SuccessfulJobsHistoryLimit, successful)
 			setDefaultPtr(&job.Spec.FailedJobsHistoryLimit, failed)
+			defaultFailurePolicy(job.Spec.JobTemplate.Spec.PodFailurePolicy)
 			defaultPodSpec(&job.Spec.JobTemplate.Spec.Template.Spec)
 		},
 		Create: func(job *batchv1.CronJob, _ metav1.Time) { dropped(job) },

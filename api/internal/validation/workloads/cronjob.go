@@ -5,15 +5,13 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/storagesim/storagesim/api/internal/validation"
-	"github.com/storagesim/storagesim/api/internal/validation/pods"
 	"github.com/storagesim/storagesim/internal/cron"
 )
 
-// CronJobs returns the validation of cronjobs. Of the template of its Jobs the template of pods is validated.
+// CronJobs returns the validation of cronjobs.
 // Upstream: pkg/apis/batch/validation ValidateCronJobCreate and ValidateCronJobUpdate, v1.37.
 func CronJobs() validation.Kind {
 	return validation.Typed[*batchv1.CronJob]{
@@ -50,17 +48,20 @@ func checkCronJob(p *validation.Problems, spec, old *batchv1.CronJobSpec) {
 	if !slices.Contains(policies, spec.ConcurrencyPolicy) {
 		p.Add(field.NotSupported(validation.SpecPath.Child("concurrencyPolicy"), spec.ConcurrencyPolicy, policies))
 	}
-	checkManager(p, &spec.JobTemplate.Spec, validation.SpecPath.Child("jobTemplate", "spec"))
-	template := validation.SpecPath.Child("jobTemplate", "spec", "template")
-	pods.CheckTemplate(p, &spec.JobTemplate.Spec.Template, template)
-	switch policy := spec.JobTemplate.Spec.Template.Spec.RestartPolicy; policy {
-	case v1.RestartPolicyOnFailure, v1.RestartPolicyNever:
-	case v1.RestartPolicyAlways, "":
-		p.Required(template.Child("spec", "restartPolicy"), `valid values: "OnFailure", "Never"`)
-	default:
-		p.Add(field.NotSupported(template.Child("spec", "restartPolicy"), policy, []v1.RestartPolicy{v1.RestartPolicyOnFailure, v1.RestartPolicyNever}))
-	}
+	checkJobTemplate(p, &spec.JobTemplate.Spec, validation.SpecPath.Child("jobTemplate", "spec"))
 	checkCount(p, spec.SuccessfulJobsHistoryLimit, "successfulJobsHistoryLimit")
 	checkCount(p, spec.FailedJobsHistoryLimit, "failedJobsHistoryLimit")
 	p.Need(validation.SpecPath, "schedule", spec.Schedule) // by a tag of its type, and so last
+}
+
+// checkJobTemplate validates the Jobs that a CronJob makes, whose selectors the server will write.
+// Upstream: batch/validation ValidateJobTemplateSpec, v1.37.2.
+func checkJobTemplate(p *validation.Problems, spec *batchv1.JobSpec, at *field.Path) {
+	checkJobFields(p, spec, at)
+	if spec.Selector != nil {
+		p.Invalid(at.Child("selector"), spec.Selector, "`selector` will be auto-generated")
+	}
+	if spec.ManualSelector != nil && *spec.ManualSelector {
+		p.Add(field.NotSupported(at.Child("manualSelector"), spec.ManualSelector, []string{"nil", "false"}))
+	}
 }

@@ -31,46 +31,53 @@ const maxIndexedParallelism = 100_000
 func checkJob(p *validation.Problems, j *batchv1.Job) {
 	checkGeneratedSelector(p, j, true)
 	checkJobSpec(p, j)
+	checkNameOfPods(p, j)
 }
 
 // checkJobSpec validates what a Job must also fulfil after a change.
 func checkJobSpec(p *validation.Problems, j *batchv1.Job) {
-	checkCount(p, j.Spec.Parallelism, "parallelism")
-	checkCount(p, j.Spec.Completions, "completions")
-	if s := j.Spec.ActiveDeadlineSeconds; s != nil {
-		p.NotNegative(*s, validation.SpecPath, "activeDeadlineSeconds")
-	}
-	checkCount(p, j.Spec.BackoffLimit, "backoffLimit")
-	checkCount(p, j.Spec.TTLSecondsAfterFinished, "ttlSecondsAfterFinished")
-	checkCount(p, j.Spec.BackoffLimitPerIndex, "backoffLimitPerIndex")
-	checkCount(p, j.Spec.MaxFailedIndexes, "maxFailedIndexes")
-	if j.Spec.MaxFailedIndexes != nil && j.Spec.BackoffLimitPerIndex == nil {
-		p.Required(validation.SpecPath.Child("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
-	}
-	checkManager(p, &j.Spec, validation.SpecPath)
-	checkCompletionMode(p, j)
-	checkPodFailurePolicy(p, &j.Spec)
-	checkSuccessPolicy(p, &j.Spec)
-	checkPodReplacementPolicy(p, &j.Spec)
-	at := validation.SpecPath.Child("template")
-	pods.CheckTemplate(p, &j.Spec.Template, at)
-	switch policy := j.Spec.Template.Spec.RestartPolicy; policy {
-	case v1.RestartPolicyNever:
-	case v1.RestartPolicyOnFailure:
-		if j.Spec.PodFailurePolicy != nil {
-			p.Invalid(at.Child("spec", "restartPolicy"), policy, `only "Never" is supported when podFailurePolicy is specified`)
-		}
-	case v1.RestartPolicyAlways, "":
-		p.Required(at.Child("spec", "restartPolicy"), `valid values: "OnFailure", "Never"`)
-	default:
-		p.Add(field.NotSupported(at.Child("spec", "restartPolicy"), policy, []v1.RestartPolicy{v1.RestartPolicyOnFailure, v1.RestartPolicyNever}))
-	}
+	checkJobFields(p, &j.Spec, validation.SpecPath)
 	if j.Spec.Selector == nil {
 		p.Required(validation.SpecPath.Child("selector"), "")
 	} else {
 		p.LabelSelector(j.Spec.Selector, validation.SpecPath.Child("selector"))
 	}
 	checkSelectsTemplate(p, j.Spec.Selector, &j.Spec.Template)
+}
+
+// checkJobFields validates what is in the spec of a Job, and of the Jobs of a CronJob, which have no selector yet.
+// Upstream: batch/validation validateJobSpec, v1.37.2.
+func checkJobFields(p *validation.Problems, spec *batchv1.JobSpec, at *field.Path) {
+	checkCountAt(p, spec.Parallelism, at, "parallelism")
+	checkCountAt(p, spec.Completions, at, "completions")
+	if s := spec.ActiveDeadlineSeconds; s != nil {
+		p.NotNegative(*s, at, "activeDeadlineSeconds")
+	}
+	checkCountAt(p, spec.BackoffLimit, at, "backoffLimit")
+	checkCountAt(p, spec.TTLSecondsAfterFinished, at, "ttlSecondsAfterFinished")
+	checkCountAt(p, spec.BackoffLimitPerIndex, at, "backoffLimitPerIndex")
+	checkCountAt(p, spec.MaxFailedIndexes, at, "maxFailedIndexes")
+	if spec.MaxFailedIndexes != nil && spec.BackoffLimitPerIndex == nil {
+		p.Required(at.Child("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
+	}
+	checkManager(p, spec, at)
+	checkCompletionMode(p, spec, at)
+	checkPodFailurePolicy(p, spec, at.Child("podFailurePolicy"))
+	checkSuccessPolicy(p, spec, at.Child("successPolicy"))
+	checkPodReplacementPolicy(p, spec, at.Child("podReplacementPolicy"))
+	pods.CheckTemplate(p, &spec.Template, at.Child("template"))
+	restart := at.Child("template", "spec", "restartPolicy")
+	switch policy := spec.Template.Spec.RestartPolicy; policy {
+	case v1.RestartPolicyNever:
+	case v1.RestartPolicyOnFailure:
+		if spec.PodFailurePolicy != nil {
+			p.Invalid(restart, policy, `only "Never" is supported when podFailurePolicy is specified`)
+		}
+	case v1.RestartPolicyAlways, "":
+		p.Required(restart, `valid values: "OnFailure", "Never"`)
+	default:
+		p.Add(field.NotSupported(restart, policy, []v1.RestartPolicy{v1.RestartPolicyOnFailure, v1.RestartPolicyNever}))
+	}
 }
 
 // maxManagedBy is the length of the name of a Job's manager, in bytes. Upstream: batch/validation maxManagedByLength, v1.37.2.
@@ -89,35 +96,41 @@ func checkManager(p *validation.Problems, spec *batchv1.JobSpec, path *field.Pat
 }
 
 // checkCompletionMode validates the mode and the fields that only one of them has.
-func checkCompletionMode(p *validation.Problems, j *batchv1.Job) {
+func checkCompletionMode(p *validation.Problems, spec *batchv1.JobSpec, at *field.Path) {
 	mode := batchv1.NonIndexedCompletion
-	if j.Spec.CompletionMode != nil {
-		mode = *j.Spec.CompletionMode
+	if spec.CompletionMode != nil {
+		mode = *spec.CompletionMode
 	}
 	switch mode {
 	case batchv1.IndexedCompletion:
-		if j.Spec.Completions == nil {
-			p.Required(validation.SpecPath.Child("completions"), "when completion mode is Indexed")
-			return
+		if spec.Completions == nil {
+			p.Required(at.Child("completions"), "when completion mode is Indexed")
 		}
-		if n := j.Spec.Parallelism; n != nil && *n > maxIndexedParallelism {
-			p.Invalid(validation.SpecPath.Child("parallelism"), *n,
-				fmt.Sprintf("must be less than or equal to %d when completion mode is Indexed", maxIndexedParallelism))
+		if n := spec.Parallelism; n != nil && *n > maxIndexedParallelism {
+			p.Invalid(at.Child("parallelism"), *n, fmt.Sprintf("must be less than or equal to %d when completion mode is Indexed", maxIndexedParallelism))
 		}
-		checkFailedIndexes(p, &j.Spec)
-		if last := fmt.Sprintf("%s-%d", j.Name, *j.Spec.Completions-1); *j.Spec.Completions > 0 && len(utilvalidation.IsDNS1123Label(last)) > 0 {
-			p.Invalid(field.NewPath("metadata", "name"), j.Name, "will not able to create pod with invalid DNS label: "+last)
-		}
+		checkFailedIndexes(p, spec, at)
 	case batchv1.NonIndexedCompletion:
-		if n := j.Spec.BackoffLimitPerIndex; n != nil {
-			p.Invalid(validation.SpecPath.Child("backoffLimitPerIndex"), *n, "requires indexed completion mode")
+		if n := spec.BackoffLimitPerIndex; n != nil {
+			p.Invalid(at.Child("backoffLimitPerIndex"), *n, "requires indexed completion mode")
 		}
-		if n := j.Spec.MaxFailedIndexes; n != nil {
-			p.Invalid(validation.SpecPath.Child("maxFailedIndexes"), *n, "requires indexed completion mode")
+		if n := spec.MaxFailedIndexes; n != nil {
+			p.Invalid(at.Child("maxFailedIndexes"), *n, "requires indexed completion mode")
 		}
 	default:
-		p.Add(field.NotSupported(validation.SpecPath.Child("completionMode"), mode,
-			[]batchv1.CompletionMode{batchv1.NonIndexedCompletion, batchv1.IndexedCompletion}))
+		p.Add(field.NotSupported(at.Child("completionMode"), mode, []batchv1.CompletionMode{batchv1.NonIndexedCompletion, batchv1.IndexedCompletion}))
+	}
+}
+
+// checkNameOfPods refuses the name of a Job with indexes whose last pod would have no host name.
+// Upstream: batch/validation validateNameAllowsCompletions, v1.37.2.
+func checkNameOfPods(p *validation.Problems, j *batchv1.Job) {
+	n := j.Spec.Completions
+	if n == nil || *n <= 0 || j.Spec.CompletionMode == nil || *j.Spec.CompletionMode != batchv1.IndexedCompletion {
+		return
+	}
+	if last := fmt.Sprintf("%s-%d", j.Name, *n-1); len(utilvalidation.IsDNS1123Label(last)) > 0 {
+		p.Invalid(validation.MetadataPath.Child("name"), j.Name, "will not able to create pod with invalid DNS label: "+last)
 	}
 }
 
@@ -169,6 +182,7 @@ func checkJobUpdate(p *validation.Problems, j, old *batchv1.Job) {
 	p.Immutable(now.BackoffLimitPerIndex, was.BackoffLimitPerIndex, validation.SpecPath.Child("backoffLimitPerIndex"))
 	p.Immutable(now.ManagedBy, was.ManagedBy, validation.SpecPath.Child("managedBy"))
 	p.Immutable(now.SuccessPolicy, was.SuccessPolicy, validation.SpecPath.Child("successPolicy"))
+	checkNameOfPods(p, j)
 }
 
 // checkJobTemplateUpdate refuses a change of the template, but of a suspended Job without pods those of where its pods may run and what they ask for.

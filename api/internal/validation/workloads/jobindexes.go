@@ -25,15 +25,15 @@ const (
 
 // checkFailedIndexes validates the limits of a Job with indexes whose failures count for each index by itself.
 // Upstream: batch/validation validateJobSpec, v1.37.2.
-func checkFailedIndexes(p *validation.Problems, spec *batchv1.JobSpec) {
-	at, most := validation.SpecPath.Child("maxFailedIndexes"), spec.MaxFailedIndexes
-	if most != nil && *most > *spec.Completions {
+func checkFailedIndexes(p *validation.Problems, spec *batchv1.JobSpec, path *field.Path) {
+	at, most := path.Child("maxFailedIndexes"), spec.MaxFailedIndexes
+	if most != nil && spec.Completions != nil && *most > *spec.Completions {
 		p.Invalid(at, *most, "must be less than or equal to completions")
 	}
 	if most != nil && *most > maxFailedIndexes {
 		p.Invalid(at, *most, fmt.Sprintf("must be less than or equal to %d", maxFailedIndexes))
 	}
-	if *spec.Completions <= manyCompletions || spec.BackoffLimitPerIndex == nil {
+	if spec.Completions == nil || *spec.Completions <= manyCompletions || spec.BackoffLimitPerIndex == nil {
 		return
 	}
 	const when = "must be less than or equal to %d when completions are above %d and used with backoff limit per index"
@@ -41,7 +41,7 @@ func checkFailedIndexes(p *validation.Problems, spec *batchv1.JobSpec) {
 		p.Required(at, fmt.Sprintf("must be specified when completions is above %d", manyCompletions))
 	}
 	if n := spec.Parallelism; n != nil && *n > manyParallelism {
-		p.Invalid(validation.SpecPath.Child("parallelism"), *n, fmt.Sprintf(when, manyParallelism, manyCompletions))
+		p.Invalid(path.Child("parallelism"), *n, fmt.Sprintf(when, manyParallelism, manyCompletions))
 	}
 	if most != nil && *most > manyFailedIndexes {
 		p.Invalid(at, *most, fmt.Sprintf(when, manyFailedIndexes, manyCompletions))
@@ -50,8 +50,8 @@ func checkFailedIndexes(p *validation.Problems, spec *batchv1.JobSpec) {
 
 // checkSuccessPolicy validates the rules by which a Job with indexes is complete.
 // Upstream: batch/validation validateSuccessPolicy, v1.37.2.
-func checkSuccessPolicy(p *validation.Problems, spec *batchv1.JobSpec) {
-	policy, at := spec.SuccessPolicy, validation.SpecPath.Child("successPolicy")
+func checkSuccessPolicy(p *validation.Problems, spec *batchv1.JobSpec, at *field.Path) {
+	policy := spec.SuccessPolicy
 	switch {
 	case policy == nil:
 		return

@@ -21,11 +21,12 @@ const (
 
 // checkPodFailurePolicy validates the rules by which failed pods of a Job count.
 // Upstream: batch/validation validatePodFailurePolicy, v1.37.
-func checkPodFailurePolicy(p *validation.Problems, spec *batchv1.JobSpec) {
-	policy, at := spec.PodFailurePolicy, validation.SpecPath.Child("podFailurePolicy", "rules")
+func checkPodFailurePolicy(p *validation.Problems, spec *batchv1.JobSpec, at *field.Path) {
+	policy := spec.PodFailurePolicy
 	if policy == nil {
 		return
 	}
+	at = at.Child("rules")
 	if n := len(policy.Rules); n > maxFailureRules {
 		p.Add(field.TooMany(at, n, maxFailureRules))
 	}
@@ -36,13 +37,13 @@ func checkPodFailurePolicy(p *validation.Problems, spec *batchv1.JobSpec) {
 
 // checkPodReplacementPolicy validates what becomes of pods that are being deleted.
 // Upstream: batch/validation validatePodReplacementPolicy, v1.37.
-func checkPodReplacementPolicy(p *validation.Problems, spec *batchv1.JobSpec) {
+func checkPodReplacementPolicy(p *validation.Problems, spec *batchv1.JobSpec, at *field.Path) {
 	replacements := []batchv1.PodReplacementPolicy{batchv1.Failed, batchv1.TerminatingOrFailed}
 	if spec.PodFailurePolicy != nil {
 		replacements = replacements[:1]
 	}
 	if policy := spec.PodReplacementPolicy; policy != nil && !slices.Contains(replacements, *policy) {
-		p.Add(field.NotSupported(validation.SpecPath.Child("podReplacementPolicy"), *policy, replacements))
+		p.Add(field.NotSupported(at, *policy, replacements))
 	}
 }
 

@@ -100,8 +100,13 @@ func checkReplicaSet(p *validation.Problems, r *appsv1.ReplicaSet) {
 
 // checkCount refuses a negative number in the spec.
 func checkCount(p *validation.Problems, n *int32, name string) {
+	checkCountAt(p, n, validation.SpecPath, name)
+}
+
+// checkCountAt refuses a negative number in what stands at a path.
+func checkCountAt(p *validation.Problems, n *int32, at *field.Path, name string) {
 	if n != nil {
-		p.NotNegative(int64(*n), validation.SpecPath, name)
+		p.NotNegative(int64(*n), at, name)
 	}
 }
 
