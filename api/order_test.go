@@ -1,10 +1,12 @@
 package api_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -47,7 +49,7 @@ const (
 	aService      = "{apiVersion: v1, kind: Service, metadata: {name: x}, spec: {ports: [{port: 80}]}}"
 )
 
-// invalid is the message of a refusal that tells these problems.
+// invalid returns the message of a refusal that tells these problems.
 func invalid(what string, problems ...string) string {
 	if len(problems) == 1 {
 		return what + ` "x" is invalid: ` + problems[0]
@@ -56,6 +58,9 @@ func invalid(what string, problems ...string) string {
 }
 
 func TestSeveralProblemsOfANewObjectAreToldInTheOrderOfTheRealServer(t *testing.T) {
+	wrongOwner := []string{`metadata.ownerReferences[0].apiVersion: Invalid value: "a/b/c": must be <group>/<version> or <version>`,
+		"metadata.ownerReferences[0].kind: Required value: must not be empty", "metadata.ownerReferences[0].name: Required value: must not be empty",
+		"metadata.ownerReferences[0].uid: Required value: must not be empty"}
 	wrong := strings.NewReplacer("EXTRA", ", matchExpressions: [{key: a, operator: In, values: [b c]}]")
 	ranges := func(list string) string {
 		return "{apiVersion: v1, kind: Node, metadata: {name: x}, spec: {podCIDRs: [" + list + "]}}"
@@ -97,6 +102,23 @@ func TestSeveralProblemsOfANewObjectAreToldInTheOrderOfTheRealServer(t *testing.
 				`scheduling.nodeSelector: Invalid value: "b c": `+labelValue, `handler: Invalid value: "Bad_": `+dnsLabel),
 		},
 		{
+			"an event whose metadata are looked at only if nothing else is wrong", "{apiVersion: v1, kind: Event, metadata: {name: x, labels: {a: b_}, " +
+				"ownerReferences: [{apiVersion: a/b/c, kind: '', name: '', uid: ''}]}, involvedObject: {namespace: other}}",
+			invalid("Event", `involvedObject.namespace: Invalid value: "other": does not match event.namespace`),
+		},
+		{
+			"an event of the core group whose metadata are wrong", "{apiVersion: v1, kind: Event, metadata: {name: x, labels: {a: b_}, finalizers: [a], " +
+				"ownerReferences: [{apiVersion: a/b/c, kind: '', name: '', uid: ''}]}, involvedObject: {namespace: default}}",
+			invalid("Event", append([]string{`metadata.labels: Invalid value: "b_": ` + labelValue}, wrongOwner...)...),
+		},
+		{
+			"an event of events.k8s.io", "{apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: x, labels: {a: b_}, " +
+				"ownerReferences: [{apiVersion: a/b/c, kind: '', name: '', uid: ''}]}, regarding: {namespace: other}, type: Odd}",
+			invalid("Event", slices.Concat([]string{`involvedObject.namespace: Invalid value: "other": does not match event.namespace`,
+				`metadata.labels: Invalid value: "b_": ` + labelValue}, wrongOwner,
+				[]string{"eventTime: Required value", `type: Invalid value: "": has invalid value: Odd`})...),
+		},
+		{
 			"no handler", strings.Replace(aRuntimeClass, "runc", "'', scheduling: {nodeSelector: {a: b c}}", 1), invalid("RuntimeClass.node.k8s.io",
 				`scheduling.nodeSelector: Invalid value: "b c": `+labelValue, "handler: Required value"),
 		},
@@ -124,6 +146,30 @@ func TestSeveralProblemsOfAChangeAreToldInTheOrderOfTheRealServer(t *testing.T) 
 			"a taint of which all is wrong", aNode, "", `{"spec":{"taints":[{"key":"a b","effect":"","value":"b c"}]}}`, invalid("Node",
 				`metadata.taints[0].key: Invalid value: "a b": `+qualifiedName, `metadata.taints[0].value: Invalid value: "b c": `+labelValue,
 				"metadata.taints[0].effect: Required value"),
+		},
+		{
+			"features that are in no order", aNode, "status", `{"status":{"declaredFeatures":["b","Aa","Aa"]}}`, invalid("Node",
+				`status.declaredFeatures[0]: Invalid value: "b": `+noFeature("b"), `status.declaredFeatures[1]: Invalid value: "Aa": list must be sorted alphabetically`,
+				`status.declaredFeatures[2]: Duplicate value: "Aa"`),
+		},
+		{
+			"a feature twice that is none", aNode, "status", `{"status":{"declaredFeatures":["a_","a_","a"]}}`, invalid("Node",
+				`status.declaredFeatures[0]: Invalid value: "a_": `+noFeature("a_"), `status.declaredFeatures[1]: Duplicate value: "a_"`,
+				`status.declaredFeatures[1]: Invalid value: "a_": `+noFeature("a_"),
+				`status.declaredFeatures[2]: Invalid value: "a": list must be sorted alphabetically`, `status.declaredFeatures[2]: Invalid value: "a": `+noFeature("a")),
+		},
+		{
+			"a list of topology keys that is emptied", "{apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: x}, " +
+				"spec: {drivers: [{name: d, nodeID: i, topologyKeys: [a]}]}}", "", `{"spec":{"drivers":[{"name":"d","nodeID":"i","topologyKeys":[]}]}}`,
+			invalid("CSINode.storage.k8s.io", `spec.drivers: Invalid value: {"Name":"d","NodeID":"i","TopologyKeys":[],"Allocatable":null}: field is immutable`),
+		},
+		{
+			"an event of events.k8s.io", "{apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: x, finalizers: [a.b/c]}, " +
+				"regarding: {namespace: default}, type: Normal, eventTime: '2026-01-01T00:00:00.000000Z', reason: a, action: b, " +
+				"reportingController: a.b/c, reportingInstance: i}", "",
+			`{"metadata":{"finalizers":["y"]},"reportingInstance":""}`, invalid("Event", "reportingInstance: Required value",
+				`metadata.finalizers[0]: Invalid value: "y": name is neither a standard finalizer name nor is it fully qualified`,
+				`reportingInstance: Invalid value: "": field is immutable`),
 		},
 		{
 			"a list of addresses without one", aPod("", ""), "status", `{"status":{"podIPs":[{"ip":""}]}}`, invalid("Pod",
@@ -222,6 +268,11 @@ func TestSeveralProblemsOfAChangeAreToldInTheOrderOfTheRealServer(t *testing.T) 
 	}
 }
 
+func noFeature(name string) string {
+	return `invalid feature name "` + name + `": must start with an UpperCamelCase segment, with subsequent segments separated by '/' ` +
+		"(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+}
+
 // each returns the words with what stands before and after each of them.
 func each(before, after string, words ...string) (list []string) {
 	for _, word := range words {
@@ -294,4 +345,26 @@ func TestAQuotedDifferenceShowsNullForAnEmptyListThatIsStored(t *testing.T) {
 			require.ErrorContains(t, err, tc.difference)
 		})
 	}
+}
+
+// A client of the server asks for the class, and refuses to ask for what cannot be a name.
+func TestARuntimeClassWithAnImpossibleNameIsAnErrorOfTheServer(t *testing.T) {
+	for name, message := range map[string]string{
+		"''": "resource name may not be empty", "'..'": `invalid resource name "..": [may not be '..']`,
+		"a/b%": `invalid resource name "a/b%": [may not contain '/' may not contain '%']`,
+	} {
+		_, c := newServer()
+		_, err := createYAML(c, aPod("runtimeClassName: "+name+",", ""))
+		requireAnswer(t, err, 500, message)
+	}
+}
+
+func TestAnEmptyListOfACSINodeIsStoredAsNull(t *testing.T) {
+	_, c := newServer()
+	made, err := createYAML(c, "{apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: x}, spec: {drivers: [{name: d, nodeID: i, topologyKeys: []}]}}")
+	require.NoError(t, err)
+	require.Nil(t, made.(*storagev1.CSINode).Spec.Drivers[0].TopologyKeys)
+	made, err = createYAML(c, "{apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: other}, spec: {drivers: []}}")
+	require.NoError(t, err)
+	require.Nil(t, made.(*storagev1.CSINode).Spec.Drivers)
 }

@@ -53,7 +53,16 @@ func TestEphemeralContainersAreAddedAndNeitherChangedNorRemoved(t *testing.T) {
 	assert.Empty(t, pod.Labels)
 	assert.Equal(t, before.Generation+1, pod.Generation)
 	for patch, want := range map[string]string{
-		`{"spec":{"ephemeralContainers":[{"name":"d","image":"other"}]}}`:   `existing ephemeral containers "d" may not be changed`,
+		`{"spec":{"ephemeralContainers":[{"name":"d","image":"other"}]}}`: `existing ephemeral containers "d" may not be changed
+@@ -1,6 +1,6 @@
+ {
+  "Name": "d",
+- "Image": "busybox",
++ "Image": "other",
+  "Command": null,
+  "Args": null,
+  "WorkingDir": "",
+`,
 		`{"spec":{"ephemeralContainers":[{"name":"d","$patch":"delete"}]}}`: `existing ephemeral containers "d" may not be removed`,
 		`{"spec":{"ephemeralContainers":[{"name":"c","image":"busybox"}]}}`: `spec.ephemeralContainers[0].name: Duplicate value: "c"`,
 		`{"spec":{"ephemeralContainers":[{"name":"e","image":"i","targetContainerName":"x"}]}}`: `spec.ephemeralContainers[0].targetContainerName: ` +

@@ -52,7 +52,7 @@ func (e *Engine) steered(name string) (*actor, error) {
 	return a, err
 }
 
-// doom has an actor's process end: during a step at the end of the step, else at once.
+// doom ends an actor's process: during a step at the end of the step, else at once.
 func (e *Engine) doom(a *actor) {
 	e.doomed = append(e.doomed, a)
 	if !e.busy {

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/storagesim/storagesim/api/internal/refusal"
 	"github.com/storagesim/storagesim/api/internal/strategy"
@@ -17,13 +18,19 @@ import (
 var runtimeClasses = nodev1.SchemeGroupVersion.WithResource("runtimeclasses")
 
 // runtimeClass returns the class that a pod names, nil if it names none, and an error if the
-// class does not exist.
-// Upstream: plugin/pkg/admission/runtimeclass prepareObjects, v1.37.
+// class does not exist. What cannot be a name is no answer of the server but an error of the client that asks it.
+// Upstream: plugin/pkg/admission/runtimeclass prepareObjects and client-go rest/request.go Request.Name, v1.37.2.
 func runtimeClass(r Reader, pod *v1.Pod) (*nodev1.RuntimeClass, error) {
 	if pod.Spec.RuntimeClassName == nil {
 		return nil, nil
 	}
 	name := *pod.Spec.RuntimeClassName
+	if name == "" {
+		return nil, refusal.Internal("resource name may not be empty")
+	}
+	if wrong := content.IsPathSegmentName(name); len(wrong) > 0 {
+		return nil, refusal.Internal(fmt.Sprintf("invalid resource name %q: %v", name, wrong))
+	}
 	class := get[*nodev1.RuntimeClass](r, runtimeClasses, name)
 	if class == nil {
 		return nil, rejectPod(pod, fmt.Sprintf("RuntimeClass %q not found", name))

@@ -21,14 +21,6 @@ func canonicalPod(pod *v1.Pod) {
 
 func canonicalCSINode(node *storagev1.CSINode) {
 	node.Status = storagev1.CSINodeStatus{} // its one field is behind a gate that is off
-	if len(node.Spec.Drivers) == 0 {
-		node.Spec.Drivers = nil
-	}
-	for i := range node.Spec.Drivers {
-		if len(node.Spec.Drivers[i].TopologyKeys) == 0 {
-			node.Spec.Drivers[i].TopologyKeys = nil
-		}
-	}
 }
 
 // canonicalPodCIDRs: podCIDR is the first of podCIDRs. If both are there and

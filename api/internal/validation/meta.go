@@ -25,6 +25,12 @@ func checkNewMeta(p *Problems, m *metav1.ObjectMeta, namespaced bool, rule nameR
 	checkFinalizerNames(p, m.Finalizers)
 }
 
+// NewMeta validates the metadata of a new object in its namespace where upstream does so after other fields. Its kind has MetaLast.
+func (p *Problems) NewMeta(m *metav1.ObjectMeta, names Names) { checkNewMeta(p, m, true, names.rule()) }
+
+// FinalizerNames does that with the names of finalizers. Its kind has AnyFinalizer.
+func (p *Problems) FinalizerNames(m *metav1.ObjectMeta) { checkFinalizerNames(p, m.Finalizers) }
+
 func goodNewMeta(m *metav1.ObjectMeta, namespaced bool, rule nameRule) bool {
 	if !rule.quick(m.Name) || namespaced != (m.Namespace != "") || namespaced && !IsLabel(m.Namespace) {
 		return false

@@ -53,12 +53,13 @@ func checkEventText(p *validation.Problems, text, name string, most int) {
 
 // EventsV1 returns the validation of events of events.k8s.io, in the form of the core group: the rules there are stricter.
 func EventsV1() validation.Kind {
-	return validation.Typed[*v1.Event]{Create: checkNewEventV1, Update: checkEventV1}.Kind()
+	return validation.Typed[*v1.Event]{AnyFinalizer: true, MetaLast: true, Create: checkNewEventV1, Update: checkEventV1}.Kind()
 }
 
-// Upstream: core/validation ValidateEventCreate, v1.37.
+// Upstream: core/validation ValidateEventCreate, v1.37.2.
 func checkNewEventV1(p *validation.Problems, e *v1.Event) {
 	checkAnyEvent(p, e, "reportingController")
+	p.NewMeta(&e.ObjectMeta, validation.DNSSubdomain)
 	checkEventSeries(p, e)
 	if e.EventTime.IsZero() {
 		p.Required(field.NewPath("eventTime"), "")
@@ -92,9 +93,10 @@ func checkEventSeries(p *validation.Problems, e *v1.Event) {
 }
 
 // checkEventV1 validates an update, in which only the series may change. Like upstream, it reports a changed reason twice.
-// Upstream: core/validation ValidateEventUpdate, v1.37.
+// Upstream: core/validation ValidateEventUpdate, v1.37.2.
 func checkEventV1(p *validation.Problems, e, old *v1.Event) {
 	checkAnyEvent(p, e, "reportingController")
+	p.FinalizerNames(&e.ObjectMeta)
 	if !semantic.Equal(e.Series, old.Series) {
 		checkEventSeries(p, e)
 	}

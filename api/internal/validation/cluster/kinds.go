@@ -12,7 +12,7 @@ import (
 // Events returns the validation of events of the core group.
 func Events() validation.Kind {
 	return validation.Typed[*v1.Event]{
-		Names: validation.PathSegment, AnyFinalizer: true, Create: checkEvent,
+		Names: validation.PathSegment, AnyFinalizer: true, MetaLast: true, Create: checkEvent,
 		Update: func(p *validation.Problems, e, _ *v1.Event) { checkEvent(p, e) },
 	}.Kind()
 }

@@ -97,23 +97,22 @@ func checkPodCIDRs(p *validation.Problems, cidrs []string, at *field.Path) {
 var featureName = regexp.MustCompile(`^[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*$`)
 
 // checkDeclaredFeatures validates what a node says it can: a sorted list of names.
-// Upstream: core/validation validateNodeDeclaredFeatures, v1.37.
+// Upstream: core/validation validateNodeDeclaredFeatures, v1.37.2.
 func checkDeclaredFeatures(p *validation.Problems, features []string, at *field.Path) {
 	for i, name := range features {
+		switch {
+		case i == 0:
+		case name == features[i-1]:
+			p.Duplicate(at.Index(i), name)
+		case name < features[i-1]:
+			p.Invalid(at.Index(i), name, "list must be sorted alphabetically")
+		}
 		switch {
 		case len(name) > utilvalidation.DNS1123SubdomainMaxLength:
 			p.Invalid(at.Index(i), name, "invalid feature name \""+name+"\": must be no more than 253 characters")
 		case !featureName.MatchString(name):
 			p.Invalid(at.Index(i), name, "invalid feature name \""+name+"\": must start with an UpperCamelCase segment, with subsequent segments "+
 				"separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes")
-		}
-		if i == 0 {
-			continue
-		}
-		if name == features[i-1] {
-			p.Duplicate(at.Index(i), name)
-		} else if name < features[i-1] {
-			p.Invalid(at.Index(i), name, "list must be sorted alphabetically")
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // EphemeralContainersUpdate says what is wrong with pod as the successor of old, whose
 // ephemeral containers alone differ: containers may be added, but not changed or removed.
-// Upstream: core/validation ValidatePodEphemeralContainersUpdate, v1.37.
+// Upstream: core/validation ValidatePodEphemeralContainersUpdate, v1.37.2.
 func EphemeralContainersUpdate(pod, old *v1.Pod) field.ErrorList {
 	if _, mirror := old.Annotations[v1.MirrorPodAnnotationKey]; mirror {
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}
@@ -27,8 +27,10 @@ func EphemeralContainersUpdate(pod, old *v1.Pod) field.ErrorList {
 		case i < 0:
 			p.Forbidden(at, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", was.Name))
 		case !semantic.Equal(was, pod.Spec.EphemeralContainers[i]):
-			p.Forbidden(at, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", was.Name, diff.Diff(was,
-				pod.Spec.EphemeralContainers[i])))
+			stored := was.DeepCopy()
+			validation.ForgetEmpty(stored)
+			p.Forbidden(at, fmt.Sprintf("existing ephemeral containers %q may not be changed\n%v", was.Name,
+				diff.Diff(validation.InternalForm{Value: *stored}, validation.InternalForm{Value: pod.Spec.EphemeralContainers[i]})))
 		}
 	}
 	return p.List

@@ -153,7 +153,7 @@ func checkRestartAlways(p *validation.Problems, t *v1.PodTemplateSpec, kind stri
 	}
 }
 
-// selectorWords are what is said of a selector that selects everything, and of one that cannot be read.
+// selectorWords has the message about a selector that selects everything, and the one about a selector that cannot be read.
 type selectorWords struct{ empty, invalid string }
 
 // The words of the kinds whose selector must pick the pods of their template. ReplicaSets use those of Deployments, as upstream.
