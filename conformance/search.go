@@ -3,9 +3,12 @@ package conformance
 import (
 	"cmp"
 	"context"
+	"path"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/storagesim/storagesim/internal/seeds"
 )
@@ -60,6 +63,8 @@ type start struct {
 	schedule Schedule
 	step     int
 	tries    int
+	// origins are earlier steps that have written an object which the difference names.
+	origins []int
 }
 
 // patience is after how many tries a start counts as one step less far.
@@ -136,13 +141,19 @@ func (s *search) next(n int) []Schedule {
 }
 
 // variant makes a schedule from a start: with another resync phase, or with another
-// seed for its first step or for all of the rest, some with other phases of the kubelets. In the second half of a search it is each other time one with
-// another seed for one of the steps before: what differs may have been decided there, although that step agreed.
+// seed for its first step or for all of the rest, some with other phases of the kubelets. In the second half of a search half of them have
+// another seed for one of the steps before: what differs may have been decided there, although that step agreed. Half of those steps have written an
+// object which the difference names.
 func (s *search) variant(from *start) Schedule {
 	schedule := from.schedule
-	if s.earlier && from.tries%2 == 0 && from.step > 1 {
-		earlier := 1 + int(s.tried)%(from.step-1)
-		return schedule.only(earlier, s.tried)
+	// Four seeds in a row have the same turn, since they choose in four ways: see steering.begin.
+	turn, round := s.tried/4%4, int(s.tried/16)
+	switch n := len(from.origins); {
+	case !s.earlier || from.step == 1:
+	case turn == 0 && n > 0:
+		return schedule.only(from.origins[round%n], s.tried)
+	case turn%2 == 0:
+		return schedule.only(1+round%(from.step-1), s.tried)
 	}
 	if from.tries%3 == 0 && len(schedule.Turns) > 0 {
 		// 7 and 30 have no common divisor: every half second has its turn.
@@ -174,20 +185,34 @@ func (s *search) take(outcomes []outcome) (outcome, bool, error) {
 		if step > s.best.reached(s.rec) || step == s.best.reached(s.rec) && len(o.differences) < len(s.best.differences) {
 			s.best = o
 		}
-		s.remember(o.schedule, min(step, len(s.rec.Steps)))
+		s.remember(o.schedule, min(step, len(s.rec.Steps)), o.differences[0])
 	}
 	return outcome{}, false, nil
 }
 
-// remember keeps the part of a schedule that agreed.
-func (s *search) remember(schedule Schedule, step int) {
+// remember keeps the part of a schedule that agreed, up to a step that differs.
+func (s *search) remember(schedule Schedule, step int, differs Difference) {
 	schedule.Turns = slices.DeleteFunc(slices.Clone(schedule.Turns), func(t Turn) bool { return t.Step >= step })
 	same := func(k *start) bool {
 		return k.step == step && k.schedule.Phase == schedule.Phase && k.schedule.Kubelets == schedule.Kubelets && slices.Equal(k.schedule.Turns, schedule.Turns)
 	}
 	if !slices.ContainsFunc(s.starts, same) {
-		s.starts = append(s.starts, &start{schedule: schedule, step: step})
+		s.starts = append(s.starts, &start{schedule: schedule, step: step, origins: s.originsOf(differs, step)})
 	}
+}
+
+// originsOf returns the steps before one that have written an object which a difference names.
+func (s *search) originsOf(d Difference, before int) (steps []int) {
+	words := map[string]bool{}
+	for _, word := range strings.FieldsFunc(d.String(), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' && c != '.' }) {
+		words[word] = true
+	}
+	for i, step := range s.rec.Steps[:before-1] {
+		if slices.ContainsFunc(step.Writes, func(e Entry) bool { return e.Name != "" && words[path.Base(e.Name)] }) {
+			steps = append(steps, i+1)
+		}
+	}
+	return steps
 }
 
 // try explores schedules up to the first that agrees or cannot be replayed, and gives the
