@@ -45,7 +45,7 @@ func TestAnEmptyDirIsNotSetUpAgainAfterARestart(t *testing.T) {
 }
 
 // Upstream: kubelet_volumes.go cleanupOrphanedPodDirs, v1.37.2. Conformance: made/pod_finalizer.
-func TestTheDirectoryOfAPodThatAFinalizerKeepsStays(t *testing.T) {
+func TestTheDirectoryAndTheSandboxOfAPodThatAFinalizerKeepsStay(t *testing.T) {
 	w := simple(t)
 	p := pod("web", emptyDir("tmp"))
 	p.Finalizers = []string{"example.com/look"}
@@ -55,7 +55,11 @@ func TestTheDirectoryOfAPodThatAFinalizerKeepsStays(t *testing.T) {
 	w.settle()
 	_, err := w.node.Stat("/var/lib/kubelet/pods/" + string(p.UID))
 	require.NoError(t, err)
+	require.NotEmpty(t, w.get("web").Status.PodIP)
+	require.NoError(t, w.e.Crash(actor))
+	w.settle()
 	p = w.get("web")
+	require.Empty(t, p.Status.PodIP, "its sandbox stays as well, and is stopped: only an earlier life of the kubelet knew the address")
 	p.Finalizers = nil
 	_, err = w.user.CoreV1().Pods("default").Update(context.Background(), p, metav1.UpdateOptions{})
 	require.NoError(t, err)

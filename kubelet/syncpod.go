@@ -202,7 +202,8 @@ func (k *kubelet) releaseVolumes(w *podWorker) {
 }
 
 // syncTerminatingPod ends a pod: containers first, then volumes, then directories, and
-// last the API object, which nothing of the node stands behind any more. The directory of a pod that finalizers keep goes after it.
+// last the API object, which nothing of the node stands behind any more. The directory of a pod that finalizers keep goes after it,
+// and so does its sandbox, of which the next life of the kubelet knows that it has no address.
 //
 // Upstream: kubelet.go SyncTerminatingPod and SyncTerminatedPod, status_manager.go syncPod, kubelet_volumes.go cleanupOrphanedPodDirs, v1.37.2.
 func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podStatus) error {
@@ -217,17 +218,20 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 	if !k.volumes.WaitForUnmount(w.uid) || !w.gone && k.volumes.PodVolumesExist(w.uid) {
 		return unwritten
 	}
+	last := w.gone || len(w.pod.Finalizers) == 0
 	if k.volumes.IsMounting(w.uid) {
 		if w.gone {
 			return unwritten
 		}
-	} else if w.gone || len(w.pod.Finalizers) == 0 {
+	} else if last {
 		if err := k.volumes.RemovePodDir(w.uid); err != nil {
 			return err
 		}
 	}
-	if err := k.runtime.RemovePodSandbox(w.uid); err != nil {
-		return err
+	if last {
+		if err := k.runtime.RemovePodSandbox(w.uid); err != nil {
+			return err
+		}
 	}
 	if w.gone {
 		delete(k.workers, w.uid)
