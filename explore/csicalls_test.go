@@ -11,7 +11,7 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// madeCall is a call of a driver by the kubelet of a machine, which takes a second.
+// madeCall returns the record of a call by the kubelet of a machine, which has taken a second.
 func madeCall(second int, machine, method, code string, request map[string]any) trace.Entry {
 	end := time.Date(2026, 1, 1, 0, 0, second, 0, time.UTC)
 	if request == nil {
