@@ -129,7 +129,7 @@
 //   - Privileged containers are allowed, as on clusters that kubeadm or kind made. A real
 //     server that was started without --allow-privileged=true refuses them with 422:
 //     see [Config.DenyPrivileged].
-//   - Services get addresses of 10.96.0.0/12 whatever clients choose, and IPv4 only. The statuses of Jobs, Services, Deployments,
+//   - Services get addresses of 10.96.0.0/12, IPv4 only, and may have those of a ServiceCIDR that a client makes. The statuses of Jobs, Services, Deployments,
 //     ReplicaSets and DaemonSets, and kinds that neither the storage plane nor workloads use, are taken as they are; only their
 //     metadata is validated.
 //   - Of a pod's annotations the deprecated ones for seccomp and AppArmor profiles are not

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -294,4 +295,45 @@ func TestAddressesAndPortsAreFreeAgain(t *testing.T) {
 	require.NoError(t, services.Delete(ctx, "one", metav1.DeleteOptions{}))
 	_, err = services.Create(ctx, service("three", ip, port+1), metav1.CreateOptions{})
 	require.NoError(t, err)
+}
+
+// A client's address is one of the range that kubeadm gives a cluster, or of a ServiceCIDR's, and neither the first nor the last of it. A dry run
+// asks the first range alone what it would say.
+func TestAServiceHasAnAddressOfTheRangesOfTheCluster(t *testing.T) {
+	_, c := newServer()
+	service := func(ip string) *v1.Service {
+		return &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Spec: v1.ServiceSpec{ClusterIP: ip, Ports: []v1.ServicePort{{Port: 80}}}}
+	}
+	refused := func(ip, why string, dry ...string) {
+		t.Helper()
+		_, err := c.CoreV1().Services("default").Create(ctx, service(ip), metav1.CreateOptions{DryRun: dry})
+		require.EqualError(t, err, `Service "x" is invalid: spec.clusterIPs: Invalid value: ["`+ip+`"]: failed to allocate IP `+ip+": "+why)
+	}
+	taken := func(ip string) {
+		t.Helper()
+		_, err := c.CoreV1().Services("default").Create(ctx, service(ip), metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.NoError(t, c.CoreV1().Services("default").Delete(ctx, "x", metav1.DeleteOptions{}))
+	}
+	const elsewhere = "the provided network does not match the current range"
+	within := func(ip string) string {
+		return "the provided IP (" + ip + ") is not in the valid range. The range of valid IPs is 10.96.0.0/12"
+	}
+	refused("10.43.0.10", elsewhere)
+	refused("10.43.0.10", within("10.43.0.10"), metav1.DryRunAll)
+	refused("10.96.0.0", within("10.96.0.0"))
+	refused("10.111.255.255", within("10.111.255.255"))
+	taken("10.96.0.2")
+	taken("10.111.255.254")
+
+	more := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "more"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.43.0.0/16"}}}
+	more, err := c.NetworkingV1().ServiceCIDRs().Create(ctx, more, metav1.CreateOptions{})
+	require.NoError(t, err)
+	taken("10.43.0.10")
+	more.Status.Conditions = []metav1.Condition{{
+		Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionFalse, Reason: "Terminating", LastTransitionTime: metav1.Now(),
+	}}
+	_, err = c.NetworkingV1().ServiceCIDRs().UpdateStatus(ctx, more, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	refused("10.43.0.10", elsewhere)
 }

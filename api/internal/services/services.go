@@ -4,10 +4,13 @@ package services
 import (
 	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
@@ -75,9 +78,9 @@ func invalid(service *v1.Service, errs field.ErrorList) error {
 func (a *Allocator) reserve(service, old *v1.Service, dry bool) (*v1.Service, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	spec, before := &service.Spec, []string(nil)
+	spec, first := &service.Spec, true
 	if old != nil {
-		before = old.Spec.ClusterIPs
+		first = len(old.Spec.ClusterIPs) == 0 // a change of an address is refused by validation
 		a.count(old, -1)
 		defer a.count(old, 1)
 	}
@@ -88,11 +91,11 @@ func (a *Allocator) reserve(service, old *v1.Service, dry bool) (*v1.Service, er
 		if len(spec.ClusterIPs) > 0 {
 			spec.ClusterIP = spec.ClusterIPs[0]
 		}
-	} else {
+	} else if first && spec.ClusterIP != v1.ClusterIPNone {
 		for _, ip := range spec.ClusterIPs {
-			if a.addresses[ip] > 0 && !slices.Contains(before, ip) && !dry {
+			if why := a.refuses(ip, dry); why != "" {
 				return nil, invalid(service, field.ErrorList{field.Invalid(field.NewPath("spec", "clusterIPs"), spec.ClusterIPs,
-					fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", ip))})
+					fmt.Sprintf("failed to allocate IP %s: %s", ip, why))})
 			}
 		}
 	}
@@ -104,6 +107,37 @@ func (a *Allocator) reserve(service, old *v1.Service, dry bool) (*v1.Service, er
 	}}
 	a.count(reserved, 1)
 	return reserved, nil
+}
+
+// refuses returns why a service cannot have an address that a client chose, "" if it can. The caller holds the lock. A ServiceCIDR adds a range from
+// when it is stored: upstream takes one without a condition for ready.
+// Upstream: registry/core/service/ipallocator MetaAllocator.AllocateService and DryRun, Allocator.allocateService, v1.37.2.
+func (a *Allocator) refuses(ip string, dry bool) string {
+	addr, _ := netip.AddrFromSlice(netutils.ParseIPSloppy(ip))
+	addr = addr.Unmap()
+	within := kubeadms()
+	outside, usable := !within.Contains(addr), holds(within, addr)
+	for added := range a.ranges { // in any order: each is asked
+		outside = outside && !added.Contains(addr)
+		usable = usable || holds(added, addr)
+	}
+	switch {
+	case outside && !dry:
+		return "the provided network does not match the current range"
+	case !usable:
+		return fmt.Sprintf("the provided IP (%v) is not in the valid range. The range of valid IPs is %v", addr, within)
+	case a.addresses[ip] > 0 && !dry:
+		return "provided IP is already allocated"
+	}
+	return ""
+}
+
+// kubeadms returns the range of addresses that kubeadm gives a cluster.
+func kubeadms() netip.Prefix { return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 96}), 12) }
+
+// holds reports whether an address is one of a range's, whose first and last are given to no service.
+func holds(within netip.Prefix, addr netip.Addr) bool {
+	return within.Contains(addr) && within.Contains(addr.Prev()) && within.Contains(addr.Next())
 }
 
 // Release ends what Allocate has kept, which may be nil: what a stored service has is counted with the service.
@@ -257,35 +291,68 @@ func families(spec *v1.ServiceSpec, old *v1.Service) (errs field.ErrorList) {
 	return errs
 }
 
-// Allocator counts how often services have each address and each port of the nodes. It is safe for concurrent use.
+// Allocator counts how often services have each address and each port of the nodes, and which ranges of addresses ServiceCIDRs add. It is safe
+// for concurrent use.
 type Allocator struct {
 	digest func(n uint64, parts ...string) [32]byte
 
 	mu        sync.Mutex
 	addresses map[string]int
 	ports     map[int32]int
+	ranges    map[netip.Prefix]int
 }
 
 // New returns an allocator that has given out nothing. What it gives out depends on the digest of names.
 func New(digest func(n uint64, parts ...string) [32]byte) *Allocator {
-	return &Allocator{digest: digest, addresses: map[string]int{}, ports: map[int32]int{}}
+	return &Allocator{digest: digest, addresses: map[string]int{}, ports: map[int32]int{}, ranges: map[netip.Prefix]int{}}
 }
 
-// Replace counts what a stored object has that takes the place of another; either may be nil. Only services have anything.
+// Replace counts what a stored object has that takes the place of another; either may be nil. Only services and ServiceCIDRs have anything.
 func (a *Allocator) Replace(old, obj runtime.Object) {
-	was, before := old.(*v1.Service)
-	is, after := obj.(*v1.Service)
-	if !before && !after {
+	if !counts(old) && !counts(obj) {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if before {
-		a.count(was, -1)
+	a.countAny(old, -1)
+	a.countAny(obj, 1)
+}
+
+// counts reports whether an object has addresses, ports or ranges.
+func counts(obj runtime.Object) bool {
+	switch obj.(type) {
+	case *v1.Service, *networkingv1.ServiceCIDR:
+		return true
 	}
-	if after {
-		a.count(is, 1)
+	return false
+}
+
+// countAny adds what an object has as many times as by says. The caller holds the lock.
+func (a *Allocator) countAny(obj runtime.Object, by int) {
+	switch obj := obj.(type) {
+	case *v1.Service:
+		a.count(obj, by)
+	case *networkingv1.ServiceCIDR:
+		if obj.DeletionTimestamp != nil || !ready(obj) {
+			return
+		}
+		for _, cidr := range obj.Spec.CIDRs {
+			if within, err := netip.ParsePrefix(cidr); err == nil {
+				add(a.ranges, within, by)
+			}
+		}
 	}
+}
+
+// ready reports whether services may have addresses of a ServiceCIDR.
+// Upstream: registry/core/service/ipallocator isReady, v1.37.2.
+func ready(obj *networkingv1.ServiceCIDR) bool {
+	for _, c := range obj.Status.Conditions {
+		if c.Type == networkingv1.ServiceCIDRConditionReady {
+			return c.Status == metav1.ConditionTrue
+		}
+	}
+	return true
 }
 
 // count adds what a service has as many times as by says. The caller holds the lock.

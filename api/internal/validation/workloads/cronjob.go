@@ -3,6 +3,8 @@ package workloads
 import (
 	"slices"
 	"strings"
+	"time"
+	_ "time/tzdata"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -44,6 +46,9 @@ func checkCronJob(p *validation.Problems, spec, old *batchv1.CronJobSpec) {
 	if s := spec.StartingDeadlineSeconds; s != nil {
 		p.NotNegative(*s, validation.SpecPath, "startingDeadlineSeconds")
 	}
+	if zone := spec.TimeZone; zone != nil && (old == nil || !validation.SamePtr(zone, old.TimeZone)) {
+		checkTimeZone(p, *zone)
+	}
 	policies := []batchv1.ConcurrencyPolicy{batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent}
 	if !slices.Contains(policies, spec.ConcurrencyPolicy) {
 		p.Add(field.NotSupported(validation.SpecPath.Child("concurrencyPolicy"), spec.ConcurrencyPolicy, policies))
@@ -53,6 +58,31 @@ func checkCronJob(p *validation.Problems, spec, old *batchv1.CronJobSpec) {
 	checkCount(p, spec.FailedJobsHistoryLimit, "failedJobsHistoryLimit")
 	p.Need(validation.SpecPath, "schedule", spec.Schedule) // by a tag of its type, and so last
 }
+
+// checkTimeZone validates the name of a time zone, by the database that is compiled in where the machine has none.
+// Upstream: batch/validation validateTimeZone, v1.37.2.
+func checkTimeZone(p *validation.Problems, zone string) {
+	at := validation.SpecPath.Child("timeZone")
+	if zone == "" {
+		p.Invalid(at, zone, "timeZone must be nil or non-empty string")
+		return
+	}
+	for part := range strings.SplitSeq(zone, "/") {
+		if part == "." || part == ".." || strings.HasPrefix(part, "-") || part == "" || len(part) > 14 || strings.Trim(part, zoneLetters) != "" {
+			p.Invalid(at, zone, "unknown time zone "+zone)
+			return
+		}
+	}
+	if strings.EqualFold(zone, "Local") {
+		p.Invalid(at, zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
+	}
+	if _, err := time.LoadLocation(zone); err != nil {
+		p.Invalid(at, zone, err.Error())
+	}
+}
+
+// zoneLetters are those of the parts of a time zone's name.
+const zoneLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_+"
 
 // checkJobTemplate validates the Jobs that a CronJob makes, whose selectors the server will write.
 // Upstream: batch/validation ValidateJobTemplateSpec, v1.37.2.
