@@ -215,6 +215,10 @@ func TestSeveralProblemsOfAChangeAreToldInTheOrderOfTheRealServer(t *testing.T) 
 				`handler: Invalid value: "Bad_": `+dnsLabel, `scheduling.nodeSelector: Invalid value: "b c": `+labelValue, anotherHandler),
 		},
 		{
+			"a handler that is too long", aRuntimeClass, "", `{"handler":"` + strings.Repeat("a", 64) + `"}`, invalid("RuntimeClass.node.k8s.io",
+				`handler: Invalid value: "`+strings.Repeat("a", 64)+`": must be no more than 63 characters`, anotherHandler),
+		},
+		{
 			"no handler", aRuntimeClass, "", `{"handler":"","scheduling":{"nodeSelector":{"a":"b c"}}}`, invalid("RuntimeClass.node.k8s.io",
 				`scheduling.nodeSelector: Invalid value: "b c": `+labelValue, anotherHandler, "handler: Required value"),
 		},

@@ -24,7 +24,7 @@ func RuntimeClasses() validation.Kind {
 func checkRuntimeClass(p *validation.Problems, class, old *nodev1.RuntimeClass) {
 	handler := field.NewPath("handler")
 	if class.Handler != "" && old != nil {
-		p.Messages(handler, class.Handler, content.IsDNS1123Label(class.Handler))
+		p.Messages(handler, class.Handler, utilvalidation.IsDNS1123Label(class.Handler)) // in other words than those of a new one
 	}
 	if class.Overhead != nil {
 		validation.CheckResources(p, &v1.ResourceRequirements{Limits: class.Overhead.PodFixed}, validation.ContainerResource, nil, "overhead")
