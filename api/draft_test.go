@@ -337,3 +337,45 @@ func TestAServiceHasAnAddressOfTheRangesOfTheCluster(t *testing.T) {
 	require.NoError(t, err)
 	refused("10.43.0.10", elsewhere)
 }
+
+// Ports of one number, such as one for TCP and one for UDP, share a port of the nodes. A change is asked for its ports before anything else, and one
+// that wants one twice is an error of the server's.
+func TestAServiceHasAPortOfTheNodesForEachNumber(t *testing.T) {
+	_, c := newServer()
+	services := c.CoreV1().Services("default")
+	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Spec: v1.ServiceSpec{Type: v1.ServiceTypeNodePort, Ports: []v1.ServicePort{
+		{Name: "a", Port: 53, Protocol: v1.ProtocolTCP}, {Name: "b", Port: 53, Protocol: v1.ProtocolUDP}, {Name: "c", Port: 54},
+	}}}
+	made, err := services.Create(ctx, service, metav1.CreateOptions{})
+	require.NoError(t, err)
+	ports := made.Spec.Ports
+	require.Equal(t, ports[0].NodePort, ports[1].NodePort)
+	require.NotEqual(t, ports[0].NodePort, ports[2].NodePort)
+
+	service.Name, service.Spec.Ports[1].NodePort = "y", 30053
+	named, err := services.Create(ctx, service, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []int32{30053, 30053}, []int32{named.Spec.Ports[0].NodePort, named.Spec.Ports[1].NodePort}, "the one that is named further on")
+	service.Name = "z"
+	_, err = services.Create(ctx, service, metav1.CreateOptions{})
+	require.EqualError(t, err, `Service "z" is invalid: spec.ports[0].nodePort: Invalid value: 30053: provided port is already allocated`)
+
+	made.Spec.Ports = []v1.ServicePort{{Name: "a", Port: 53, NodePort: 30099}, {Name: "a", Port: 54, NodePort: 30099}}
+	_, err = services.Update(ctx, made, metav1.UpdateOptions{})
+	require.EqualError(t, err, "duplicate nodePort: {TCP 30099}")
+	require.Equal(t, metav1.StatusReasonUnknown, apierrors.ReasonForError(err), "upstream gives it none")
+
+	balancer := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "balancer"}, Spec: v1.ServiceSpec{
+		Type: v1.ServiceTypeLoadBalancer, AllocateLoadBalancerNodePorts: new(bool), ExternalTrafficPolicy: v1.ServiceExternalTrafficPolicyLocal,
+		HealthCheckNodePort: 30053, Ports: []v1.ServicePort{{Port: 1, NodePort: 30053}},
+	}}
+	_, err = services.Create(ctx, balancer, metav1.CreateOptions{})
+	require.EqualError(t, err, `Service "balancer" is invalid: spec.ports[0].nodePort: Invalid value: 30053: provided port is already allocated`)
+	balancer.Spec.Ports[0].NodePort = 0
+	_, err = services.Create(ctx, balancer, metav1.CreateOptions{})
+	require.EqualError(t, err, "Internal error occurred: failed to allocate requested HealthCheck NodePort 30053: provided port is already allocated")
+	balancer.Spec.HealthCheckNodePort = 30054
+	made, err = services.Create(ctx, balancer, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []int32{0, 30054}, []int32{made.Spec.Ports[0].NodePort, made.Spec.HealthCheckNodePort})
+}

@@ -29,12 +29,6 @@ const (
 	addresses    = 1<<20 - 257
 )
 
-// The range of ports of nodes.
-const (
-	firstNodePort = 30000
-	nodePorts     = 2768
-)
-
 // Allocate gives a service the addresses and ports that it needs and does not have. old is the service that it replaces, nil if it is new. In a
 // dry run another service may have the addresses.
 // Upstream: registry/core/service/storage REST.beginCreate, beginUpdate and Allocators.initIPFamilyFields, v1.37.
@@ -99,7 +93,7 @@ func (a *Allocator) reserve(service, old *v1.Service, dry bool) (*v1.Service, er
 			}
 		}
 	}
-	if err := a.allocatePorts(service, dry); err != nil {
+	if err := a.allocatePorts(service, old, dry); err != nil {
 		return nil, err
 	}
 	reserved := &v1.Service{Spec: v1.ServiceSpec{
@@ -392,50 +386,4 @@ func (a *Allocator) address(name string, own []string) string {
 			return ip
 		}
 	}
-}
-
-// allocatePorts gives each port of a service that needs one a port of the nodes. In a dry run the ports that a client chose may be any that no
-// service has.
-// Upstream: registry/core/service/portallocator PortAllocationOperation.Allocate, v1.37.2.
-func (a *Allocator) allocatePorts(service *v1.Service, dry bool) error {
-	spec := &service.Spec
-	if !needsNodePort(spec) && (spec.Type != v1.ServiceTypeLoadBalancer || spec.ExternalTrafficPolicy != v1.ServiceExternalTrafficPolicyLocal) {
-		return nil
-	}
-	own := map[int32]bool{}
-	for i := range spec.Ports {
-		if port := spec.Ports[i].NodePort; port != 0 {
-			at := field.NewPath("spec", "ports").Index(i).Child("nodePort")
-			switch {
-			case !dry && (port < firstNodePort || port >= firstNodePort+nodePorts):
-				return invalid(service, field.ErrorList{field.Invalid(at, port, "provided port is not in the valid range. The range of valid ports is 30000-32767")})
-			case a.ports[port] > 0:
-				return invalid(service, field.ErrorList{field.Invalid(at, port, "provided port is already allocated")})
-			}
-			own[port] = true
-		}
-	}
-	next := func(name string) (int32, error) {
-		sum := a.digest(0, "nodePort", keyOf(service), name)
-		start := binary.BigEndian.Uint32(sum[:])
-		for i := range uint32(nodePorts) {
-			if port := int32(firstNodePort + (start+i)%nodePorts); a.ports[port] == 0 && !own[port] {
-				own[port] = true
-				return port, nil
-			}
-		}
-		return 0, refusal.Internal("failed to allocate a nodePort: range is full")
-	}
-	var err error
-	for i := range spec.Ports {
-		if port := &spec.Ports[i]; port.NodePort == 0 && needsNodePort(spec) {
-			if port.NodePort, err = next(fmt.Sprint(port.Name, port.Port, port.Protocol)); err != nil {
-				return err
-			}
-		}
-	}
-	if spec.Type == v1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == v1.ServiceExternalTrafficPolicyLocal && spec.HealthCheckNodePort == 0 {
-		spec.HealthCheckNodePort, err = next("healthCheck")
-	}
-	return err
 }
