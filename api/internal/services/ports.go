@@ -26,7 +26,7 @@ type ports struct {
 	own     map[int32]bool // what the service has got
 }
 
-// allocatePorts gives a service the ports of the nodes that it needs. old is what it replaces, which is not counted, nil if it is new.
+// allocatePorts gives a service the ports of the nodes that it needs. old is the service that it replaces, which is not counted, nil if it is new.
 // Upstream: registry/core/service/storage Allocators.txnAllocNodePorts and txnUpdateNodePorts, v1.37.2.
 func (a *Allocator) allocatePorts(service, old *v1.Service, dry bool) error {
 	p := &ports{Allocator: a, service: service, dry: dry, own: map[int32]bool{}}

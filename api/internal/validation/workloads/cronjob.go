@@ -80,7 +80,7 @@ func checkTimeZone(p *validation.Problems, zone string) {
 	}
 }
 
-// zoneLetters are those of the parts of a time zone's name.
+// zoneLetters may be in the parts of the name of a time zone.
 const zoneLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_+"
 
 // checkJobTemplate validates the Jobs that a CronJob makes, whose selectors the server will write.
