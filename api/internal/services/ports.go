@@ -18,8 +18,9 @@ const (
 	nodePorts     = 2768
 )
 
-// ports gives ports of the nodes to one service.
-type ports struct {
+// portOperation gives ports of the nodes to one service.
+// Upstream: registry/core/service/portallocator PortAllocationOperation, v1.37.2.
+type portOperation struct {
 	*Allocator
 	service *v1.Service
 	dry     bool
@@ -29,13 +30,15 @@ type ports struct {
 // allocatePorts gives a service the ports of the nodes that it needs. old is the service that it replaces, which is not counted, nil if it is new.
 // Upstream: registry/core/service/storage Allocators.txnAllocNodePorts and txnUpdateNodePorts, v1.37.2.
 func (a *Allocator) allocatePorts(service, old *v1.Service, dry bool) error {
-	p := &ports{Allocator: a, service: service, dry: dry, own: map[int32]bool{}}
+	p := &portOperation{Allocator: a, service: service, dry: dry, own: map[int32]bool{}}
 	if kind := service.Spec.Type; kind == v1.ServiceTypeNodePort || kind == v1.ServiceTypeLoadBalancer {
-		give := p.initNodePorts
-		if old != nil {
-			give = func() error { return p.updateNodePorts(old) }
+		var err error
+		if old == nil {
+			err = p.initNodePorts()
+		} else {
+			err = p.updateNodePorts(old)
 		}
-		if err := give(); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -47,7 +50,7 @@ func (a *Allocator) allocatePorts(service, old *v1.Service, dry bool) error {
 
 // initNodePorts gives a new service its ports. Two of its ports with one number, such as one for TCP and one for UDP, get one port of the nodes.
 // Upstream: registry/core/service/storage initNodePorts, v1.37.2.
-func (p *ports) initNodePorts() error {
+func (p *portOperation) initNodePorts() error {
 	byPort, all := map[int32]int32{}, p.service.Spec.Ports
 	for i := range all {
 		port := &all[i]
@@ -80,7 +83,7 @@ func (p *ports) initNodePorts() error {
 
 // updateNodePorts gives a service that changes the ports that it has not had.
 // Upstream: registry/core/service/storage Allocators.updateNodePorts, v1.37.2.
-func (p *ports) updateNodePorts(old *v1.Service) error {
+func (p *portOperation) updateNodePorts(old *v1.Service) error {
 	type nodePort struct {
 		protocol v1.Protocol
 		port     int32
@@ -112,7 +115,7 @@ func (p *ports) updateNodePorts(old *v1.Service) error {
 }
 
 // give returns the port that port i asks for, or, if that is 0, one that no service has. Which one depends on the names.
-func (p *ports) give(i int, asked int32) (int32, error) {
+func (p *portOperation) give(i int, asked int32) (int32, error) {
 	if asked == 0 {
 		port := &p.service.Spec.Ports[i]
 		given, ok := p.next(fmt.Sprint(port.Name, port.Port, port.Protocol))
@@ -129,7 +132,7 @@ func (p *ports) give(i int, asked int32) (int32, error) {
 
 // take takes a port that a client chose, and returns why it cannot, "" if it can. In a dry run it may be one that is out of range.
 // Upstream: registry/core/service/portallocator PortAllocationOperation.Allocate, v1.37.2.
-func (p *ports) take(port int32) string {
+func (p *portOperation) take(port int32) string {
 	switch {
 	case !p.dry && (port < firstNodePort || port >= firstNodePort+nodePorts):
 		return "provided port is not in the valid range. The range of valid ports is 30000-32767"
@@ -142,7 +145,7 @@ func (p *ports) take(port int32) string {
 
 // next returns a port that no service has, false if there is none. Its place in the range comes from the names; if that is taken, it is the next
 // free one. What the service asks for further on is not given away.
-func (p *ports) next(name string) (int32, bool) {
+func (p *portOperation) next(name string) (int32, bool) {
 	asked := map[int32]bool{p.service.Spec.HealthCheckNodePort: true}
 	for _, port := range p.service.Spec.Ports {
 		asked[port.NodePort] = true
@@ -165,7 +168,7 @@ func needsHealthCheck(spec *v1.ServiceSpec) bool {
 
 // allocHealthCheckNodePort gives a service the port that says whether a node serves it.
 // Upstream: registry/core/service/storage Allocators.allocHealthCheckNodePort, v1.37.2.
-func (p *ports) allocHealthCheckNodePort() error {
+func (p *portOperation) allocHealthCheckNodePort() error {
 	spec := &p.service.Spec
 	if spec.HealthCheckNodePort != 0 {
 		if why := p.take(spec.HealthCheckNodePort); why != "" {
