@@ -22,6 +22,7 @@ var built = sync.OnceValues(func() (string, error) {
 	}
 	dir := filepath.Join(cache, "storagesim", "managers")
 	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", dir+string(filepath.Separator), "tool")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as .ci/nightly builds them, so that this has nothing to compile
 	if text, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", build, err, text)
 	}
