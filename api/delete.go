@@ -184,9 +184,10 @@ func (d *deleter) deleteNamespace(r request, st *table, old *v1.Namespace, opts 
 	return outcome{old: old, new: ns}, nil
 }
 
-// warnOfDeletion tells the client what is to be said of a deletion with these options.
+// warnOfDeletion tells the client what is to be said of a deletion with these options, and nothing if they are not valid.
+// Upstream: apiserver endpoints/handlers DeleteResource and DeleteCollection, v1.37.2.
 func (r request) warnOfDeletion(opts metav1.DeleteOptions) {
-	if text := deletion.Warning(r.Kind.GVR, opts); text != "" && r.warn != nil {
+	if text := deletion.Warning(r.Kind.GVR, opts); text != "" && r.warn != nil && call.CheckDeleteOptions(opts) == nil {
 		r.warn(text)
 	}
 }

@@ -406,6 +406,8 @@ func TestWarningsOfAKindComeWithTheAnswer(t *testing.T) {
 			[]string{`299 - "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set ` +
 				`propagationPolicy=Orphan to suppress this warning"`}},
 		{"jobs that take them along", "DELETE", "/apis/batch/v1/namespaces/default/jobs?propagationPolicy=Background", "", "", 200, nil},
+		{"jobs that stay, since the options are wrong", "DELETE", "/apis/batch/v1/namespaces/default/jobs?dryRun=x", "", "", 422, nil},
+		{"a job that stays, since the options are wrong", "DELETE", "/apis/batch/v1/namespaces/default/jobs/a?dryRun=x", "", "", 422, nil},
 	} {
 		r := httptest.NewRequest(step.method, step.path, strings.NewReader(step.body))
 		r.Header.Set("Content-Type", step.contentType)
