@@ -52,7 +52,7 @@ func serve(ctx context.Context, s *Server, req Request, k, form *registry.Entry)
 		r.Namespace = ""
 	}
 	if req.Write.FieldValidation == metav1.FieldValidationIgnore {
-		r.warnFields = nil
+		r.ignore, r.warnFields = true, nil
 	}
 	switch req.Verb {
 	case "get":

@@ -58,6 +58,15 @@ func TestAVersionInAPatchIsAPrecondition(t *testing.T) {
 	require.NoError(t, patch(`{"metadata":{"resourceVersion":null},"data":{"x":"z"}}`))
 }
 
+// The words are those of a real server about the Scale of a ReplicaSet.
+func TestAListInPlaceOfAnObjectIsReadIfFieldsAreNotLookedAt(t *testing.T) {
+	_, c := newServer()
+	createMap(t, c, configMap("a"))
+	_, err := c.CoreV1().ConfigMaps("default").Patch(ctx, "a", types.MergePatchType, []byte(`[]`), metav1.PatchOptions{FieldValidation: "Ignore"})
+	requireAnswer(t, err, 422, ` "" is invalid: patch: Invalid value: "[]": couldn't get version/kind; json parse error: json: cannot unmarshal array into `+
+		`Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`)
+}
+
 func TestPatchesThatCannotBeApplied(t *testing.T) {
 	_, c := newServer()
 	createMap(t, c, configMap("a"))

@@ -27,6 +27,7 @@ type request struct {
 	untidy     *bool             // set by an apply whose outcome is stored otherwise than it is shown
 	tracks     bool              // Request.Track
 	strict     bool              // unknown fields in a patch are refused
+	ignore     bool              // the client has asked to ignore them
 	created    *bool             // Request.Created
 	warn       func(text string) // Request.Warn; nil where nothing is to be warned of
 	warnFields func(text string) // the same for fields that the kind does not have; nil if they are to be ignored
@@ -145,5 +146,5 @@ func (r request) asShown(old call.Object) call.Object {
 
 // target returns what a patch of the request is for.
 func (r request) target() *patch.Target {
-	return &patch.Target{Kind: r.Kind, Sub: r.Sub, Namespace: r.Namespace, Name: r.Name, Strict: r.strict, Warn: r.warnFields}
+	return &patch.Target{Kind: r.Kind, Sub: r.Sub, Namespace: r.Namespace, Name: r.Name, Strict: r.strict, Warn: r.warnFields, Ignore: r.ignore}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
@@ -58,6 +59,8 @@ type Target struct {
 	// Strict: such fields are refused. Warn is told of them where they are not; nil if they are ignored.
 	Strict bool
 	Warn   func(text string)
+	// Ignore: the client has asked to ignore them, and so a merge patch need not be an object.
+	Ignore bool
 }
 
 // Patched returns a copy of old with the patch applied; a patch must not change the name. A strategic merge patch may come as values instead
@@ -71,7 +74,11 @@ func (t *Target) Patched(old call.Object, pt types.PatchType, data []byte, value
 	case types.MergePatchType:
 		var merged bool
 		if obj, merged = t.mergedFields(old, data); !merged {
-			obj, err = t.patchJSON(old, data, mergePatch)
+			apply := mergePatch
+			if t.Ignore {
+				apply = mergeAny
+			}
+			obj, err = t.patchJSON(old, data, apply)
 		}
 	case types.StrategicMergePatchType:
 		if t.Kind.Scheme == nil {
@@ -172,11 +179,18 @@ func mergePatch(before, data []byte) ([]byte, []error, error) {
 	if err != nil {
 		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
+	after, _, err := mergeAny(before, data)
+	return after, strict, err
+}
+
+// mergeAny applies a JSON merge patch, which takes the place of the object if it is a list.
+// Upstream: apiserver endpoints/handlers jsonPatcher.applyJSPatch, v1.37.2.
+func mergeAny(before, data []byte) ([]byte, []error, error) {
 	after, err := jsonpatch.MergePatch(before, data)
 	if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
 		err = apierrors.NewBadRequest(err.Error())
 	}
-	return after, strict, err
+	return after, nil, err
 }
 
 // encode returns the object as JSON, with its kind.
@@ -224,16 +238,16 @@ func (t *Target) decode(data []byte, strict []error) (call.Object, error) {
 	return obj, nil
 }
 
-// decodesAsOther returns the error of decoding an object that a patch has made one of another kind: that comes before the refusal of the kind.
+// decodesAsOther returns the error of decoding what a patch has made no object, or one of another kind: that comes before the refusal of the kind.
 func (t *Target) decodesAsOther(data []byte) error {
 	if t.Kind.Scheme == nil {
 		return nil
 	}
-	var named metav1.TypeMeta
-	if kjson.UnmarshalCaseSensitivePreserveInts(data, &named) != nil {
-		return nil //nolint:nilerr // the caller refuses what is no object
+	named, err := jsonserializer.DefaultMetaFactory.Interpret(data)
+	if err != nil {
+		return err
 	}
-	gvk := named.GroupVersionKind()
+	gvk := *named
 	if gvk == t.Kind.GVK || !t.Kind.Scheme.Recognizes(gvk) {
 		return nil
 	}
