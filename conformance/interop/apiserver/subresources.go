@@ -179,7 +179,8 @@ func (q *parts) path2(gv, resource string) string {
 	return "/apis/" + gv + "/namespaces/" + q.namespace + "/" + resource
 }
 
-// budgetStatus writes the status as its controller would.
+// budgetStatus writes the status as its controller would. The time in it is not that of the server here, whose clock stands at the beginning of 2026: an
+// eviction there would have written the same time, and a patch that names it again changes nothing, as it does on a real server.
 func (q *parts) budgetStatus() {
 	path := q.path2("policy/v1", "poddisruptionbudgets/"+q.one("b0", "b0", "b1"))
 	status := fmt.Sprintf(`{"disruptionsAllowed":%s,"currentHealthy":%s,"desiredHealthy":%s,"expectedPods":3,"observedGeneration":%s`,
@@ -187,7 +188,7 @@ func (q *parts) budgetStatus() {
 	if q.often(3) {
 		status += `,"conditions":[{"type":"DisruptionAllowed","status":"` + q.one("True", "False", "False") + `","reason":"` +
 			q.one("SufficientPods", "SyncFailed", "InsufficientPods", "Other") + `","message":"` + q.one("", "why", "because") +
-			`","lastTransitionTime":"2026-01-01T00:00:00Z","observedGeneration":1}]`
+			`","lastTransitionTime":"2025-01-01T00:00:00Z","observedGeneration":1}]`
 	}
 	q.send("status of the budget", "PATCH", path+"/status", nil, "", mergePatch, `{"status":`+status+`}}`)
 }
