@@ -110,8 +110,9 @@ spec:
 		{Name: "cronjob-forbids", Steps: []Step{cron("sleep 3600", "concurrencyPolicy: Forbid").ForMinutes(2), Delete("cronjob/tick")}},
 		{Name: "cronjob-replaces", Steps: []Step{cron("sleep 3600", "concurrencyPolicy: Replace").ForMinutes(2)}},
 		{Name: "cronjob-no-such-schedule", Steps: []Step{
-			cron("sleep 1", "timeZone: Nowhere/Atlantis"), cron("sleep 1", "suspend: true"),
+			cron("sleep 1", "suspend: true"),
 			Patch("a schedule that is none", cronJobs, "tick", `{"spec":{"schedule":"every minute"}}`),
+			Patch("a time zone that is none", cronJobs, "tick", `{"spec":{"timeZone":"Nowhere/Atlantis"}}`),
 		}},
 	}
 }
