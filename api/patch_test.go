@@ -58,7 +58,7 @@ func TestAVersionInAPatchIsAPrecondition(t *testing.T) {
 	require.NoError(t, patch(`{"metadata":{"resourceVersion":null},"data":{"x":"z"}}`))
 }
 
-// The words are those of a real server about the Scale of a ReplicaSet.
+// A real server was asked about the Scale of a ReplicaSet, and said this.
 func TestAListInPlaceOfAnObjectIsReadIfFieldsAreNotLookedAt(t *testing.T) {
 	_, c := newServer()
 	createMap(t, c, configMap("a"))
