@@ -152,3 +152,31 @@ func TestAControllerThatCrashesMakesNoJobTwice(t *testing.T) {
 	c.RunFor(25 * time.Second)
 	require.Len(t, jobsOf(t, c), 1)
 }
+
+// A server refuses both today, but has what an older one stored, and the zones that it knows may be fewer than before.
+func TestAStoredCronJobWhoseTimesCannotBeReadSaysSo(t *testing.T) {
+	for reason, test := range map[string]struct {
+		spec batchv1.CronJobSpec
+		want string
+	}{
+		"UnknownTimeZone": {
+			batchv1.CronJobSpec{Schedule: "* * * * *", TimeZone: new("Asia/Shanghia")},
+			`invalid timeZone: "Asia/Shanghia": unknown time zone Asia/Shanghia`,
+		},
+		"UnparseableSchedule": {
+			batchv1.CronJobSpec{Schedule: "every minute"},
+			`unparseable schedule: "every minute" : expected exactly 5 fields, found 2: [every minute]`,
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			c := newCluster(t)
+			require.NoError(t, c.Engine().Server().Seed(&batchv1.CronJob{
+				ObjectMeta: metav1.ObjectMeta{Name: "often", Namespace: "default", UID: "1", CreationTimestamp: metav1.NewTime(c.Now())}, Spec: test.spec,
+			}))
+			c.RunFor(2 * time.Minute)
+			require.Empty(t, jobsOf(t, c))
+			require.Contains(t, told(c), reason)
+			require.Contains(t, told(c), test.want)
+		})
+	}
+}
