@@ -4,10 +4,10 @@ import (
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/furniture"
 	"github.com/storagesim/storagesim/api/internal/names"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
@@ -16,12 +16,6 @@ import (
 var (
 	serviceAccounts = v1.SchemeGroupVersion.WithResource("serviceaccounts")
 	configMaps      = v1.SchemeGroupVersion.WithResource("configmaps")
-)
-
-// The names of the service account and of the ConfigMap that every namespace has.
-const (
-	defaultAccount = "default"
-	certificateMap = "kube-root-ca.crt"
 )
 
 // accounts keeps in each namespace what controllers make there on a cluster: a service account, and the server's certificate.
@@ -47,14 +41,14 @@ func (a *accounts) add(ns *v1.Namespace) {
 // putAccount makes the service account of a namespace, if the server makes them.
 func (a *accounts) putAccount(ns *v1.Namespace) {
 	if a.on {
-		a.put(ns, serviceAccounts, &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: defaultAccount}})
+		a.put(ns, serviceAccounts, furniture.Account())
 	}
 }
 
 // putCertificate makes the ConfigMap of a namespace with the server's certificate, if the server publishes it.
 func (a *accounts) putCertificate(ns *v1.Namespace) {
 	if a.certificate != "" {
-		a.put(ns, configMaps, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: certificateMap}, Data: map[string]string{"ca.crt": a.certificate}})
+		a.put(ns, configMaps, furniture.Certificate(a.certificate))
 	}
 }
 

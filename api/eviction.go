@@ -91,5 +91,5 @@ func trackBudget(d *deleter, budget, spent *policyv1.PodDisruptionBudget) {
 		return
 	}
 	target := patch.Target{Kind: k, Sub: "status", Namespace: budget.Namespace, Name: budget.Name}
-	target.Track(budget, spent, "kube-apiserver", d.clock.Now())
+	target.Track(budget, spent, serverActor, d.clock.Now())
 }

@@ -1,10 +1,9 @@
 package api
 
 import (
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim/api/internal/furniture"
 	"github.com/storagesim/storagesim/api/registry"
 )
 
@@ -14,10 +13,8 @@ func addNamespace(w *writer, name string) {
 	if err != nil {
 		return // the scheme always has namespaces
 	}
-	ns := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: name, UID: st.uid(w.names, name), CreationTimestamp: w.clock.Now(),
-	}}
-	ns.Spec.Finalizers = []v1.FinalizerName{v1.FinalizerKubernetes}
+	ns := furniture.Namespace(name)
+	ns.UID, ns.CreationTimestamp = st.uid(w.names, name), w.clock.Now()
 	st.kind.Strategy.Default(ns)
 	w.tables.put(st, nil, ns)
 	w.accounts.add(ns)

@@ -1,16 +1,15 @@
 package api
 
 import (
-	"reflect"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/storagesim/storagesim/api/internal/call"
+	"github.com/storagesim/storagesim/api/internal/furniture"
 	"github.com/storagesim/storagesim/api/internal/names"
 	"github.com/storagesim/storagesim/api/internal/services"
 	"github.com/storagesim/storagesim/api/registry"
@@ -82,7 +81,7 @@ func NewServer(cfg Config) *Server {
 	prepare := &preparer{tables: t, names: names, clock: clock, unprivileged: cfg.DenyPrivileged, taintsNodes: cfg.TaintNewNodes}
 	s.writes = &writer{tables: t, prepare: prepare, reports: s.reports, accounts: a, names: names, clock: clock}
 	s.deletes = &deleter{writes: s.writes, clock: clock}
-	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, v1.NamespaceNodeLease} {
+	for _, name := range furniture.Namespaces() {
 		addNamespace(s.writes, name)
 	}
 	cfg.Registry.OnChange(t.retire)
@@ -131,7 +130,7 @@ func (s *Server) Objects(shared bool) []runtime.Object {
 	for _, st := range s.tables.sorted() {
 		gvk := st.kind.StoredGVK()
 		for _, stored := range st.All("") {
-			obj := labelled(stored, gvk)
+			obj := call.Labelled(stored, gvk)
 			if !shared {
 				obj = obj.DeepCopyObject()
 			}
@@ -139,23 +138,6 @@ func (s *Server) Objects(shared bool) []runtime.Object {
 		}
 	}
 	return all
-}
-
-// labelled returns an object that says its kind: itself if it does, and else a copy, of a struct only the outermost one.
-func labelled(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object {
-	if obj.GetObjectKind().GroupVersionKind() == gvk {
-		return obj
-	}
-	var out runtime.Object
-	if _, isMap := obj.(*unstructured.Unstructured); isMap { // its kind is in the map
-		out = obj.DeepCopyObject()
-	} else {
-		shallow := reflect.New(reflect.TypeOf(obj).Elem())
-		shallow.Elem().Set(reflect.ValueOf(obj).Elem())
-		out = shallow.Interface().(runtime.Object)
-	}
-	out.GetObjectKind().SetGroupVersionKind(gvk)
-	return out
 }
 
 // RecordEvent writes an event of a controller's recorder, in the form of core/v1. An event without a name is created under a new

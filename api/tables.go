@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +12,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/names"
 	"github.com/storagesim/storagesim/api/internal/services"
+	"github.com/storagesim/storagesim/api/internal/sharing"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
 )
@@ -24,8 +24,7 @@ type table struct {
 	home schema.GroupVersionResource
 	// placeholder: there is no such kind yet, but it has followers.
 	placeholder bool
-	// quantities holds those of the latest object that has any: see share.
-	quantities v1.ResourceList
+	quantities  sharing.Quantities
 	// undefaulted has the keys of objects that a real server stores otherwise than it shows them: those that were not updated yet and are
 	// Strategy.Undefaulted, and custom ones whose metadata was applied with empty parts. An update that changes nothing stores them as they are shown.
 	undefaulted map[string]bool

@@ -206,7 +206,7 @@ func (w *writer) commit(st *table, d *draft, stored call.Object) (outcome, error
 		d.obj = stored.DeepCopyObject().(call.Object)
 	}
 	if !d.DryRun {
-		st.share(stored, d.obj)
+		st.quantities.Share(stored, d.obj)
 		w.tables.put(st, stored, d.obj)
 		st.noteUndefaulted(d)
 	}
@@ -240,7 +240,7 @@ func (w *writer) commitNew(st *table, d *draft, taken call.Object) (outcome, err
 		d.obj.SetUID(st.uid(w.names, store.Key(d.obj)))
 	}
 	if !d.DryRun {
-		st.share(nil, d.obj)
+		st.quantities.Share(nil, d.obj)
 		w.tables.put(st, nil, d.obj)
 		st.noteUndefaulted(d)
 		if ns, ok := d.obj.(*v1.Namespace); ok {

@@ -2,10 +2,12 @@ package call
 
 import (
 	"encoding/json"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -47,4 +49,21 @@ func CanonicalMetadata(u *unstructured.Unstructured) error {
 	}
 	u.Object["metadata"] = fields
 	return nil
+}
+
+// Labelled returns an object that says its kind: itself if it does, and else a copy, of a struct only the outermost one.
+func Labelled(obj runtime.Object, gvk schema.GroupVersionKind) runtime.Object {
+	if obj.GetObjectKind().GroupVersionKind() == gvk {
+		return obj
+	}
+	var out runtime.Object
+	if _, isMap := obj.(*unstructured.Unstructured); isMap { // its kind is in the map
+		out = obj.DeepCopyObject()
+	} else {
+		shallow := reflect.New(reflect.TypeOf(obj).Elem())
+		shallow.Elem().Set(reflect.ValueOf(obj).Elem())
+		out = shallow.Interface().(runtime.Object)
+	}
+	out.GetObjectKind().SetGroupVersionKind(gvk)
+	return out
 }

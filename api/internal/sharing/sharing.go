@@ -1,4 +1,6 @@
-package api
+// Package sharing lets objects in a store use the same maps where they are equal. Stored objects are never modified, and maps are
+// most of what objects take in memory.
+package sharing
 
 import (
 	"maps"
@@ -8,10 +10,13 @@ import (
 	"github.com/storagesim/storagesim/api/internal/call"
 )
 
-// share lets obj use the maps of old, which is nil for a new object, and the lists of quantities
-// of the latest stored object where they are equal. Stored objects are never modified, and
-// maps are most of what objects take in memory.
-func (st *table) share(old, obj call.Object) {
+// Quantities has the list of quantities of the latest object of a table: volumes and claims of one size follow each other. The zero
+// value is for an empty table.
+type Quantities struct{ latest v1.ResourceList }
+
+// Share lets obj use the maps of old, which is nil for a new object, and the lists of quantities of the latest object where they
+// are equal.
+func (q *Quantities) Share(old, obj call.Object) {
 	if old != nil {
 		if same := old.GetLabels(); len(same) > 0 && maps.Equal(same, obj.GetLabels()) {
 			obj.SetLabels(same)
@@ -26,10 +31,10 @@ func (st *table) share(old, obj call.Object) {
 		case list == nil || len(*list) == 0:
 		case before[i] != nil && maps.Equal(*before[i], *list):
 			*list = *before[i]
-		case maps.Equal(st.quantities, *list):
-			*list = st.quantities
+		case maps.Equal(q.latest, *list):
+			*list = q.latest
 		default:
-			st.quantities = *list
+			q.latest = *list
 		}
 	}
 }
