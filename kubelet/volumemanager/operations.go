@@ -32,15 +32,15 @@ func (op operation) key() string {
 
 // pendingOperation is an operation that the queue has, now or after a backoff, or that is in work or behind another one.
 //
-// Of one that is neither in work nor behind another, started or retry is set: that is why the queue has it. Both are, if it was started again
-// during an attempt that failed. A success is the end of it only if neither is set.
+// While inWork or backingOff is set, starting it changes nothing: what it was for is looked at again after a success, and tried again after
+// the backoff. A success is the end of it.
 type pendingOperation struct {
 	operation
-	// started: it was started since it last began to run.
-	started bool
+	// inWork: an attempt has begun and not ended.
+	inWork bool
 	// retry: the queue will have it after a backoff.
 	retry bool
-	// backingOff: the last attempt failed. While it is set, starting the operation changes nothing.
+	// backingOff: the last attempt failed.
 	backingOff bool
 	// sharers holds the keys of mounts of the same volume for other pods. They wait for the end of this one's backoff, since a volume
 	// that is mounted for the node has one backoff, whichever pod it is mounted for.
@@ -92,7 +92,7 @@ func (x *operationExecutor) scopeOf(op operation) scope {
 	return scope{op.podVolume, whole}
 }
 
-// start queues an operation, unless it has failed and waits for its next try.
+// start queues an operation, unless it is in work, or has failed and waits for its next try.
 //
 // Upstream: nestedpendingoperations.go Run, v1.37.
 func (x *operationExecutor) start(op operation) {
@@ -102,8 +102,7 @@ func (x *operationExecutor) start(op operation) {
 		p = &pendingOperation{operation: op}
 		x.pending[key] = p
 	}
-	if !p.backingOff {
-		p.started = true
+	if !p.inWork && !p.backingOff {
 		x.queue.Add(key)
 	}
 }
@@ -113,12 +112,10 @@ func (x *operationExecutor) start(op operation) {
 // volumes, which is at most a minute away.
 func (x *operationExecutor) run(ctx context.Context, key string) error {
 	p := x.pending[key]
-	switch {
-	case p == nil:
-		return nil // an attempt between has succeeded
-	case !p.started:
-		p.retry = false // this is it
+	if p == nil {
+		return nil // an attempt for another pod has mounted it
 	}
+	p.retry = false // this is it
 	scope := x.scopeOf(p.operation)
 	if slices.ContainsFunc(x.inWork, scope.overlaps) {
 		x.behind = append(x.behind, key)
@@ -130,18 +127,16 @@ func (x *operationExecutor) run(ctx context.Context, key string) error {
 		}
 		return nil
 	}
-	p.started = false
+	p.inWork = true
+	defer func() { p.inWork = false }()
 	if len(p.sharers) > 0 {
 		return x.runForOne(ctx, p, scope)
 	}
 	if err := x.executeAlone(ctx, p.operation, scope); err != nil {
 		return x.failed(p, p.operation, err)
 	}
-	p.backingOff = false
 	x.release(p) // they came meanwhile
-	if !p.started && !p.retry {
-		delete(x.pending, key)
-	}
+	delete(x.pending, key)
 	x.done(p.operation)
 	return nil
 }
@@ -181,16 +176,11 @@ func (x *operationExecutor) runForOne(ctx context.Context, p *pendingOperation, 
 	p.backingOff = false
 	x.release(p)
 	if op != p.operation && slices.Contains(list, p.operation) {
-		p.started = true
 		x.queue.Add(p.key())
-	}
-	if !p.started && !p.retry {
+	} else {
 		delete(x.pending, p.key())
 	}
-	if other := x.pending[op.key()]; other != nil && op != p.operation {
-		other.started = false
-		delete(x.pending, op.key())
-	}
+	delete(x.pending, op.key())
 	x.done(op)
 	return nil
 }

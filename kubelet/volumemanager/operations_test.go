@@ -164,6 +164,26 @@ func TestAnOperationThatFailsIsTriedAfterItsBackoff(t *testing.T) {
 	require.Equal(t, 5, tried())
 }
 
+// An operation that is started while it is in work is not started again when it fails: its backoff is what it waits for.
+func TestAnOperationThatIsStartedDuringAnAttemptWaitsForItsBackoff(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	r.Settle()
+	require.NoError(t, r.Engine.Inject(engine.Fault{Actor: actor, Verb: "get", Resource: "nodes", Delay: 10 * time.Second})) // of the affinity
+	start := r.Engine.Now()
+	var at []float64
+	p.meanwhile["SetUp"] = func() { at = append(at, r.Engine.Now().Sub(start).Seconds()) }
+	p.fails["SetUp"] = errFake
+	r.add("pod-1")
+	r.run(5 * time.Second)
+	r.vm.touchPod("pod-1")
+	r.run(7 * time.Second)
+	require.Equal(t, []float64{10, 10.5, 11.5}, at)
+	p.fails = nil
+	r.run(2 * time.Second)
+	require.True(t, r.vm.AreMounted("pod-1"))
+	require.Empty(t, r.vm.operations.pending)
+}
+
 // What is mounted for the node has one backoff for all pods: after a failure none of them is tried before it is over, then one of them, and when that has
 // succeeded the others. What is mounted for each pod alone has one for each.
 func TestAVolumeOfTheNodeHasOneBackoffForAllItsPods(t *testing.T) {
@@ -327,32 +347,6 @@ func TestAVolumeThatIsMountedAfterItsPodHasEndedIsUnmounted(t *testing.T) {
 	r.vm.ReleasePod("pod-1", true)
 	r.run(600 * time.Millisecond)
 	assert.Equal(t, []string{"MountDevice", "SetUp", "TearDown", "UnmountDevice /stage/pv-data"}, p.calls, "before the mount would be tried again")
-}
-
-// An operation that was started again while it failed is carried out at once. After its success it is not held up by the backoff.
-func TestAnOperationThatIsStartedWhileItFailsIsCarriedOutAtOnce(t *testing.T) {
-	r, p := newFakeRig(t, nil, nil)
-	r.Settle()
-	p.takes, p.fails["SetUp"] = time.Second, errFake
-	r.add("pod-1")
-	r.run(500 * time.Millisecond)
-	r.vm.touchPod("pod-1")
-	r.run(100 * time.Millisecond)
-	p.meanwhile["SetUp"] = func() {
-		if p.takes == 0 {
-			p.fails = nil
-		}
-		p.takes = 0
-	}
-	r.run(410 * time.Millisecond)
-	require.Equal(t, []string{"MountDevice", "SetUp", "SetUp"}, p.calls)
-	require.True(t, r.vm.AreMounted("pod-1"))
-	r.vm.actual.markUncertain(fakeKey)
-	r.vm.touchPod("pod-1")
-	r.run(100 * time.Millisecond)
-	require.Equal(t, []string{"MountDevice", "SetUp", "SetUp", "SetUp"}, p.calls)
-	r.run(time.Minute)
-	require.Empty(t, r.vm.operations.pending)
 }
 
 // A volume that is mounted and too small is expanded after that.
