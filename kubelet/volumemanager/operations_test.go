@@ -164,7 +164,7 @@ func TestAnOperationThatFailsIsTriedAfterItsBackoff(t *testing.T) {
 	require.Equal(t, 5, tried())
 }
 
-// An operation that is started while it is in work is not started again when it fails: its backoff is what it waits for.
+// An operation that is started while it is in work is not started again when it fails: it waits for its backoff.
 func TestAnOperationThatIsStartedDuringAnAttemptWaitsForItsBackoff(t *testing.T) {
 	r, p := newFakeRig(t, nil, nil)
 	r.Settle()
