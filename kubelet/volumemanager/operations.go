@@ -129,6 +129,7 @@ func (x *operationExecutor) run(ctx context.Context, key string) error {
 	}
 	p.inWork = true
 	defer func() { p.inWork = false }()
+	isRetry := p.backingOff
 	if len(p.sharers) > 0 {
 		return x.runForOne(ctx, p, scope)
 	}
@@ -137,6 +138,9 @@ func (x *operationExecutor) run(ctx context.Context, key string) error {
 	}
 	x.release(p) // they came meanwhile
 	delete(x.pending, key)
+	if !isRetry {
+		x.takeOver(p.operation, scope)
+	}
 	x.done(p.operation)
 	return nil
 }
@@ -183,6 +187,23 @@ func (x *operationExecutor) runForOne(ctx context.Context, p *pendingOperation, 
 	delete(x.pending, op.key())
 	x.done(op)
 	return nil
+}
+
+// takeOver ends the backoff of an operation of another kind on the volume, once one has succeeded that was tried for the first time: what it was
+// for is looked at anew.
+//
+// Upstream: nestedpendingoperations.go Run, v1.37: an operation takes the entry of one of another name that waits for its backoff, and so its backoff is
+// gone even if the attempt fails. Two that always fail thus follow each other without a pause; here each keeps its own.
+func (x *operationExecutor) takeOver(op operation, scope scope) {
+	for _, key := range slices.Sorted(maps.Keys(x.pending)) {
+		if other := x.pending[key]; other.verb != op.verb && other.retry && other.backingOff && scope.overlaps(x.scopeOf(other.operation)) {
+			delete(x.pending, key)
+			x.queue.Forget(key)
+			x.release(other)
+			x.touch(other.podVolume)
+			return
+		}
+	}
 }
 
 // release queues the mounts that waited for the end of an operation's backoff.

@@ -184,6 +184,26 @@ func TestAnOperationThatIsStartedDuringAnAttemptWaitsForItsBackoff(t *testing.T)
 	require.Empty(t, r.vm.operations.pending)
 }
 
+// An operation of another kind that succeeds takes the place of one of its volume that waits for its backoff: a pod that comes later does not wait for that.
+func TestAnUnmountEndsTheBackoffOfAMount(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	r.Settle()
+	p.fails["MountDevice"] = volume.Uncertainf("slow")
+	r.add("pod-1")
+	r.run(4 * time.Second)
+	require.Equal(t, []string{"MountDevice", "MountDevice", "MountDevice", "MountDevice"}, p.calls, "after 0, 0.5, 1.5 and 3.5 seconds; the next after 7.5")
+	p.calls = nil
+	r.pods.released["pod-1"] = true
+	r.vm.ReleasePod("pod-1", true)
+	r.run(time.Second)
+	require.Equal(t, []string{"UnmountDevice /stage/pv-data"}, p.calls)
+	p.fails = nil
+	r.addPod(podOf("pod-2", false))
+	r.run(time.Second)
+	require.True(t, r.vm.AreMounted("pod-2"))
+	require.Empty(t, r.vm.operations.pending)
+}
+
 // What is mounted for the node has one backoff for all pods: after a failure none of them is tried before it is over, then one of them, and when that has
 // succeeded the others. What is mounted for each pod alone has one for each.
 func TestAVolumeOfTheNodeHasOneBackoffForAllItsPods(t *testing.T) {
