@@ -59,7 +59,7 @@ spec:
 // succeeded, in order, each method once, and where the volume could be reached from. change changes how the driver is
 // installed.
 func life(t *testing.T, at, binding string, mounts bool, change ...func(*csi.Driver)) (methods []string, where *v1.VolumeNodeAffinity) {
-	c := storagesimtest.New(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.DirectoryDisks})
 	d, err := csi.AtEndpoint(t.Context(), "unix://"+at)
 	require.NoError(t, err)
 	for _, f := range change {
@@ -135,7 +135,7 @@ func TestTheMockDriverWithTopology(t *testing.T) {
 }
 
 func TestTheMockDriverTakesSnapshots(t *testing.T) {
-	c := storagesimtest.New(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.DirectoryDisks})
 	d, err := csi.AtEndpoint(t.Context(), "unix://"+start(t, "mock"))
 	require.NoError(t, err)
 	c.InstallCSIDriver(d)
@@ -177,8 +177,10 @@ spec:
   source: {persistentVolumeClaimName: data}
 `
 
+// The driver makes no directory for a volume inline, nor removes one: the runtime makes it, and the kubelet removes it if it is empty. So the pod
+// takes its file away again.
 func TestTheMockDriverWithVolumesInline(t *testing.T) {
-	c := storagesimtest.New(t, storagesim.Config{})
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.DirectoryDisks})
 	d, err := csi.AtEndpoint(t.Context(), "unix://"+start(t, "mock"))
 	require.NoError(t, err)
 	no, yes := false, true
@@ -186,7 +188,7 @@ func TestTheMockDriverWithVolumesInline(t *testing.T) {
 	d.Spec.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral}
 	c.InstallCSIDriver(d)
 	c.RunFor(5 * time.Second)
-	_, pod, _ := strings.Cut(manifests(d.Name, "", "echo hello > /data/greeting; cat /data/greeting; sleep 3600"), "---")
+	_, pod, _ := strings.Cut(manifests(d.Name, "", "echo hello > /data/greeting; cat /data/greeting; rm /data/greeting; sleep 3600"), "---")
 	_, pod, _ = strings.Cut(pod, "---")
 	c.Apply(strings.Replace(pod, "persistentVolumeClaim: {claimName: data}", "csi: {driver: "+d.Name+"}", 1))
 	c.RunFor(time.Minute)
