@@ -65,7 +65,7 @@ func granted(from, group, kind string) string {
 	return strings.NewReplacer("FROM", from, "GROUP", group, "KIND", kind).Replace(grants)
 }
 
-// Upstream: external-provisioner pkg/controller dataSource and IsGranted, v6.3.
+// Upstream: external-provisioner pkg/controller dataSource and IsGranted, v6.4.
 func TestASourceInAnotherNamespaceNeedsAGrantThere(t *testing.T) {
 	const notAllowed = "accessing default/data of PersistentVolumeClaim dataSource from team/copy isn't allowed"
 	for name, tt := range map[string]struct {

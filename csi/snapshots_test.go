@@ -340,7 +340,7 @@ func TestSourcesThatCannotBeAreToldAsUpstreamTells(t *testing.T) {
 // TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells has sources that were right once, or are right
 // for another driver.
 //
-// Upstream: external-provisioner pkg/controller/controller.go getSnapshotSource and getPVCSource, v6.3.
+// Upstream: external-provisioner pkg/controller/controller.go getSnapshotSource and getPVCSource, v6.4.
 func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testing.T) {
 	const of = "Warning ProvisioningFailed: error getting handle for DataSource Type "
 	snapshot, clone := copyOf("VolumeSnapshot s1"), copyOf("PersistentVolumeClaim data")

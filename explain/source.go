@@ -29,7 +29,7 @@ func (x *explainer) source(claim *v1.PersistentVolumeClaim) error {
 }
 
 // populator blames a volume populator that does not run: the provisioner leaves claims with sources of other kinds to it.
-// Upstream: external-provisioner pkg/controller/controller.go ShouldProvision, v6.3.
+// Upstream: external-provisioner pkg/controller/controller.go ShouldProvision, v6.4.
 func (x *explainer) populator(source *v1.TypedLocalObjectReference) {
 	v := Verdict{
 		Class: Ill, Code: NoPopulator, Field: "spec.dataSourceRef", Value: source.Kind + "/" + source.Name,

@@ -41,7 +41,7 @@ func deref(s *string) string {
 // dataSource returns the object that the claim's volume is to be filled from, or nil. A source in another namespace
 // needs a grant there.
 //
-// Upstream: controller.go dataSource, v6.3.
+// Upstream: controller.go dataSource, v6.4.
 func (p *csiProvisioner) dataSource(ctx context.Context, claim *v1.PersistentVolumeClaim) (*v1.ObjectReference, error) {
 	source := namedSource(claim)
 	if source == nil || claim.Spec.DataSource != nil {
@@ -66,7 +66,7 @@ func (p *csiProvisioner) dataSource(ctx context.Context, claim *v1.PersistentVol
 
 // isAcross reports whether the claim may be filled from another namespace.
 //
-// Upstream: controller.go Provision, v6.3.
+// Upstream: controller.go Provision, v6.4.
 func (p *csiProvisioner) isAcross(claim *v1.PersistentVolumeClaim) bool {
 	ref := claim.Spec.DataSourceRef
 	return p.cfg.CrossNamespaceVolumeDataSource && ref != nil && deref(ref.Namespace) != ""
@@ -93,7 +93,7 @@ type referenceGrant struct {
 
 // isGranted reports whether a grant, which is in the source's namespace, allows the claim to refer to the source.
 //
-// Upstream: pkg/controller/util.go IsGranted, v6.3.
+// Upstream: pkg/controller/util.go IsGranted, v6.4.
 func isGranted(object control.Object, claim *v1.PersistentVolumeClaim, source *v1.ObjectReference) bool {
 	stored, ok := object.(*unstructured.Unstructured)
 	grant := referenceGrant{}

@@ -11,7 +11,7 @@ import (
 // getVolumeCapabilities returns the ways in which the claim's volume will be used: one for each
 // access mode.
 //
-// Upstream: controller.go getVolumeCapabilities, v6.3.
+// Upstream: controller.go getVolumeCapabilities, v6.4.
 func (p *csiProvisioner) getVolumeCapabilities(claim *v1.PersistentVolumeClaim, class *storage.StorageClass, fsType string) ([]*csi.VolumeCapability, error) {
 	capabilities := make([]*csi.VolumeCapability, 0, len(claim.Spec.AccessModes))
 	for _, mode := range claim.Spec.AccessModes {

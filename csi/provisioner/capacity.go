@@ -12,7 +12,7 @@ import (
 
 // provisionWrapper triggers a new GetCapacity where volumes come and go.
 //
-// Upstream: pkg/capacity/provision.go provisionWrapper, v6.3.
+// Upstream: pkg/capacity/provision.go provisionWrapper, v6.4.
 type provisionWrapper struct {
 	*csiProvisioner
 	capacity *capacity.Controller
@@ -20,7 +20,7 @@ type provisionWrapper struct {
 
 // withCapacity returns the provisioner, with a controller beside it that publishes the capacity.
 //
-// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3.
+// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.4.
 func (p *csiProvisioner) withCapacity() *provisionWrapper {
 	cfg := capacity.Config{
 		Driver: p.cfg.Driver, Controller: p.driver, Namespace: p.cfg.Capacity.Namespace, Owner: p.cfg.Capacity.Owner,

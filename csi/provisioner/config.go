@@ -61,7 +61,7 @@ type Config struct {
 	EnableCapacity bool
 	Capacity       Capacity
 	// SnapshotOrphanSweepInterval is the interval at which finalizers of snapshots are removed that an earlier life, or
-	// a claim that is gone, has left; default 5 min, negative for never, as before v6.3 (external-provisioner 1519).
+	// a claim that is gone, has left; default 5 min, negative for never, as before v6.4 (external-provisioner 1519).
 	SnapshotOrphanSweepInterval time.Duration
 	// RestoresDeleted reports whether a volume may be made from a snapshot that is being deleted; default: if the
 	// snapshot has this provisioner's finalizer, so that the volume may have been begun before. Up to v6.1 it never was
@@ -140,7 +140,7 @@ func replacedBy(driver string) []string {
 
 // Library returns the configuration of the provisioner library that the sidecar runs on.
 //
-// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3.
+// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.4.
 func (c Config) Library() (provisioner.Config, error) {
 	c, err := c.checked()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 // Delete calls the driver to delete the volume.
 //
-// Upstream: controller.go Delete, v6.3.
+// Upstream: controller.go Delete, v6.4.
 func (p *csiProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolume) error {
 	volume, err := migration.Volume(volume)
 	if err != nil {
@@ -73,7 +73,7 @@ func canDeleteVolume(volume *v1.PersistentVolume, attachments []*storage.VolumeA
 // handleSecretsForDeletion reads the secret that the volume's annotations name or, without such annotations, that of
 // its class. If a secret cannot be read, none is used.
 //
-// Upstream: controller.go handleSecretsForDeletion and getSecretsFromSC, v6.3.
+// Upstream: controller.go handleSecretsForDeletion and getSecretsFromSC, v6.4.
 func (p *csiProvisioner) handleSecretsForDeletion(ctx context.Context, volume *v1.PersistentVolume) (map[string]string, error) {
 	name, named := volume.Annotations[annDeletionSecretName]
 	namespace, spaced := volume.Annotations[annDeletionSecretNamespace]

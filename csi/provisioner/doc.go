@@ -1,5 +1,5 @@
 // Package provisioner is the CSI sidecar that creates and deletes volumes: for claims it calls CreateVolume, and for
-// released volumes DeleteVolume, of one CSI driver. It models kubernetes-csi/external-provisioner v6.3. Begin with
+// released volumes DeleteVolume, of one CSI driver. It models kubernetes-csi/external-provisioner v6.4. Begin with
 // Provision in provision.go.
 //
 // It is a provisioner.Provisioner on the library of package provisioner. The library decides when a claim gets a

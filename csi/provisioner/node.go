@@ -26,7 +26,7 @@ import (
 // NodeDeployment configures a provisioner that runs on one node, beside the driver there, and creates volumes for
 // that node only.
 //
-// Upstream: controller.go NodeDeployment, v6.3.
+// Upstream: controller.go NodeDeployment, v6.4.
 type NodeDeployment struct {
 	// Node is the node's name.
 	Node string
@@ -59,7 +59,7 @@ func (o only[T]) All() iter.Seq[T] { return func(yield func(T) bool) { yield(o.o
 
 // nodeProvisioner is a provisioner on one node.
 //
-// Upstream: controller.go internalNodeDeployment, v6.3.
+// Upstream: controller.go internalNodeDeployment, v6.4.
 type nodeProvisioner struct {
 	inner startable
 	*csiProvisioner
@@ -87,7 +87,7 @@ func newNodeProvisioner(p *csiProvisioner, inner startable) *nodeProvisioner {
 
 // Start implements provisioner.Starter. The node's own answer replaces the objects of all nodes.
 //
-// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3.
+// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.4.
 func (n *nodeProvisioner) Start(ctx context.Context) {
 	n.reported = n.meet(ctx)
 	info := n.nodeInfo(ctx)
@@ -109,7 +109,7 @@ func (n *nodeProvisioner) Start(ctx context.Context) {
 
 // nodeInfo asks the driver about the node until it answers.
 //
-// Upstream: pkg/controller/node.go GetNodeInfo, v6.3; its program ends instead of waiting.
+// Upstream: pkg/controller/node.go GetNodeInfo, v6.4; its program ends instead of waiting.
 func (n *nodeProvisioner) nodeInfo(ctx context.Context) *csi.NodeGetInfoResponse {
 	for {
 		info, err := csi.NewNodeClient(n.conn).NodeGetInfo(control.WithTimeout(ctx, n.env, n.cfg.Timeout), &csi.NodeGetInfoRequest{})
@@ -128,7 +128,7 @@ func (n *nodeProvisioner) SupportsBlock(ctx context.Context) bool { return n.inn
 // ShouldProvision implements provisioner.Qualifier. A claim without a node may be taken here; it is provisioned for
 // when it returns with the node's name.
 //
-// Upstream: controller.go ShouldProvision, v6.3.
+// Upstream: controller.go ShouldProvision, v6.4.
 func (n *nodeProvisioner) ShouldProvision(ctx context.Context, claim *v1.PersistentVolumeClaim) bool {
 	class, ok := n.classes.Get(binding.GetPersistentVolumeClaimClass(claim))
 	if !ok {
@@ -140,7 +140,7 @@ func (n *nodeProvisioner) ShouldProvision(ctx context.Context, claim *v1.Persist
 
 // Provision implements provisioner.Provisioner.
 //
-// Upstream: controller.go Provision, v6.3.
+// Upstream: controller.go Provision, v6.4.
 func (n *nodeProvisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
 	claim := options.PVC
 	owned, err := n.checkNode(ctx, claim, options.StorageClass)
@@ -157,7 +157,7 @@ func (n *nodeProvisioner) Provision(ctx context.Context, options provisioner.Pro
 
 // Delete implements provisioner.Provisioner. It ignores volumes of other nodes.
 //
-// Upstream: controller.go Delete and topology.go VolumeIsAccessible, v6.3.
+// Upstream: controller.go Delete and topology.go VolumeIsAccessible, v6.4.
 func (n *nodeProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolume) error {
 	if len(n.node.Labels) > 0 && !binding.Reachable(volume, n.node) {
 		return &provisioner.IgnoredError{Reason: "PV was not provisioned on this node"}
@@ -168,7 +168,7 @@ func (n *nodeProvisioner) Delete(ctx context.Context, volume *v1.PersistentVolum
 // checkNode reports whether the claim is for this node. If it is for none, and its class binds at once, checkNode
 // tries to take it.
 //
-// Upstream: controller.go checkNode, v6.3.
+// Upstream: controller.go checkNode, v6.4.
 func (n *nodeProvisioner) checkNode(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass) (bool, error) {
 	if selected := claim.Annotations[binding.AnnSelectedNode]; selected != "" {
 		return selected == n.Node, nil
@@ -190,7 +190,7 @@ func (n *nodeProvisioner) checkNode(ctx context.Context, claim *v1.PersistentVol
 // becomeOwner waits for a while, and then writes the node's name to the claim, unless another node was faster or the
 // node has too little capacity.
 //
-// Upstream: controller.go becomeOwner, v6.3.
+// Upstream: controller.go becomeOwner, v6.4.
 func (n *nodeProvisioner) becomeOwner(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass) error {
 	for {
 		current, taken, err := n.wait(ctx, claim)
@@ -251,7 +251,7 @@ const jitters = 100
 // delay returns the wait before the next attempt: at most BaseDelay, doubled for each earlier attempt, minus a part
 // of BaseDelay that depends on node, claim and chance.
 //
-// Upstream: ratelimiter.go When, v6.3, where it depends on chance alone.
+// Upstream: ratelimiter.go When, v6.4, where it depends on chance alone.
 func (n *nodeProvisioner) delay(uid types.UID) time.Duration {
 	full := min(n.BaseDelay<<min(n.attempts[uid], 16), n.MaxDelay)
 	n.attempts[uid]++
@@ -263,7 +263,7 @@ func (n *nodeProvisioner) delay(uid types.UID) time.Duration {
 
 // checkCapacity asks the driver whether the node has the capacity for the claim.
 //
-// Upstream: controller.go checkCapacity, v6.3.
+// Upstream: controller.go checkCapacity, v6.4.
 func (n *nodeProvisioner) checkCapacity(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass) (bool, error) {
 	asked := claim.Spec.Resources.Requests[v1.ResourceStorage]
 	if asked.Value() == 0 {
@@ -293,7 +293,7 @@ func (n *nodeProvisioner) checkCapacity(ctx context.Context, claim *v1.Persisten
 
 // getNameWithMaxLength joins base and suffix. If the result is too long, it shortens base and adds a hash of it.
 //
-// Upstream: cmd/csi-provisioner/util.go getNameWithMaxLength, v6.3.
+// Upstream: cmd/csi-provisioner/util.go getNameWithMaxLength, v6.4.
 func getNameWithMaxLength(base, suffix string, most int) string {
 	name := base + "-" + suffix
 	if len(name) <= most {

@@ -23,7 +23,7 @@ const (
 
 // fsTypeOf returns the file system that the parameters name, or "".
 //
-// Upstream: controller.go prepareProvision, v6.3.
+// Upstream: controller.go prepareProvision, v6.4.
 func fsTypeOf(parameters map[string]string) (string, error) {
 	found, fsType := 0, ""
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
@@ -40,7 +40,7 @@ func fsTypeOf(parameters map[string]string) (string, error) {
 // removePrefixedParameters returns the parameters that the driver gets. It refuses a key with the sidecar's prefix
 // that the sidecar does not know.
 //
-// Upstream: controller.go removePrefixedParameters, v6.3.
+// Upstream: controller.go removePrefixedParameters, v6.4.
 func removePrefixedParameters(parameters map[string]string) (map[string]string, error) {
 	known := []string{fsTypeKey}
 	for _, secret := range append(roles(), defaultSecrets()) {

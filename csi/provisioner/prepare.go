@@ -29,7 +29,7 @@ type prepareProvisionResult struct {
 // prepareProvision checks the claim and its class. It does not call the driver. The state is valid only with an
 // error.
 //
-// Upstream: controller.go prepareProvision, v6.3.
+// Upstream: controller.go prepareProvision, v6.4.
 func (p *csiProvisioner) prepareProvision(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass,
 	node string) (*prepareProvisionResult, provisioner.ProvisioningState, error) {
 	rc, err := p.required(ctx, claim)

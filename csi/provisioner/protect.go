@@ -25,7 +25,7 @@ func (p *csiProvisioner) FollowClaims(claims *control.Cache[*v1.PersistentVolume
 
 // protect starts the removal of the finalizers of sources.
 //
-// Upstream: clone_controller.go and snapshot_finalizer_controller.go, v6.3.
+// Upstream: clone_controller.go and snapshot_finalizer_controller.go, v6.4.
 func (p *csiProvisioner) protect(ctx context.Context) {
 	if p.can(csi.ControllerServiceCapability_RPC_CLONE_VOLUME) {
 		p.claims.Handle(control.Handler[*v1.PersistentVolumeClaim]{Add: p.enqueueCloned, Update: func(_, claim *v1.PersistentVolumeClaim) { p.enqueueCloned(claim) }})
@@ -47,7 +47,7 @@ func (p *csiProvisioner) enqueueCloned(claim *v1.PersistentVolumeClaim) {
 
 // setCloneFinalizer protects a claim that is being cloned.
 //
-// Upstream: controller.go setCloneFinalizer, v6.3.
+// Upstream: controller.go setCloneFinalizer, v6.4.
 func (p *csiProvisioner) setCloneFinalizer(ctx context.Context, source *v1.ObjectReference) error {
 	claim, ok := p.claims.Get(source.Namespace + "/" + source.Name)
 	if !ok {
@@ -64,7 +64,7 @@ func (p *csiProvisioner) setCloneFinalizer(ctx context.Context, source *v1.Objec
 
 // syncCloned removes the finalizer of a claim that is being deleted when no clone of it is pending.
 //
-// Upstream: clone_controller.go syncClaim, v6.3.
+// Upstream: clone_controller.go syncClaim, v6.4.
 func (p *csiProvisioner) syncCloned(ctx context.Context, key string) error {
 	claim, ok := p.claims.Get(key)
 	if !ok || !slices.Contains(claim.Finalizers, cloneFinalizer) {
@@ -91,7 +91,7 @@ func without(list []string, one string) []string {
 
 // setSnapshotFinalizer protects a snapshot that a volume is being restored from.
 //
-// Upstream: controller.go setSnapshotFinalizer, v6.3.
+// Upstream: controller.go setSnapshotFinalizer, v6.4.
 func (p *csiProvisioner) setSnapshotFinalizer(ctx context.Context, source *v1.ObjectReference) error {
 	client := snapshots.SnapshotClient(p.env)
 	s, err := client.Get(ctx, source.Namespace, source.Name)
@@ -106,7 +106,7 @@ func (p *csiProvisioner) setSnapshotFinalizer(ctx context.Context, source *v1.Ob
 // removeSnapshotFinalizer removes the finalizer when the claim's volume is restored. If that fails, the sweep does
 // it.
 //
-// Upstream: controller.go Provision and removeSnapshotFinalizer, v6.3.
+// Upstream: controller.go Provision and removeSnapshotFinalizer, v6.4.
 func (p *csiProvisioner) removeSnapshotFinalizer(ctx context.Context, claim *v1.PersistentVolumeClaim) {
 	source := claim.Spec.DataSource
 	if source == nil || source.Kind != snapshotKind {
@@ -123,7 +123,7 @@ func (p *csiProvisioner) removeSnapshotFinalizer(ctx context.Context, claim *v1.
 // sweep removes the finalizers of snapshots from which no pending claim is restored. In a cluster without snapshots
 // it makes no call.
 //
-// Upstream: snapshot_finalizer_controller.go sweepOrphanedFinalizers, v6.3.
+// Upstream: snapshot_finalizer_controller.go sweepOrphanedFinalizers, v6.4.
 func (p *csiProvisioner) sweep(ctx context.Context) {
 	resources, _ := p.env.Objects().Resources(ctx)
 	if !slices.ContainsFunc(resources, func(r metav1.APIResource) bool { return r.Group == snapshots.Group && r.Kind == snapshotKind }) {
@@ -147,7 +147,7 @@ func (p *csiProvisioner) sweep(ctx context.Context) {
 
 // isBeingRestored reports whether a pending claim is to be restored from the snapshot with this key.
 //
-// Upstream: snapshot_finalizer_controller.go buildPendingSnapshotIndex, v6.3.
+// Upstream: snapshot_finalizer_controller.go buildPendingSnapshotIndex, v6.4.
 func (p *csiProvisioner) isBeingRestored(key string) bool {
 	for claim := range p.claims.All() {
 		if phase := claim.Status.Phase; phase != v1.ClaimPending && phase != "" {

@@ -20,7 +20,7 @@ const deleteVolumeRetryCount = 5
 // Provision calls the driver to create a volume and returns its PersistentVolume. A crash after CreateVolume loses
 // nothing: the next try uses the same name.
 //
-// Upstream: controller.go Provision, v6.3.
+// Upstream: controller.go Provision, v6.4.
 func (p *csiProvisioner) Provision(ctx context.Context, options provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
 	claim := options.PVC
 	if name := storageProvisioner(claim); name != p.cfg.Driver && claim.Annotations[binding.AnnMigratedTo] != p.cfg.Driver {
@@ -98,7 +98,7 @@ func (p *csiProvisioner) refuseSmaller(ctx context.Context, volume *csi.Volume, 
 
 // cleanupVolume deletes a volume that has no object.
 //
-// Upstream: controller.go cleanupVolume, v6.3.
+// Upstream: controller.go cleanupVolume, v6.4.
 func (p *csiProvisioner) cleanupVolume(ctx context.Context, id string, secrets map[string]string) (err error) {
 	ctx = control.WithTimeout(ctx, p.env, p.cfg.Timeout)
 	for range deleteVolumeRetryCount {

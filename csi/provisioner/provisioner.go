@@ -20,7 +20,7 @@ import (
 
 // csiProvisioner creates and deletes the volumes of one driver.
 //
-// Upstream: pkg/controller/controller.go csiProvisioner, v6.3.
+// Upstream: pkg/controller/controller.go csiProvisioner, v6.4.
 type csiProvisioner struct {
 	cfg    Config
 	env    control.Env
@@ -80,7 +80,7 @@ func newCSIProvisioner(cfg Config, env control.Env) *csiProvisioner {
 
 // identityOf returns the time in milliseconds, a number, and the driver's name.
 //
-// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3, where the number is random.
+// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.4, where the number is random.
 func identityOf(driver string, env control.Env) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(driver))
@@ -115,7 +115,7 @@ type requiredCapabilities struct{ snapshot, clone, modifyVolume bool }
 
 // checkDriverCapabilities returns an error if the driver lacks a capability.
 //
-// Upstream: controller.go checkDriverCapabilities, v6.3.
+// Upstream: controller.go checkDriverCapabilities, v6.4.
 func (p *csiProvisioner) checkDriverCapabilities(rc requiredCapabilities) error {
 	switch {
 	case !p.reported.HasController():
@@ -134,7 +134,7 @@ func (p *csiProvisioner) checkDriverCapabilities(rc requiredCapabilities) error 
 
 // makeVolumeName returns the name of a claim's volume, the same at every try. length 0 keeps the whole UID.
 //
-// Upstream: controller.go makeVolumeName, v6.3.
+// Upstream: controller.go makeVolumeName, v6.4.
 func makeVolumeName(prefix, uid string, length int) (string, error) {
 	switch {
 	case prefix == "":

@@ -11,7 +11,7 @@ import (
 
 // secretParams holds the keys under which a class names the secret of one kind of call.
 //
-// Upstream: controller.go secretParamsMap, v6.3.
+// Upstream: controller.go secretParamsMap, v6.4.
 type secretParams struct {
 	name                  string // in error messages
 	nameKey, namespaceKey string
@@ -52,7 +52,7 @@ func roles() []secretParams {
 // templates returns the values of the two keys, both or neither; "" if the class names no
 // such secret.
 //
-// Upstream: controller.go verifyAndGetSecretNameAndNamespaceTemplate, v6.3.
+// Upstream: controller.go verifyAndGetSecretNameAndNamespaceTemplate, v6.4.
 func (s secretParams) templates(parameters map[string]string) (name, namespace string, err error) {
 	names, namespaces := 0, 0
 	take := func(key string, into *string, count *int) {
@@ -79,7 +79,7 @@ func (s secretParams) templates(parameters map[string]string) (name, namespace s
 // none. It does not read the secret. Templates may use ${pv.name} and ${pvc.namespace}; that of the name also
 // ${pvc.name} and ${pvc.annotations['KEY']}, which users of claims choose.
 //
-// Upstream: controller.go getSecretReference, v6.3.
+// Upstream: controller.go getSecretReference, v6.4.
 func getSecretReference(secret secretParams, parameters map[string]string, pvName string, claim *v1.PersistentVolumeClaim) (*v1.SecretReference, error) {
 	name, namespace, err := secret.templates(parameters)
 	if err != nil {

@@ -22,7 +22,7 @@ const cloneFinalizer = "provisioner.storage.kubernetes.io/cloning-protection"
 // setSource sets the content source of the new volume from the claim's data source, if it has one, and
 // protects the source.
 //
-// Upstream: controller.go prepareProvision and getVolumeContentSource, v6.3.
+// Upstream: controller.go prepareProvision and getVolumeContentSource, v6.4.
 func (p *csiProvisioner) setSource(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass, rc requiredCapabilities,
 	req *csi.CreateVolumeRequest) error {
 	if !rc.snapshot && !rc.clone {
@@ -44,7 +44,7 @@ func (p *csiProvisioner) setSource(ctx context.Context, claim *v1.PersistentVolu
 
 // snapshotSource returns the snapshot that a claim is to be restored from.
 //
-// Upstream: controller.go getSnapshotSource, v6.3.
+// Upstream: controller.go getSnapshotSource, v6.4.
 func (p *csiProvisioner) snapshotSource(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass,
 	source *v1.ObjectReference) (*csi.VolumeContentSource, error) {
 	s, err := snapshots.SnapshotClient(p.env).Get(ctx, source.Namespace, source.Name)
@@ -88,7 +88,7 @@ func (p *csiProvisioner) snapshotSource(ctx context.Context, claim *v1.Persisten
 // mayChangeMode refuses to restore a snapshot in another volume mode than its source's, unless its content
 // allows it.
 //
-// Upstream: controller.go getSnapshotSource, v6.3.
+// Upstream: controller.go getSnapshotSource, v6.4.
 func mayChangeMode(claim *v1.PersistentVolumeClaim, content string, annotations map[string]string, mode *v1.PersistentVolumeMode) error {
 	if mode == nil || claim.Spec.VolumeMode == nil || *mode == *claim.Spec.VolumeMode {
 		return nil
@@ -110,7 +110,7 @@ func mayChangeMode(claim *v1.PersistentVolumeClaim, content string, annotations 
 
 // claimSource returns the claim whose volume is to be cloned.
 //
-// Upstream: controller.go getPVCSource, v6.3.
+// Upstream: controller.go getPVCSource, v6.4.
 func (p *csiProvisioner) claimSource(ctx context.Context, claim *v1.PersistentVolumeClaim, class *storage.StorageClass,
 	source *v1.ObjectReference) (*csi.VolumeContentSource, error) {
 	from, ok := p.claims.Get(source.Namespace + "/" + source.Name)
@@ -172,7 +172,7 @@ func noClaim(name string) error {
 
 // refuseEmpty deletes a volume that the driver has not filled, and returns an error.
 //
-// Upstream: controller.go Provision, v6.3.
+// Upstream: controller.go Provision, v6.4.
 func (p *csiProvisioner) refuseEmpty(ctx context.Context, claim *v1.PersistentVolumeClaim, volume *csi.Volume, req *csi.CreateVolumeRequest) error {
 	if claim.Spec.DataSource == nil && !p.isAcross(claim) || volume.GetContentSource() != nil {
 		return nil

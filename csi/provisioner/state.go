@@ -10,7 +10,7 @@ import (
 // checkError returns the state of a volume after an error of CreateVolume, by the codes of
 // gRPC and of the CSI specification.
 //
-// Upstream: controller.go checkError, v6.3.
+// Upstream: controller.go checkError, v6.4.
 func checkError(err error, mayReschedule bool) provisioner.ProvisioningState {
 	st, ok := status.FromError(err)
 	if !ok {

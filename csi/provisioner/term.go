@@ -16,7 +16,7 @@ type topologySegment struct{ Key, Value string }
 
 // topologyTerm is a topology: all of its segments, sorted by key.
 //
-// Upstream: topology.go topologyTerm, v6.3.
+// Upstream: topology.go topologyTerm, v6.4.
 type topologyTerm []topologySegment
 
 // topologyOf returns a node's topology in these keys; false if the node lacks one of them, or there are no keys.
@@ -35,7 +35,7 @@ func topologyOf(labels map[string]string, keys []string) (topologyTerm, bool) {
 
 // flatten returns all combinations of a class's allowedTopologies: zone a or b and rack 1 or 2 are four topologies.
 //
-// Upstream: topology.go flatten, v6.3.
+// Upstream: topology.go flatten, v6.4.
 func flatten(allowed []v1.TopologySelectorTerm) []topologyTerm {
 	var all []topologyTerm
 	for _, selector := range allowed {
@@ -96,7 +96,7 @@ func toCSITopology(terms []topologyTerm) []*csi.Topology {
 // hash of SET and the index. They are equal for all claims of one replica, so that its pod can reach all their
 // volumes.
 //
-// Upstream: topology.go getPVCNameHashAndIndexOffset, v6.3.
+// Upstream: topology.go getPVCNameHashAndIndexOffset, v6.4.
 func getPVCNameHashAndIndexOffset(name string) (hash, index uint32) {
 	hashed := name
 	if dash := strings.LastIndexByte(name, '-'); dash >= 0 {

@@ -15,7 +15,7 @@ import (
 // GenerateAccessibilityRequirements returns the topologies from which the claim's volume must be reachable. node is
 // the selected node, or "". nil means that the driver may choose freely. The error is NotFound if the node is gone.
 //
-// Upstream: topology.go GenerateAccessibilityRequirements, v6.3.
+// Upstream: topology.go GenerateAccessibilityRequirements, v6.4.
 func (p *csiProvisioner) GenerateAccessibilityRequirements(claim *v1.PersistentVolumeClaim, allowed []v1.TopologySelectorTerm,
 	node string) (*csi.TopologyRequirement, error) {
 	var selected topologyTerm
@@ -53,7 +53,7 @@ func rotate(terms []topologyTerm, first int) []topologyTerm {
 
 // selectedTopology returns the driver's topology keys and the selected node's topology.
 //
-// Upstream: topology.go topologyKeysLookup and getTopologyFromNodeName, v6.3.
+// Upstream: topology.go topologyKeysLookup and getTopologyFromNodeName, v6.4.
 func (p *csiProvisioner) selectedTopology(uid types.UID, node string) (keys []string, selected topologyTerm, err error) {
 	known := p.topologies.of(uid)
 	if keys = known.keys; len(keys) == 0 {
@@ -167,7 +167,7 @@ func (p *csiProvisioner) distinctTopologyKeySets() (sets [][]string) {
 	return slices.CompactFunc(sets, slices.Equal[[]string])
 }
 
-// Upstream: topology.go getTopologyKeys, v6.3.
+// Upstream: topology.go getTopologyKeys, v6.4.
 func getTopologyKeys(csiNode *storage.CSINode, driver string) []string {
 	for _, d := range csiNode.Spec.Drivers {
 		if d.Name == driver {
@@ -179,7 +179,7 @@ func getTopologyKeys(csiNode *storage.CSINode, driver string) []string {
 
 // topologyStore holds the topology of claims whose volume is not created yet, by UID.
 //
-// Upstream: cache.go InMemoryStore, v6.3.
+// Upstream: cache.go InMemoryStore, v6.4.
 type topologyStore map[types.UID]*topologyInfo
 
 type topologyInfo struct {

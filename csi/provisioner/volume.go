@@ -25,7 +25,7 @@ const (
 
 // persistentVolume returns the object for the volume of an answer.
 //
-// Upstream: controller.go Provision, v6.3.
+// Upstream: controller.go Provision, v6.4.
 func (p *csiProvisioner) persistentVolume(options provisioner.ProvisionOptions, result *prepareProvisionResult, made *csi.Volume) *v1.PersistentVolume {
 	claim := options.PVC
 	source := result.source
@@ -86,7 +86,7 @@ func onlyReaders(capabilities []*csi.VolumeCapability) bool {
 // GenerateVolumeNodeAffinity returns the node affinity of a volume: a node must have all segments of
 // one of the topologies. Without topologies it returns nil.
 //
-// Upstream: topology.go GenerateVolumeNodeAffinity, v6.3.
+// Upstream: topology.go GenerateVolumeNodeAffinity, v6.4.
 func GenerateVolumeNodeAffinity(accessible []*csi.Topology) *v1.VolumeNodeAffinity {
 	if len(accessible) == 0 {
 		return nil

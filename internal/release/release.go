@@ -29,7 +29,7 @@ func Programs() []Program {
 	const sidecars = "conformance/interop/sidecars/"
 	return []Program{
 		{"sig-storage-lib-external-provisioner", "v13.0", "provisioner", "live/siglib/go.mod:sigs.k8s.io/sig-storage-lib-external-provisioner/v13"},
-		{"external-provisioner", "v6.3", "csi/provisioner", sidecars + "provisioner/go.mod:github.com/kubernetes-csi/external-provisioner/v6"},
+		{"external-provisioner", "v6.4", "csi/provisioner", sidecars + "go.mod:github.com/kubernetes-csi/external-provisioner/v6"},
 		{"external-attacher", "v4.13", "csi/attacher", sidecars + "go.mod:github.com/kubernetes-csi/external-attacher/v4"},
 		{"external-resizer", "v2.3", "csi/resizer", sidecars + "go.mod:github.com/kubernetes-csi/external-resizer/v2"},
 		{"external-snapshotter", "v8.7", "csi/snapshotter, controllers/snapshotcontroller", sidecars + "go.mod:github.com/kubernetes-csi/external-snapshotter/v8"},

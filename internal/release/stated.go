@@ -43,8 +43,6 @@ func Kept() []Statement {
 		{"docs/20-kubectl-without-a-cluster.md", "a real kubectl, v1.32", seen},
 		{"docs/20-kubectl-without-a-cluster.md", "kubectl before v1.30 uses (v1.29 does not", "a change in this release"},
 		{"docs/21-your-own-program.md", "with v10.0.1 itself", "the version that the chapter is about"},
-		{"docs/38-the-real-sidecars.md", "the client-go v0.37 of the others", seen},
-		{"docs/38-the-real-sidecars.md", "v6.4.0 needs", seen},
 		{"docs/39-the-museum.md", "those of v1.37 itself", name},
 		{"docs/41-what-v1.37-loses.md", "# 41. What v1.37 loses", name},
 		{"docs/41-what-v1.37-loses.md", "the fault of v1.37 ", name},

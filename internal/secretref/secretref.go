@@ -29,7 +29,7 @@ const tokenPattern = `\$(?:\{([^}]+)\}|\{\}|\{|([*#$@!?0-9-])|([A-Za-z_][A-Za-z0
 
 // resolveTemplate replaces the tokens of a template. Those that are not known are an error.
 //
-// Upstream: controller.go resolveTemplate, v6.3.
+// Upstream: controller.go resolveTemplate, v6.4.
 func resolveTemplate(template string, tokens map[string]string) (string, error) {
 	var missing []string
 	pattern := regexp.MustCompile(tokenPattern)

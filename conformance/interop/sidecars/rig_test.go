@@ -37,12 +37,9 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(cache, "storagesim", "sidecars")
-	for _, module := range []string{"provisioner", "."} {
-		build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", dir+string(filepath.Separator), "tool")
-		build.Dir = module
-		if text, err := build.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("%s: %w\n%s", build, err, text)
-		}
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", dir+string(filepath.Separator), "tool")
+	if text, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", build, err, text)
 	}
 	return dir, nil
 })

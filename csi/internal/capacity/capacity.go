@@ -14,7 +14,7 @@ import (
 
 // Controller publishes the capacity of one driver.
 //
-// Upstream: capacity.go Controller, v6.3.
+// Upstream: capacity.go Controller, v6.4.
 type Controller struct {
 	cfg      Config
 	env      control.Env
@@ -47,7 +47,7 @@ const deletion = "delete "
 // New returns the controller for an actor with these caches. The caches of nodes are nil if there is only one node.
 // Start starts it.
 //
-// Upstream: capacity.go NewCentralCapacityController, v6.3.
+// Upstream: capacity.go NewCentralCapacityController, v6.4.
 func New(cfg Config, env control.Env, classes *control.Cache[*storage.StorageClass], nodes *control.Cache[*v1.Node],
 	csiNodes *control.Cache[*storage.CSINode]) *Controller {
 	if cfg.ManagedBy == "" {
@@ -70,7 +70,7 @@ func New(cfg Config, env control.Env, classes *control.Cache[*storage.StorageCla
 // Start starts to publish. Call it when the driver answers. only, if it is not nil, is the only segment: that of the
 // node on which the provisioner runs. Otherwise all nodes have segments.
 //
-// Upstream: capacity.go prepare, v6.3.
+// Upstream: capacity.go prepare, v6.4.
 func (c *Controller) Start(only map[string]string) {
 	c.ready, c.fixed = true, only
 	c.onTopologyChanges()
@@ -94,7 +94,7 @@ func (c *Controller) watch() {
 
 // watchNodes calls changed when segments may have changed.
 //
-// Upstream: pkg/capacity/topology/nodes.go NewNodeTopology, v6.3.
+// Upstream: pkg/capacity/topology/nodes.go NewNodeTopology, v6.4.
 func (c *Controller) watchNodes(changed func()) {
 	c.nodes.Handle(control.Handler[*v1.Node]{
 		Add: func(*v1.Node) { changed() }, Delete: func(*v1.Node) { changed() },
@@ -126,7 +126,7 @@ func (c *Controller) syncTopology(context.Context, string) error {
 
 // onTopologyChanges adds the pairs of new segments and removes those of segments that are gone.
 //
-// Upstream: capacity.go onTopologyChanges, v6.3.
+// Upstream: capacity.go onTopologyChanges, v6.4.
 func (c *Controller) onTopologyChanges() {
 	before := c.segments
 	c.segments = c.findSegments()
@@ -156,7 +156,7 @@ func (c *Controller) wants(class *storage.StorageClass) bool {
 	return c.cfg.ImmediateBinding || mode == nil || *mode != storage.VolumeBindingImmediate
 }
 
-// Upstream: capacity.go onSCAddOrUpdate, v6.3.
+// Upstream: capacity.go onSCAddOrUpdate, v6.4.
 func (c *Controller) onSCAddOrUpdate(class *storage.StorageClass) {
 	if !c.ready || !c.wants(class) {
 		return
@@ -166,7 +166,7 @@ func (c *Controller) onSCAddOrUpdate(class *storage.StorageClass) {
 	}
 }
 
-// Upstream: capacity.go onSCDelete, v6.3.
+// Upstream: capacity.go onSCDelete, v6.4.
 func (c *Controller) onSCDelete(class *storage.StorageClass) {
 	if class.Provisioner != c.cfg.Driver {
 		return
@@ -176,7 +176,7 @@ func (c *Controller) onSCDelete(class *storage.StorageClass) {
 	}
 }
 
-// Upstream: capacity.go addWorkItem, v6.3.
+// Upstream: capacity.go addWorkItem, v6.4.
 func (c *Controller) addWorkItem(s segment, class *storage.StorageClass) {
 	key := keyOf(class.Name, s)
 	if c.capacities[key] == nil {
@@ -185,7 +185,7 @@ func (c *Controller) addWorkItem(s segment, class *storage.StorageClass) {
 	c.queue.Add(key)
 }
 
-// Upstream: capacity.go removeWorkItem, v6.3.
+// Upstream: capacity.go removeWorkItem, v6.4.
 func (c *Controller) removeWorkItem(key string) {
 	item := c.capacities[key]
 	delete(c.capacities, key)
@@ -205,7 +205,7 @@ func (c *Controller) refresh(which func(*workItem) bool) {
 
 // RefreshTopology asks again for the segments of a volume's node affinity.
 //
-// Upstream: capacity.go refreshTopology, v6.3.
+// Upstream: capacity.go refreshTopology, v6.4.
 func (c *Controller) RefreshTopology(affinity *v1.VolumeNodeAffinity) {
 	if affinity == nil || affinity.Required == nil {
 		return
@@ -219,14 +219,14 @@ func (c *Controller) RefreshTopology(affinity *v1.VolumeNodeAffinity) {
 
 // RefreshSC asks again for a class.
 //
-// Upstream: capacity.go refreshSC, v6.3.
+// Upstream: capacity.go refreshSC, v6.4.
 func (c *Controller) RefreshSC(class string) {
 	c.refresh(func(item *workItem) bool { return item.class == class })
 }
 
 // processNextWorkItem processes a pair, or deletes an object.
 //
-// Upstream: capacity.go processNextWorkItem, v6.3.
+// Upstream: capacity.go processNextWorkItem, v6.4.
 func (c *Controller) processNextWorkItem(ctx context.Context, key string) error {
 	if object, ok := strings.CutPrefix(key, deletion); ok {
 		return c.deleteCapacity(ctx, object)

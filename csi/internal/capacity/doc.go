@@ -1,6 +1,6 @@
 // Package capacity publishes the capacity of a CSI driver as CSIStorageCapacity objects, which the scheduler reads
 // for drivers whose CSIDriver object has storageCapacity: true. It is a part of the provisioner (--enable-capacity)
-// and models kubernetes-csi/external-provisioner v6.3, pkg/capacity. Begin with syncCapacity in sync.go.
+// and models kubernetes-csi/external-provisioner v6.4, pkg/capacity. Begin with syncCapacity in sync.go.
 //
 // # The objects
 //

@@ -12,7 +12,7 @@ import (
 
 // segment is a set of values of the driver's topology keys. It is never changed.
 //
-// Upstream: pkg/capacity/topology/topology.go Segment, v6.3.
+// Upstream: pkg/capacity/topology/topology.go Segment, v6.4.
 type segment map[string]string
 
 // String returns the same text for equal segments, in order of key.
@@ -26,7 +26,7 @@ func (s segment) String() string {
 
 // GetLabelSelector returns the selector of the segment's nodes.
 //
-// Upstream: topology.go GetLabelSelector, v6.3.
+// Upstream: topology.go GetLabelSelector, v6.4.
 func (s segment) GetLabelSelector() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: maps.Clone(s)}
 }
@@ -41,7 +41,7 @@ func segmentOf(selector *metav1.LabelSelector) (segment, bool) {
 
 // termToSegment returns the segment of one term of a volume's node affinity.
 //
-// Upstream: capacity.go termToSegment, v6.3.
+// Upstream: capacity.go termToSegment, v6.4.
 func termToSegment(term v1.NodeSelectorTerm) (segment, bool) {
 	found := segment{}
 	for _, match := range term.MatchExpressions {
@@ -56,7 +56,7 @@ func termToSegment(term v1.NodeSelectorTerm) (segment, bool) {
 // findSegments returns the segments of all nodes on which the driver is registered, by String. A node whose labels
 // do not exist yet does not count.
 //
-// Upstream: pkg/capacity/topology/nodes.go sync, v6.3.
+// Upstream: pkg/capacity/topology/nodes.go sync, v6.4.
 func (c *Controller) findSegments() map[string]segment {
 	if c.fixed != nil {
 		return map[string]segment{c.fixed.String(): c.fixed}
@@ -84,7 +84,7 @@ nodes:
 
 // driverTopologyKeys returns the keys that the driver has registered, and whether it is registered.
 //
-// Upstream: nodes.go driverTopologyKeys, v6.3.
+// Upstream: nodes.go driverTopologyKeys, v6.4.
 func driverTopologyKeys(csiNode *storage.CSINode, driver string) ([]string, bool) {
 	for _, d := range csiNode.Spec.Drivers {
 		if d.Name == driver {

@@ -16,7 +16,7 @@ import (
 // syncCapacity asks the driver, and creates or updates the object. The new version is recorded when the cache
 // delivers it.
 //
-// Upstream: capacity.go syncCapacity, v6.3.
+// Upstream: capacity.go syncCapacity, v6.4.
 func (c *Controller) syncCapacity(ctx context.Context, key string) error {
 	item := c.capacities[key]
 	if item == nil {
@@ -76,7 +76,7 @@ func (c *Controller) update(ctx context.Context, key string, capacity *storage.C
 
 // deleteCapacity deletes an object by its key.
 //
-// Upstream: capacity.go deleteCapacity, v6.3.
+// Upstream: capacity.go deleteCapacity, v6.4.
 func (c *Controller) deleteCapacity(ctx context.Context, object string) error {
 	namespace, name := control.SplitKey(object)
 	err := c.env.Client().StorageV1().CSIStorageCapacities(namespace).Delete(ctx, name, metav1.DeleteOptions{})
@@ -88,7 +88,7 @@ func (c *Controller) deleteCapacity(ctx context.Context, object string) error {
 
 // onCAddOrUpdate records an object for its pair, or queues it for deletion.
 //
-// Upstream: capacity.go onCAddOrUpdate, v6.3.
+// Upstream: capacity.go onCAddOrUpdate, v6.4.
 func (c *Controller) onCAddOrUpdate(capacity *storage.CSIStorageCapacity) {
 	if !c.ready {
 		return
@@ -109,7 +109,7 @@ func (c *Controller) onCAddOrUpdate(capacity *storage.CSIStorageCapacity) {
 
 // onCDelete queues the pair of an object that was deleted, so that it is created again.
 //
-// Upstream: capacity.go onCDelete, v6.3.
+// Upstream: capacity.go onCDelete, v6.4.
 func (c *Controller) onCDelete(capacity *storage.CSIStorageCapacity) { c.forget(capacity) }
 
 // forget removes an object from its pair, which is queued to get another one.
@@ -125,7 +125,7 @@ func (c *Controller) forget(capacity *storage.CSIStorageCapacity) {
 	}
 }
 
-// Upstream: capacity.go isOwnedByUs, v6.3.
+// Upstream: capacity.go isOwnedByUs, v6.4.
 func (c *Controller) isOwnedByUs(capacity *storage.CSIStorageCapacity) bool {
 	for _, owner := range capacity.OwnerReferences {
 		if owner.Controller != nil && *owner.Controller && owner.UID == c.cfg.Owner.UID {
@@ -137,7 +137,7 @@ func (c *Controller) isOwnedByUs(capacity *storage.CSIStorageCapacity) bool {
 
 // isManaged reports whether an object is this controller's, by its labels and its namespace.
 //
-// Upstream: capacity.go isManaged, v6.3.
+// Upstream: capacity.go isManaged, v6.4.
 func (c *Controller) isManaged(capacity *storage.CSIStorageCapacity) bool {
 	return capacity.Namespace == c.cfg.Namespace && capacity.Labels[DriverNameLabel] == c.cfg.Driver && capacity.Labels[ManagedByLabel] == c.cfg.ManagedBy
 }

@@ -63,7 +63,7 @@ const NotMet = "cannot start: "
 
 // meet does what one life of the container does before its controllers run.
 //
-// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.3; cmd/csi-attacher/main.go
+// Upstream: cmd/csi-provisioner/csi-provisioner.go main, v6.4; cmd/csi-attacher/main.go
 // main, v4.13.
 func meet(ctx context.Context, env control.Env, conn grpc.ClientConnInterface, name string, timeout time.Duration) (Driver, error) {
 	if err := probeForever(ctx, env, conn, timeout); err != nil {
