@@ -13,7 +13,7 @@ type Values map[string]any
 type key struct{}
 
 // In returns a context for the one call of a client's Patch that it is given to, without data. The client must be one of
-// this process. The answer may be an object of the server itself: only read it.
+// this process, or one of package live/remote, which sends the patch as JSON. The answer may be an object of the server itself: only read it.
 func In(ctx context.Context, patch Values) context.Context {
 	return context.WithValue(ctx, key{}, patch)
 }

@@ -153,6 +153,28 @@ func TestOurControllersBindAndScheduleOnSomebodyElsesServer(t *testing.T) {
 	})
 }
 
+// The scheduler has the patch of a pod's status as Go values, which go to another server as JSON.
+func TestTheConditionOfAPodThatFitsNowhereReachesSomebodyElsesServer(t *testing.T) {
+	withoutControlPlane(t, func(t *testing.T, c *storagesim.Cluster) {
+		require.NoError(t, c.Apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  nodeSelector: {disk: ssd}
+  containers: [{name: c, image: busybox, command: [sleep, "1000"]}]
+`))
+		r := start(t, c, storagesim.Scheduler)
+		time.Sleep(time.Minute)
+		pod, err := c.Client().CoreV1().Pods("default").Get(t.Context(), "web", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Len(t, pod.Status.Conditions, 1, r.told())
+		require.Equal(t, v1.PodReasonUnschedulable, pod.Status.Conditions[0].Reason)
+		require.Contains(t, pod.Status.Conditions[0].Message, "didn't match Pod's node affinity/selector")
+		require.NoError(t, r.stop())
+	})
+}
+
 func TestTheLeaseLetsOneControlAtATimeGoOnAndIsReleasedAtTheEnd(t *testing.T) {
 	withoutControlPlane(t, func(t *testing.T, c *storagesim.Cluster) {
 		first := start(t, c, storagesim.PVController)

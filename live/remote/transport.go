@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/storagesim/storagesim/internal/typedpatch"
 )
 
 // answerWithin is the time that the server may take for an answer.
@@ -33,6 +36,9 @@ type roundTripper struct {
 
 // RoundTrip implements http.RoundTripper. The answer is there as a whole when it returns.
 func (t *roundTripper) RoundTrip(req *http.Request) (answer *http.Response, err error) {
+	if req, err = withValues(req); err != nil {
+		return nil, err
+	}
 	write := t.process.writeOf(req, strings.TrimPrefix(req.URL.Path, t.base))
 	t.process.outside(func() {
 		ctx, cancel := context.WithTimeout(req.Context(), answerWithin)
@@ -47,6 +53,26 @@ func (t *roundTripper) RoundTrip(req *http.Request) (answer *http.Response, err 
 	}
 	t.process.wrote(write, answer)
 	return answer, nil
+}
+
+// withValues returns the request, with the JSON of the patch that a component gives as Go values, which only a client of the same process reads.
+func withValues(req *http.Request) (*http.Request, error) {
+	values := typedpatch.Of(req.Context())
+	if values == nil {
+		return req, nil
+	}
+	data, err := json.Marshal(values)
+	if err != nil {
+		return nil, err
+	}
+	if req.Body != nil {
+		_ = req.Body.Close() // it is empty
+	}
+	req = req.Clone(req.Context())
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	req.Body, err = req.GetBody()
+	req.ContentLength = int64(len(data))
+	return req, err
 }
 
 // whole returns the answer with its body in memory.
