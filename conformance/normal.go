@@ -29,6 +29,7 @@ var (
 	placeholders = regexp.MustCompile(`<uid:[^<>]+>`)
 	hideDirs     = strings.NewReplacer(hostDir, "<host>", rootDir, "<root>")
 	showDirs     = strings.NewReplacer("<host>", hostDir, "<root>", rootDir)
+	writtenTags  = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">") // as package json writes them in a recording
 )
 
 // learn remembers an object's UID.
@@ -117,7 +118,7 @@ func hexDigits(s string) int {
 // fill puts UIDs in place of placeholders, as the recorder did with its input.
 func (u *uids) fill(s string) (string, error) {
 	var err error
-	s = showDirs.Replace(s)
+	s = showDirs.Replace(writtenTags.Replace(s))
 	filled := placeholders.ReplaceAllStringFunc(s, func(placeholder string) string {
 		uid, ok := u.latest[placeholder]
 		if !ok {

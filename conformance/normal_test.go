@@ -63,6 +63,11 @@ func TestUIDsAreWrittenAsTheObjectsThatBoreThem(t *testing.T) {
 	filled, err := u.fill(placeholder)
 	require.NoError(t, err)
 	assert.Equal(t, second, filled, "the object's latest life")
+	written, err := json.Marshal(map[string]string{"uid": placeholder})
+	require.NoError(t, err)
+	filled, err = u.fill(string(written))
+	require.NoError(t, err)
+	assert.Equal(t, `{"uid":"`+second+`"}`, filled, "as a recorder writes it")
 	_, err = u.fill("<uid:pod/default/web>")
 	assert.ErrorContains(t, err, "<uid:pod/default/web>: no such object has existed")
 }
