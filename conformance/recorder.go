@@ -602,7 +602,7 @@ func (r *Recorder) normal(obj map[string]any) map[string]any {
 // clear deletes all objects that a case may have made, and waits until they are gone.
 func (r *Recorder) clear(ctx context.Context) error {
 	kinds := []string{"StatefulSet", "Pod", "PersistentVolumeClaim", "PersistentVolume", "VolumeAttachment", "StorageClass", "CSINode", "CSIDriver",
-		"CSIStorageCapacity", "VolumeAttributesClass", "Node", "ControllerRevision", "PriorityClass"}
+		"CSIStorageCapacity", "VolumeAttributesClass", "Node", "ControllerRevision", "PriorityClass", "ResourceQuota", "LimitRange"}
 	for range 100 {
 		left := 0
 		for _, kind := range kinds {
@@ -621,7 +621,8 @@ func (r *Recorder) clear(ctx context.Context) error {
 					continue
 				}
 				left++
-				url := r.address(res, "", name)
+				namespace, _ := metadata["namespace"].(string)
+				url := r.address(res, namespace, name)
 				options := `{"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":0}`
 				if _, _, err := r.request(ctx, http.MethodDelete, url, "application/json", options); err != nil {
 					return err
