@@ -42,7 +42,7 @@ func (hostPathDeleter) CanSupport(volume *v1.PersistentVolume) bool {
 // Upstream: pkg/volume/hostpath hostPathDeleter.Delete, v1.37.
 func (d hostPathDeleter) Delete(_ context.Context, volume *v1.PersistentVolume) error {
 	if volume.Spec.HostPath == nil {
-		return fmt.Errorf("spec.hostPath of volume %s is empty", volume.Name)
+		return fmt.Errorf("failed to create deleter for volume %q: spec.PersistentVolumeSource.HostPath is nil", volume.Name)
 	}
 	path := volume.Spec.HostPath.Path
 	if _, below, found := strings.Cut(path, "/tmp/"); !found || below == "" {

@@ -36,7 +36,7 @@ func TestTheHostPathDeleterDeletesBelowTmpOnly(t *testing.T) {
 	other := &v1.PersistentVolume{}
 	deleter := pvcontroller.NewHostPathDeleter(func(string) error { return errors.New("not to be called") })
 	require.False(t, deleter.CanSupport(other))
-	require.ErrorContains(t, deleter.Delete(ctx, other), "spec.hostPath of volume  is empty")
+	require.ErrorContains(t, deleter.Delete(ctx, other), "failed to create deleter for volume \"\": spec.PersistentVolumeSource.HostPath is nil")
 }
 
 // withDisk returns a cluster whose controller manager has a disk, with a hostPath volume to
