@@ -2,6 +2,7 @@ package pvcontroller_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -71,4 +72,48 @@ func TestAnyOfTheClaimsThatWaitMayBeLookedAtFirstInAResync(t *testing.T) {
 	})
 	require.Equal(t, "a", inOrder)
 	require.Len(t, seeded, 3, "claims bound: %v", seeded)
+}
+
+func TestAFailedRecyclingIsTriedAgainAtOnceOrAtTheNextResync(t *testing.T) { // its last write may be seen before it has ended
+	inOrder, seeded := outcomesOf(t, func(c *cluster) string {
+		c.offered("pv", "5Gi", policy(v1.PersistentVolumeReclaimRecycle))
+		c.settle()
+		c.claimed("data")
+		c.settle()
+		c.deleteClaim("data")
+		c.settle()
+		c.deletePod(recycler)
+		require.NoError(t, c.engine.RunFor(1500*time.Millisecond))
+		require.Equal(t, v1.VolumeFailed, c.volume("pv").Status.Phase)
+		if _, again := c.podNamed(recycler); again {
+			return "at once"
+		}
+		return "later"
+	})
+	require.Equal(t, "at once", inOrder)
+	require.Len(t, seeded, 2, "%v", seeded)
+}
+
+func TestOfTwoRecyclingsThatBeginTogetherOneMayWaitForEver(t *testing.T) { // a quirk of upstream's: they share a template
+	inOrder, seeded := outcomesOf(t, func(c *cluster) string {
+		for _, name := range []string{"a", "b"} {
+			c.offered("pv-"+name, "5Gi", policy(v1.PersistentVolumeReclaimRecycle))
+			c.settle()
+			c.claimed("of-" + name)
+			c.settle()
+		}
+		c.deleteClaim("of-a")
+		c.deleteClaim("of-b")
+		for range 10 {
+			c.resync()
+			for _, name := range []string{"recycler-for-pv-a", "recycler-for-pv-b"} {
+				if _, found := c.podNamed(name); found {
+					c.endPod(name, v1.PodSucceeded, "")
+				}
+			}
+		}
+		return string(c.volume("pv-a").Status.Phase + " " + c.volume("pv-b").Status.Phase)
+	})
+	require.Equal(t, "Available Available", inOrder)
+	require.Positive(t, seeded["Released Available"]+seeded["Available Released"], "%v", seeded)
 }

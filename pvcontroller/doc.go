@@ -44,10 +44,8 @@
 //     exist as Config.Deleters and Config.Recyclers.
 //   - Upstream deletes hostPath volumes from the disk of the machine that it runs on. The
 //     controller here has no disk; its caller passes one to NewHostPathDeleter.
-//   - A recycler pod cannot be configured, and is given up after its deadline even if no
-//     node has taken it; upstream leaves the deadline to the kubelet. The pod is polled
-//     every second, with its events, instead of watched. As upstream, nothing sends it to
-//     the node that holds a hostPath's data.
-//   - A volume that was changed while it was recycled is read again and made Available;
-//     upstream's write is refused then, and it recycles once more.
+//   - A recycler pod cannot be configured. It is polled every second, with its events,
+//     instead of watched. As upstream, nothing sends it to the node that holds a hostPath's
+//     data, and the recyclings of a plugin share one template: what they do to each other is
+//     upstream's.
 package pvcontroller

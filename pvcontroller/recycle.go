@@ -30,9 +30,7 @@ func (c *controller) recycleVolumeOperation(ctx context.Context, volume *v1.Pers
 		return nil
 	}
 	c.recorder.Event(stored, v1.EventTypeNormal, volumeRecycled, "Volume recycled")
-	if stored, toReclaim = c.getReleased(ctx, volume.Name); toReclaim {
-		_ = c.unbindVolume(ctx, stored) // else it is recycled once more
-	}
+	_ = c.unbindVolume(ctx, stored) // a volume that was changed meanwhile is recycled once more
 	return nil
 }
 

@@ -96,22 +96,28 @@ func (p *meddling) Recycle(ctx context.Context, volume *v1.PersistentVolume) err
 	return p.hostPath.Recycle(ctx, volume)
 }
 
-func TestAVolumeThatChangesWhileItIsRecycledIsRecycledOnce(t *testing.T) {
-	for name, patch := range map[string]string{
-		"labelled":         `{"metadata":{"labels":{"a":"b"}}}`,
-		"made available":   `{"spec":{"claimRef":null}}`,
-		"kept for another": `{"spec":{"claimRef":{"name":"other","uid":null}}}`,
+func TestAVolumeThatChangesWhileItIsRecycledIsSeenAsItIsThen(t *testing.T) { // semantics 1.6: the write that makes it Available is refused
+	for name, test := range map[string]struct {
+		patch    string
+		recycled int
+		phase    v1.PersistentVolumePhase
+	}{
+		"labelled":         {`{"metadata":{"labels":{"a":"b"}}}`, 2, v1.VolumeAvailable},
+		"to be kept":       {`{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`, 1, v1.VolumeReleased},
+		"made available":   {`{"spec":{"claimRef":null}}`, 1, v1.VolumeAvailable},
+		"kept for another": {`{"spec":{"claimRef":{"name":"other","uid":null}}}`, 1, v1.VolumeAvailable},
 	} {
 		plugin := &meddling{}
 		c := newCluster(t, engine.Config{}, pvcontroller.Config{Recyclers: map[string]pvcontroller.Recycler{pvcontroller.HostPathPlugin: plugin}})
-		plugin.meddle = func() { c.patchVolume("pv", patch) }
+		plugin.meddle = func() { c.patchVolume("pv", test.patch) }
 		c.offered("pv", "5Gi", policy(v1.PersistentVolumeReclaimRecycle))
 		c.settle()
 		c.claimed("data")
 		c.settle()
 		c.deleteClaim("data")
 		c.resync()
-		require.Equal(t, []string{"pv"}, plugin.done, name)
-		require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase, name)
+		c.resync()
+		require.Len(t, plugin.done, test.recycled, name)
+		require.Equal(t, test.phase, c.volume("pv").Status.Phase, name)
 	}
 }

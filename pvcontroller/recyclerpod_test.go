@@ -109,9 +109,6 @@ func TestARecyclerPodThatFailsMakesTheVolumeFailedAndIsTriedAgain(t *testing.T) 
 			c.pod(recycler, "whatever", "")
 			c.endPod(recycler, v1.PodSucceeded, "")
 		},
-		"Recycle failed: failed to recycle volume: recycler pod is still Pending after 2m30s": func(c *cluster) {
-			require.NoError(c, c.engine.RunFor(151*time.Second))
-		},
 	} {
 		t.Run(says, func(t *testing.T) {
 			c := recycling(t)
@@ -140,6 +137,48 @@ func TestAnOldRecyclerPodGivesWay(t *testing.T) {
 	require.Equal(t, v1.VolumeFailed, c.volume("pv").Status.Phase)
 	require.Equal(t, "Recycle failed: old recycler pod found, will retry later", c.volume("pv").Status.Message)
 	c.resync()
+	c.endPod(recycler, v1.PodSucceeded, "")
+	c.resync()
+	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
+}
+
+// A quirk of upstream's: all recyclings of a plugin share one template, whose name is that of the last.
+func TestARecyclingDeletesThePodOfTheOneThatBeganLast(t *testing.T) {
+	c := recycling(t)
+	c.offered("next", "6Gi", policy(v1.PersistentVolumeReclaimRecycle))
+	c.settle()
+	c.claimed("other")
+	c.settle()
+	c.deleteClaim("other")
+	c.settle()
+	c.endPod(recycler, v1.PodSucceeded, "")
+	require.NoError(t, c.engine.RunFor(2*time.Second))
+	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
+	require.Equal(t, v1.VolumeFailed, c.volume("next").Status.Phase)
+	require.Equal(t, "Recycle failed: failed to recycle volume: recycler pod was deleted", c.volume("next").Status.Message)
+	_, found := c.podNamed(recycler)
+	require.True(t, found, "it is deleted by the next recycling of the volume, which fails")
+}
+
+func TestARecyclingWhosePodIsGoneWhenItHasSucceededFails(t *testing.T) {
+	c := recycling(t)
+	c.offered("next", "6Gi", policy(v1.PersistentVolumeReclaimRecycle))
+	c.settle()
+	c.claimed("other")
+	c.settle()
+	c.deleteClaim("other")
+	c.settle()
+	c.deletePod("recycler-for-next")
+	c.endPod(recycler, v1.PodSucceeded, "")
+	require.NoError(t, c.engine.RunFor(time.Second))
+	require.Equal(t, v1.VolumeFailed, c.volume("pv").Status.Phase)
+	require.Equal(t, `Recycle failed: failed to delete recycler pod: pods "recycler-for-next" not found`, c.volume("pv").Status.Message)
+}
+
+func TestARecyclerPodThatNoNodeTakesIsWaitedFor(t *testing.T) {
+	c := recycling(t)
+	require.NoError(t, c.engine.RunFor(time.Hour))
+	require.Equal(t, v1.VolumeReleased, c.volume("pv").Status.Phase)
 	c.endPod(recycler, v1.PodSucceeded, "")
 	c.resync()
 	require.Equal(t, v1.VolumeAvailable, c.volume("pv").Status.Phase)
