@@ -268,6 +268,27 @@ func TestAStatusThatCannotBeWrittenStopsNoContainerTwice(t *testing.T) {
 	require.Equal(t, 1, strings.Count(c.Story(), "runs its preStop hook"))
 }
 
+// A kubelet registers a pod's ConfigMaps and Secrets when it begins to sync the pod, which it does only with one that is not to end.
+// Upstream: kubelet.go SyncPod, watch_based_manager.go Get, v1.37.2.
+func TestAKubeletThatFindsAPodThatEndsReadsNoConfigMapForIt(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply(`
+{apiVersion: v1, kind: ConfigMap, metadata: {name: conf}, data: {a: "1"}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {terminationGracePeriodSeconds: 30,
+  containers: [{name: c, image: busybox, command: [sleep, "600"], volumeMounts: [{name: conf, mountPath: /conf}]}], volumes: [{name: conf, configMap: {name: conf}}]}}`)
+	c.Settle()
+	c.RequireRunning("web")
+	c.Delete("pod/web")
+	c.RunFor(5 * time.Second)
+	c.Crash("kubelet/node-1")
+	c.RunFor(5 * time.Second)
+	const failed = `MountVolume.SetUp failed for volume "conf" : object "default"/"conf" not registered`
+	require.Contains(t, c.Story(), failed)
+	c.Settle()
+	c.RequireNoLeaks()
+}
+
 func TestSettleWaitsNoLongerThanAContainerTakesToEnd(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	c.Apply(stoppedPod("terminationGracePeriodSeconds: 600,", "busybox", "sleep 25"))

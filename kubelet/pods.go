@@ -40,6 +40,8 @@ type podWorker struct {
 	ends time.Time
 	// foundEnding says that this life has found the pod when it was to end already.
 	foundEnding bool
+	// registered says that ConfigMaps and Secrets may be read for the pod: this life has begun to sync it before it was to end.
+	registered bool
 	// released says that no container needs the volumes any more. A pod may be released without being stopped: one that is refused, or that is
 	// being stopped.
 	released bool
@@ -147,6 +149,12 @@ func (k *kubelet) endsWithVolumes(w *podWorker) bool {
 func (k *kubelet) HasReleasedVolumes(uid types.UID) bool {
 	w := k.workers[uid]
 	return w != nil && w.released
+}
+
+// IsRegistered implements volumemanager.Pods.
+func (k *kubelet) IsRegistered(uid types.UID) bool {
+	w := k.workers[uid]
+	return w != nil && w.registered
 }
 
 // WakePod implements volumemanager.Waker.

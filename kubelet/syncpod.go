@@ -21,6 +21,7 @@ import (
 // Upstream: kubelet.go SyncPod and SyncTerminatedPod, v1.37.
 func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	pod := w.pod
+	w.registered = true
 	if r != nil && !restartCleanedUp(r) && shouldAllContainersRestart(pod, r, w.lastStatus()) {
 		var err error
 		if r, err = k.restartAll(ctx, w, pod, r); err != nil {

@@ -36,6 +36,8 @@ func (g *given) fetchObjects(ctx context.Context, v *volumeToMount) map[volume.O
 		switch _, done := objects[ref]; {
 		case done:
 			continue
+		case !g.pods.IsRegistered(v.about.UID):
+			got.err = fmt.Errorf("object %q/%q not registered", namespace, ref.Name)
 		case ref.Kind == "ConfigMap":
 			got.object, got.err = core.ConfigMaps(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 			got.err = notFound(got.err, "configmap", ref.Name)

@@ -37,6 +37,7 @@ type fakePods struct {
 func (f *fakePods) GetPodByUID(uid types.UID) *v1.Pod     { return f.pods[uid] }
 func (f *fakePods) WantsVolumes(uid types.UID) bool       { return f.pods[uid] != nil && !f.released[uid] }
 func (f *fakePods) HasReleasedVolumes(uid types.UID) bool { return f.released[uid] }
+func (f *fakePods) IsRegistered(uid types.UID) bool       { return f.pods[uid] != nil }
 func (f *fakePods) WakePod(uid types.UID)                 { f.woken = append(f.woken, uid) }
 func (f *fakePods) ReportNodeStatus()                     { f.reports++ }
 

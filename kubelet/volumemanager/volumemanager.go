@@ -34,6 +34,8 @@ type Pods interface {
 	WantsVolumes(uid types.UID) bool
 	// HasReleasedVolumes reports whether none of the pod's containers needs a volume any more.
 	HasReleasedVolumes(uid types.UID) bool
+	// IsRegistered reports whether ConfigMaps and Secrets may be read for a pod.
+	IsRegistered(uid types.UID) bool
 }
 
 // Waker wakes other parts of the kubelet.
