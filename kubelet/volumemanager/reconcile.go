@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/storagesim/storagesim/control"
 )
 
 // reconciler compares both states of the world and starts the operations that are due.
@@ -52,11 +54,12 @@ func (r *reconciler) takeTouched() []podVolume {
 // whose claim could not be read is one of them, even if its pod runs, unless Decisions.KeepUnread
 // is set.
 //
-// Upstream: reconciler_common.go unmountVolumes, v1.37.
+// Upstream: reconciler_common.go unmountVolumes, v1.37, which walks a Go map.
 func (r *reconciler) unmountVolumes(touched []podVolume) {
 	if !r.desired.hasAddedPods() {
 		return
 	}
+	var list []podVolume
 	for _, key := range touched {
 		if !r.actual.volumes.has(key) || r.desired.get(key) != nil {
 			continue
@@ -64,13 +67,17 @@ func (r *reconciler) unmountVolumes(touched []podVolume) {
 		if r.decisions.KeepUnread && !r.desired.isPopulated(key.pod) && !r.pods.HasReleasedVolumes(key.pod) {
 			continue
 		}
+		list = append(list, key)
+	}
+	control.Shuffle(r.env, list)
+	for _, key := range list {
 		r.operations.start(operation{unmountVolume, key})
 	}
 }
 
 // mountVolumes mounts the volumes that pods should have and that are not mounted, not for
 // certain, or not up to date. What an earlier life has mounted waits until all pods are known, and what is new until the kubelet asks for its pods: upstream,
-// no pod is known before.
+// no pod is known before. The order is any, that of a Go map upstream.
 func (r *reconciler) mountVolumes(touched []podVolume) {
 	if r.desired.awaitsSources() {
 		return
@@ -84,7 +91,9 @@ func (r *reconciler) mountVolumes(touched []podVolume) {
 			list = append(list, v)
 		}
 	}
-	for _, v := range inOrder(list) {
+	list = inOrder(list)
+	control.Shuffle(r.env, list)
+	for _, v := range list {
 		r.operations.start(operation{mountVolume, v.podVolume})
 	}
 }
@@ -113,7 +122,9 @@ func (r *reconciler) unmountDevices(touched []podVolume) {
 		}
 	}
 	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
+	names = slices.Compact(names)
+	control.Shuffle(r.env, names)
+	for _, name := range names {
 		if !r.desired.volumes.uses(name) && !r.actual.volumes.uses(name) {
 			r.operations.start(operation{unmountDevice, podVolume{volume: name}})
 		}
