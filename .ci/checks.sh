@@ -44,11 +44,16 @@ each_package() {
 	done
 }
 
-# Runs tests of a package with a number of seeds or inputs. Its test binary is linked once for all lists.
-try_seeds() {
-	local binary out
+# Sets binary to the test binary of a package, which is linked once for all checks that run a part of its tests.
+test_binary() {
 	binary=$work/$(tr -c '[:alnum:]\n' _ <<<"$1").test
 	[ -e "$binary" ] || run go test -c -vet=off -ldflags='-s -w' -o "$binary" "$1" || fail "$1 does not build"
+}
+
+# Runs tests of a package with a number of seeds or inputs.
+try_seeds() {
+	local binary out
+	test_binary "$1"
 	say "STORAGESIM_SEEDS=$STORAGESIM_SEEDS go test -run '$2' $1"
 	out=$(cd "$1" && "$binary" -test.v -test.timeout 20m -test.run "$2" 2>&1) || { printf '%s\n' "$out"; fail "seeds"; }
 	grep -o 'tried .*' <<<"$out" || true
