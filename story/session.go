@@ -32,6 +32,8 @@ type Options struct {
 	// files: a longer one continues on the next line, and tables leave out columns that are empty or the same in each row. Default
 	// DefaultWidth, and tables of any width; negative means any number.
 	Width int
+	// WrapComments wraps the script's own comments at Width, too. Its commands and their input stay as they are.
+	WrapComments bool
 	// AllowFiles are folders whose files -f may name, besides those of the script's
 	// own folder.
 	AllowFiles []string
@@ -89,6 +91,9 @@ func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err
 			s.watch(it.text)
 		}
 		text := it.text + "\n"
+		if o.WrapComments && it.words == nil && it.text != "" {
+			text = s.wrapComment(it.text) + "\n"
+		}
 		if it.words != nil {
 			output, err := s.command(it)
 			switch {
@@ -110,6 +115,13 @@ func Play(ctx context.Context, w io.Writer, name, script string, o Options) (err
 	}
 	s.watch("")
 	return nil
+}
+
+// wrapComment wraps a comment, so that each of its lines is one.
+func (s *session) wrapComment(line string) string {
+	mark, text, _ := strings.Cut(line, "#")
+	mark += "#"
+	return mark + strings.ReplaceAll(prose.Wrap(text, s.options.Width-len(mark), 0), "\n", "\n"+mark)
 }
 
 // session is a story being played.

@@ -775,6 +775,20 @@ func TestTablesWithoutRowsSayWhatTheyWouldShow(t *testing.T) {
 		"  StatefulSets, Deployments, DaemonSets, Jobs, Pods and VolumeAttachments; there\n  are none.\n", out)
 }
 
+// With --width a story fits: what the script's comments say, and what is wrong with it, are wrapped, and what it has for commands stays as it is.
+func TestAStoryFitsTheWidthThatIsAskedFor(t *testing.T) {
+	script := "# The first line of this comment is longer than forty columns.\n#   - a list: its second line begins below its first\nsettle\n\n" +
+		"expect 'bound at last' get pvc\n"
+	code, out, errOut := command(t, script, "story", "-", "--width", "40")
+	require.Equal(t, 1, code)
+	require.Equal(t, "# The first line of this comment is\n# longer than forty columns.\n"+
+		"#   - a list: its second line begins\n#   below its first\nsettle\n----\n\n", out)
+	require.Equal(t, "error: standard input:5: expect: \"bound\n    at last get pvc\" is not TEXT in\n    COMMAND; a TEXT with blanks stands\n"+
+		"    in quotes; usage: expect [no | only]\n    TEXT in COMMAND...\n", errOut)
+	_, out, _ = command(t, script, "story", "-")
+	require.Contains(t, out, "# The first line of this comment is longer than forty columns.\n", "unless a width is asked for")
+}
+
 func TestAMissingNFSServerIsHinted(t *testing.T) {
 	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: web, image: b, volumeMounts: [{name: v, mountPath: /v}]}]\n" +
 		"  volumes: [{name: v, nfs: {server: 10.0.0.1, path: /data}}]\n"

@@ -57,6 +57,9 @@ func TestOnlyTheMessagesOfATableAreWrapped(t *testing.T) {
 	want = strings.Replace(table, "this is said", "this is\n        said", 1)
 	assert.Equal(t, want, WrapMessages(table, 42))
 	assert.Equal(t, table, WrapMessages(table, 0))
+	table = "Type      Message\n----      -------\nNormal    this is said of it\nNormal    it\n"
+	want = "Type      Message\n----      -------\nNormal\n    this is\n    said of\n    it\nNormal    it\n"
+	assert.Equal(t, want, WrapMessages(table, 13), "not even the first word fits")
 }
 
 func TestAChineseCharacterTakesTwoColumns(t *testing.T) {

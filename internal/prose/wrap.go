@@ -145,7 +145,7 @@ func insideWord(line string, width, room, begin int) (end int) {
 const leastRoom = 30
 
 // WrapMessages wraps the last column of tables whose last heading is "Message",
-// however it is written, and no other lines.
+// however it is written, and no other lines. A message whose first word does not fit begins on the next line.
 func WrapMessages(text string, width int) string {
 	if width <= 0 {
 		return text
@@ -163,6 +163,10 @@ func WrapMessages(text string, width int) string {
 			hang := column
 			if width-column < leastRoom {
 				hang = indent + 4
+			}
+			if word, _, _ := strings.Cut(line[min(column, len(line)):], " "); strings.Trim(word, "-") != "" && !fits(line[:column]+word, width) {
+				lines[i] = strings.TrimRight(line[:column], " ") + "\n" + WrapLine(strings.Repeat(" ", hang)+line[column:], width, hang, hang)
+				continue
 			}
 			lines[i] = WrapLine(line, width, min(column, len(line)), hang)
 		}

@@ -38,7 +38,7 @@ func start(t testing.TB) *Real {
 }
 
 // own lists the recorded requests whose answers tell which server it was, or how it was built.
-var own = []string{"version", "sa token", "del kubernetes svc"}
+var own = []string{"del kubernetes svc"}
 
 // That the server answers as the one that was recorded shows that it was started as that one.
 func TestTheServerAnswersAsTheOneThatWasRecorded(t *testing.T) {
