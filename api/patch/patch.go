@@ -70,7 +70,10 @@ func (t *Target) Patched(old call.Object, pt types.PatchType, data []byte, value
 	var err error
 	switch pt {
 	case types.JSONPatchType:
-		obj, err = t.patchJSON(old, data, jsonPatch)
+		var patched bool
+		if obj, patched = t.patchMetadata(old, data); !patched {
+			obj, err = t.patchJSON(old, data, jsonPatch)
+		}
 	case types.MergePatchType:
 		var merged bool
 		if obj, merged = t.mergedFields(old, data); !merged {
@@ -112,6 +115,54 @@ func (t *Target) patchJSON(old call.Object, data []byte, apply func(before, data
 		return nil, patchInvalid(string(after), err)
 	}
 	return obj, nil
+}
+
+// metadataPath begins the paths of fields in an object's metadata.
+const metadataPath = "/metadata/"
+
+// patchMetadata returns a copy of old with a JSON patch applied whose operations are all about its metadata, as those for finalizers are: nothing else
+// is written as JSON and read again. It returns false for other patches, and where there is something to answer with an error or a warning: then the
+// whole object decides.
+func (t *Target) patchMetadata(old call.Object, data []byte) (call.Object, bool) {
+	metadata, ok := old.DeepCopyObject().(metav1.ObjectMetaAccessor)
+	if !ok || t.Kind.Scheme == nil || !isAboutMetadata(data) {
+		return nil, false
+	}
+	to, ok := metadata.GetObjectMeta().(*metav1.ObjectMeta)
+	if !ok {
+		return nil, false
+	}
+	part := struct {
+		Metadata *metav1.ObjectMeta `json:"metadata"`
+	}{to}
+	before, err := json.Marshal(part)
+	if err != nil {
+		return nil, false
+	}
+	after, strict, err := jsonPatch(before, data)
+	if err != nil || len(strict) > 0 {
+		return nil, false
+	}
+	*to = metav1.ObjectMeta{}
+	strict, err = kjson.UnmarshalStrict(after, &part)
+	return metadata.(call.Object), err == nil && len(strict) == 0 && part.Metadata == to
+}
+
+// isAboutMetadata reports whether all paths of a JSON patch are in the metadata.
+func isAboutMetadata(data []byte) bool {
+	var ops []struct {
+		Path string  `json:"path"`
+		From *string `json:"from"`
+	}
+	if kjson.UnmarshalCaseSensitivePreserveInts(data, &ops) != nil || len(ops) == 0 {
+		return false
+	}
+	for _, op := range ops {
+		if !strings.HasPrefix(op.Path, metadataPath) || op.From != nil && !strings.HasPrefix(*op.From, metadataPath) {
+			return false
+		}
+	}
+	return true
 }
 
 func unknownPatch(pt types.PatchType) error {

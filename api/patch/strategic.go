@@ -134,7 +134,7 @@ func (m merger) mergeField(field reflect.Value, value any, about structField) (d
 		field.SetZero()
 		return true, nil
 	}
-	if m.typed && reflect.TypeOf(value) == field.Type() && (about.replaced || about.decoded || field.IsZero()) {
+	if m.typed && reflect.TypeOf(value) == field.Type() && (about.whole || about.decoded || field.IsZero()) {
 		field.Set(reflect.ValueOf(value))
 		return true, nil
 	}
@@ -342,7 +342,8 @@ func namesFields(t reflect.Type, patch map[string]any) bool {
 type structField struct {
 	index    int
 	alone    bool // a struct that JSON always shows field by field, so that each can be merged alone
-	replaced bool // a list that takes the place of the one that was
+	replaced bool // a list of structs that takes the place of the one that was
+	whole    bool // a list of anything that does
 	decoded  bool // a value that reads its own JSON, and takes the place of the one that was
 	// mergeKey is the name in JSON of the word by which the items of a list are merged, "" for anything else.
 	mergeKey string
@@ -363,8 +364,9 @@ func fieldsOf(t reflect.Type) map[string]structField {
 		if name != "" && name != "-" {
 			decoded := reflect.PointerTo(f.Type).Implements(reflect.TypeFor[json.Unmarshaler]())
 			alone := f.Type.Kind() == reflect.Struct && !decoded && !strings.Contains(options, "omitzero")
-			replaced := f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct && f.Tag.Get("patchStrategy") == ""
-			fields[name] = structField{index: i, alone: alone, replaced: replaced, decoded: decoded, mergeKey: mergeKeyOf(f)}
+			whole := f.Type.Kind() == reflect.Slice && f.Tag.Get("patchStrategy") == ""
+			replaced := whole && f.Type.Elem().Kind() == reflect.Struct
+			fields[name] = structField{index: i, alone: alone, replaced: replaced, whole: whole, decoded: decoded, mergeKey: mergeKeyOf(f)}
 		}
 	}
 	knownFields.Store(t, fields)

@@ -2,7 +2,6 @@ package attachdetach
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/internal/readonly"
+	"github.com/storagesim/storagesim/internal/typedpatch"
 )
 
 // updateNodeStatuses writes the statuses that are due. A write that fails is repeated in the next turn of the loop.
@@ -52,9 +52,11 @@ func (c *controller) updateNodeStatusForNode(ctx context.Context, name string) e
 // patchVolumesAttached writes a node's status.volumesAttached.
 // Upstream: component-helpers node/util PatchNodeStatus, v1.37.
 func (c *controller) patchVolumesAttached(ctx context.Context, node string, want []v1.AttachedVolume) error {
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"volumesAttached": want}}) // a nil list is null, which removes the field
-	if err == nil {
-		_, err = c.client.CoreV1().Nodes().Patch(readonly.Answers(ctx), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	status := map[string]any{"volumesAttached": nil} // which removes the field
+	if len(want) > 0 {
+		status["volumesAttached"] = want
 	}
+	ctx = typedpatch.In(readonly.Answers(ctx), typedpatch.Values{"status": status})
+	_, err := c.client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, nil, metav1.PatchOptions{}, "status")
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/internal/readonly"
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -60,11 +61,15 @@ func (a *csiAttacher) saveError(ctx context.Context, va, saved *storage.VolumeAt
 //
 // Upstream: csi_handler.go patchVA and util.go createMergePatch, v4.13.
 func (a *csiAttacher) patchVA(ctx context.Context, from, to *storage.VolumeAttachment, subresources ...string) (*storage.VolumeAttachment, error) {
-	before, err := json.Marshal(from)
+	was := storage.VolumeAttachment{ObjectMeta: from.ObjectMeta, Status: from.Status}
+	is := storage.VolumeAttachment{ObjectMeta: to.ObjectMeta, Status: to.Status} // nothing writes the spec
+	semantic.DropEqual(&was.ObjectMeta, &is.ObjectMeta)
+	semantic.DropEqual(&was.Status, &is.Status)
+	before, err := json.Marshal(&was)
 	if err != nil {
 		return from, err
 	}
-	after, err := json.Marshal(to)
+	after, err := json.Marshal(&is)
 	if err != nil {
 		return from, err
 	}

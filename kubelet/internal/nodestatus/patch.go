@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -24,9 +23,9 @@ func patchNode(ctx context.Context, client kubernetes.Interface, old, node *v1.N
 		return old, nil
 	}
 	from, to := &v1.Node{ObjectMeta: old.ObjectMeta, Status: old.Status}, &v1.Node{ObjectMeta: node.ObjectMeta, Status: node.Status}
-	dropEqual(&from.ObjectMeta, &to.ObjectMeta)
-	dropEqual(&from.Status, &to.Status)
-	if patch, ok := patchOfConditions(from, to); ok {
+	semantic.DropEqual(&from.ObjectMeta, &to.ObjectMeta)
+	semantic.DropEqual(&from.Status, &to.Status)
+	if patch, ok := patchOfStatus(from, to); ok {
 		updated, err := client.CoreV1().Nodes().Patch(typedpatch.In(ctx, patch), node.Name, types.StrategicMergePatchType, nil, metav1.PatchOptions{}, "status")
 		if err != nil {
 			text, _ := json.Marshal(patch) // it has been marshaled, or could be
@@ -38,18 +37,33 @@ func patchNode(ctx context.Context, client kubernetes.Interface, old, node *v1.N
 	return updated, err
 }
 
-// patchOfConditions returns the patch that the library would make of two nodes, if only texts and
-// times of conditions differ, as in nearly every heartbeat. The library compares both nodes in
-// JSON, which takes far longer.
-func patchOfConditions(from, to *v1.Node) (patch typedpatch.Values, ok bool) {
-	was, is := from.Status.Conditions, to.Status.Conditions
+// patchOfStatus returns the patch that the library would make of two nodes, if only texts and times of conditions and the volumes in use differ, as
+// in nearly every patch. The library compares both nodes in JSON, which takes far longer.
+func patchOfStatus(from, to *v1.Node) (patch typedpatch.Values, ok bool) {
+	was, is := from.Status, to.Status
 	from.Status.Conditions, to.Status.Conditions = nil, nil
+	from.Status.VolumesInUse, to.Status.VolumesInUse = nil, nil
 	alike := semantic.Equal(from.ObjectMeta, to.ObjectMeta) && semantic.Equal(from.Status, to.Status)
-	from.Status.Conditions, to.Status.Conditions = was, is
-	if !alike || !slices.EqualFunc(was, is, func(a, b v1.NodeCondition) bool { return a.Type == b.Type }) {
+	from.Status, to.Status = was, is
+	if !alike || !slices.EqualFunc(was.Conditions, is.Conditions, func(a, b v1.NodeCondition) bool { return a.Type == b.Type }) {
 		return nil, false
 	}
-	var order, changed []any
+	status := map[string]any{}
+	if order, changed := changesOfConditions(was.Conditions, is.Conditions); len(changed) > 0 {
+		status["$setElementOrder/conditions"], status["conditions"] = order, changed
+	}
+	switch {
+	case slices.Equal(was.VolumesInUse, is.VolumesInUse):
+	case len(is.VolumesInUse) == 0:
+		status["volumesInUse"] = nil
+	default:
+		status["volumesInUse"] = slices.Clone(is.VolumesInUse)
+	}
+	return typedpatch.Values{"status": status}, len(status) > 0
+}
+
+// changesOfConditions returns the order of conditions, which is the same in both lists, and those that have changed.
+func changesOfConditions(was, is []v1.NodeCondition) (order, changed []any) {
 	for i := range is {
 		order = append(order, map[string]any{"type": string(is[i].Type)})
 		if changes := conditionChanges(was[i], is[i]); len(changes) > 0 {
@@ -57,7 +71,7 @@ func patchOfConditions(from, to *v1.Node) (patch typedpatch.Values, ok bool) {
 			changed = append(changed, changes)
 		}
 	}
-	return typedpatch.Values{"status": map[string]any{"$setElementOrder/conditions": order, "conditions": changed}}, len(changed) > 0
+	return order, changed
 }
 
 // conditionChanges returns the fields of a condition that have changed.
@@ -84,16 +98,4 @@ func conditionChanges(was, is v1.NodeCondition) map[string]any {
 	moment("lastHeartbeatTime", was.LastHeartbeatTime, is.LastHeartbeatTime)
 	moment("lastTransitionTime", was.LastTransitionTime, is.LastTransitionTime)
 	return changes
-}
-
-// dropEqual empties the fields that are the same in both. Converting them to JSON would be most of
-// the cost of the patch.
-func dropEqual[T any](a, b *T) {
-	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
-	for i := range x.NumField() {
-		if reflect.DeepEqual(x.Field(i).Addr().Interface(), y.Field(i).Addr().Interface()) {
-			x.Field(i).SetZero()
-			y.Field(i).SetZero()
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	nodeutil "k8s.io/component-helpers/node/util"
 
+	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/kubelet/runtime"
 )
 
@@ -22,7 +23,8 @@ func TestThePatchOfANodeIsThatOfItsWholeStatus(t *testing.T) {
 	old.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionFalse, Reason: "KubeletNotReady"},
 		{Type: v1.NodeDiskPressure, Status: v1.ConditionFalse}}
 	old.Status.VolumesInUse = []v1.UniqueVolumeName{"x"}
-	conditions := map[string]bool{"a condition": true, "a heartbeat": true, "times and texts of both": true}
+	alone := map[string]bool{"a condition": true, "a heartbeat": true, "times and texts of both": true, "no volumes in use": true,
+		"other volumes in use": true, "a condition and volumes": true}
 	for name, change := range map[string]func(*v1.Node){
 		"a condition": func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionTrue },
 		"a heartbeat": func(n *v1.Node) { n.Status.Conditions[1].LastHeartbeatTime = metav1.NewTime(time.Unix(1e9, 0)) },
@@ -40,6 +42,10 @@ func TestThePatchOfANodeIsThatOfItsWholeStatus(t *testing.T) {
 		"an address":              func(n *v1.Node) { n.Status.Addresses[0].Address = "10.0.0.1" },
 		"one address less":        func(n *v1.Node) { n.Status.Addresses = n.Status.Addresses[1:] },
 		"no volumes in use":       func(n *v1.Node) { n.Status.VolumesInUse = nil },
+		"other volumes in use":    func(n *v1.Node) { n.Status.VolumesInUse = []v1.UniqueVolumeName{"y", "x"} },
+		"a condition and volumes": func(n *v1.Node) {
+			n.Status.Conditions[1].Reason, n.Status.VolumesInUse = "r", append(n.Status.VolumesInUse, "y")
+		},
 		"more of something":       func(n *v1.Node) { n.Status.Capacity = v1.ResourceList{"a": *old.Status.Capacity.Cpu()} },
 		"a label":                 func(n *v1.Node) { n.Labels["a"] = "b" },
 		"two things":              func(n *v1.Node) { n.Annotations["a"], n.Status.NodeInfo.BootID = "b", "c" },
@@ -52,11 +58,11 @@ func TestThePatchOfANodeIsThatOfItsWholeStatus(t *testing.T) {
 			_, want, err := nodeutil.PatchNodeStatus(core, "a", old, node)
 			require.NoError(t, err)
 			from, to := &v1.Node{ObjectMeta: old.ObjectMeta, Status: old.Status}, &v1.Node{ObjectMeta: node.ObjectMeta, Status: node.Status}
-			dropEqual(&from.ObjectMeta, &to.ObjectMeta)
-			dropEqual(&from.Status, &to.Status)
-			values, ok := patchOfConditions(from, to)
-			if conditions[name] != ok {
-				t.Fatalf("only conditions differ: %v", ok)
+			semantic.DropEqual(&from.ObjectMeta, &to.ObjectMeta)
+			semantic.DropEqual(&from.Status, &to.Status)
+			values, ok := patchOfStatus(from, to)
+			if alone[name] != ok {
+				t.Fatalf("only conditions and volumes differ: %v", ok)
 			}
 			got, err := json.Marshal(values)
 			require.NoError(t, err)
