@@ -48,12 +48,11 @@ func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 		tokens: float64(cfg.Limiter.Burst), refill: v.Now(),
 	}
 	v.actor.queues[cfg.Name] = q
-	for range cfg.Workers {
-		q.addWorker()
-	}
 	return q
 }
 
+// addWorker adds a worker for the first key in line. A queue has as many as it has had keys at once: those that its controller starts
+// beside them would only wait.
 func (q *queue) addWorker() {
 	q.workers++
 	name := q.cfg.Name + " worker"
@@ -198,11 +197,14 @@ func (q *queue) Add(key string) {
 
 func (q *queue) enqueue(it *item) {
 	q.waiting = append(q.waiting, it)
-	if len(q.idle) > 0 {
+	switch {
+	case len(q.idle) > 0:
 		takeFirst(&q.idle).wake()
-		return
+	case q.workers < q.cfg.Workers:
+		q.addWorker()
+	default:
+		q.overlap()
 	}
-	q.overlap()
 }
 
 func (q *queue) AddAfter(key string, d time.Duration) { q.addAfter(q.item(key), d, always) }
