@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -43,8 +42,7 @@ func (c *Cursor) follow() {
 	if c.notify == nil {
 		c.notify = func() {}
 	}
-	b := c.filter.bucket
-	c.table.followers[b] = append(c.table.followers[b], c)
+	c.table.followers.add(c)
 }
 
 // wake tells the cursor that change n may concern it.
@@ -149,14 +147,6 @@ func (c *Cursor) Stop() {
 		return
 	}
 	c.stopped = true
-	without := func(cursors []*Cursor) []*Cursor {
-		return slices.DeleteFunc(cursors, func(other *Cursor) bool { return other == c })
-	}
-	b := c.filter.bucket
-	if rest := without(c.table.followers[b]); len(rest) > 0 {
-		c.table.followers[b] = rest
-	} else {
-		delete(c.table.followers, b)
-	}
-	c.table.bookmarkers = without(c.table.bookmarkers)
+	c.table.followers.remove(c)
+	c.table.bookmarkers = without(c.table.bookmarkers, c)
 }

@@ -88,10 +88,10 @@ const bookmarkEvery = time.Minute
 func (t *Table) publish(c control.Change) {
 	n := t.log.next
 	t.log.append(c)
-	if len(t.followers) > 0 {
+	if !t.followers.none() {
 		buckets, count := t.bucketsOf(c)
 		for _, b := range buckets[:count] {
-			for _, cursor := range t.followers[b] {
+			for _, cursor := range t.followers.in(b) {
 				cursor.wake(n)
 			}
 		}

@@ -81,7 +81,7 @@ type Table struct {
 	items     map[string]call.Object // by key
 	keys      sorted.Keys
 	log       changeLog
-	followers map[bucket][]*Cursor
+	followers followers
 	// bookmarkers want bookmarks; lastBookmark is when they were last offered.
 	bookmarkers  []*Cursor
 	lastBookmark time.Time
@@ -93,7 +93,7 @@ type Table struct {
 // NewTable returns an empty table. The caller keeps it.
 func (s *Store) NewTable(of Resource) *Table {
 	return &Table{
-		Resource: of, store: s, items: map[string]call.Object{}, log: changeLog{limit: s.cfg.LogLimit}, followers: map[bucket][]*Cursor{}, lastBookmark: s.cfg.Now(),
+		Resource: of, store: s, items: map[string]call.Object{}, log: changeLog{limit: s.cfg.LogLimit}, lastBookmark: s.cfg.Now(),
 	}
 }
 
@@ -178,10 +178,8 @@ func (t *Table) Remove(old, last call.Object) {
 func (t *Table) Retire() {
 	t.store.count -= len(t.items)
 	t.retired, t.items, t.keys = true, nil, sorted.Keys{}
-	for _, cursors := range t.followers {
-		for _, cursor := range cursors {
-			cursor.wake(t.log.next)
-		}
+	for _, cursor := range t.followers.all() {
+		cursor.wake(t.log.next)
 	}
 }
 

@@ -166,6 +166,23 @@ func TestACursorThatIsFurtherBehindThanTheLogListsAgain(t *testing.T) {
 	require.Len(t, cursor.List(), 3)
 }
 
+// All cursors hear that their table is retired, always in the same order: that of the caches of a run follows from it.
+func TestTheCursorsOfATableThatIsRetiredAreWokenInOneOrder(t *testing.T) {
+	for range 10 {
+		table, _ := newTable(100)
+		var woken []string
+		for _, node := range []string{"n3", "n1", "", "n4", "n2", ""} {
+			sel := store.Selector{}
+			if node != "" {
+				sel.Fields = fields.OneTermEqualSelector("spec.nodeName", node)
+			}
+			table.Follow(sel, func() { woken = append(woken, node) })
+		}
+		table.Retire()
+		require.Equal(t, []string{"", "", "n1", "n2", "n3", "n4"}, woken)
+	}
+}
+
 func TestACursorOfATableThatWasRetiredListsTheOneThatIsThereNow(t *testing.T) {
 	table, next := newTable(10)
 	cursor := table.Follow(store.Selector{}, nil)

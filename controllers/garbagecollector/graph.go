@@ -28,7 +28,7 @@ type Config struct {
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
-			env: env, kinds: map[string]*kind{},
+			env: env, objects: env.Objects(), kinds: map[string]*kind{},
 			learning: map[string]bool{}, items: map[types.UID]string{}, dependents: map[types.UID]map[string]bool{},
 		}
 		for _, kind := range cfg.Kinds {
@@ -45,8 +45,9 @@ func New(cfg Config) control.Factory {
 // default/web", "StatefulSet.apps default/db".
 // Upstream: GarbageCollector and GraphBuilder, v1.37.
 type controller struct {
-	env   control.Env
-	kinds map[string]*kind // by id
+	env     control.Env
+	objects control.Objects
+	kinds   map[string]*kind // by id
 	// learning holds the definitions whose kinds discovery does not have yet.
 	learning map[string]bool
 	// items holds all objects by UID.
@@ -64,7 +65,7 @@ func (k *kind) item(obj control.Object) string { return k.id + " " + control.Key
 func (c *controller) object(item string) (*kind, control.Object, bool) {
 	id, key, _ := strings.Cut(item, " ")
 	k := c.kinds[id]
-	obj, found := k.cached(key)
+	obj, found := k.cache.Get(key)
 	return k, obj, found
 }
 

@@ -19,7 +19,7 @@ type kind struct {
 	namespaced bool
 	resource   schema.GroupVersionResource
 	objects    control.Objects
-	cached     func(key string) (control.Object, bool)
+	cache      *control.Cache[control.Object]
 }
 
 // follow adds a kind. If a kind comes in two versions, the first counts.
@@ -30,12 +30,11 @@ func (c *controller) follow(r metav1.APIResource, custom bool) {
 	}
 	group := schema.GroupVersion{Group: r.Group, Version: r.Version}
 	k := &kind{
-		id: id, name: r.Kind, custom: custom, apiVersion: group.String(), namespaced: r.Namespaced, resource: group.WithResource(r.Name), objects: c.env.Objects(),
+		id: id, name: r.Kind, custom: custom, apiVersion: group.String(), namespaced: r.Namespaced, resource: group.WithResource(r.Name), objects: c.objects,
 	}
-	cache := control.NewCache[control.Object](c.env, k.resource)
-	k.cached = cache.Get
+	k.cache = control.NewCache[control.Object](c.env, k.resource)
 	c.kinds[id] = k
-	cache.Handle(control.Handler[control.Object]{
+	k.cache.Handle(control.Handler[control.Object]{
 		Add:    func(obj control.Object) { c.added(k, obj) },
 		Update: func(old, obj control.Object) { c.updated(k, old, obj) },
 		Delete: func(obj control.Object) { c.deleted(k, obj) },
