@@ -142,6 +142,15 @@ func TestApplyIsAThreeWayMerge(t *testing.T) {
 	require.True(t, apierrors.IsInvalid(errors.Unwrap(unjoin(err))), "%v", err)
 }
 
+// What `kubectl get -o yaml` has written has the version and UID of another object, and kubectl creates it all the same.
+func TestAnObjectThatWasWrittenOutIsCreated(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	exported := strings.Replace(claimYAML, "metadata:", "metadata:\n  resourceVersion: \"71\"\n  uid: 11111111-2222-3333-4444-555555555555", 1)
+	require.NotEqual(t, claimYAML, exported)
+	c.Apply(exported)
+	require.NotEqual(t, "71", c.Claim("data").ResourceVersion)
+}
+
 // As kubectl, which sends no patch then.
 func TestApplyOfWhatIsThereSendsNothing(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})

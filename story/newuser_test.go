@@ -71,3 +71,8 @@ func TestExplainTakesAnObjectAsDescribeDoes(t *testing.T) {
 	got := play(t, claimData+"explain pvc/data\n----\n\nexplain pvc data\n----\n\nexplain pvc/default/data\n----\n")
 	require.Equal(t, 3, strings.Count(got, "\npvc default/data is Pending\n"), got)
 }
+
+// As kubectl's create, which leaves out the version of an object that was written out with "get -o yaml".
+func TestAnObjectThatWasWrittenOutIsCreatedAnew(t *testing.T) {
+	require.Contains(t, play(t, "create\n{apiVersion: v1, kind: ConfigMap, metadata: {name: conf, resourceVersion: \"71\"}}\n----\n"), "configmap/conf created\n")
+}

@@ -61,10 +61,7 @@ func (c *pods) evict(ctx context.Context, eviction object) error {
 	if isNil(eviction) {
 		return errors.New("there is no Eviction")
 	}
-	req := c.request("create", "eviction", "")
-	req.Object = eviction
-	_, err := c.client.Do(ctx, req)
-	return err
+	return c.evictIn(ctx, c.namespace, eviction)
 }
 
 type evictions struct{ *pods }
@@ -74,11 +71,34 @@ func (g policyV1) Evictions(namespace string) typedpolicyv1.EvictionInterface {
 }
 
 func (c *evictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
-	return c.evict(ctx, eviction)
+	return c.evictIts(ctx, eviction)
 }
 
+type evictionsV1beta1 struct{ *pods }
+
 func (g policyV1beta1) Evictions(namespace string) typedpolicyv1beta1.EvictionInterface {
-	return newPods(g.of, namespace)
+	return &evictionsV1beta1{newPods(g.of, namespace)}
+}
+
+func (c *evictionsV1beta1) Evict(ctx context.Context, eviction *policyv1beta1.Eviction) error {
+	return c.evictIts(ctx, eviction)
+}
+
+// evictIts evicts the pod in the namespace that the eviction names, whichever the client's is; it is refused if that names none.
+//
+// Upstream: client-go kubernetes/typed/policy/v1/eviction_expansion.go Evict and rest/request.go requestPreflightCheck, v0.37.
+func (c *pods) evictIts(ctx context.Context, eviction object) error {
+	if isNil(eviction) {
+		return errors.New("there is no Eviction")
+	}
+	return c.evictIn(ctx, eviction.GetNamespace(), eviction)
+}
+
+func (c *pods) evictIn(ctx context.Context, namespace string, eviction object) error {
+	req := c.request("create", "eviction", "")
+	req.Namespace, req.Object = namespace, eviction
+	_, err := c.client.Do(ctx, req)
+	return err
 }
 
 func (c *pods) ProxyGet(scheme, name, port, path string, params map[string]string) rest.ResponseWrapper {

@@ -4,6 +4,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	policyv1 "k8s.io/api/policy/v1"
+	policyv1beta1 "k8s.io/api/policy/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -63,6 +64,20 @@ var deletions = []test{
 		assert.Equal(c, []string{"a", "b", "c"}, c.names(metav1.ListOptions{}))
 		require.NoError(c, c.maps().DeleteCollection(c.ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=x", FieldSelector: "metadata.name!=b"}))
 		assert.Equal(c, []string{"b", "c"}, c.names(metav1.ListOptions{}))
+	}},
+	{"An eviction is in the namespace that it names", func(c *client) {
+		_, err := c.CoreV1().Pods("default").Create(c.ctx, pod("web"), metav1.CreateOptions{})
+		require.NoError(c, err)
+		err = c.PolicyV1().Evictions("default").Evict(c.ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "web"}})
+		require.EqualError(c, err, "an empty namespace may not be set during creation")
+		err = c.PolicyV1beta1().Evictions("default").Evict(c.ctx, &policyv1beta1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "web"}})
+		require.EqualError(c, err, "an empty namespace may not be set during creation")
+		require.NoError(c, c.PolicyV1().Evictions("other").Evict(c.ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}))
+		_, err = c.CoreV1().Pods("default").Get(c.ctx, "web", metav1.GetOptions{})
+		c.refused(err, metav1.StatusReasonNotFound)
+		_, err = c.CoreV1().Pods("default").Create(c.ctx, pod("api"), metav1.CreateOptions{})
+		require.NoError(c, err)
+		require.NoError(c, c.CoreV1().Pods("default").EvictV1(c.ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "api"}}), "the pods' own call has theirs")
 	}},
 	{"A pod on a node has its grace period, and an eviction deletes it", func(c *client) {
 		p := pod("web")
