@@ -12,8 +12,8 @@ import (
 type Driver struct {
 	engine *engine.Engine
 	clock  clock
-	woken  chan struct{} // holds one token
-	calls  chan func()
+	woken  chan struct{}      // holds one token
+	calls  chan chan struct{} // each is closed when its caller has done with the engine
 	quit   chan struct{}
 	stop   sync.Once
 	done   chan struct{}
@@ -31,7 +31,7 @@ func Start(e *engine.Engine) *Driver { return StartAt(e, 1) }
 func StartAt(e *engine.Engine, speed float64) *Driver {
 	d := &Driver{
 		engine: e, clock: newClock(e.Now(), speed), woken: make(chan struct{}, 1),
-		calls: make(chan func()), quit: make(chan struct{}), done: make(chan struct{}),
+		calls: make(chan chan struct{}), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	e.OnReady(func() {
 		select {
@@ -55,11 +55,14 @@ func (d *Driver) Stop() error {
 // inject a fault or to ask the cluster for its story. It reports whether f was
 // called; after Stop, or when the engine has failed, it is not. If virtual time passes in
 // f, it goes on from there; before it passes, f waits for calls of CSI drivers that are under way.
+//
+// f runs in the goroutine of the caller, while the driver stands still: a test may fail in it.
 func (d *Driver) Do(f func()) bool {
-	called := make(chan struct{})
+	over := make(chan struct{})
 	select {
-	case d.calls <- func() { f(); close(called) }:
-		<-called
+	case d.calls <- over:
+		defer close(over)
+		f()
 		return true
 	case <-d.done:
 		return false
@@ -99,8 +102,8 @@ func (d *Driver) wait() bool {
 	select {
 	case <-d.quit:
 		return false
-	case f := <-d.calls:
-		f()
+	case over := <-d.calls:
+		<-over
 		d.clock.catchUp(d.engine.Now())
 	case <-d.woken:
 	case <-due:

@@ -13,12 +13,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/live"
+	"github.com/storagesim/storagesim/storagesimtest"
 )
 
 const claimAndVolume = `
@@ -183,6 +185,7 @@ func TestABubbleFailsOverGoroutinesThatNobodyAnnounced(t *testing.T) {
 	for _, test := range []struct{ name, inside, want string }{
 		{"unannounced", "TestInsideUnannounced", "a goroutine is left behind:\n"},
 		{"failing", "TestInsideFailing", "this fails inside"},
+		{"failing between two steps", "TestInsideFailingInDo", "this fails between two steps"},
 		{"panicking", "TestInsidePanicking", "panic: a panic of its own"},
 		{"stuck", "TestInsideStuck", "deadlock: all goroutines in bubble are blocked"},
 	} {
@@ -222,6 +225,23 @@ func TestInsideFailing(t *testing.T) {
 			leaveOneBehind(t)
 			t.Error("this fails inside")
 		}, "live_test.leaveOneBehind")
+	})
+}
+
+func TestInsideFailingInDo(t *testing.T) {
+	inside(func() {
+		live.Bubble(t, func(t *testing.T) {
+			c := storagesimtest.New(t, storagesim.Config{Start: time.Now()})
+			c.AddProgram(storagesim.Program{Name: "op", Run: func(ctx context.Context, _ *rest.Config) error {
+				for ctx.Err() == nil {
+					time.Sleep(time.Second)
+				}
+				return nil
+			}})
+			d := live.Start(c.Engine())
+			time.Sleep(time.Second)
+			d.Do(func() { require.Fail(t, "this fails between two steps") })
+		}, live.ClientGo()...)
 	})
 }
 
