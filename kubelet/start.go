@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -236,7 +237,10 @@ func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]vo
 		}
 		if err == nil && name != "" {
 			cm.SubPath = path.Clean(name)
-			err = k.volumes.PrepareSubPath(pod, volumemanager.SubPath{Path: cm.SubPath, Volume: v, Container: c.Name, Mount: m, Index: i})
+			part := volumemanager.SubPath{Path: cm.SubPath, Volume: v, Container: c.Name, Mount: m, Index: i}
+			if err = k.volumes.PrepareSubPath(pod, part); err == nil && replacesFiles(pod, m.Name) {
+				cm.Kept, err = k.volumes.KeepSubPath(part)
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -244,6 +248,14 @@ func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]vo
 		mounts = append(mounts, cm)
 	}
 	return mounts, k.addSources(mounts)
+}
+
+// replacesFiles reports whether a volume's files are replaced when the objects that it is made of change, as those of a ConfigMap: a container keeps
+// those that were there when it mounted a part.
+func replacesFiles(pod *v1.Pod, volume string) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
+		return v.Name == volume && (v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil)
+	})
 }
 
 // makeBlockVolumes says what a container gets for its volumeDevices.

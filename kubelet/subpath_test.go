@@ -77,20 +77,33 @@ func TestACommandsVariablesAreThoseOfItsContainer(t *testing.T) {
 	require.Equal(t, []string{"$(NOPE)/", "data/", "maker/"}, names)
 }
 
-// Not as on a real node, which is said in package apivolume; and what is mounted for it
-// leads nowhere then, yet is unmounted.
-func TestASubPathOfAConfigMapSeesItsChanges(t *testing.T) {
+// A mount of one file keeps the file that was there, since a change replaces it: a container of a subPath does not see it before it is started again.
+// What is mounted for it leads nowhere then, yet is unmounted.
+func TestASubPathOfAConfigMapDoesNotSeeItsChanges(t *testing.T) {
 	w := simple(t)
 	w.configMap("app", map[string]string{"app.conf": "old"})
 	p := pod("web", configVolume("app"))
 	p.Spec.Containers[0].VolumeMounts[0].SubPath = "app.conf"
 	p.Spec.Containers[0].VolumeMounts[0].MountPath = "/etc/app.conf"
+	whole := p.Spec.Containers[0].VolumeMounts[0]
+	whole.SubPath, whole.MountPath = "", "/config"
+	p.Spec.Containers[0].VolumeMounts = append(p.Spec.Containers[0].VolumeMounts, whole)
 	p = w.create(p)
 	w.settle()
 	require.Equal(t, "old", w.read(p, "/etc/app.conf"))
 	w.configMap("app", map[string]string{"app.conf": "new"})
 	require.NoError(t, w.e.RunFor(time.Minute))
-	require.Equal(t, "new", w.read(p, "/etc/app.conf"))
+	require.Equal(t, "new", w.read(p, "/config/app.conf"))
+	require.Equal(t, "old", w.read(p, "/etc/app.conf"))
+
+	require.NoError(t, w.e.Crash(actor))
+	w.settle()
+	require.Equal(t, "old", w.read(p, "/etc/app.conf"), "the container has outlived its kubelet")
+	w.forget(p)
+	w.touch("web")
+	w.settle()
+	w.requireAllRunning("web")
+	require.Equal(t, "new", w.read(p, "/etc/app.conf"), "it was started again")
 
 	require.NoError(t, w.e.Crash(actor))
 	w.delete("web")

@@ -127,6 +127,54 @@ func (p *subPaths) prepareSafeSubpath(pod *v1.Pod, s SubPath, inside *disk.Disk)
 	return nil
 }
 
+// keep copies a part of a volume to a disk of its own. A bind mount keeps the file that it was made of, also when the path leads to another
+// one; the mounts of a simulated node are paths.
+func (p *subPaths) keep(s SubPath) (*disk.Disk, error) {
+	volume, err := p.fs.Sub(s.Volume.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer volume.Close()
+	part, err := volume.EvalSymlinks("/" + s.Path)
+	if err != nil {
+		return nil, err
+	}
+	kept := disk.InMemory(p.env.Now)
+	return kept, copyTo(kept, path.Join("/", s.Path), volume, part)
+}
+
+// copyTo copies a file or a directory with all that is in it.
+func copyTo(to *disk.Disk, target string, from *disk.Disk, source string) error {
+	info, err := from.Stat(source)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		err = to.MkdirAll(target, info.Mode().Perm())
+	} else {
+		var data []byte
+		if data, err = from.ReadFile(source); err == nil {
+			err = errors.Join(to.MkdirAll(path.Dir(target), 0o755), to.WriteFile(target, data, info.Mode().Perm()))
+		}
+	}
+	if uid, gid, ok := disk.Owner(info); ok && err == nil {
+		err = to.Lchown(target, uid, gid)
+	}
+	if err == nil {
+		err = to.Chmod(target, info.Mode())
+	}
+	if err != nil || !info.IsDir() {
+		return err
+	}
+	names, err := from.ReadDir(source)
+	for _, name := range names {
+		if err == nil {
+			err = copyTo(to, path.Join(target, name.Name()), from, path.Join(source, name.Name()))
+		}
+	}
+	return err
+}
+
 // makePlainDirs makes directories below dir, each in the one before it. A link in the place of
 // one of them is an error, since it would lead elsewhere.
 func (p *subPaths) makePlainDirs(dir string, names ...string) (string, error) {

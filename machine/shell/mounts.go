@@ -26,6 +26,8 @@ type Mount struct {
 	// SubPath is the part of the volume that is mounted; empty for all of it.
 	SubPath  string `json:"subPath,omitempty"`
 	ReadOnly bool   `json:"readOnly,omitempty"`
+	// Kept has the part at SubPath as it was when it was mounted, and goes on to be seen, whatever is at VolumePath; nil if that is seen.
+	Kept *disk.Disk `json:"-"`
 	// Block says that VolumePath is the file that stands for a block device. The container sees a device.
 	Block bool `json:"block,omitempty"`
 	// Source and FSType are the device and the type of the mount at VolumePath, as mount(8) takes them:
@@ -95,7 +97,10 @@ func InVolume(node *disk.Disk, user *disk.User, mounts []Mount, name string, wri
 // openMount opens a mount's directory. For a mount of a file it opens the directory of the
 // file.
 func openMount(node *disk.Disk, m Mount, rest string) (*disk.Disk, string, error) {
-	if m.SubPath == "" {
+	switch {
+	case m.Kept != nil:
+		return openOrParent(m.Kept, "/"+m.SubPath, rest)
+	case m.SubPath == "":
 		return openOrParent(node, m.VolumePath, rest)
 	}
 	whole, err := node.Sub(m.VolumePath)

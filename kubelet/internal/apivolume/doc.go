@@ -22,8 +22,6 @@
 //     for what is not there these are.
 //   - A failed write to a volume that a pod has keeps what is there. Upstream tears the
 //     volume down, under the pod's containers, and makes it again with the next try.
-//   - A container that has a subPath of such a volume sees its changes. On a real node
-//     it keeps the files it started with: its mount stays where ..data led then.
 //   - A serviceAccountToken is a fixed text that is no token; its audience and time
 //     are ignored. Where there is no ConfigMap kube-root-ca.crt, which a controller
 //     publishes in every namespace of a real cluster, a volume that names it gets a

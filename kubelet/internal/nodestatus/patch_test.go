@@ -46,10 +46,10 @@ func TestThePatchOfANodeIsThatOfItsWholeStatus(t *testing.T) {
 		"a condition and volumes": func(n *v1.Node) {
 			n.Status.Conditions[1].Reason, n.Status.VolumesInUse = "r", append(n.Status.VolumesInUse, "y")
 		},
-		"more of something":       func(n *v1.Node) { n.Status.Capacity = v1.ResourceList{"a": *old.Status.Capacity.Cpu()} },
-		"a label":                 func(n *v1.Node) { n.Labels["a"] = "b" },
-		"two things":              func(n *v1.Node) { n.Annotations["a"], n.Status.NodeInfo.BootID = "b", "c" },
-		"what is not its spec":    func(n *v1.Node) { n.Spec.Unschedulable, n.Status.Phase = true, v1.NodeRunning },
+		"more of something":    func(n *v1.Node) { n.Status.Capacity = v1.ResourceList{"a": *old.Status.Capacity.Cpu()} },
+		"a label":              func(n *v1.Node) { n.Labels["a"] = "b" },
+		"two things":           func(n *v1.Node) { n.Annotations["a"], n.Status.NodeInfo.BootID = "b", "c" },
+		"what is not its spec": func(n *v1.Node) { n.Spec.Unschedulable, n.Status.Phase = true, v1.NodeRunning },
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := old.DeepCopy()
