@@ -42,7 +42,7 @@
 // making an object for every object of the other) runs
 // into a limit on steps, and the error names the actors and the objects they kept working on. For Settle
 // the limit is on the whole call; RunFor and RunUntil, which end at a time and see
-// periodic work, have it for each minute of virtual time.
+// periodic work, have it for each minute of virtual time, and beside programs for each moment.
 //
 // A panic in an actor's code, be it a task, a handler or the factory, fails the run
 // with an error that names it. A test that fails inside an actor's code

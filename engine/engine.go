@@ -91,9 +91,10 @@ type Engine struct {
 	steps  atomic.Uint64
 	err    error // the first failure of an actor's own code
 	said   map[saidKey]bool
-	busy   bool     // a step is being taken
-	doomed []*actor // crash when it is over
-	calls  []*call  // that tasks are parked for, oldest first
+	busy   bool       // a step is being taken
+	doomed []*actor   // crash when it is over
+	calls  []*call    // that tasks are parked for, oldest first
+	moment *stepLimit // of the last call of RunFor
 	// realTime is set while virtual time goes with that of the machine.
 	realTime bool
 	closed   bool

@@ -83,10 +83,25 @@ func (l *stepLimit) begin() {
 	clear(e.work)
 	e.window++
 	l.first, l.began, l.traced = e.steps.Load(), e.Now(), e.trace.Len()
-	l.steps = e.cfg.StepLimit
-	if l.steps <= 0 {
-		l.steps = 300_000 + 2_000*e.server.Count()
+	l.steps = e.stepsAllowed()
+}
+
+func (e *Engine) stepsAllowed() int {
+	if e.cfg.StepLimit > 0 {
+		return e.cfg.StepLimit
 	}
+	return 300_000 + 2_000*e.server.Count()
+}
+
+// momentLimit returns the limit of a call of RunFor. Beside programs that write, in real time, each write ends with such a call: those of one moment
+// of virtual time have one limit, since a program and a controller that undo each other in a bubble never let time pass.
+func (e *Engine) momentLimit() *stepLimit {
+	if l := e.moment; e.realTime && l != nil && l.began.Equal(e.Now()) {
+		l.steps = max(l.steps, e.stepsAllowed()) // the program may have made objects
+		return l
+	}
+	e.moment = e.newLimit(time.Minute)
+	return e.moment
 }
 
 func (l *stepLimit) check() error {

@@ -132,7 +132,7 @@ func (e *Engine) RunFor(d time.Duration) error {
 	if d < 0 {
 		return fmt.Errorf("a negative time cannot pass: %s", d)
 	}
-	limit := e.newLimit(time.Minute)
+	limit := e.momentLimit()
 	end := e.Now().Add(d)
 	if err := e.drain(limit); err != nil {
 		return err

@@ -140,6 +140,42 @@ func TestALivelockOfTasksNamesThem(t *testing.T) {
 	}
 }
 
+// A program writes again and again what an actor undoes, and no virtual time passes, as in a bubble.
+func TestALivelockWithAProgramIsReported(t *testing.T) {
+	for _, real := range []bool{true, false} {
+		e := newEngine(t, engine.Config{StepLimit: 1000})
+		require.NoError(t, e.Add("undoer", func(env control.Env) error {
+			cache := control.NewCache[*v1.ConfigMap](env, configMaps)
+			q := env.Queue(control.QueueConfig{Name: "maps", Reconcile: func(ctx context.Context, key string) error {
+				cm, ok := cache.Get(key)
+				if !ok || cm.Data["v"] == "off" {
+					return nil
+				}
+				cm = cm.DeepCopy()
+				cm.Data["v"] = "off"
+				_, err := env.Client().CoreV1().ConfigMaps("default").Update(ctx, cm, metav1.UpdateOptions{})
+				return err
+			}})
+			cache.Handle(control.Enqueue[*v1.ConfigMap](q.Add))
+			return nil
+		}))
+		create(t, e, configMap("switch", "v", "on"))
+		e.InRealTime(real)
+		err := e.RunFor(time.Second)
+		for i := 0; i < 1000 && err == nil; i++ {
+			on := configMap("switch", "v", "on")
+			_, updateErr := fake.New(e.Server(), "program").CoreV1().ConfigMaps("default").Update(t.Context(), on, metav1.UpdateOptions{})
+			require.NoError(t, updateErr)
+			err = e.RunFor(0)
+		}
+		if !real {
+			require.NoError(t, err, "each call has a limit of its own")
+			continue
+		}
+		require.ErrorContains(t, err, "livelock: not at rest after 1000 steps in 0s of virtual time; what keeps it busy:\n  undoer worked ")
+	}
+}
+
 // Two controllers: to each object of the one the other makes another, for ever.
 func TestALivelockThatCreatesObjectsIsReportedWithItsChain(t *testing.T) {
 	answer := func(from, to string) control.Factory {
