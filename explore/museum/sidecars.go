@@ -45,7 +45,7 @@ func classNotTakenBack() Exhibit {
 			}
 			c.InstallCSIDriver(d)
 			c.Apply(attributesClasses, ofClass("silver"))
-			c.RunFor(10 * time.Second)
+			c.RunFor(10 * time.Minute) // until the claim is bound in any trouble: the class of another cannot be changed
 			c.Apply(ofClass("wrong"))
 			c.RunFor(time.Minute)
 			c.Apply(ofClass("silver"))
@@ -73,10 +73,10 @@ func growthForgotten() Exhibit {
 			c.Must(err)
 			d.Sidecars.Resizer = func(cfg *resizer.Config) { cfg.DropMissing = !fixed }
 			c.InstallCSIDriver(d)
-			c.RunFor(5 * time.Second)
+			c.RunFor(10*time.Minute + 30*time.Second) // until the resizer has caches in any trouble, and its next resync is far away
 			c.Hold(csi.ResizerActor(driver.Name), "persistentvolumes")
 			c.Apply(attributesClasses, claims("csi", "1Gi", "data"))
-			c.RunFor(5 * time.Second)
+			c.RunFor(2 * time.Minute) // until the claim is bound in any trouble
 			c.Apply(claims("csi", "2Gi", "data"))
 			c.RunFor(5 * time.Second)
 			c.Release(csi.ResizerActor(driver.Name), "persistentvolumes")
@@ -137,10 +137,9 @@ func namedAndLeft() Exhibit {
 			cfg.PVController.ResyncPeriod = 10 * time.Minute // so that this wait is longer than those of other faults
 		},
 		scenario: func(c *explore.Cluster, _ bool) {
-			c.Apply(
-				volume("disk", "manual", "1Gi", "hostPath: {path: /data}\n  claimRef: {namespace: default, name: data}"),
-				strings.Replace(claims("manual", "1Gi", "data"), "storageClassName: manual", "storageClassName: manual\n  volumeName: disk", 1),
-			)
+			c.Apply(volume("disk", "manual", "1Gi", "hostPath: {path: /data}\n  claimRef: {namespace: default, name: data}"))
+			c.RunFor(2 * time.Minute) // a claim that comes before its volume waits for a resync, too
+			c.Apply(strings.Replace(claims("manual", "1Gi", "data"), "storageClassName: manual", "storageClassName: manual\n  volumeName: disk", 1))
 			c.RunFor(8 * time.Minute)
 		},
 	}

@@ -59,7 +59,8 @@ func waits() []explore.Rule {
 				last.TargetVolumeAttributesClassName, last.Status)
 		})),
 		waitRule(BindsWhatIsNamed, ofClaim(func(claim *v1.PersistentVolumeClaim) string {
-			if claim.Spec.VolumeName == "" || claim.Status.Phase == v1.ClaimBound {
+			// One that is Lost has been looked at: a controller that starts again with an old list of volumes calls it so, as upstream's does.
+			if claim.Spec.VolumeName == "" || claim.Status.Phase == v1.ClaimBound || claim.Status.Phase == v1.ClaimLost {
 				return ""
 			}
 			return fmt.Sprintf("is not bound to %s, which it names", claim.Spec.VolumeName)
