@@ -67,6 +67,10 @@ type Config struct {
 	// snapshot has this provisioner's finalizer, so that the volume may have been begun before. Up to v6.1 it never was
 	// (external-provisioner 1448).
 	RestoresDeleted func(*snapshotv1.VolumeSnapshot) bool
+	// KeepSnapshotFinalizer leaves this provisioner's finalizer on a snapshot of which it has made a volume until the next sweep. Default false: it is
+	// removed before the PersistentVolume is created, so that a provisioner that crashes between the two, and finds the snapshot being deleted, does not
+	// know that the volume was begun.
+	KeepSnapshotFinalizer bool
 	// NodeDeployment, if set, makes the provisioner run on one node, for volumes of that node.
 	NodeDeployment *NodeDeployment
 	// Counters, if set, counts the work of the library.

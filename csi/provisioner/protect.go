@@ -103,13 +103,13 @@ func (p *csiProvisioner) setSnapshotFinalizer(ctx context.Context, source *v1.Ob
 	return err
 }
 
-// removeSnapshotFinalizer removes the finalizer when the claim's volume is restored. If that fails, the sweep does
-// it.
+// removeSnapshotFinalizer removes the finalizer when the claim's volume is restored. If that fails, or
+// KeepSnapshotFinalizer is set, the sweep does it.
 //
 // Upstream: controller.go Provision and removeSnapshotFinalizer, v6.4.
 func (p *csiProvisioner) removeSnapshotFinalizer(ctx context.Context, claim *v1.PersistentVolumeClaim) {
 	source := claim.Spec.DataSource
-	if source == nil || source.Kind != snapshotKind {
+	if p.cfg.KeepSnapshotFinalizer || source == nil || source.Kind != snapshotKind {
 		return
 	}
 	client := snapshots.SnapshotClient(p.env)

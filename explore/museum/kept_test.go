@@ -10,6 +10,13 @@ import (
 // Plans in which exhibits with their fix on once broke a rule, found by .ci/nightly.
 func TestAFixHoldsInPlansThatOnceBrokeIt(t *testing.T) {
 	plans := map[int][]string{
+		36: {
+			"x1;faults=1:csi-snapshotter/csi.storagesim.io:Probe:csi-hang",
+			"x1;faults=2:csi-provisioner/csi.storagesim.io:CreateVolume:csi-hang",
+			"x1;faults=2:csi-provisioner/csi.storagesim.io:update:volumesnapshots:crash-after",
+			"x1;faults=1:csi-provisioner/csi.storagesim.io:get:volumesnapshotcontents:crash;" +
+				"holds=1:csi-provisioner/csi.storagesim.io:get:volumesnapshotcontents:17s:csi-provisioner/csi.storagesim.io:persistentvolumeclaims",
+		},
 		39: {
 			"x1;faults=1:snapshot-controller:get:persistentvolumeclaims:refused",
 			"x1;faults=1..3:snapshot-controller:get:persistentvolumeclaims:refused",

@@ -101,24 +101,25 @@ func halfRestored() Exhibit {
 		Mechanism: "CreateVolume from a snapshot is not answered in time; the driver makes the volume all the same. The snapshot is deleted, " +
 			"so that the provisioner refuses to ask again. Snapshot and claim then wait for each other; if the claim is deleted, too, no object leads to the volume.",
 		Upstream: "https://github.com/kubernetes-csi/external-provisioner/pull/1448",
-		Fix:      "provisioner.Config.RestoresDeleted of the CSI provisioner: what was begun goes on, which a finalizer on the snapshot tells",
-		Rule:     explore.NothingLeaks, Replay: "x1",
+		Fix: "provisioner.Config.RestoresDeleted of the CSI provisioner: what was begun goes on, which a finalizer on the snapshot tells. Upstream's removes it " +
+			"before the PersistentVolume is there, and a crash between the two brings the bug back: here it stays (KeepSnapshotFinalizer)",
+		Rule: explore.NothingLeaks, Replay: "x1",
 		actors: snapshotActors(),
 		scenario: func(c *explore.Cluster, fixed bool) {
-			var sidecars csi.Sidecars
-			if !fixed {
-				sidecars.Provisioner = func(cfg *csiprovisioner.Config) {
+			withSnapshots(c, csi.Sidecars{Provisioner: func(cfg *csiprovisioner.Config) {
+				cfg.KeepSnapshotFinalizer = fixed
+				if !fixed {
 					cfg.RestoresDeleted = func(*snapshotv1.VolumeSnapshot) bool { return false }
 				}
-			}
-			withSnapshots(c, sidecars)
+			}})
 			c.Apply(snapshotOf("s1", "snap"))
-			c.RunFor(10 * time.Second)
-			c.Inject(call.Fault{Method: "CreateVolume", Hang: true, After: true, Times: 1})
+			c.RunFor(15 * time.Minute) // until it is ready in any trouble: of one that is deleted before that, no volume is begun
+			c.Inject(call.Fault{Method: "CreateVolume", Hang: true, After: true, Times: 6})
 			c.Apply(restored("csi"))
-			c.RunFor(5 * time.Second)
+			c.RunFor(90 * time.Second) // until the volume is begun in any trouble, and not longer than the driver hangs
 			c.Delete("volumesnapshot/s1")
-			c.RunFor(10 * time.Second)
+			// Until the fix has made the volume in any trouble: when the claim is gone the snapshot's content goes, and upstream asks for no volume of it again.
+			c.RunFor(10 * time.Minute)
 			c.Delete("pvc/copy")
 			c.RunFor(10 * time.Minute)
 		},
