@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/storagesim/storagesim/kubelet/csi"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -17,7 +18,7 @@ import (
 //   - ControllerUnpublishVolume comes after NodeUnpublishVolume and NodeUnstageVolume have succeeded on that node, unless
 //     the node is not ready, is gone, or has the taint out-of-service: then volumes are detached by force;
 //   - a volume for one node is staged on one;
-//   - NodePublishVolume comes after NodeStageVolume, if the driver stages;
+//   - NodePublishVolume comes after NodeStageVolume, if the driver stages; a volume that a pod's spec has itself (inline) is never staged;
 //   - no call is made a second time while it is under way, unless its caller has crashed.
 
 // volumeCalls follows what a driver's callers know of its volumes.
@@ -26,14 +27,16 @@ type volumeCalls struct {
 	nodeOf            map[string]string // node ID -> machine
 	staged, published map[[2]string]bool
 	until             map[string]time.Time
+	inline            inlineVolumes
 }
 
 // keepCSI returns an error for the first call that breaks a rule.
 func keepCSI(records []trace.Entry) error {
-	drivers, away := map[string]*volumeCalls{}, map[string]bool{}
+	drivers, away, inline := map[string]*volumeCalls{}, map[string]bool{}, inlineVolumes{}
 	for _, entry := range records {
 		switch r := entry.Record.(type) {
 		case trace.Write:
+			inline.see(r)
 			if r.Kind == "Node" && r.Err == nil {
 				away["node/"+r.Name] = isAway(r.New)
 			}
@@ -42,6 +45,7 @@ func keepCSI(records []trace.Entry) error {
 			if d == nil {
 				d = &volumeCalls{
 					nodeOf: map[string]string{}, staged: map[[2]string]bool{}, published: map[[2]string]bool{}, until: map[string]time.Time{},
+					inline: inline,
 				}
 				drivers[r.Driver] = d
 			}
@@ -85,8 +89,8 @@ func (d *volumeCalls) see(entry trace.Entry, rpc trace.RPC, away map[string]bool
 			d.staged[here] = true
 		}
 	case "NodePublishVolume":
-		if d.stages && !d.staged[here] {
-			return fmt.Errorf("volume %s is published on %s, where it is not staged", volume, rpc.Machine)
+		if err := d.inline.unstaged(here, d.stages, d.staged); err != nil {
+			return err
 		}
 		if done {
 			d.published[here] = true
@@ -113,6 +117,32 @@ func (d *volumeCalls) see(entry trace.Entry, rpc trace.RPC, away map[string]bool
 		}
 	}
 	return nil
+}
+
+// inlineVolumes has the handles of the volumes that pods' specs have themselves. The kubelet publishes such a volume without staging it.
+//
+// Upstream: csi_plugin.go CanDeviceMount, v1.37.
+type inlineVolumes map[string]bool
+
+// see takes note of the volumes of a pod.
+func (v inlineVolumes) see(w trace.Write) {
+	pod, ok := w.New.(*v1.Pod)
+	if !ok {
+		return
+	}
+	for i := range pod.Spec.Volumes {
+		if volume := &pod.Spec.Volumes[i]; volume.CSI != nil {
+			v[csi.InlineHandle(pod.UID, volume.Name)] = true
+		}
+	}
+}
+
+// unstaged returns an error for a volume (and machine) that is published and must be staged, and is not.
+func (v inlineVolumes) unstaged(at [2]string, stages bool, staged map[[2]string]bool) error {
+	if !stages || staged[at] || v[at[0]] {
+		return nil
+	}
+	return fmt.Errorf("volume %s is published on %s, where it is not staged", at[0], at[1])
 }
 
 // stagedElsewhere returns another machine on which a volume is staged and that is not away, the first by its name; "" if there is none.

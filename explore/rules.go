@@ -23,7 +23,7 @@ import (
 //     attachments that are being deleted, of which the driver may have detached it;
 //   - NotInUse: no claim is removed while a pod on a node uses it, no volume while it is attached;
 //   - CallOrder: a driver's volume is attached before it is staged, staged before it is
-//     published, and not deleted while it is attached;
+//     published, except one of a pod's own spec, which is not staged, and not deleted while it is attached;
 //   - CSICalls: the sidecars and the kubelet keep the rules of CSI v1.13: a volume is unpublished from a node when it is
 //     unstaged there, a volume for one node is staged on one, and no call is made a second time while it is under way. A
 //     breach of this rule or of CallOrder is attributed to Kubernetes or to this library, and never fails a driver's author;
@@ -286,19 +286,23 @@ type driverState struct {
 	attaches, stages bool              // it does these things at all
 	nodeOf           map[string]string // node ID -> machine
 	attached, staged map[[2]string]bool
+	inline           inlineVolumes
 }
 
 // callsInOrder checks the rule CallOrder: attached before staged, staged before published, detached before deleted.
 func callsInOrder(records []trace.Entry) error {
-	drivers := map[string]*driverState{}
+	drivers, inline := map[string]*driverState{}, inlineVolumes{}
 	for _, entry := range records {
+		if w, ok := entry.Record.(trace.Write); ok {
+			inline.see(w)
+		}
 		rpc, ok := entry.Record.(trace.RPC)
 		if !ok {
 			continue
 		}
 		d := drivers[rpc.Driver]
 		if d == nil {
-			d = &driverState{nodeOf: map[string]string{}, attached: map[[2]string]bool{}, staged: map[[2]string]bool{}}
+			d = &driverState{nodeOf: map[string]string{}, attached: map[[2]string]bool{}, staged: map[[2]string]bool{}, inline: inline}
 			drivers[rpc.Driver] = d
 		}
 		if err := d.see(rpc); err != nil {
@@ -335,9 +339,7 @@ func (d *driverState) see(rpc trace.RPC) error {
 	case "NodeUnstageVolume":
 		delete(d.staged, here)
 	case "NodePublishVolume":
-		if d.stages && !d.staged[here] {
-			return fmt.Errorf("volume %s is published on %s, where it is not staged", volume, rpc.Machine)
-		}
+		return d.inline.unstaged(here, d.stages, d.staged)
 	case "DeleteVolume":
 		for at := range d.attached {
 			if at[0] == volume && done && !strings.Contains(rpc.Fault, "after") {

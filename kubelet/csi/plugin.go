@@ -179,7 +179,7 @@ func (plugin *csiPlugin) NewMounter(spec *volume.Spec, pod *v1.Pod) (volume.Moun
 	}
 	m := &publisher{podVolume: podVolume{plugin: plugin, podUID: pod.UID, specName: spec.Name()}, spec: spec, pod: pod}
 	if own != nil {
-		m.handle, m.driver = makeVolumeHandle(string(pod.UID), spec.Name()), own.Driver
+		m.handle, m.driver = InlineHandle(pod.UID, spec.Name()), own.Driver
 		m.readOnly = own.ReadOnly != nil && *own.ReadOnly
 	} else {
 		m.handle, m.driver, m.readOnly = pv.VolumeHandle, pv.Driver, spec.ReadOnly

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/volume"
 )
@@ -85,11 +86,11 @@ func hasReadWriteOnce(modes []v1.PersistentVolumeAccessMode) bool {
 	return slices.Contains(modes, v1.ReadWriteOnce) || slices.Contains(modes, v1.ReadWriteOncePod)
 }
 
-// makeVolumeHandle returns what a driver gets to know a pod's own volume by.
+// InlineHandle returns what a driver gets to know a pod's own volume by: one that the pod's spec has, without a claim.
 //
 // Upstream: csi_mounter.go makeVolumeHandle, v1.37.
-func makeVolumeHandle(podUID, volumeName string) string {
-	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(podUID+volumeName)))
+func InlineHandle(pod types.UID, volumeName string) string {
+	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(string(pod)+volumeName)))
 }
 
 // makeDeviceMountPath returns the path at which a volume is staged.
