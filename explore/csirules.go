@@ -178,6 +178,8 @@ func isSingle(capability any) bool {
 	return strings.HasPrefix(mode, "SINGLE_NODE")
 }
 
-// ownBreach stands for a breach of these rules that no known bug of Kubernetes explains.
-var ownBreach = &UpstreamBug{Text: "a rule of CSI is broken by the callers of a driver: that is a bug of Kubernetes, or of this library; " +
-	"please report the replay line"}
+// ownBreach stands for a breach of these rules, or of CallOrder, that no known bug of Kubernetes explains.
+func ownBreach(rule string) *UpstreamBug {
+	return &UpstreamBug{Text: fmt.Sprintf("a rule of CSI (%q) is broken by the callers of a driver: that is a bug of Kubernetes, or of this library; "+
+		"please report the replay line", rule)}
+}

@@ -85,6 +85,9 @@ func (p Plan) Size() int {
 	return n
 }
 
+// isPlain reports whether the plan is that of the plain run, perhaps without some acts.
+func (p Plan) isPlain() bool { return p.Size() == 0 && p.Seed == 0 }
+
 // version is the first word of a line; it grows when a line would mean something else.
 const version = "x1"
 

@@ -111,7 +111,7 @@ func (s *shrinker) fails(p Plan) bool {
 	if f == nil || f.Reason() != s.reason || !isSubset(f.needs, s.best.needs) {
 		return false
 	}
-	if fault := s.best.Upstream; fault != nil && fault != ownBreach {
+	if fault := s.best.Upstream; fault != nil && fault.Mend != nil {
 		if s.mended(fault).play(p, nil) != nil {
 			return false // something else fails, too
 		}

@@ -20,7 +20,8 @@ import (
 type Upstream int
 
 const (
-	// Count, the default, counts such runs in Report.Upstream, and goes on.
+	// Count, the default, counts such runs in Report.Upstream, and goes on. Where the plain run is one of them, all others are played with
+	// that bug mended; without the rule that is broken, if nothing mends it.
 	Count Upstream = iota
 	// Fail makes such a run a failure like any other.
 	Fail
@@ -32,7 +33,7 @@ type UpstreamBug struct {
 	Issue string
 	// Text says what goes wrong.
 	Text string
-	// Mend replaces it by the better way in the configuration of a cluster.
+	// Mend replaces it by the better way in the configuration of a cluster; nil if there is none.
 	Mend func(cfg *storagesim.Config)
 }
 
@@ -105,7 +106,18 @@ type Finding struct {
 
 // String returns the bug, the number of runs and the line that repeats the first.
 func (f Finding) String() string {
-	return fmt.Sprintf("%s: %s. It made %d runs fail; the first is %s", f.Bug, f.Bug.Text, f.Runs, f.First.Plan)
+	return fmt.Sprintf("%s: %s. It made %d runs fail; the first is %s%s", f.Bug, f.Bug.Text, f.Runs, f.First.Plan, f.GoesOn())
+}
+
+// GoesOn says how the other runs were played if the plain run failed by the bug; "" if it did not.
+func (f Finding) GoesOn() string {
+	switch {
+	case f.First.Strategy != "":
+		return ""
+	case f.Bug.Mend == nil:
+		return fmt.Sprintf(". The plain run failed by it, so all others were played without the rule %q", f.First.Rule())
+	}
+	return ". The plain run failed by it, so all others were played with it mended"
 }
 
 // attribute returns the bug of the modelled release that makes a run fail: with that bug mended, the same plan is clean.
@@ -130,9 +142,35 @@ func (x *exploration) attribute(f *Failure) *UpstreamBug {
 		return together(needed)
 	}
 	if rule := f.Rule(); rule == CSICalls || rule == CallOrder {
-		return ownBreach
+		return ownBreach(rule)
 	}
 	return nil
+}
+
+// goPast makes all further runs leave out the bug by which the plain run fails. It reports false if they were so already: then the scenario
+// fails by chance.
+func (x *exploration) goPast(plain *Failure) bool {
+	bug := plain.Upstream
+	if slices.ContainsFunc(x.past, func(one *UpstreamBug) bool { return one.Text == bug.Text }) {
+		return false
+	}
+	x.past = append(x.past, bug)
+	if bug.Mend == nil {
+		x.cfg.Except = append(slices.Clone(x.cfg.Except), plain.Rule())
+		return true
+	}
+	bug.Mend(&x.cfg.Cluster)
+	return true
+}
+
+// goPastAll goes past the bugs of the scenario's whole plain run, as the exploration has that found a plan: where acts are left out, the plain run
+// may not meet them, and the trouble of the plan does.
+func (x *exploration) goPastAll(plan Plan) {
+	if len(plan.Without) == 0 || plan.isPlain() || x.cfg.Upstream == Fail || x.play(Plan{}, nil) == nil {
+		return
+	}
+	_, _ = x.begin(nil) // what fails here is not what the plan is about
+	x.findings = newFindings()
 }
 
 // together returns bugs as one.
@@ -190,9 +228,9 @@ func (f *findings) add(failure *Failure) {
 	}
 }
 
-// inOrder returns the bugs, those that were met together after the single ones.
+// inOrder returns the bugs, those without a mend and those that were met together after the single ones.
 func (f *findings) inOrder() []*UpstreamBug {
-	bugs := append(UpstreamBugs(), ownBreach)
+	bugs := UpstreamBugs()
 	for _, text := range slices.Sorted(maps.Keys(f.first)) {
 		if !slices.ContainsFunc(bugs, func(one *UpstreamBug) bool { return one.Text == text }) {
 			bugs = append(bugs, f.first[text].Upstream)

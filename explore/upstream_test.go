@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explore"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // threeManifests are a class, a claim and a pod.
@@ -245,4 +246,82 @@ spec:
 	require.Contains(t, report.Upstream[0].Bug.Text, "leaves the claim, which has no owner yet")
 	report.Upstream[0].Bug.Mend(&cfg.Cluster)
 	require.NoError(t, explore.Replay(cfg, "x1", scenario))
+}
+
+// staysStaged returns a scenario whose plain run fails by a known bug: a kubelet that restarts forgets the volume that it cannot unstage. With own set, each
+// crash of the scheduler is a failure of the author's.
+func staysStaged(own error) func(c *storagesim.Cluster) error {
+	play := explore.Scenario(func(c *explore.Cluster) {
+		c.InstallCSIDriver(driver.Config{})
+		c.RunFor(5 * time.Second)
+		c.Apply(threeManifests)
+		c.RunFor(time.Minute)
+		c.Inject(call.Fault{Method: "NodeUnstageVolume", Code: codes.Unavailable, Times: 4})
+		c.Delete("pod/web")
+		c.RunFor(2 * time.Second)
+		c.Crash("kubelet/node-1")
+		c.RunFor(time.Minute)
+	})
+	return func(c *storagesim.Cluster) error {
+		err := play(c)
+		for _, e := range c.Trace().Records() {
+			if e.Actor == storagesim.Scheduler && e.Record.Topic() == "fault" {
+				return errors.Join(err, own)
+			}
+		}
+		return err
+	}
+}
+
+// The bug would make every run fail, so that nothing else is found: it is mended in all runs but the first.
+func TestAPlainRunThatFailsByABugOfKubernetesIsCountedAndTheOthersAreExplored(t *testing.T) {
+	cfg := crashes()
+	cfg.Runs = 30
+	report, err := explore.Run(t.Context(), cfg, staysStaged(nil))
+	require.NoError(t, err)
+	require.Equal(t, 30, report.Runs)
+	require.Positive(t, report.Coverage.Recovered)
+	require.Len(t, report.Upstream, 1)
+	require.Equal(t, 1, report.Upstream[0].Runs)
+	require.Contains(t, report.Upstream[0].String(), "kubernetes/kubernetes 121937")
+	require.Contains(t, report.Upstream[0].String(), "the first is x1. The plain run failed by it, so all others were played with it mended")
+
+	wrong := errors.New("the author's own")
+	cfg.Runs = 200
+	report, err = explore.Run(t.Context(), cfg, staysStaged(wrong))
+	failure, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Nil(t, failure.Upstream)
+	require.ErrorIs(t, failure, wrong)
+	require.Len(t, report.Upstream, 1)
+	require.EqualError(t, failure.Untold, "a bug of Kubernetes by which the plain run fails is mended in it")
+	again, ok := errors.AsType[*explore.Failure](explore.Replay(cfg, failure.Plan.String(), staysStaged(wrong)))
+	require.True(t, ok)
+	require.ErrorIs(t, again, wrong)
+	require.Nil(t, again.Upstream)
+
+	plain, ok := errors.AsType[*explore.Failure](explore.Replay(cfg, "x1", staysStaged(wrong)))
+	require.True(t, ok, "the line of what was counted shows it")
+	require.Equal(t, "kubernetes/kubernetes 121937", plain.Upstream.Issue)
+}
+
+// What no mend explains is not looked for in the other runs.
+func TestAPlainRunInWhichCallersBreakARuleOfCSIIsCountedAndTheOthersAreExploredWithoutThatRule(t *testing.T) {
+	cfg := explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}, Runs: 20}
+	report, err := explore.Run(t.Context(), cfg, explore.Scenario(func(c *explore.Cluster) {
+		c.InstallCSIDriver(driver.Config{})
+		c.Apply(threeManifests)
+		c.Settle()
+		c.Engine().Trace().Add(trace.Entry{Time: c.Now(), Actor: "kubelet/node-1", Record: trace.RPC{
+			Driver: driver.Name, Machine: "node/node-1", Method: "NodePublishVolume", Code: "OK", Request: map[string]any{"volume_id": "another"},
+		}})
+	}))
+	require.NoError(t, err)
+	require.Equal(t, 20, report.Runs)
+	require.Len(t, report.Upstream, 2, "the check is in two rules")
+	for i, rule := range []string{explore.CallOrder, explore.CSICalls} {
+		require.Equal(t, 1, report.Upstream[i].Runs)
+		require.Contains(t, report.Upstream[i].String(), "a rule of CSI (\""+rule+"\") is broken by the callers of a driver")
+		require.Contains(t, report.Upstream[i].String(), "The plain run failed by it, so all others were played without the rule \""+rule+"\"")
+	}
 }

@@ -444,7 +444,7 @@ func printFound(out io.Writer, report explore.Report, f *explore.Failure, replay
 		say("Nothing was found in %d runs: %s.\n", report.Runs, report.Coverage)
 	}
 	for _, u := range report.Upstream {
-		say("%s: %s. It made %d runs fail; to see the first: --upstream --replay '%s'\n", u.Bug, u.Bug.Text, u.Runs, u.First.Plan)
+		say("%s: %s. It made %d runs fail; to see the first: --upstream --replay '%s'%s\n", u.Bug, u.Bug.Text, u.Runs, u.First.Plan, u.GoesOn())
 	}
 	for _, d := range report.Deviations {
 		say("A run %s.\n", d)
