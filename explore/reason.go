@@ -6,11 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/internal/seedtest"
-	"github.com/storagesim/storagesim/trace"
 )
 
 // Reason says why a run failed. Two runs with one Reason fail by the same bug, as far as can be told
@@ -117,44 +114,6 @@ func testifys(text string) string {
 		lines = append(lines, first)
 	}
 	return strings.Join(lines, " ")
-}
-
-// needs returns what the pods and claims of a run name, and what was not created in it: "pod/default/web needs
-// pvc/default/data". A run that is made smaller must have no such line that it did not have before, since a pod
-// without its claim fails for another reason.
-func needs(c *storagesim.Cluster) (missing []string) {
-	there := map[string]bool{}
-	named := map[string]string{} // what is named -> by whom
-	for _, entry := range c.Trace().Records() {
-		w, ok := entry.Record.(trace.Write)
-		if !ok || w.Err != nil || w.Old != nil || w.New == nil {
-			continue
-		}
-		by := w.About().Path()
-		there[by] = true
-		switch o := w.New.(type) {
-		case *v1.Pod:
-			for _, v := range o.Spec.Volumes {
-				if v.PersistentVolumeClaim != nil {
-					named[trace.Ref{Kind: "PersistentVolumeClaim", Namespace: o.Namespace, Name: v.PersistentVolumeClaim.ClaimName}.Path()] = by
-				}
-			}
-		case *v1.PersistentVolumeClaim:
-			if o.Spec.StorageClassName != nil && *o.Spec.StorageClassName != "" {
-				named[trace.Ref{Kind: "StorageClass", Name: *o.Spec.StorageClassName}.Path()] = by
-			}
-			if o.Spec.VolumeName != "" {
-				named[pathOfVolume(o.Spec.VolumeName)] = by
-			}
-		}
-	}
-	for object, by := range named {
-		if !there[object] {
-			missing = append(missing, withoutIDs(by+" needs "+object))
-		}
-	}
-	slices.Sort(missing)
-	return missing
 }
 
 // isSubset reports whether each of some is among all.

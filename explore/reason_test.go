@@ -2,12 +2,18 @@ package explore_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/provisioner/openebs"
 )
@@ -36,6 +42,75 @@ func TestAFailureIsNotMadeSmallerToAPodWithoutItsClaim(t *testing.T) {
 	require.Greater(t, f.Run, 1)
 	require.Contains(t, f.Acts, "apply pvc/default/data")
 	require.Zero(t, f.Plan.Size(), "%s", f.Plan)
+}
+
+// A pod without its ConfigMap, or whose driver was refused a Secret, does not run either.
+func TestAFailureIsNotMadeSmallerToAPodWithoutWhatItsVolumesNeed(t *testing.T) {
+	f := failureOf(t, explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}}, explore.Scenario(func(c *explore.Cluster) {
+		d, err := driver.New(driver.Config{})
+		c.Must(err)
+		d.Interceptors = append(d.Interceptors, before(func(req any) error {
+			if _, ok := req.(*spec.NodePublishVolumeRequest); ok {
+				return status.Error(codes.Internal, "mkfs: no such program")
+			}
+			return nil
+		}))
+		c.InstallCSIDriver(d)
+		c.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: conf}, data: {a: b}}", "{apiVersion: v1, kind: Secret, metadata: {name: login}}",
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: not-needed}}",
+			strings.NewReplacer("provisioner: csi.storagesim.io", "provisioner: csi.storagesim.io\nparameters: {csi.storage.k8s.io/node-publish-secret-name: login, "+
+				"csi.storage.k8s.io/node-publish-secret-namespace: default}",
+				"volumes: [", "volumes: [{name: conf, configMap: {name: conf}}, ").Replace(threeManifests))
+		c.Settle()
+		c.Delete("pod/web", "pvc/data")
+		c.Settle()
+	}))
+	require.ElementsMatch(t, []string{"apply configmap/default/conf", "apply secret/default/login", "apply sc/csi", "apply pvc/default/data",
+		"apply pod/default/web"}, f.Acts)
+	require.Contains(t, f.Error(), "mkfs: no such program")
+}
+
+// The controller gives a snapshot that names no class the default one.
+func TestAFailureIsNotMadeSmallerToASnapshotWithoutADefaultClass(t *testing.T) {
+	f := failureOf(t, explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}}, explore.Scenario(func(c *explore.Cluster) {
+		d, err := driver.New(driver.Config{})
+		c.Must(err)
+		d.Interceptors = append(d.Interceptors, before(func(req any) error {
+			if _, ok := req.(*spec.CreateSnapshotRequest); ok {
+				return status.Error(codes.Internal, "no room for snapshots")
+			}
+			return nil
+		}))
+		c.InstallCSIDriver(d)
+		c.Apply(threeManifests)
+		c.Settle()
+		c.Apply(`
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshotClass
+metadata: {name: snaps, annotations: {snapshot.storage.kubernetes.io/is-default-class: "true"}}
+driver: csi.storagesim.io
+deletionPolicy: Delete
+---
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshot
+metadata: {name: snap}
+spec: {source: {persistentVolumeClaimName: data}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: restored}
+spec:
+  storageClassName: csi
+  accessModes: [ReadWriteOnce]
+  dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: snap}
+  resources: {requests: {storage: 1Gi}}
+`)
+		c.RunFor(time.Minute)
+	}))
+	require.Contains(t, f.Acts, "apply volumesnapshotclass/snaps")
+	require.Contains(t, f.Acts, "apply volumesnapshot/default/snap")
+	require.Contains(t, f.Acts, "apply pvc/default/data")
+	require.Contains(t, f.Error(), "no room for snapshots")
 }
 
 // Two assertions fail: the first run that fails meets the one, and the smaller runs that meet the other do not count.
