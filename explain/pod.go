@@ -479,7 +479,7 @@ func (x *explainer) turnedDown(pod *v1.Pod, why scheduler.Explanation) {
 		return
 	}
 	object, field := x.atFault(pod, why.Nodes)
-	x.blame(Verdict{Class: Ill, Code: NoNodeFits, Object: object, Field: field, Do: waysOut(why.Nodes),
+	x.blame(Verdict{Class: Ill, Code: NoNodeFits, Object: object, Field: field, Do: x.waysOut(why.Nodes),
 		Cause: fmt.Sprintf("no node can take it: %s%s", strings.Join(causes, "; "), more)})
 	x.unreachableVolumes(pod)
 	for _, v := range why.Nodes {

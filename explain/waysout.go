@@ -1,18 +1,21 @@
 package explain
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/scheduler"
 )
 
 // wayOut says what a user can do about what turned a node down.
-func wayOut(v scheduler.NodeVerdict) string {
+func (x *explainer) wayOut(v scheduler.NodeVerdict) string {
 	switch v.Plugin {
 	case "NodeUnschedulable":
 		return "uncordon " + v.Node
@@ -38,13 +41,13 @@ func wayOut(v scheduler.NodeVerdict) string {
 	case "PodTopologySpread":
 		return "change the pod's topologySpreadConstraints, or add a node"
 	case "VolumeBinding":
-		return volumeWayOut(v.Conflicts)
+		return x.volumeWayOut(v.Conflicts)
 	}
 	return ""
 }
 
 // volumeWayOut says what a user can do about claims that keep a pod from a node.
-func volumeWayOut(conflicts scheduler.Conflicts) string {
+func (x *explainer) volumeWayOut(conflicts scheduler.Conflicts) string {
 	for _, c := range conflicts {
 		switch c.Reason {
 		case scheduler.ErrReasonNodeConflict:
@@ -52,19 +55,43 @@ func volumeWayOut(conflicts scheduler.Conflicts) string {
 		case scheduler.ErrReasonBindConflict:
 			return "create a volume that fits on a node that the pod may use, or use a class whose provisioner makes one there"
 		case scheduler.ErrReasonNotEnoughSpace:
+			if driver := x.unpublished(c.Claim); driver != "" {
+				return fmt.Sprintf("nothing publishes how much room driver %s has: run its csi-provisioner with --enable-capacity (EnableCapacity in Go), "+
+					"or set spec.storageCapacity of csidriver/%s to false", driver, driver)
+			}
 			return "ask for less, or make room on the storage"
 		}
 	}
 	return ""
 }
 
+// unpublished returns the driver of a claim's class if there is no CSIStorageCapacity of that class at all; "" if there is one. The claim has the
+// form namespace/name.
+func (x *explainer) unpublished(key string) (driver string) {
+	ns, name, _ := strings.Cut(key, "/")
+	claim, err := x.Client.CoreV1().PersistentVolumeClaims(ns).Get(x.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	class, err := x.Client.StorageV1().StorageClasses().Get(x.ctx, binding.GetPersistentVolumeClaimClass(claim), metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	for _, obj := range x.Objects() {
+		if room, ok := obj.(*storagev1.CSIStorageCapacity); ok && room.StorageClassName == class.Name {
+			return ""
+		}
+	}
+	return class.Provisioner
+}
+
 // waysOut says what a user can do about nodes that were turned down, each way once. Of many, the first are enough.
-func waysOut(nodes []scheduler.NodeVerdict) string {
+func (x *explainer) waysOut(nodes []scheduler.NodeVerdict) string {
 	const enough = 3
 	var ways []string
 	cordoned := false // one node to uncordon is enough
 	for _, v := range nodes {
-		way := wayOut(v)
+		way := x.wayOut(v)
 		if way == "" || slices.Contains(ways, way) || v.Plugin == "NodeUnschedulable" && cordoned || len(ways) == enough {
 			continue
 		}
