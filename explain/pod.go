@@ -449,7 +449,7 @@ func (x *explainer) turnedDown(pod *v1.Pod, why scheduler.Explanation) {
 		}
 		if v.Plugin == "" {
 			if why.Failure == "" && x.schedulerRuns(pod) {
-				x.underWay(Unknown, "", "node %s can take it, and the scheduler tries again", v.Node)
+				x.triedAgain(pod, v.Node)
 			}
 			return
 		}
@@ -488,6 +488,38 @@ func (x *explainer) turnedDown(pod *v1.Pod, why scheduler.Explanation) {
 			return
 		}
 	}
+}
+
+// triedAgain judges a pod that a node can take. Where a provisioner gave a claim of it back to the scheduler, what the provisioner says is the cause.
+func (x *explainer) triedAgain(pod *v1.Pod, node string) {
+	for _, name := range claimNames(pod) {
+		claim, err := x.Client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(x.ctx, name, metav1.GetOptions{})
+		if err != nil || claim.Status.Phase == v1.ClaimBound {
+			continue
+		}
+		last, failed := x.lastWarning("PersistentVolumeClaim", claim.UID, provisioningFailed)
+		if !failed {
+			continue
+		}
+		times := int32(0)
+		for _, e := range x.eventsOf("PersistentVolumeClaim", claim.UID) {
+			if e.Reason == provisioningFailed {
+				times += e.Count
+			}
+		}
+		x.ill(ProvisioningFailed, claimRef(claim.Namespace, name), mend(last.Message),
+			"node %s can take it, and the scheduler tries again; %s failed %s to make a volume for pvc %s/%s, last with: %s",
+			node, last.By, timesOf(times), claim.Namespace, name, last.Message)
+		return
+	}
+	x.underWay(Unknown, "", "node %s can take it, and the scheduler tries again", node)
+}
+
+func timesOf(n int32) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // someOf names nodes: of many the first.

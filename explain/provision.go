@@ -59,7 +59,7 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 	}
 	x.silently(func() {
 		actor := "actor/" + x.Provisioners[which].ActorName()
-		switch e, failed := x.lastWarning("PersistentVolumeClaim", claim.UID, "ProvisioningFailed", "ProvisioningBlocked"); {
+		switch e, failed := x.lastWarning("PersistentVolumeClaim", claim.UID, provisioningFailed, "ProvisioningBlocked"); {
 		case !failed:
 			x.underWay(Unknown, "", "provisioner %s is to make a volume%s", name, where)
 		case e.Reason == "ProvisioningBlocked":
@@ -69,6 +69,9 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 		}
 	})
 }
+
+// provisioningFailed is the reason of the event in which a provisioner says why it makes no volume.
+const provisioningFailed = "ProvisioningFailed"
 
 // otherProvisioners names the provisioner that was probably meant.
 func (w World) otherProvisioners(name string) string {
