@@ -538,11 +538,17 @@ func (x *explainer) grows(claim *v1.PersistentVolumeClaim) error {
 	case isTrue(claim, v1.PersistentVolumeClaimNodeResizeError):
 		v.Class, v.Code, v.Do = Ill, ResizeFailed, "mend what the driver on the node says"
 		v.Cause = fmt.Sprintf("it has %s and asks for %s: %s", has.String(), asked.String(), conditionOf(claim, v1.PersistentVolumeClaimNodeResizeError).Message)
-	case x.growsOn(claim) != "" && isTrue(claim, v1.PersistentVolumeClaimFileSystemResizePending):
-		node := x.growsOn(claim)
+	case x.growsOn(claim) != nil && isTrue(claim, v1.PersistentVolumeClaimFileSystemResizePending):
+		pod := x.growsOn(claim)
+		node := pod.Spec.NodeName
 		x.needs("kubelet/"+node, "expands volumes on "+node)
 		v.Class, v.Code, v.Object = UnderWay, ResizeWaits, "actor/kubelet/"+node
 		v.Cause = fmt.Sprintf("it has %s and asks for %s; the rest is done on node %s, where a pod uses it", has.String(), asked.String(), node)
+		if e, failed := x.failsOn(pod, volume); failed {
+			v.Class, v.Code, v.Object, v.Do = Ill, ResizeFailed, podRef(pod), mend(e.Message)
+			v.Cause = fmt.Sprintf("it has %s and asks for %s; the rest is done on node %s, where %s uses it, and the kubelet there said last (%s): %s",
+				has.String(), asked.String(), node, shown(podRef(pod)), e.Reason, e.Message)
+		}
 	case status == v1.PersistentVolumeClaimNodeResizePending || isTrue(claim, v1.PersistentVolumeClaimFileSystemResizePending):
 		v.Class, v.Code, v.Do = Waits, ResizeWaits, "run a pod that uses it"
 		v.Cause = fmt.Sprintf("it has %s and asks for %s; the rest is done on the node when a pod mounts it", has.String(), asked.String())
@@ -596,15 +602,26 @@ func conditionOf(claim *v1.PersistentVolumeClaim, kind v1.PersistentVolumeClaimC
 	return v1.PersistentVolumeClaimCondition{}
 }
 
-// growsOn returns a node on which a pod uses a claim, "" if none does.
-func (x *explainer) growsOn(claim *v1.PersistentVolumeClaim) string {
+// growsOn returns a pod on a node that uses a claim, nil if there is none.
+func (x *explainer) growsOn(claim *v1.PersistentVolumeClaim) *v1.Pod {
 	for _, obj := range x.Objects() {
 		if pod, ok := obj.(*v1.Pod); ok && pod.Namespace == claim.Namespace && pod.Spec.NodeName != "" && !binding.IsPodTerminated(pod) &&
 			slices.Contains(claimNames(pod), claim.Name) {
-			return pod.Spec.NodeName
+			return pod
 		}
 	}
-	return ""
+	return nil
+}
+
+// failsOn returns what a kubelet said last of a volume that it cannot mount for a pod, or cannot expand. A pod that runs has the volume.
+func (x *explainer) failsOn(pod *v1.Pod, volume *v1.PersistentVolume) (Event, bool) {
+	for _, e := range slices.Backward(x.eventsOf("Pod", pod.UID)) {
+		mounts := pod.Status.Phase == v1.PodPending && (e.Reason == "FailedMount" || e.Reason == "FailedMapVolume")
+		if (mounts || e.Reason == "VolumeResizeFailed") && strings.Contains(e.Message, volume.Name) {
+			return e, true
+		}
+	}
+	return Event{}, false
 }
 
 // dropped says that the API server left out the data source of a claim.
