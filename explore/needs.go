@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/storagesim/storagesim"
@@ -33,7 +32,7 @@ func needs(c *storagesim.Cluster) (missing []string) {
 		if !there[path] {
 			continue // it was there before the run
 		}
-		for _, object := range namesOf(w) {
+		for _, object := range namesOf(w, last) {
 			if !there[object] {
 				missing = append(missing, withoutIDs(stable(path, w.New)+" needs "+object))
 			}
@@ -70,12 +69,9 @@ var namingRefs = map[string]string{
 // inNamespaces has the kinds of those whose objects have a namespace.
 var inNamespaces = map[string]bool{"PersistentVolumeClaim": true, "Secret": true, "ConfigMap": true, "ServiceAccount": true}
 
-// namesOf returns the paths of the objects that an object names, as far as it cannot do without them.
-func namesOf(w trace.Write) []string {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.New)
-	if err != nil {
-		return nil
-	}
+// namesOf returns the paths of the objects that an object names, as far as it cannot do without them; all has the objects of the run.
+func namesOf(w trace.Write, all map[string]trace.Write) []string {
+	content := contentOf(w)
 	var n naming
 	n.namespace, n.kind = w.Namespace, w.Kind
 	for field, value := range content {
@@ -86,12 +82,22 @@ func namesOf(w trace.Write) []string {
 	spec, _ := content["spec"].(map[string]any)
 	source, _ := spec["source"].(map[string]any)
 	switch {
-	case w.Kind == "PersistentVolumeClaim" && spec["storageClassName"] == nil:
-		n.add("StorageClass", "", "that is the default")
-	case w.Kind == snapshots.SnapshotKind && spec["volumeSnapshotClassName"] == nil && source["persistentVolumeClaimName"] != nil:
-		n.add("VolumeSnapshotClass", "", "that is the default")
+	case w.Kind == "PersistentVolumeClaim":
+		n.ofClass("StorageClass", spec["storageClassName"], all, strings.NewReplacer("${pvc.name}", w.Name, "${pvc.namespace}", w.Namespace))
+	case w.Kind == snapshots.SnapshotKind && source["persistentVolumeClaimName"] != nil:
+		n.ofClass("VolumeSnapshotClass", spec["volumeSnapshotClassName"], all,
+			strings.NewReplacer("${volumesnapshot.name}", w.Name, "${volumesnapshot.namespace}", w.Namespace))
 	}
 	return n.found
+}
+
+// contentOf returns the fields of an object.
+func contentOf(w trace.Write) map[string]any {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.New)
+	if err != nil {
+		return nil
+	}
+	return content
 }
 
 // naming collects what the fields of an object of a kind name.
@@ -103,6 +109,35 @@ type naming struct {
 func (n *naming) add(kind, namespace, name string) {
 	if name != "" {
 		n.found = append(n.found, trace.Ref{Kind: kind, Namespace: namespace, Name: name}.Path())
+	}
+}
+
+// ofClass adds what an object needs of its class: the Secrets whose names have parts of the object's; the default class if it has none.
+func (n *naming) ofClass(kind string, class any, all map[string]trace.Write, tokens *strings.Replacer) {
+	name, ok := class.(string)
+	if !ok {
+		n.add(kind, "", "that is the default")
+		return
+	}
+	if w, ok := all[trace.Ref{Kind: kind, Name: name}.Path()]; ok {
+		parameters, _ := contentOf(w)["parameters"].(map[string]any)
+		n.secrets(parameters, tokens)
+	}
+}
+
+// secrets adds the Secrets that the parameters of a class name. Of those with tokens that are not replaced nothing is known.
+func (n *naming) secrets(parameters map[string]any, tokens *strings.Replacer) {
+	text := func(key string) string {
+		s, _ := parameters[key].(string)
+		return tokens.Replace(s)
+	}
+	for key := range parameters {
+		for _, suffix := range []struct{ name, namespace string }{{"secret-name", "secret-namespace"}, {"SecretName", "SecretNamespace"}} {
+			prefix, ok := strings.CutSuffix(key, suffix.name)
+			if namespace := text(prefix + suffix.namespace); ok && !strings.Contains(text(key)+namespace, "${") {
+				n.add("Secret", namespace, text(key))
+			}
+		}
 	}
 }
 
@@ -150,11 +185,6 @@ func (n *naming) ref(field string, v map[string]any) {
 	case field == "dataSource" || field == "dataSourceRef":
 		n.add(text("kind"), cmp.Or(text("namespace"), n.namespace), text("name"))
 	case field == "parameters":
-		for key := range v {
-			prefix, ok := strings.CutSuffix(key, "-secret-name")
-			if ok && !strings.Contains(text(key)+text(prefix+"-secret-namespace"), "${") { // that is known of each volume only
-				n.add("Secret", cmp.Or(text(prefix+"-secret-namespace"), metav1.NamespaceDefault), text(key))
-			}
-		}
+		n.secrets(v, strings.NewReplacer())
 	}
 }

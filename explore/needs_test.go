@@ -12,6 +12,19 @@ import (
 
 // What an object names in one of these fields is not left out of a smaller run, without which the object would fail for another reason.
 func TestWhatAnObjectNamesIsKnown(t *testing.T) {
+	decode := func(text string) *unstructured.Unstructured {
+		var content map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte(text), &content))
+		return &unstructured.Unstructured{Object: content}
+	}
+	all := map[string]trace.Write{"sc/own-secrets": {New: decode(`
+kind: StorageClass
+parameters:
+  csi.storage.k8s.io/provisioner-secret-name: key-${pvc.name}
+  csi.storage.k8s.io/provisioner-secret-namespace: ${pvc.namespace}
+  csi.storage.k8s.io/node-stage-secret-name: key-${pv.name}
+  csi.storage.k8s.io/node-stage-secret-namespace: ${pvc.namespace}
+`)}}
 	for name, test := range map[string]struct {
 		object string
 		names  []string
@@ -42,6 +55,8 @@ spec:
   dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: snap}
   dataSourceRef: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: snap, namespace: other}
 `, []string{"sc/fast", "pv/disk", "volumeattributesclass/gold", "volumesnapshot/app/snap", "volumesnapshot/other/snap"}},
+		"a claim with a Secret of its own": {"{kind: PersistentVolumeClaim, spec: {storageClassName: own-secrets}}",
+			[]string{"sc/own-secrets", "secret/app/key-one"}},
 		"a claim without a class":             {"{kind: PersistentVolumeClaim, spec: {accessModes: [ReadWriteOnce]}}", []string{"sc/that is the default"}},
 		"a claim of the class without a name": {`{kind: PersistentVolumeClaim, spec: {storageClassName: ""}}`, nil},
 		"a StatefulSet": {`
@@ -62,9 +77,13 @@ provisioner: disks.example.com
 parameters:
   csi.storage.k8s.io/provisioner-secret-name: login
   csi.storage.k8s.io/provisioner-secret-namespace: kube-system
+  csi.storage.k8s.io/secret-name: usual
+  csi.storage.k8s.io/secret-namespace: kube-system
+  csiNodePublishSecretName: old
+  csiNodePublishSecretNamespace: kube-system
   csi.storage.k8s.io/node-stage-secret-name: ${pvc.name}
   csi.storage.k8s.io/node-stage-secret-namespace: kube-system
-`, []string{"csidriver/disks.example.com", "secret/kube-system/login"}},
+`, []string{"csidriver/disks.example.com", "secret/kube-system/login", "secret/kube-system/usual", "secret/kube-system/old"}},
 		"a snapshot": {"{kind: VolumeSnapshot, spec: {volumeSnapshotClassName: snaps, source: {persistentVolumeClaimName: data}}}",
 			[]string{"volumesnapshotclass/snaps", "pvc/app/data"}},
 		"a snapshot without a class": {"{kind: VolumeSnapshot, spec: {source: {persistentVolumeClaimName: data}}}",
@@ -74,10 +93,8 @@ parameters:
 		"a class of attributes":   {"{kind: VolumeAttributesClass, driverName: disks.example.com}", []string{"csidriver/disks.example.com"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var content map[string]any
-			require.NoError(t, yaml.Unmarshal([]byte(test.object), &content))
-			object := &unstructured.Unstructured{Object: content}
-			require.ElementsMatch(t, test.names, namesOf(trace.Write{Kind: object.GetKind(), Namespace: "app", New: object}))
+			object := decode(test.object)
+			require.ElementsMatch(t, test.names, namesOf(trace.Write{Kind: object.GetKind(), Namespace: "app", Name: "one", New: object}, all))
 		})
 	}
 }
