@@ -33,12 +33,31 @@ func refusal(err error) string {
 	}
 	s := status.Status()
 	switch {
-	case s.Reason == metav1.StatusReasonInvalid && s.Details != nil && len(s.Details.Causes) > 0:
-		return fmt.Sprintf("The %s %q is invalid: %s", s.Details.Kind, s.Details.Name, causes(s.Details.Causes))
+	case s.Reason == metav1.StatusReasonInvalid:
+		return invalid(s)
 	case s.Reason != "":
 		return fmt.Sprintf("Error from server (%s): %s", s.Reason, s.Message)
 	}
 	return "Error from server: " + s.Message
+}
+
+// invalid returns an error about wrong fields. What is wrong with a patch itself is about no object.
+func invalid(s metav1.Status) string {
+	text, details := "The request is invalid", s.Details
+	if details == nil {
+		details = &metav1.StatusDetails{}
+	}
+	named := details.Kind != "" || details.Name != ""
+	if named {
+		text = fmt.Sprintf("The %s %q is invalid", details.Kind, details.Name)
+	}
+	switch {
+	case len(details.Causes) > 0:
+		return text + ": " + causes(details.Causes)
+	case !named && s.Message != "":
+		return text + ": " + s.Message
+	}
+	return text
 }
 
 // causes returns the causes on one line if there is one, else one below the other.

@@ -128,6 +128,22 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 	}
 }
 
+func TestARefusalOfAPatchIsAboutTheRequestWhereItNamesNoObject(t *testing.T) {
+	const cm = "apply\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {k: v}\n----\n\n"
+	const rejected = "The request is invalid: the server rejected our request due to an error in our request\n"
+	for patch, want := range map[string]string{
+		`-p '{"data":{"k":1}}'`: `The request is invalid: patch: Invalid value: "map[data:map[k:1]]": cannot convert int64 to string` + "\n",
+		`--type json -p '[{"op":"test","path":"/data/k","value":"x"}]'`: rejected,
+		`--type json -p '[{"op":"remove","path":"/data/z"}]'`:           rejected,
+		`--type json -p '[{"op":"turn","path":"/data/k","value":"x"}]'`: rejected,
+		`--type merge -p '{"data":{"a b":"x"}}'`:                        `The ConfigMap "cm" is invalid: data[a b]: Invalid value: "a b": a valid config key`,
+	} {
+		got := play(t, cm+"! patch cm cm "+patch+"\n----\n")
+		_, got, _ = strings.Cut(got, patch+"\n----\n")
+		assert.True(t, strings.HasPrefix(got, want), "%s: %s", patch, got)
+	}
+}
+
 func TestRefusalsArePrintedAsKubectlPrintsThemAndTheStoryGoesOn(t *testing.T) {
 	got := play(t, `apply
 apiVersion: v1
