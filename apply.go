@@ -152,5 +152,11 @@ func (c *Cluster) acts(verb string, at manifest.Ref) bool {
 
 // do carries out a request as the user, through the clientset of Client.
 func (c *Cluster) do(req api.Request) (runtime.Object, error) {
+	if warn := c.onWarning; warn != nil {
+		req.Warn = warn
+		if k, ok := c.server().Registry().Lookup(req.Resource); ok && k.Deprecated != "" {
+			warn(k.Deprecated) // over HTTP the handler does that
+		}
+	}
 	return c.client.Do(context.Background(), req)
 }

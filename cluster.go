@@ -64,6 +64,7 @@ type Cluster struct {
 	began           int                 // the number of records written while the cluster started
 	ids             prose.IDs
 	onAct           func(verb, ref string) bool
+	onWarning       func(text string)
 	onRest          func()
 	progress        *progress // nil: Settle has no rounds
 

@@ -152,3 +152,7 @@ func (l Lab) OnRest(f func()) { l.c.onRest = f }
 // one, with the verb and the object: "apply", "pod/default/web" (trace.Ref.Path). If f returns false the act is
 // left out without an error. Package explore uses it to find which acts a failure needs.
 func (l Lab) OnAct(f func(verb, ref string) bool) { l.c.onAct = f }
+
+// OnWarning sets a function that is told what the API server warns of in its answers to Do, Apply and Delete, as a Warning header would tell a
+// client: a kind that is deprecated, or a field that does not do what it says. At first it is nil.
+func (l Lab) OnWarning(f func(text string)) { l.c.onWarning = f }

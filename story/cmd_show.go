@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
 	"github.com/storagesim/storagesim/trace"
@@ -84,6 +85,17 @@ func get(c *call) error {
 		return c.watchRows(o)
 	}
 	return c.view().Get(&c.out, o, c.args...)
+}
+
+// view returns the objects to print. As kubectl, which asks the server for them, it warns of a kind that is deprecated.
+func (c *call) view() tables.View {
+	v := c.session.view()
+	v.Asked = func(r manifest.Resource) {
+		if k, ok := c.kinds().Lookup(r.GroupVersionResource()); ok {
+			c.warn(k.Deprecated)
+		}
+	}
+	return v
 }
 
 // watchRows prints the table, lets the cluster come to rest, and prints the rows of objects as they changed.

@@ -32,6 +32,8 @@ type call struct {
 	flags *pflag.FlagSet
 	args  []string
 	input []string
+	// warned has the warnings that were printed.
+	warned []string
 	out
 }
 

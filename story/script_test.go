@@ -2,6 +2,7 @@ package story
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,6 +143,29 @@ func TestARefusalOfAPatchIsAboutTheRequestWhereItNamesNoObject(t *testing.T) {
 		_, got, _ = strings.Cut(got, patch+"\n----\n")
 		assert.True(t, strings.HasPrefix(got, want), "%s: %s", patch, got)
 	}
+}
+
+func TestACommandPrintsEachWarningOfTheServerOnceAboveTheLineOfTheObject(t *testing.T) {
+	const (
+		pod       = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {nodeSelector: {beta.kubernetes.io/os: linux}, containers: [{name: c, image: a}]}\n"
+		selector  = `Warning: spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead` + "\n"
+		endpoints = "Warning: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice\n"
+	)
+	script, want := "", ""
+	for _, c := range [][2]string{
+		{"apply\n" + fmt.Sprintf(pod, "one") + "---\n" + fmt.Sprintf(pod, "two"), selector + "pod/one created\npod/two created\n"},
+		{"create\n" + fmt.Sprintf(pod, "three"), selector + "pod/three created\n"},
+		{"apply\napiVersion: v1\nkind: Endpoints\nmetadata: {name: e}\n", endpoints + "endpoints/e created\n"},
+		{`patch pod one -p '{"spec":{"a":1}}'` + "\n", "Warning: unknown field \"spec.a\"\npod/one patched (no change)\n"},
+		{"label endpoints e a=b\n", endpoints + "endpoints/e labeled\n"},
+		{"get endpoints e -o name\n", endpoints + "endpoints/e\n"},
+		{"get endpoints -o name\n", endpoints + "endpoints/e\n"},
+		{"delete endpoints e\n", endpoints + "endpoints \"e\" deleted from default namespace\n"},
+	} {
+		script += c[0] + "----\n\n"
+		want += c[0] + "----\n" + c[1] + "\n"
+	}
+	assert.Equal(t, want, play(t, script))
 }
 
 func TestRefusalsArePrintedAsKubectlPrintsThemAndTheStoryGoesOn(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,6 +182,10 @@ func (s *session) command(it item) (string, error) {
 		return "", fmt.Errorf("%s: %w; usage: %s", cmd.name, err, cmd.usage)
 	}
 	c.args = c.flags.Args()
+	if s.cluster != nil {
+		s.cluster.Lab().OnWarning(c.warn)
+		defer s.cluster.Lab().OnWarning(nil)
+	}
 	err = cmd.run(c)
 	if u := unmet(""); errors.As(err, &u) {
 		return "", fmt.Errorf("%s: %w", cmd.name, u)
@@ -265,6 +270,16 @@ func (s *session) kinds() *registry.Registry { return s.cluster.Engine().Server(
 func (s *session) view() tables.View {
 	return tables.View{Kinds: s.kinds(), Objects: s.cluster.Engine().Server().Objects(true), Now: s.cluster.Now(), Shorten: s.cluster.Trace().ShortIDs,
 		Width: s.tableWidth}
+}
+
+// warn prints what the server warns of, each text once, as kubectl does.
+// Upstream: client-go rest/warnings.go warningWriter.HandleWarningHeader, v0.37.2.
+func (c *call) warn(text string) {
+	if text == "" || slices.Contains(c.warned, text) {
+		return
+	}
+	c.warned = append(c.warned, text)
+	c.say("Warning: %s", text)
 }
 
 // out is a call's output.

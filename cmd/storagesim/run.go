@@ -594,6 +594,8 @@ func read(r manifest.Reader, files []string, in io.Reader) ([]manifest.Object, e
 
 // applyAll applies the objects, in order, and tells of those that are refused. One that occurs twice is applied twice, as kubectl does it.
 func applyAll(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer) error {
+	c.Lab().OnWarning(warner(errOut))
+	defer c.Lab().OnWarning(nil)
 	var refused error
 	first := map[string]manifest.Object{}
 	for _, obj := range objects {
@@ -616,6 +618,18 @@ func applyAll(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer
 		refused = quietError{errors.New("some objects were refused")}
 	}
 	return refused
+}
+
+// warner prints what the server warns of, each text once, as kubectl does.
+// Upstream: client-go rest/warnings.go warningWriter.HandleWarningHeader, v0.37.2.
+func warner(errOut io.Writer) func(text string) {
+	told := map[string]bool{}
+	return func(text string) {
+		if !told[text] {
+			told[text] = true
+			fmt.Fprintln(errOut, "Warning:", text)
+		}
+	}
 }
 
 func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,4 +101,11 @@ func TestAnObjectThatIsThereTwiceIsAppliedTwice(t *testing.T) {
 	require.Zero(t, code, errOut)
 	require.Equal(t, "note: "+path+":6: ConfigMap/a is at "+path+":1, too: both are applied in this order, as kubectl does it\n", errOut)
 	require.Contains(t, out, "  data:\n    both: two\n    is: two\n")
+}
+
+func TestRunPrintsEachWarningOfTheServerOnce(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {nodeSelector: {beta.kubernetes.io/os: linux}, containers: [{name: c, image: busybox}]}\n"
+	code, _, errOut := command(t, fmt.Sprintf(pod, "one")+"---\n"+fmt.Sprintf(pod, "two"), "run", "-f", "-", "-o", "table")
+	assert.Zero(t, code)
+	assert.Equal(t, "Warning: spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use \"kubernetes.io/os\" instead\n", errOut)
 }

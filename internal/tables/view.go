@@ -33,6 +33,8 @@ type View struct {
 	// Width is the number of columns of the reader's terminal. A table that is wider leaves out what is empty or the same in each
 	// row, as far as it must. 0 means any number: tables are as kubectl prints them.
 	Width int
+	// Asked, if set, is told of each resource that Get and Describe are asked for, before they print.
+	Asked func(manifest.Resource)
 }
 
 // Printer knows the tables of kinds that are defined at run time.
@@ -188,6 +190,7 @@ func (v View) selected(o Options, args []string) ([]group, error) {
 		if err != nil {
 			return nil, err
 		}
+		v.asks(resource)
 		g := group{resource: resource}
 		for _, obj := range v.of(resource) {
 			if resource.Namespaced && !o.AllNamespaces && obj.GetNamespace() != o.namespace() {
@@ -201,6 +204,13 @@ func (v View) selected(o Options, args []string) ([]group, error) {
 		groups = append(groups, g)
 	}
 	return groups, nil
+}
+
+// asks tells Asked of a resource.
+func (v View) asks(resource manifest.Resource) {
+	if v.Asked != nil {
+		v.Asked(resource)
+	}
 }
 
 func (v View) named(o Options, args []string) ([]group, error) {
@@ -217,6 +227,7 @@ func (v View) named(o Options, args []string) ([]group, error) {
 	var groups []group
 	var errs []error
 	for _, ref := range refs {
+		v.asks(ref.Resource)
 		obj, err := v.Find(ref)
 		if err != nil {
 			errs = append(errs, err)
