@@ -60,6 +60,7 @@ func (w Write) held() int {
 // cutDown returns the write without the versions of a large object.
 func (w Write) cutDown() Write {
 	for _, c := range w.Changes() {
+		c.gone = goneConditions(c.old, c.Value)
 		c.Value, c.old = cut(newItems(c.old, c.Value)), nil
 		w.changes = append(w.changes, c)
 	}

@@ -190,6 +190,8 @@ type FieldChange struct {
 	Removed bool
 
 	old any
+	// gone are the types of conditions that went, where old does not tell them.
+	gone []string
 }
 
 // Old returns the value before the write as JSON types; nil if the field was not there, or if the record kept no versions (see
@@ -221,7 +223,19 @@ func (c FieldChange) String() string {
 	if c.Removed {
 		return b.String() + " removed"
 	}
-	return b.String() + " = " + cutText(brief(newItems(c.old, c.Value)))
+	items := newItems(c.old, c.Value)
+	gone := c.gone
+	if gone == nil {
+		gone = goneConditions(c.old, c.Value)
+	}
+	if len(gone) == 0 {
+		return b.String() + " = " + cutText(brief(items))
+	}
+	went := "condition " + strings.Join(gone, " removed, condition ") + " removed"
+	if list, ok := items.([]any); ok && len(list) == 0 {
+		return went
+	}
+	return b.String() + " = " + cutText(brief(items)) + ", " + went
 }
 
 // Changes returns the fields that differ between Old and New, in order of path: the
@@ -266,6 +280,25 @@ func newItems(old, value any) any {
 	return slices.DeleteFunc(slices.Clone(is), func(item any) bool {
 		return slices.ContainsFunc(was, func(other any) bool { return equalJSON(other, item) })
 	})
+}
+
+// goneConditions returns the types of the conditions that are in the old list, and not in the new one.
+func goneConditions(old, value any) (gone []string) {
+	was, ok1 := old.([]any)
+	is, ok2 := value.([]any)
+	if !ok1 || !ok2 {
+		return nil
+	}
+	types := func(list []any) (types []string) {
+		for _, item := range list {
+			if m, ok := item.(map[string]any); ok && m["type"] != nil && m["status"] != nil {
+				types = append(types, fmt.Sprint(m["type"]))
+			}
+		}
+		return types
+	}
+	left := types(is)
+	return slices.DeleteFunc(types(was), func(kind string) bool { return slices.Contains(left, kind) })
 }
 
 // brief returns a short text for a value: a reference by its name, a condition by

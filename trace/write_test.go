@@ -28,13 +28,34 @@ func TestAWriteTellsTheConditionsThatAreNew(t *testing.T) {
 		is   []any
 		want string
 	}{
-		"another status":  {[]any{condition("PodScheduled", "True", ""), was[1]}, "[PodScheduled=True (Why)]"},
-		"another message": {[]any{condition("PodScheduled", "False", "no disk"), was[1]}, "[PodScheduled=False (Why)]"},
-		"both":            {[]any{condition("PodScheduled", "False", "no disk"), condition("Ready", "True", "")}, "[Ready=True (Why)]"},
-		"one less":        {was[:1], "[]"},
+		"another status":  {[]any{condition("PodScheduled", "True", ""), was[1]}, "conditions = [PodScheduled=True (Why)]"},
+		"another message": {[]any{condition("PodScheduled", "False", "no disk"), was[1]}, "conditions = [PodScheduled=False (Why)]"},
+		"both":            {[]any{condition("PodScheduled", "False", "no disk"), condition("Ready", "True", "")}, "conditions = [Ready=True (Why)]"},
+		"one less":        {was[:1], "condition Ready removed"},
+		"two less":        {[]any{}, "condition PodScheduled removed, condition Ready removed"},
+		"one for another": {[]any{was[0], condition("Bound", "True", "")}, "conditions = [Bound=True (Why)], condition Ready removed"},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tt.want, brief(newItems(was, tt.is))) })
+		t.Run(name, func(t *testing.T) {
+			change := FieldChange{Path: []string{"conditions"}, Value: tt.is, old: was}
+			assert.Equal(t, tt.want, change.String())
+		})
 	}
+}
+
+func TestALogThatCutsALargeObjectStillTellsWhichConditionWent(t *testing.T) {
+	of := func(conditions ...v1.PersistentVolumeClaimConditionType) *v1.PersistentVolumeClaim {
+		pvc := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Annotations: map[string]string{"pad": strings.Repeat("x", 2*largeObject)}}}
+		for _, kind := range conditions {
+			pvc.Status.Conditions = append(pvc.Status.Conditions, v1.PersistentVolumeClaimCondition{Type: kind, Status: v1.ConditionTrue})
+		}
+		return pvc
+	}
+	log := New(100, 1<<30)
+	log.Add(Entry{Record: Write{
+		Verb: "patch", Subresource: "status", Kind: "PersistentVolumeClaim", Name: "data",
+		Old: of(v1.PersistentVolumeClaimFileSystemResizePending, "Unused"), New: of("Unused"),
+	}})
+	assert.Equal(t, "patches pvc data status: condition FileSystemResizePending removed", log.Tail(1)[0].Record.String())
 }
 
 // A write holds the version before too, so that the log must know whether that one is large. It forgets objects that are small again or gone.
