@@ -29,7 +29,7 @@ func TestFilesWithoutAnEndAreRefusedInWords(t *testing.T) {
 func TestAFileThatIsNoManifestIsNotQuoted(t *testing.T) {
 	code, _, errOut := command(t, "", "run", "-f", file(t, "passwd", "root:x:0:0:hunter2\n"))
 	assert.Equal(t, exitError, code)
-	assert.Contains(t, errOut, "passwd:1: is text; expected an object with apiVersion, kind and metadata")
+	assert.Contains(t, errOut, "passwd:1: this is text; expected an object with apiVersion, kind and metadata")
 	assert.NotContains(t, errOut, "hunter2")
 }
 

@@ -182,11 +182,11 @@ func (p *parser) document(node *yaml.Node) {
 // kindOf reads apiVersion and kind.
 func (p *parser) kindOf(node *yaml.Node) (schema.GroupVersionKind, bool) {
 	if node.Kind != yaml.MappingNode {
-		what := "is a list"
+		what := "a list"
 		if node.Kind == yaml.ScalarNode { // possibly a secret, of a file that is no manifest
-			what = "is text"
+			what = "text"
 		}
-		p.problem(node.Line, "", "", "%s; expected an object with apiVersion, kind and metadata", what)
+		p.problem(node.Line, "", "", "this is %s; expected an object with apiVersion, kind and metadata", what)
 		return schema.GroupVersionKind{}, false
 	}
 	name := objectName(node)

@@ -30,8 +30,12 @@ func NewClient(kubeconfig string) (*Client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("no kubeconfig of a server is named: storagesim serve starts a server, in another terminal, " +
+			"and prints the line that sets KUBECONFIG; --kubeconfig FILE names one, too")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("no kubeconfig of a server: %w", err)
+		return nil, fmt.Errorf("no kubeconfig of a server: %w; storagesim serve starts a server and writes one", err)
 	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -59,4 +59,9 @@ func TestAClusterThatIsNotServedIsNamedWithWhatItSaysAndWhatToDo(t *testing.T) {
 	require.ErrorContains(t, asks(t, gone.URL), "the server does not answer; does storagesim serve run, and did it write this kubeconfig?")
 	_, err := serve.NewClient(filepath.Join(t.TempDir(), "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "; storagesim serve starts a server and writes one")
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	_, err = serve.NewClient("")
+	require.EqualError(t, err, "no kubeconfig of a server is named: storagesim serve starts a server, in another terminal, "+
+		"and prints the line that sets KUBECONFIG; --kubeconfig FILE names one, too")
 }
