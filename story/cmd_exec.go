@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagesim/storagesim/internal/bounded"
 	"github.com/storagesim/storagesim/kubelet/runtime"
@@ -40,7 +41,7 @@ func exec(c *call) error {
 	if c.input != nil {
 		config.Stdin = strings.NewReader(strings.Join(c.input, "\n") + "\n")
 	}
-	pod, err := c.podNamed(c.args[0])
+	pod, _, err := c.podNamed(c.args[0])
 	if err != nil {
 		return err
 	}
@@ -57,13 +58,16 @@ func logs(c *call) error {
 	if err := c.want(1, 1); err != nil {
 		return err
 	}
-	pod, err := c.podNamed(c.args[0])
-	if err != nil {
-		return err
+	pod, namespace, err := c.podNamed(c.args[0])
+	var text string
+	if err == nil {
+		text, err = pod.Logs(c.flag("container"), c.on("previous"))
 	}
-	text, err := pod.Logs(c.flag("container"), c.on("previous"))
 	c.WriteString(text)
 	c.endLine()
+	if apierrors.IsNotFound(err) { // Upstream: kubectl cmd/logs/logs.go Complete, v0.37.2, which says "error" twice
+		return plainError(fmt.Sprintf("error: error from server (NotFound): %v in namespace %q", err, namespace))
+	}
 	return err
 }
 

@@ -18,21 +18,22 @@ import (
 	"github.com/storagesim/storagesim/internal/podstatus"
 )
 
-// podNamed returns the pod "web", "pod/web" or "NAMESPACE/web", or one of the pods of a workload or a Service: "deployment/web".
-func (c *call) podNamed(ref string) (storagesim.Machine, error) {
+// podNamed returns the pod "web", "pod/web" or "NAMESPACE/web", or one of the pods of a workload or a Service: "deployment/web". The namespace is
+// that of what is named.
+func (c *call) podNamed(ref string) (pod storagesim.Machine, namespace string, err error) {
 	kinds := c.cluster.Engine().Server().Registry()
 	if kind, _, ok := strings.Cut(ref, "/"); ok {
 		if resource, err := manifest.FindResource(kinds, kind); err == nil && resource.Kind != "Pod" {
 			of, err := manifest.ParseRefOf(kinds, kind, ref)
 			if err != nil {
-				return storagesim.Machine{}, err
+				return storagesim.Machine{}, "", err
 			}
 			pod, err := c.attachablePod(of)
-			return c.cluster.Machine("pod/" + of.Namespace + "/" + pod), err
+			return c.cluster.Machine("pod/" + of.Namespace + "/" + pod), of.Namespace, err
 		}
 	}
 	at, err := manifest.ParseRefOf(kinds, "pod", ref)
-	return c.cluster.Machine("pod/" + at.Namespace + "/" + at.Name), err
+	return c.cluster.Machine("pod/" + at.Namespace + "/" + at.Name), at.Namespace, err
 }
 
 // attachablePod returns the name of the pod of a workload, or behind a Service, in which to look first: one that runs, is ready, and has been for longest.

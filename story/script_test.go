@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/storagesim/storagesim/internal/seedtest"
 )
@@ -168,6 +169,56 @@ func TestACommandPrintsEachWarningOfTheServerOnceAboveTheLineOfTheObject(t *test
 	assert.Equal(t, want, play(t, script))
 }
 
+func TestLabelsAndAnnotationsAreToldAsKubectlTellsThem(t *testing.T) {
+	script, want := "apply\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {old: a, odd: b}}\n----\n", ""
+	for _, c := range [][2]string{
+		{"label cm c a=b a-", "error: can not both modify and remove a label in the same command\n"},
+		{"label cm c a=b*", `error: invalid label value: "a=b*": ` + strings.Join(validation.IsValidLabelValue("b*"), ";") + "\n"},
+		{"label cm c zz-", "label \"zz\" not found.\nconfigmap/c not labeled\n"},
+		{"label cm c zz- new=x", "label \"zz\" not found.\nconfigmap/c labeled\n"},
+		{"label cm c new=x", "configmap/c not labeled\n"},
+		{"label cm c new- newer=x", "configmap/c modified\n"},
+		{"label cm c newer-", "configmap/c unlabeled\n"},
+		{"label cm c old=x", "error: 'old' already has a value (a), and --overwrite is false\n"},
+		{"label cm c old=x odd=x", "'odd' already has a value (b), and --overwrite is false\n'old' already has a value (a), and --overwrite is false\n"},
+		{"label cm c old=x odd=x --overwrite", "configmap/c labeled\n"},
+		{"annotate cm c x=1 y=1", "configmap/c annotated\n"},
+		{"annotate cm c x=1", "configmap/c annotated\n"},
+		{"annotate cm c x=2 x- z- y=1 y-", "error: can not both modify and remove the following annotation(s) in the same command: x, y\n"},
+		{"annotate cm c y=2 x=2", "error: --overwrite is false but found the following declared annotation(s): " +
+			"'x' already has a value (1); 'y' already has a value (1)\n"},
+		{"annotate cm c x-", "configmap/c annotated\n"},
+		{"annotate cm c zz-", "configmap/c annotated\n"},
+		{"annotate cm c kubernetes.io/change-cause=a", "configmap/c annotated\n"},
+		{"annotate cm c kubernetes.io/change-cause=b", "configmap/c annotated\n"},
+	} {
+		script += "\n" + c[0] + "\n----\n"
+		want += "\n" + c[0] + "\n----\n" + c[1]
+	}
+	_, got, _ := strings.Cut(play(t, script), "configmap/c created\n")
+	assert.Equal(t, want, got)
+}
+
+func TestLogsOfWhatIsNotThereSayInWhichNamespaceAsKubectlDoes(t *testing.T) {
+	got := play(t, "logs nope\n----\n\nlogs shop/nope\n----\n\nlogs deploy/nope\n----\n\nexec nope -- ls\n----\n")
+	assert.Equal(t, `logs nope
+----
+error: error from server (NotFound): pods "nope" not found in namespace "default"
+
+logs shop/nope
+----
+error: error from server (NotFound): pods "nope" not found in namespace "shop"
+
+logs deploy/nope
+----
+error: error from server (NotFound): deployments.apps "nope" not found in namespace "default"
+
+exec nope -- ls
+----
+Error from server (NotFound): pods "nope" not found
+`, got)
+}
+
 func TestRefusalsArePrintedAsKubectlPrintsThemAndTheStoryGoesOn(t *testing.T) {
 	got := play(t, `apply
 apiVersion: v1
@@ -316,7 +367,7 @@ error: 'a' already has a value (b), and --overwrite is false
 persistentvolumeclaim/data labeled
 persistentvolumeclaim/data unlabeled
 persistentvolumeclaim/data annotated
-persistentvolumeclaim/data not annotated
+persistentvolumeclaim/data annotated
 persistentvolumeclaim/data patched
 persistentvolumeclaim/data patched (no change)
 r {"x.io/y":"z z"}
