@@ -131,7 +131,7 @@ func namedAndLeft() Exhibit {
 			"one of the writes is refused, as the object has changed. The work is not tried again before the next resync.",
 		Upstream: "https://github.com/kubernetes/kubernetes/issues/135127",
 		Fix:      "pvcontroller.Config.DropFailed: what failed is tried again, with backoff",
-		Rule:     BindsWhatIsNamed, Replay: "x1;seed=2;order=pct2",
+		Rule:     BindsWhatIsNamed, Replay: "x1;seed=1;order=pct2",
 		configure: func(cfg *storagesim.Config, fixed bool) {
 			cfg.PVController.DropFailed = !fixed
 			cfg.PVController.ResyncPeriod = 10 * time.Minute // so that this wait is longer than those of other faults

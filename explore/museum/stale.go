@@ -112,7 +112,7 @@ func oldUID() Exhibit {
 			"The volume has that claim's UID, so it is Released at once, and deleted.",
 		Upstream: "https://github.com/kubernetes/kubernetes/issues/105131",
 		Fix:      "the provisioner reads the claim before it makes a volume",
-		Rule:     ForLivingClaims, Replay: "x1;choices=36:3",
+		Rule:     ForLivingClaims, Replay: "x1;choices=24:3",
 		scenario: func(c *explore.Cluster, fixed bool) {
 			l := &looksAgain{looks: fixed}
 			start(c, &l.backend, provisioner.Config{New: l.run})
