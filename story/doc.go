@@ -46,7 +46,7 @@
 // error, as kubectl would, and the story goes on. "! command" is for one that must fail: if it
 // does not, the story ends with an *Error. A command that does not exist
 // or is not written as its usage says ends the story with an *Error that names
-// file, line and what is allowed.
+// file, line and what is allowed; after "!" a command that there is prints that, so that a story can show a typo.
 //
 // # Commands
 //

@@ -219,6 +219,45 @@ Error from server (NotFound): pods "nope" not found
 `, got)
 }
 
+func TestACommandThatMustFailMayBeWrittenWrongly(t *testing.T) {
+	got := play(t, `! cluster nodes=a,a
+----
+
+cluster nodes=a
+----
+
+! taint node a a=b:NoExec
+----
+
+! get pv --colour
+----
+
+! get pv
+input
+----
+
+get nodes -o name
+----
+`)
+	for _, want := range []string{
+		"! cluster nodes=a,a\n----\nerror: cluster: Config.Nodes[1].Name: there are two nodes called \"a\"; usage: cluster",
+		"! taint node a a=b:NoExec\n----\nerror: taint: \"NoExec\" is not an effect (did you mean \"NoExecute\"?); expected one of NoSchedule,",
+		"! get pv --colour\n----\nerror: get: unknown flag: --colour; usage: get TYPE",
+		"input\n----\nerror: get takes no input; expected an empty line or ---- below the command\n",
+		"get nodes -o name\n----\nnode/a\n",
+	} {
+		assert.Contains(t, got, want)
+	}
+	assert.Equal(t, got, play(t, got), "played again it is the same")
+	sh := NewShell(t.Context(), Options{Width: 60})
+	output, err := sh.Do("! settle nobody")
+	require.NoError(t, err)
+	for line := range strings.Lines(output) {
+		assert.LessOrEqual(t, len(line), 61, "it is wrapped as what a command prints")
+	}
+	require.NoError(t, sh.Close())
+}
+
 func TestRefusalsArePrintedAsKubectlPrintsThemAndTheStoryGoesOn(t *testing.T) {
 	got := play(t, `apply
 apiVersion: v1

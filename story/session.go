@@ -162,14 +162,27 @@ func (s *session) close() error {
 type misuse struct{ error }
 
 // command runs a command and returns what it printed. The error is one of the
-// script.
+// script. A command that must fail prints how it is used wrongly, so that a story can show a typo.
 func (s *session) command(it item) (string, error) {
+	output, err := s.run(it)
+	m := misuse{}
+	if !it.fails || !errors.As(err, &m) {
+		return output, err
+	}
+	c := &call{session: s}
+	c.say("error: %v", m)
+	return output + c.out.String(), nil
+}
+
+// run runs a command and returns what it printed. The error is one of the script: a misuse, an expectation that is not met, or a command that must
+// fail and does not.
+func (s *session) run(it item) (string, error) {
 	cmd, err := find(it.words[0])
 	if err != nil {
 		return "", err
 	}
 	if it.input != nil && !cmd.input {
-		return "", fmt.Errorf("%s takes no input; expected an empty line or ---- below the command", cmd.name)
+		return "", misuse{fmt.Errorf("%s takes no input; expected an empty line or ---- below the command", cmd.name)}
 	}
 	if s.cluster == nil && cmd.name != "cluster" && cmd.name != "help" {
 		if err := s.start(storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2"), TakePrograms: true}, []string{"openebs"}, nil); err != nil {
@@ -179,7 +192,7 @@ func (s *session) command(it item) (string, error) {
 	c := &call{session: s, cmd: cmd, line: it.line, input: s.fullIDs(it.input)}
 	c.flags = newFlags(cmd)
 	if err := c.flags.Parse(s.fullIDs(it.words[1:])); err != nil {
-		return "", fmt.Errorf("%s: %w; usage: %s", cmd.name, err, cmd.usage)
+		return "", misuse{fmt.Errorf("%s: %w; usage: %s", cmd.name, err, cmd.usage)}
 	}
 	c.args = c.flags.Args()
 	if s.cluster != nil {
@@ -191,7 +204,7 @@ func (s *session) command(it item) (string, error) {
 		return "", fmt.Errorf("%s: %w", cmd.name, u)
 	}
 	if m := (misuse{}); errors.As(err, &m) {
-		return "", fmt.Errorf("%s: %w; usage: %s", cmd.name, m.error, cmd.usage)
+		return c.out.String(), misuse{fmt.Errorf("%s: %w; usage: %s", cmd.name, m.error, cmd.usage)}
 	}
 	if err != nil {
 		c.say("%s", s.scrub(refusal(err)))
@@ -225,7 +238,7 @@ func (s *session) scrub(text string) string {
 }
 
 // start makes the cluster and lets its nodes become ready.
-func (s *session) start(cfg storagesim.Config, provisioners []string, disks []bundled.Disk, drivers ...bundled.StandIn) error {
+func (s *session) start(cfg storagesim.Config, provisioners []string, disks []bundled.Disk, drivers ...bundled.StandIn) (err error) {
 	if cfg.Dir = s.options.Dir; cfg.Dir == "" {
 		cfg.Disks = storagesim.MemoryDisks
 	}
@@ -239,6 +252,12 @@ func (s *session) start(cfg storagesim.Config, provisioners []string, disks []bu
 	}
 	s.cluster = cluster
 	s.stop = context.AfterFunc(s.ctx, cluster.Engine().Interrupt)
+	defer func() {
+		if errors.As(err, &misuse{}) { // a story that shows this mistake goes on, and with another cluster
+			err = errors.Join(err, s.close())
+			s.cluster = nil
+		}
+	}()
 	for _, d := range disks {
 		if err := bundled.MakeDisk(cluster, d); err != nil {
 			return misuse{err}
