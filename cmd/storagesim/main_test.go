@@ -775,6 +775,30 @@ func TestTablesWithoutRowsSayWhatTheyWouldShow(t *testing.T) {
 		"  StatefulSets, Deployments, DaemonSets, Jobs, Pods and VolumeAttachments; there\n  are none.\n", out)
 }
 
+func TestWhatIsWrongIsWrappedAtTheWidthThatIsAskedFor(t *testing.T) {
+	const claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: My_Data}\n" +
+		"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+	script := file(t, "a.txt", "settle nobody\n")
+	for _, c := range []struct {
+		in   string
+		args []string
+	}{
+		{claim, []string{"run", "-f", "-"}},
+		{"kind: PersistentVolumeClaim\n" + claim, []string{"run", "-f", "-"}},
+		{"", []string{"run", "-f", "-", "--csi", strings.Repeat("wrong words ", 20)}},
+		{"settle nobody\n", []string{"story", "-"}},
+		{"", []string{"story", "--check", script}},
+		{"", []string{"story", "-w", script}},
+		{"", []string{"story", "-o", "html", script}},
+	} {
+		_, _, errOut := command(t, c.in, append(c.args, "--width", "70")...)
+		assert.Greater(t, strings.Count(errOut, "\n"), 1, c.args)
+		for line := range strings.Lines(errOut) {
+			assert.LessOrEqual(t, len(line), 71, "%s", c.args)
+		}
+	}
+}
+
 // With --width a story fits: what the script's comments say, and what is wrong with it, are wrapped, and what it has for commands stays as it is.
 func TestAStoryFitsTheWidthThatIsAskedFor(t *testing.T) {
 	script := "# The first line of this comment is longer than forty columns.\n#   - a list: its second line begins below its first\nsettle\n\n" +

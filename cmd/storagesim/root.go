@@ -58,7 +58,9 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	root.SetIn(in)
 	root.SetOut(terminal.Writer(out))
 	root.SetErr(errOut)
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { wrapErrors(cmd) }
 	cmd, err := root.ExecuteContextC(ctx)
+	errOut = cmd.ErrOrStderr()
 	switch {
 	case err == nil:
 		return 0

@@ -211,7 +211,11 @@ func (p *prompt) line(ctx context.Context, line string, read reader) (ends bool,
 		}
 	}
 	if err := p.do(line, input...); err != nil {
-		return false, err
+		if ctx.Err() != nil {
+			return false, err
+		}
+		// It is wrapped as what commands print. Other mistakes may have a command to copy.
+		return false, p.print(prose.Wrap("error: "+prose.Printable(err.Error()), terminal.Width(p.out), 4))
 	}
 	if len(words) == 1 && words[0] == "help" {
 		for _, c := range shellCommands {

@@ -85,3 +85,11 @@ func TestTabCompletesCommandsActorsAndObjects(t *testing.T) {
 	_, possible := p.complete("describe node node-")
 	require.Equal(t, []string{"node-1", "node-2", "node-controller"}, possible)
 }
+
+func TestWhatIsWrongInTheShellIsWrapped(t *testing.T) {
+	_, out, _ := command(t, "settle nobody\nnonsense\n", "shell")
+	require.Contains(t, out, `error: unknown command "nonsense"`)
+	for line := range strings.Lines(out) {
+		require.LessOrEqual(t, len(line), 121)
+	}
+}

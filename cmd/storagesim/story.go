@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/storagesim/storagesim/internal/manifest"
-	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/terminal"
 	"github.com/storagesim/storagesim/story"
 )
@@ -135,7 +134,7 @@ func (o storyOptions) play(cmd *cobra.Command, file string) (err error) {
 	}
 	if !o.write && !o.check {
 		options.WrapComments = options.Width > 0
-		return errors.Join(wrapped{story.Play(cmd.Context(), cmd.OutOrStdout(), name, script, options), o.width}.orNil(), only.check())
+		return errors.Join(story.Play(cmd.Context(), cmd.OutOrStdout(), name, script, options), only.check())
 	}
 	var played bytes.Buffer
 	err = story.Play(cmd.Context(), &played, name, script, options)
@@ -159,26 +158,6 @@ func (o storyOptions) play(cmd *cobra.Command, file string) (err error) {
 	}
 	return firstDifference(name, script, played.String())
 }
-
-// wrapped is an error whose text is wrapped at width columns, as --width asks for; 0 wraps nothing.
-type wrapped struct {
-	error
-	width int
-}
-
-func (w wrapped) orNil() error {
-	if w.error == nil {
-		return nil
-	}
-	return w
-}
-
-func (w wrapped) Error() string {
-	const before = "error: " // what it is printed after
-	return strings.TrimPrefix(prose.Wrap(before+w.error.Error(), w.width, 4), before)
-}
-
-func (w wrapped) Unwrap() error { return w.error }
 
 // tellMissed tells of faults that struck nothing, which is an error with --check: a script that shows a fault shows nothing then.
 func (o storyOptions) tellMissed(cmd *cobra.Command, name string, missed []string, err error) error {
