@@ -67,6 +67,20 @@ var habits = map[string]string{
 	"sleep":   "run-for TIME lets virtual time pass",
 	"wait":    "settle runs until the cluster is at rest, run-for TIME lets virtual time pass",
 	"cat":     "read prints a file; exec POD -- cat FILE runs cat in a container",
+	"scale":   `patch does it: patch deployment/NAME -p '{"spec":{"replicas":3}}'`,
+	"set": "patch does it; for an image: " +
+		`patch deployment/NAME -p '{"spec":{"template":{"spec":{"containers":[{"name":"CONTAINER","image":"IMAGE"}]}}}}'`,
+	"rollout":   "settle runs until the cluster is at rest, and get deployments shows how far they are; apply of an earlier manifest goes back to it",
+	"edit":      "patch changes fields of an object, apply makes it what a manifest says",
+	"replace":   "apply makes an object what a manifest says; delete and create make another",
+	"run":       "create and apply make a pod from its manifest; run-for TIME lets virtual time pass",
+	"expose":    "apply makes a Service from its manifest",
+	"autoscale": `the simulation has no autoscaler; patch changes a number of pods: patch deployment/NAME -p '{"spec":{"replicas":3}}'`,
+	"top":       "the simulation does not measure what pods use of processors and memory; describe node shows what they request",
+	"cp":        "read prints a file of a container, and write writes one",
+	"debug":     "exec POD -- COMMAND runs a program in a container, explain says why an object is as it is",
+	"attach":    "logs prints what a container prints, exec POD -- COMMAND runs a program in it",
+	"watch":     "get TYPE -w prints the rows of objects as they change",
 }
 
 // Commands returns the names of the commands of scripts.

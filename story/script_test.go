@@ -258,6 +258,26 @@ get nodes -o name
 	require.NoError(t, sh.Close())
 }
 
+func TestAVerbOfKubectlThatStoriesLackNamesWhatDoesTheSame(t *testing.T) {
+	const deployment = "apply\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 1\n  selector: {matchLabels: {app: web}}\n" +
+		"  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: busybox}]}}\n----\n\n"
+	show := "\n----\n\nget deploy web -o jsonpath={.spec.replicas}{.spec.template.spec.containers[*].image}\n----\n"
+	for line, want := range map[string]string{"scale deploy web --replicas 3": "3busybox\n", "set image deploy/web c=nginx": "1nginx\n"} {
+		_, err := Run("test.txt", line)
+		require.Error(t, err)
+		at := strings.Index(err.Error(), "patch deployment/NAME")
+		require.Positive(t, at, err)
+		command := strings.NewReplacer("NAME", "web", "CONTAINER", "c", "IMAGE", "nginx").Replace(err.Error()[at:])
+		assert.True(t, strings.HasSuffix(play(t, deployment+command+show), want), command)
+	}
+	for _, verb := range []string{"rollout", "edit", "replace", "run", "expose", "autoscale", "top", "cp", "debug", "attach", "watch"} {
+		_, err := Run("test.txt", verb+" x\n")
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "did you mean", "a command with a name like it is another thing")
+		assert.NotContains(t, err.Error(), "expected one of", verb)
+	}
+}
+
 func TestRefusalsArePrintedAsKubectlPrintsThemAndTheStoryGoesOn(t *testing.T) {
 	got := play(t, `apply
 apiVersion: v1
