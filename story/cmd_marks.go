@@ -17,7 +17,7 @@ import (
 )
 
 func marking(f *pflag.FlagSet) {
-	f.StringP("namespace", "n", "", "")
+	choosing(f)
 	f.Bool("overwrite", false, "")
 }
 
@@ -106,7 +106,7 @@ func (c *call) mark(m marks) error {
 	if at < 0 {
 		return c.misuse("expected KEY=VALUE or KEY-")
 	}
-	refs, err := c.refs(c.args[:at])
+	refs, err := c.chosen(c.args[:at])
 	if err != nil {
 		return err
 	}

@@ -31,11 +31,14 @@ func objectCommands() []*command {
 			help: "create objects; from files beside the script, or from the input",
 		},
 		{
-			name: "delete", usage: "delete TYPE/NAME... | TYPE NAME... [-n NAMESPACE] [--grace-period SECONDS] [--now] [--cascade background|foreground|orphan]",
+			name: "delete",
+			usage: "delete TYPE/NAME... | TYPE NAME... | TYPE --all|-l SELECTOR | -f FILE|DIRECTORY " +
+				"[-n NAMESPACE] [--grace-period SECONDS] [--now] [--cascade background|foreground|orphan]",
 			run:  remove,
 			help: "delete objects; does not wait for them to be gone",
 			flags: func(f *pflag.FlagSet) {
-				f.StringP("namespace", "n", "", "")
+				choosing(f)
+				files(f)
 				f.Int64("grace-period", -1, "")
 				f.Bool("now", false, "")
 				f.String("cascade", "background", "")
@@ -51,10 +54,16 @@ func objectCommands() []*command {
 				f.String("subresource", "", "")
 			},
 		},
-		{name: "label", usage: "label TYPE/NAME... KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]", help: "set labels, or remove them (KEY-)", run: label,
-			flags: marking},
-		{name: "annotate", usage: "annotate TYPE/NAME... KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]", help: "set annotations, or remove them (KEY-)",
-			run: annotate, flags: marking},
+		{
+			name: "label", usage: "label TYPE/NAME...|TYPE --all|-l SELECTOR KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]",
+			run: label, flags: marking,
+			help: "set labels, or remove them (KEY-)",
+		},
+		{
+			name: "annotate", usage: "annotate TYPE/NAME...|TYPE --all|-l SELECTOR KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]",
+			run: annotate, flags: marking,
+			help: "set annotations, or remove them (KEY-)",
+		},
 	}
 }
 
@@ -199,13 +208,16 @@ func (c *call) refs(args []string) ([]tables.Ref, error) {
 }
 
 func remove(c *call) error {
-	refs, err := c.refs(c.args)
-	if err != nil {
-		return err
+	refs, unknown := c.toDelete()
+	if len(refs) == 0 && unknown != nil {
+		return unknown
 	}
 	opts, err := c.deleteOptions()
 	if err != nil {
 		return err
+	}
+	if len(refs) == 0 {
+		c.say("No resources found")
 	}
 	var errs []error
 	for _, ref := range refs {
@@ -224,7 +236,19 @@ func remove(c *call) error {
 		}
 		c.say("%s %q %s", ref.Resource.Qualified(), ref.Name, done)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, unknown)...)
+}
+
+// toDelete returns the objects that delete is to delete. The error may be about manifests of other kinds beside them.
+func (c *call) toDelete() (refs []tables.Ref, err error) {
+	if !c.flags.Changed("filename") {
+		return c.chosen(c.args)
+	}
+	objects, err := c.manifests()
+	for _, obj := range objects {
+		refs = append(refs, tables.Ref{Resource: obj.Resource, Namespace: obj.Meta().GetNamespace(), Name: obj.Meta().GetName()})
+	}
+	return refs, err
 }
 
 // deleteOptions returns the options that kubectl sends for the flags.

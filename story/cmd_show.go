@@ -1,10 +1,13 @@
 package story
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -17,10 +20,15 @@ import (
 func showCommands() []*command {
 	return []*command{
 		{
-			name: "get", usage: "get TYPE[,TYPE...] | TYPE NAME... | TYPE/NAME... [-o wide|yaml|json|name|jsonpath=...] [-n NAMESPACE | -A] [-l SELECTOR] [-w]",
+			name: "get", usage: "get TYPE[,TYPE...] | TYPE NAME... | TYPE/NAME... [-o wide|yaml|json|name|jsonpath=...] [-n NAMESPACE | -A] [-l SELECTOR] " +
+				"[--field-selector SELECTOR] [-w]",
 			run: get, reads: true,
-			help:  "print objects as kubectl get does\n-w runs until the cluster is at rest, as settle does, and prints an object's row each time it changes.",
-			flags: func(f *pflag.FlagSet) { selecting(f); f.BoolP("watch", "w", false, "") },
+			help: "print objects as kubectl get does\n-w runs until the cluster is at rest, as settle does, and prints an object's row each time it changes.",
+			flags: func(f *pflag.FlagSet) {
+				selecting(f)
+				f.BoolP("watch", "w", false, "")
+				f.String("field-selector", "", "")
+			},
 		},
 		{
 			name: "describe", usage: "describe TYPE NAME... | TYPE/NAME... | TYPE [-n NAMESPACE | -A] [-l SELECTOR]", run: describe, reads: true, flags: selecting,
@@ -81,10 +89,37 @@ func get(c *call) error {
 	if err := c.want(1, -1); err != nil {
 		return err
 	}
-	if c.on("watch") {
+	fields := c.flag("field-selector")
+	switch {
+	case c.on("watch") && fields != "":
+		return c.misuse("-w shows all changes; expected no --field-selector beside it")
+	case c.on("watch"):
 		return c.watchRows(o)
+	case fields != "":
+		return c.getByFields(o, fields)
 	}
 	return c.view().Get(&c.out, o, c.args...)
+}
+
+// getByFields prints the objects whose fields are as a selector says.
+func (c *call) getByFields(o tables.Options, fields string) error {
+	if len(c.args) > 1 || strings.Contains(c.args[0], "/") {
+		return errors.New("name cannot be provided when a selector is specified")
+	}
+	namespace := cmp.Or(o.Namespace, metav1.NamespaceDefault)
+	if o.AllNamespaces {
+		namespace = ""
+	}
+	v := c.view()
+	v.Objects = nil
+	err := c.list(c.args[0], namespace, metav1.ListOptions{FieldSelector: fields}, func(_ manifest.Resource, obj runtime.Object) error {
+		v.Objects = append(v.Objects, obj)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return v.Get(&c.out, o, c.args...)
 }
 
 // view returns the objects to print. As kubectl, which asks the server for them, it warns of a kind that is deprecated.

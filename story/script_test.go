@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -276,6 +277,40 @@ func TestAVerbOfKubectlThatStoriesLackNamesWhatDoesTheSame(t *testing.T) {
 		assert.NotContains(t, err.Error(), "did you mean", "a command with a name like it is another thing")
 		assert.NotContains(t, err.Error(), "expected one of", verb)
 	}
+}
+
+func TestObjectsAreChosenByTypeLabelsFieldsAndFiles(t *testing.T) {
+	one := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, labels: {app: a}}\n"
+	others := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: three, labels: {app: a}}\n" +
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: elsewhere, namespace: kube-system, labels: {app: a}}\n"
+	script := "apply\n" + one + others + "----\n\n"
+	want := "\n"
+	for _, c := range [][2]string{
+		{"label cm --all x=1", "configmap/one labeled\nconfigmap/two labeled\n"},
+		{"annotate cm,secret -l app=a x=1", "configmap/one annotated\nsecret/three annotated\n"},
+		{"label cm one --all x=1", "error: name cannot be provided when a selector is specified\n"},
+		{"delete cm --all -l app=a", "error: cannot set --all and --selector at the same time\n"},
+		{"get cm --field-selector metadata.name=two -o name", "configmap/two\n"},
+		{"get cm --field-selector metadata.namespace!=default -A -o name", "configmap/elsewhere\n"},
+		{"get cm --field-selector metadata.name=none", "No resources found in default namespace.\n"},
+		{"get cm one --field-selector metadata.name=two", "error: name cannot be provided when a selector is specified\n"},
+		{"get cm --field-selector color=red", `Error from server (BadRequest): Unable to find "/v1, Resource=configmaps" that match label selector "", ` +
+			`field selector "color=red": "color" is not a known field selector: only "metadata.name", "metadata.namespace"` + "\n"},
+		{"delete cm,secret -l app=a", "configmap \"one\" deleted from default namespace\nsecret \"three\" deleted from default namespace\n"},
+		{"delete cm -l app=a", "No resources found\n"},
+		{"delete cm --all -n kube-system", "configmap \"elsewhere\" deleted from kube-system namespace\n"},
+		{"apply -f one.yaml", "configmap/one created\n"},
+		{"delete -f one.yaml", "configmap \"one\" deleted from default namespace\n"},
+		{"delete -f one.yaml", "Error from server (NotFound): configmaps \"one\" not found\n"},
+	} {
+		script += c[0] + "\n----\n\n"
+		want += c[0] + "\n----\n" + c[1] + "\n"
+	}
+	var played strings.Builder
+	files := fstest.MapFS{"one.yaml": {Data: []byte(one)}}
+	require.NoError(t, Play(t.Context(), &played, "test.txt", script, Options{Width: -1, Files: files}))
+	_, got, _ := strings.Cut(played.String(), "configmap/elsewhere created\n")
+	assert.Equal(t, want, got)
 }
 
 func TestRefusalsArePrintedAsKubectlPrintsThemAndTheStoryGoesOn(t *testing.T) {
