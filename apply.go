@@ -75,7 +75,7 @@ func (c *Cluster) apply(obj manifest.Object) error {
 	req.Verb = "get"
 	current, err := c.do(req)
 	if meta.GetName() == "" || apierrors.IsNotFound(err) {
-		req.Verb, req.Object = "create", obj.New()
+		req.Verb, req.Object = "create", obj.Unversioned()
 		_, err := c.do(req)
 		if err == nil {
 			c.applied[key] = obj.JSON

@@ -186,7 +186,7 @@ func (c *call) get(ref tables.Ref) (metav1.Object, error) {
 
 func (c *call) createOne(obj manifest.Object) error {
 	req := about("create", tables.Ref{Resource: obj.Resource, Namespace: obj.Meta().GetNamespace()})
-	req.Object = obj.New()
+	req.Object = obj.Unversioned()
 	made, err := c.cluster.Lab().Do(req)
 	if err != nil {
 		return err

@@ -45,10 +45,10 @@ type Object struct {
 // Meta returns the object's metadata.
 func (o Object) Meta() metav1.Object { return o.Object.(metav1.Object) }
 
-// New returns the object as kubectl creates it: without the version that one has which was written out with `kubectl get -o yaml`.
+// Unversioned returns the object as kubectl creates it: without the version that one has which was written out with `kubectl get -o yaml`.
 //
 // Upstream: cli-runtime pkg/resource/helper.go CreateWithOptions, v0.37.
-func (o Object) New() runtime.Object {
+func (o Object) Unversioned() runtime.Object {
 	obj := o.Object.DeepCopyObject()
 	obj.(metav1.Object).SetResourceVersion("")
 	return obj
