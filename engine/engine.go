@@ -222,7 +222,7 @@ func (e *Engine) Add(name string, factory control.Factory) error {
 	if name != "" && factory == nil {
 		return fmt.Errorf("actor %q needs a factory", name)
 	}
-	return e.add(&actor{engine: e, name: name, factory: factory, held: map[string]bool{}, follows: map[string]bool{}})
+	return e.add(&actor{engine: e, name: name, factory: factory, follows: map[string]bool{}})
 }
 
 func (e *Engine) add(a *actor) error {

@@ -214,6 +214,9 @@ func (e *Engine) Hold(name, resource string) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if a.held == nil {
+		a.held = map[string]bool{}
+	}
 	a.held[resource] = true
 	e.ready = slices.DeleteFunc(e.ready, func(f *feed) bool {
 		hold := f.actor == a && f.target.Source().Resource.Resource == resource

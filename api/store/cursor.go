@@ -88,10 +88,10 @@ func (c *Cursor) List() []control.Item {
 		c.follow()
 	}
 	c.listed, c.dues, c.next = true, 0, c.until
-	list := []control.Item{}
 	if c.table.Len() == 0 { // as most tables of most kinds
-		return list
+		return nil
 	}
+	var list []control.Item
 	for k, obj := range c.table.selected(&c.filter) {
 		list = append(list, control.Item{Key: k, Object: obj})
 	}

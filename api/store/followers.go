@@ -9,6 +9,7 @@ import (
 // followers holds the cursors of a table by their buckets. Most tables have few, and those in the zero bucket.
 type followers struct {
 	ofAll []*Cursor
+	few   [2]*Cursor           // where ofAll begins
 	of    map[bucket][]*Cursor // the others; no list is empty
 }
 
@@ -19,7 +20,12 @@ func (f *followers) in(b bucket) []*Cursor {
 	return f.of[b]
 }
 
-func (f *followers) add(c *Cursor) { f.set(c.filter.bucket, append(f.in(c.filter.bucket), c)) }
+func (f *followers) add(c *Cursor) {
+	if f.ofAll == nil {
+		f.ofAll = f.few[:0]
+	}
+	f.set(c.filter.bucket, append(f.in(c.filter.bucket), c))
+}
 
 func (f *followers) remove(c *Cursor) { f.set(c.filter.bucket, without(f.in(c.filter.bucket), c)) }
 

@@ -78,7 +78,7 @@ type Form struct {
 type Table struct {
 	Resource
 	store     *Store
-	items     map[string]call.Object // by key
+	items     map[string]call.Object // by key; nil until there is one
 	keys      sorted.Keys
 	log       changeLog
 	followers followers
@@ -93,7 +93,7 @@ type Table struct {
 // NewTable returns an empty table. The caller keeps it.
 func (s *Store) NewTable(of Resource) *Table {
 	return &Table{
-		Resource: of, store: s, items: map[string]call.Object{}, log: changeLog{limit: s.cfg.LogLimit}, lastBookmark: s.cfg.Now(),
+		Resource: of, store: s, log: changeLog{limit: s.cfg.LogLimit}, lastBookmark: s.cfg.Now(),
 	}
 }
 
@@ -154,6 +154,9 @@ func (t *Table) Put(old, obj call.Object) {
 		t.keys.Add(k)
 		t.created++
 		t.store.count++
+		if t.items == nil {
+			t.items = map[string]call.Object{}
+		}
 		t.items[k] = obj
 		t.publish(control.Change{Type: watch.Added, Item: control.Item{Key: k, Object: obj}, RV: t.store.rv, Heartbeat: trace.IsHeartbeat(nil, obj)})
 		return

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,7 @@ var (
 	microtime = reflect.TypeFor[metav1.MicroTime]()
 	fieldsV1  = reflect.TypeFor[metav1.FieldsV1]()
 	texts     = reflect.TypeFor[map[string]string]()
+	resources = reflect.TypeFor[v1.ResourceList]()
 )
 
 // SameTexts reports whether quantities that mean the same are written alike in two values that are Equal: "2Gi" and "2147483648" are not. An API
@@ -133,8 +135,11 @@ func alikeMaps(x, y reflect.Value) bool {
 	if x.Pointer() == y.Pointer() {
 		return true
 	}
-	if x.Type() == texts { // labels and annotations: reflection would copy each key and value
+	switch x.Type() { // reflection would copy each key and value
+	case texts: // labels and annotations
 		return maps.Equal(x.Interface().(map[string]string), y.Interface().(map[string]string))
+	case resources:
+		return maps.EqualFunc(x.Interface().(v1.ResourceList), y.Interface().(v1.ResourceList), func(p, q resource.Quantity) bool { return p.Cmp(q) == 0 })
 	}
 	for all := x.MapRange(); all.Next(); {
 		other := y.MapIndex(all.Key())
