@@ -95,6 +95,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 		machines[cfg.Node.Name] = cfg
 		cfg.StatusPhase = time.Duration(phases%10) * time.Second
 		phases /= 10
+		cfg.Late = true
 	}
 	if !s.inOrder() {
 		config.Policy = steering

@@ -1,6 +1,9 @@
 package volumemanager
 
 import (
+	"context"
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/machine/disk"
@@ -45,6 +48,10 @@ type Decisions struct {
 	// Default false, as upstream: the parts of a host path that a kubelet finds when it starts stay
 	// mounted, and the pod's directory stays.
 	CleanSubPaths bool
+	// Late lets what is to be done wait for as long as it may upstream, by choice: up to 100 ms until a loop comes round that looks for new pods, or for
+	// volumes to mount and unmount, and up to 90 s for a pod's next sync. Default: the loops look as soon as something has changed, and a pod is
+	// synced after a minute.
+	Late bool
 	// RemoveDir removes the directory of a pod that has ended; default: only empty
 	// directories, by rmdir, and no mount points. Upstream once removed everything below
 	// (kubernetes/kubernetes 7317).
@@ -66,4 +73,28 @@ func (g *given) decideBy(d Decisions) {
 		d.RemoveDir = func(_ *disk.Disk, dir string) error { return g.removeEmptyDirs(dir) }
 	}
 	g.decisions = d
+}
+
+// loopPeriod is the period of the loops of populator and reconciler.
+//
+// Upstream: volume_manager.go desiredStateOfWorldPopulatorLoopSleepPeriod and reconcilerLoopSleepPeriod, v1.37.
+const loopPeriod = 100 * time.Millisecond
+
+// portions is the number of parts of a time of which some are waited for.
+const portions = 4
+
+// part returns a part of a time, by choice, if what is to be done may be late.
+func (g *given) part(of time.Duration) time.Duration {
+	if !g.decisions.Late {
+		return 0
+	}
+	return of * time.Duration(g.env.Choose(portions+1)) / portions
+}
+
+// comesRound waits until a loop comes round.
+func (g *given) comesRound(ctx context.Context) error {
+	if late := g.part(loopPeriod); late > 0 {
+		return g.env.Sleep(ctx, late)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package volumemanager
 
 import (
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,6 +50,8 @@ type processedPod struct {
 	errors []string
 	// retrying: a task processes them again and again.
 	retrying bool
+	// nextSync is when the pod is synced again, if nothing syncs it before; zero if its volumes do not need that.
+	nextSync time.Time
 }
 
 // desiredStateOfWorld holds the volumes that are to be mounted, for each pod.

@@ -132,7 +132,7 @@ func (x *expandOperations) expandVolumeDuringMount(ctx context.Context, v *volum
 	if expander(v) == nil {
 		return nil
 	}
-	x.populator.syncRegularly()
+	x.populator.syncRegularly(v.pod)
 	claim, err := x.claimToExpand(ctx, v)
 	if err != nil {
 		return err

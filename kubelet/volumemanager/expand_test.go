@@ -296,7 +296,7 @@ func TestAVolumeThatHasGrownMeanwhileGrowsBeforeItIsUsed(t *testing.T) {
 		assert.Equal(t, c.known, known.String(), name)
 		assert.Equal(t, c.mounted, r.vm.AreMounted("pod-1"), name)
 		assert.Equal(t, c.events, r.said(), name)
-		assert.Equal(t, !c.fixed, r.vm.populator.syncing, name)
+		assert.Equal(t, !c.fixed, r.syncs("pod-1"), name)
 		assert.Equal(t, c.expands, p.calls[len(p.calls)-1] == "NodeExpand", name)
 		if c.expands {
 			assert.Equal(t, "2Gi", p.resize.VolumeSpec.PersistentVolume.Spec.Capacity.Storage().String(), name)

@@ -242,7 +242,7 @@ func (m *mountOperations) markSetUp(v *volumeToMount, mounter volume.Mounter, fa
 		path: mounter.GetPath(), readOnly: mounter.GetAttributes().ReadOnly, about: v.ref(),
 	}, failure, left)
 	if marked && v.plugin.RequiresRemount(v.spec) {
-		m.populator.syncRegularly()
+		m.populator.syncRegularly(v.pod)
 	}
 }
 

@@ -442,6 +442,7 @@ func TestADirectoryThatIsLeftCountsUnlessThePluginSaysMore(t *testing.T) {
 		if c.says {
 			v.plugin = p
 		}
+		r.vm.desired.pods["pod-1"] = &processedPod{}
 		if c.old != nil {
 			r.vm.actual.volumes.put(fakeKey, c.old)
 		}
@@ -453,7 +454,7 @@ func TestADirectoryThatIsLeftCountsUnlessThePluginSaysMore(t *testing.T) {
 		pod, _ := r.states()
 		assert.Equal(t, c.want, pod, name)
 		assert.Equal(t, c.deviates, len(r.Engine.Trace().Deviations()) > 0, name)
-		assert.Equal(t, c.want == stateUncertain, r.vm.populator.syncing, "%s: only what may be mounted is brought up to date", name)
+		assert.Equal(t, c.want == stateUncertain, r.syncs("pod-1"), "%s: only what may be mounted is brought up to date", name)
 	}
 }
 

@@ -35,10 +35,9 @@ const backOffPeriod = 10 * time.Second
 // Upstream: volume_manager.go podAttachAndMountRetryInterval, v1.37.
 const podAttachAndMountRetryInterval = 300 * time.Millisecond
 
-// syncFrequency is the interval at which volumes made of API objects are brought up to date.
+// syncFrequency is the time after which a pod is synced again, so that its volumes made of API objects are brought up to date.
 //
-// Upstream: pkg/kubelet/apis/config SyncFrequency, v1.37; every pod is synced as
-// often, and remounts such volumes then.
+// Upstream: pkg/kubelet/apis/config SyncFrequency, v1.37, and up to half as long again.
 const syncFrequency = time.Minute
 
 // populator adds the volumes of the node's pods to the desired state of the world: from the
@@ -53,13 +52,14 @@ type populator struct {
 	queue       control.Queue
 	// waiting holds the pods that are woken when all pods have been looked at.
 	waiting map[types.UID]bool
-	// syncing: all volumes are looked at regularly.
-	syncing bool
 }
 
 // populatePod adds a pod's volumes to the desired state of the world. If they are there
 // already, it only checks their sizes.
 func (p *populator) populatePod(ctx context.Context, key string) error {
+	if err := p.comesRound(ctx); err != nil {
+		return err
+	}
 	uid := types.UID(key)
 	switch {
 	case !p.pods.WantsVolumes(uid):
@@ -323,19 +323,39 @@ func podVolumeNames(pod *v1.Pod) (mounts, devices map[string]bool) {
 	return mounts, devices
 }
 
-// syncRegularly begins, with the first volume that needs it, to look at all volumes every
-// minute: at those that must be set up again, and at those that may have grown.
-func (p *populator) syncRegularly() {
-	if p.syncing {
+// syncRegularly begins, with a pod's first volume that needs it, to look at its volumes a minute after each sync of the pod: at those that must be
+// set up again, and at those that may have grown.
+//
+// Upstream: pod_workers.go completeWork, v1.37.
+func (p *populator) syncRegularly(uid types.UID) {
+	state := p.desired.pods[uid]
+	if state == nil || !state.nextSync.IsZero() {
 		return
 	}
-	p.syncing = true
-	p.env.Every("sync", syncFrequency, func(context.Context) {
-		for _, uid := range slices.Sorted(maps.Keys(p.desired.pods)) {
-			p.markRemountRequired(uid)
-			p.reprocessSizes(uid)
+	p.synced(state)
+	p.env.Go("sync of "+p.podRef(uid).String(), func(ctx context.Context) {
+		for ctx = control.InBackground(ctx); ; p.reprocess(uid) {
+			for now := p.env.Now(); now.Before(state.nextSync); now = p.env.Now() {
+				if err := p.env.Sleep(ctx, state.nextSync.Sub(now)); err != nil || p.desired.pods[uid] != state {
+					return
+				}
+			}
 		}
 	})
+}
+
+// synced notes that a pod is being synced: the next sync is a minute later, if nothing syncs it before.
+func (p *populator) synced(state *processedPod) {
+	state.nextSync = p.env.Now().Add(syncFrequency + p.part(syncFrequency/2))
+}
+
+// reprocess looks at the volumes of a pod again, because it is synced.
+func (p *populator) reprocess(uid types.UID) {
+	if state := p.desired.pods[uid]; state != nil && !state.nextSync.IsZero() {
+		p.synced(state)
+	}
+	p.markRemountRequired(uid)
+	p.reprocessSizes(uid)
 }
 
 // markRemountRequired makes the pod's volumes whose content comes from API objects be set up

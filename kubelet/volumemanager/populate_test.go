@@ -2,6 +2,7 @@ package volumemanager
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -342,6 +343,36 @@ func TestVolumesAreLookedAtEveryMinute(t *testing.T) {
 	}
 }
 
+// What may be late is late by choice: a mount by up to two periods of 100 ms, and the next sync of its pod, a minute later, by up to half a minute.
+func TestLoopsMayComeRoundLate(t *testing.T) {
+	var mounts, syncs []time.Duration
+	for seed := uint64(1); seed <= 40; seed++ {
+		p, claim := newFakePlugin(), boundClaim()
+		p.remounts = true
+		r := newRigOf(t, engine.Config{Policy: engine.Seeded(seed)}, claim, func(claim *v1.PersistentVolumeClaim) *v1.PersistentVolume {
+			pv := localVolume(claim)
+			pv.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "fake.example.com", VolumeHandle: "data"}}
+			return pv
+		}, func(cfg *Config) { cfg.Plugins, cfg.Late = []volume.VolumePlugin{p}, true })
+		r.Settle()
+		r.add("pod-1")
+		after := func(step, most time.Duration, calls int) (passed time.Duration) {
+			for ; len(p.calls) < calls; passed += step {
+				require.Less(t, passed, most, "seed %d: %v", seed, p.calls)
+				r.run(step)
+			}
+			return passed
+		}
+		mounts = append(mounts, after(5*time.Millisecond, 205*time.Millisecond, 2))
+		syncs = append(syncs, after(time.Second, 91*time.Second, 3))
+	}
+	assert.LessOrEqual(t, slices.Min(mounts), 50*time.Millisecond)
+	assert.GreaterOrEqual(t, slices.Max(mounts), 150*time.Millisecond)
+	assert.GreaterOrEqual(t, slices.Min(syncs), 59*time.Second)
+	assert.LessOrEqual(t, slices.Min(syncs), 61*time.Second)
+	assert.GreaterOrEqual(t, slices.Max(syncs), 89*time.Second)
+}
+
 // A volume that is not mounted yet is not brought up to date.
 func TestAVolumeThatIsNotMountedIsNotBroughtUpToDate(t *testing.T) {
 	r, p := newFakeRig(t, nil, nil)
@@ -352,5 +383,5 @@ func TestAVolumeThatIsNotMountedIsNotBroughtUpToDate(t *testing.T) {
 	r.vm.UpdatePod(r.pods.pods["pod-1"], false, true)
 	r.run(100 * time.Millisecond)
 	assert.Equal(t, []string{"MountDevice", "SetUp"}, p.calls)
-	assert.False(t, r.vm.populator.syncing)
+	assert.False(t, r.syncs("pod-1"))
 }

@@ -26,7 +26,10 @@ type reconciler struct {
 //
 // Upstream: reconciler.go reconcile, v1.37, which passes over everything ten times
 // a second.
-func (r *reconciler) reconcile(context.Context, string) error {
+func (r *reconciler) reconcile(ctx context.Context, _ string) error {
+	if err := r.comesRound(ctx); err != nil {
+		return err
+	}
 	touched := r.takeTouched()
 	r.unmountVolumes(touched) // before mounts: the next pod may need what a dying pod has
 	r.mountVolumes(touched)

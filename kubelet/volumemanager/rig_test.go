@@ -146,6 +146,9 @@ func localVolume(claim *v1.PersistentVolumeClaim) *v1.PersistentVolume {
 }
 
 // add makes the volume manager know a pod with the volume.
+// syncs reports whether the pod's volumes are looked at regularly.
+func (r *rig) syncs(uid types.UID) bool { return !r.vm.desired.pods[uid].nextSync.IsZero() }
+
 func (r *rig) add(uid types.UID) { r.addPod(podOf(uid, false)) }
 
 // podOf returns a pod with the volume, as a directory or as a device.

@@ -165,8 +165,7 @@ func (vm *VolumeManager) UpdatePod(pod *v1.Pod, added, changed bool) {
 //
 // Upstream: desired_state_of_world_populator.go ReprocessPod, v1.37.
 func (vm *VolumeManager) ReprocessPod(uid types.UID) {
-	vm.populator.markRemountRequired(uid)
-	vm.populator.reprocessSizes(uid)
+	vm.populator.reprocess(uid)
 }
 
 // ReleasePod removes a pod's volumes from the desired state of the world, so that they are
