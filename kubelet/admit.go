@@ -26,7 +26,22 @@ const (
 	failedAffinity = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
 	failedPorts    = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
 	failedTaint    = "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"
+	otherOSLabel   = "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"
+	otherOSField   = "Failed to admit pod as the OS field doesn't match node OS"
 )
+
+// admit returns why a node does not take a pod beside others, nil if it does: that the pod is for another operating system comes first.
+//
+// Upstream: predicate.go Admit, rejectPodAdmissionBasedOnOSSelector and rejectPodAdmissionBasedOnOSField, v1.37.2.
+func admit(pod *v1.Pod, node *v1.Node, others []*v1.Pod) *refusal {
+	if os, says := pod.Labels[v1.LabelOSStable]; says && os != node.Labels[v1.LabelOSStable] {
+		return &refusal{"PodOSSelectorNodeLabelDoesNotMatch", otherOSLabel}
+	}
+	if pod.Spec.OS != nil && pod.Spec.OS.Name != v1.Linux {
+		return &refusal{"PodOSNotSupported", otherOSField}
+	}
+	return generalFilter(pod, node, others)
+}
 
 // generalFilter returns why a node does not take a pod beside others, nil if it does. Of taints, only those that end pods matter.
 //
@@ -145,7 +160,7 @@ func (k *kubelet) admitPod(ctx context.Context, w *podWorker) (bool, error) {
 		return !w.rejected, nil
 	}
 	others := k.activePods(w)
-	if generalFilter(w.pod, k.node.Latest(), others) != nil {
+	if admit(w.pod, k.node.Latest(), others) != nil {
 		if k.leftAlone(w) > 0 {
 			return false, nil
 		}
@@ -153,7 +168,7 @@ func (k *kubelet) admitPod(ctx context.Context, w *podWorker) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if why := generalFilter(w.pod, node, others); why != nil {
+		if why := admit(w.pod, node, others); why != nil {
 			return false, k.refusePod(ctx, w, *why)
 		}
 	}

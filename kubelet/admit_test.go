@@ -67,6 +67,38 @@ func TestAKubeletRefusesAPodForWhichThereIsNoRoom(t *testing.T) {
 	}
 }
 
+// Upstream: predicate.go Admit, v1.37.2. The label is that of the pod, not its nodeSelector.
+func TestAPodForAnotherOperatingSystemIsRefused(t *testing.T) {
+	w := simple(t)
+	for name, row := range map[string]struct {
+		label           string
+		os              v1.OSName
+		reason, message string
+	}{
+		"linux":   {label: "linux", os: v1.Linux},
+		"windows": {os: v1.Windows, reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS"},
+		"labeled": {label: "windows", os: v1.Windows, reason: "PodOSSelectorNodeLabelDoesNotMatch",
+			message: "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"},
+	} {
+		p := pod(name)
+		p.Spec.OS = &v1.PodOS{Name: row.os}
+		if row.label != "" {
+			p.Labels = map[string]string{v1.LabelOSStable: row.label}
+		}
+		w.create(p)
+		w.settle()
+		status := w.get(name).Status
+		if row.reason == "" {
+			require.Equal(t, v1.PodRunning, status.Phase)
+			continue
+		}
+		require.Equal(t, v1.PodFailed, status.Phase)
+		require.Equal(t, row.reason, status.Reason)
+		require.Equal(t, "Pod was rejected: "+row.message, status.Message)
+		w.requireEvent(name, row.reason, row.message)
+	}
+}
+
 // Upstream: desired_state_of_world_populator.go findAndAddNewPods, v1.37.2: a pod that no worker knows is passed over.
 func TestVolumesOfARefusedPodAreNotMounted(t *testing.T) {
 	w := simple(t)

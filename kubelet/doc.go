@@ -97,8 +97,6 @@
 //     what they do; upstream starts them and writes at the same time.
 //   - The summary and the metrics of a kubelet (summary.go) have what is on disks, and nothing of processors, memory, network, processes and images.
 //     The kubelet looks how full volumes are when a client asks and the last look is a minute ago; upstream's looks by itself, every one to two minutes.
-//   - Containers that could not be created are tried again after 10s, 20s, and so on
-//     up to 5 minutes; upstream tries every 10s or so.
 //   - A container in CrashLoopBackOff is looked at when its backoff is over; upstream
 //     also looks every minute, and says BackOff again each time.
 //   - A container's environment has no variables for Services and none from files.

@@ -207,7 +207,7 @@ func (k *kubelet) start() {
 	k.volumes.Start()
 	k.restartQueue = k.env.Queue(control.QueueConfig{
 		Name: "restarts", About: k.aboutPod, Reconcile: k.restartPod, Overlap: true,
-		Limiter: control.RateLimiter{Base: initialRestartBackoff, Max: maxRestartBackoff, QPS: -1},
+		Limiter: control.RateLimiter{Base: backOffPeriod, Max: backOffPeriod, QPS: -1},
 	})
 	k.waitQueue = k.env.Queue(control.QueueConfig{
 		Name: "waits", About: k.aboutPod, Reconcile: k.waitTimedOut,

@@ -25,17 +25,22 @@ type mapOperations struct {
 	expansion *expandOperations
 }
 
+// notBegun is why an operation is not even begun: a kubelet only logs it, so that the pod has no event and waits for ever.
+type notBegun struct{ error }
+
+// Unwrap returns the reason.
+func (e notBegun) Unwrap() error { return e.error }
+
 // mapVolume carries out the steps from a volume of mode Block to its device in the pod.
 //
-// Upstream: operation_generator.go GenerateMapVolumeFunc, v1.37, which only logs that
-// a plugin has no raw devices.
+// Upstream: operation_generator.go GenerateMapVolumeFunc, v1.37.
 func (m *mapOperations) mapVolume(ctx context.Context, v *volumeToMount) error {
 	fail := func(what string, err error) error {
 		return fmt.Errorf("MapVolume.%s failed for volume %q : %w", what, v.spec.Name(), err)
 	}
 	plugin, ok := v.plugin.(volume.BlockVolumePlugin)
 	if !ok {
-		return fail("FindMapperPluginBySpec", fmt.Errorf("volume plugin %q does not support volumeMode Block", v.plugin.GetPluginName()))
+		return notBegun{fail("FindMapperPluginBySpec", fmt.Errorf("volume plugin %q does not support volumeMode Block", v.plugin.GetPluginName()))}
 	}
 	mapper, err := plugin.NewBlockVolumeMapper(v.spec, v.about)
 	if err != nil {

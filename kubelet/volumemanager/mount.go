@@ -61,7 +61,7 @@ func (m *mountOperations) mountVolume(ctx context.Context, key podVolume) error 
 			m.touch(key)
 		}
 	}
-	if err != nil {
+	if _, unsaid := errors.AsType[notBegun](err); err != nil && !unsaid {
 		m.recorder.Event(v.about, v1.EventTypeWarning, reason, err.Error())
 	}
 	return err
