@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
@@ -69,9 +71,19 @@ func (c *Cluster) apply(obj manifest.Object) error {
 			return err
 		}
 	}
+	if c.annotates {
+		annotated, err := annotated(obj)
+		if err != nil {
+			return err
+		}
+		obj = annotated
+	}
 	gvr, meta := obj.Resource.GroupVersionResource(), obj.Meta()
 	key := strings.Join([]string{gvr.String(), meta.GetNamespace(), meta.GetName()}, "/")
 	req := api.Request{Resource: gvr, Namespace: meta.GetNamespace(), Name: meta.GetName()}
+	if c.annotates {
+		req.Write.FieldManager, req.Track = fieldManager, true
+	}
 	req.Verb = "get"
 	current, err := c.do(req)
 	if meta.GetName() == "" || apierrors.IsNotFound(err) {
@@ -91,7 +103,11 @@ func (c *Cluster) apply(obj manifest.Object) error {
 	if err != nil {
 		return err
 	}
-	req.PatchType, req.Patch, err = threeWay(obj, c.applied[key], is)
+	applied := c.applied[key]
+	if c.annotates {
+		applied = c.lastApplied(obj, current.(metav1.Object))
+	}
+	req.PatchType, req.Patch, err = threeWay(obj, applied, is)
 	if err != nil {
 		return err
 	}
@@ -103,6 +119,46 @@ func (c *Cluster) apply(obj manifest.Object) error {
 		c.applied[key] = obj.JSON
 	}
 	return err
+}
+
+// fieldManager is the name under which kubectl applies.
+const fieldManager = "kubectl-client-side-apply"
+
+// annotated returns the object with the annotation from which kubectl tells later what was applied.
+// Upstream: kubectl pkg/util/apply.go GetModifiedConfiguration, v0.37.2.
+func annotated(obj manifest.Object) (manifest.Object, error) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(obj.JSON); err != nil {
+		return obj, err
+	}
+	annotations := u.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	delete(annotations, v1.LastAppliedConfigAnnotation)
+	u.SetAnnotations(annotations)
+	applied, err := u.MarshalJSON()
+	if err != nil {
+		return obj, err
+	}
+	annotations[v1.LastAppliedConfigAnnotation] = string(applied)
+	u.SetAnnotations(annotations)
+	obj.Object = obj.Object.DeepCopyObject()
+	obj.Meta().SetAnnotations(annotations)
+	obj.JSON, err = u.MarshalJSON()
+	return obj, err
+}
+
+// lastApplied returns what the object's annotation says was applied; if there is none, the client is warned, as by kubectl.
+// Upstream: kubectl pkg/cmd/apply/apply.go applyOneObject, v0.37.2.
+func (c *Cluster) lastApplied(obj manifest.Object, current metav1.Object) []byte {
+	applied, ok := current.GetAnnotations()[v1.LastAppliedConfigAnnotation]
+	if warn := c.onWarning; warn != nil && !ok {
+		warn(fmt.Sprintf("resource %s/%s is missing the %s annotation which is required by kubectl apply. kubectl apply should only be used on "+
+			"resources created declaratively by either kubectl create --save-config or kubectl apply. The missing annotation will be patched automatically.",
+			obj.Resource.GroupVersionResource().Resource, current.GetName(), v1.LastAppliedConfigAnnotation))
+	}
+	return []byte(applied)
 }
 
 // threeWay returns the patch that makes the object what the manifest says: a strategic one

@@ -52,6 +52,7 @@ type Cluster struct {
 	kubelets     map[string]kubelet.Config      // by node
 	nfs          nfs.Network
 	applied      map[string][]byte // the manifest that Apply applied last, by object
+	annotates    bool              // see Lab.AnnotateApplied
 	provisioners []*installed
 	schedulers   []scheduler.Config
 	// schedulerActors are the actors of schedulers.

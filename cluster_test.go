@@ -142,6 +142,28 @@ func TestApplyIsAThreeWayMerge(t *testing.T) {
 	require.True(t, apierrors.IsInvalid(errors.Unwrap(unjoin(err))), "%v", err)
 }
 
+func TestApplyFindsInAnAnnotationWhatKubectlHasApplied(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	var warnings []string
+	c.Lab().OnWarning(func(text string) { warnings = append(warnings, text) })
+	c.Apply(claimYAML)
+	c.Lab().AnnotateApplied()
+	c.Apply(strings.Replace(claimYAML, `{a: "1", b: "2"}`, `{a: "1"}`, 1))
+	require.Equal(t, map[string]string{"a": "1", "b": "2"}, c.Claim("data").Labels, "the object did not say that b was applied")
+	require.Len(t, warnings, 1)
+	require.Contains(t, warnings[0], "resource persistentvolumeclaims/data is missing the kubectl.kubernetes.io/last-applied-configuration annotation")
+
+	c.Apply(claimYAML)
+	applied := c.Claim("data").Annotations[v1.LastAppliedConfigAnnotation]
+	require.Contains(t, applied, `"labels":{"a":"1","b":"2"}`)
+	c.Apply(strings.Replace(claimYAML, `{a: "1", b: "2"}`, `{a: "1"}`, 1))
+	require.Equal(t, map[string]string{"a": "1"}, c.Claim("data").Labels)
+	require.Len(t, warnings, 1)
+	before := c.Engine().Trace().Len()
+	c.Apply(strings.Replace(claimYAML, `{a: "1", b: "2"}`, `{a: "1"}`, 1))
+	require.Equal(t, before, c.Engine().Trace().Len(), "nothing to change")
+}
+
 // What `kubectl get -o yaml` has written has the version and UID of another object, and kubectl creates it all the same.
 func TestAnObjectThatWasWrittenOutIsCreated(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})

@@ -153,6 +153,11 @@ func (l Lab) OnRest(f func()) { l.c.onRest = f }
 // left out without an error. Package explore uses it to find which acts a failure needs.
 func (l Lab) OnAct(f func(verb, ref string) bool) { l.c.onAct = f }
 
+// AnnotateApplied has Apply note in the objects what it does, from now on, as kubectl does: in an annotation what was applied
+// (kubectl.kubernetes.io/last-applied-configuration), and in managedFields who set which field. So kubectl and others
+// that apply an object later find what to remove. At first only the cluster remembers it, for Apply.
+func (l Lab) AnnotateApplied() { l.c.annotates = true }
+
 // OnWarning sets a function that is told what the API server warns of in its answers to Do, Apply and Delete, as a Warning header would tell a
 // client: a kind that is deprecated, or a field that does not do what it says. At first it is nil.
 func (l Lab) OnWarning(f func(text string)) { l.c.onWarning = f }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -11,6 +12,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/storagesim/storagesim/internal/rigs/soon"
 )
@@ -63,6 +68,41 @@ func TestServeOffersAClusterThatStepSettleAndRunForMove(t *testing.T) {
 	}, "--speed", "step", "--kubeconfig", file, "-f", claim)
 	assert.Empty(t, errOut)
 	assert.NoFileExists(t, file)
+}
+
+func TestServeAppliesSoThatKubectlKnowsLaterWhatItApplied(t *testing.T) {
+	dir := t.TempDir()
+	config, settings := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "settings.yaml")
+	write := func(text string) { require.NoError(t, os.WriteFile(settings, []byte(text), 0o600)) }
+	write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {stays: a, goes: b}\n")
+	_, errOut := served(t, func(string) {
+		loaded, err := clientcmd.BuildConfigFromFlags("", config)
+		require.NoError(t, err)
+		client, err := kubernetes.NewForConfig(loaded)
+		require.NoError(t, err)
+		get := func() *v1.ConfigMap {
+			found, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "settings", metav1.GetOptions{})
+			require.NoError(t, err)
+			return found
+		}
+		made := get()
+		assert.Equal(t, `{"apiVersion":"v1","data":{"goes":"b","stays":"a"},"kind":"ConfigMap","metadata":{"annotations":{},"name":"settings",`+
+			`"namespace":"default"}}`+"\n", made.Annotations[v1.LastAppliedConfigAnnotation])
+		require.Len(t, made.ManagedFields, 1)
+		assert.Equal(t, "kubectl-client-side-apply", made.ManagedFields[0].Manager)
+		kubectl, err := exec.LookPath("kubectl")
+		if err != nil {
+			return
+		}
+		write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {stays: a}\n")
+		cmd := exec.CommandContext(t.Context(), kubectl, "apply", "--kubeconfig", config, "-f", settings)
+		cmd.Env = append(os.Environ(), "HOME="+dir)
+		out, err := cmd.CombinedOutput()
+		assert.NoError(t, err)
+		assert.Equal(t, "configmap/settings configured\n", string(out))
+		assert.Equal(t, map[string]string{"stays": "a"}, get().Data)
+	}, "--speed", "step", "--kubeconfig", config, "-f", settings)
+	assert.Empty(t, errOut)
 }
 
 func TestServeStartsWithoutNodes(t *testing.T) {
