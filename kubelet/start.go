@@ -238,8 +238,8 @@ func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]vo
 		if err == nil && name != "" {
 			cm.SubPath = path.Clean(name)
 			part := volumemanager.SubPath{Path: cm.SubPath, Volume: v, Container: c.Name, Mount: m, Index: i}
-			if err = k.volumes.PrepareSubPath(pod, part); err == nil && replacesFiles(pod, m.Name) {
-				cm.Kept, err = k.volumes.KeepSubPath(part)
+			if err = k.volumes.PrepareSubPath(pod, part); err == nil {
+				cm.Kept, err = k.volumes.KeepSubPath(part, replacesFiles(pod, m.Name))
 			}
 		}
 		if err != nil {

@@ -1,6 +1,8 @@
 package kubelet_test
 
 import (
+	"errors"
+	"io/fs"
 	"testing"
 	"time"
 
@@ -8,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/machine/disk"
+	"github.com/storagesim/storagesim/machine/shell"
 )
 
 // scratch returns a pod with an emptyDir, mounted at /data by way of a subPathExpr.
@@ -109,4 +113,45 @@ func TestASubPathOfAConfigMapDoesNotSeeItsChanges(t *testing.T) {
 	w.delete("web")
 	w.settle()
 	w.requireNothingLeft()
+}
+
+// A bind mount keeps the directory that it was made of, whatever its path leads to later.
+func TestAPartOfAVolumeThatIsMovedOrRemovedIsStillSeen(t *testing.T) {
+	w := simple(t)
+	w.boundVolume("data", nil)
+	p := pod("web", emptyDir("tmp"), claim("data"), hostPath("srv", "/srv", v1.HostPathDirectoryOrCreate))
+	for _, m := range p.Spec.Containers[0].VolumeMounts {
+		m.MountPath, m.SubPath = "/part"+m.MountPath, "a/b"
+		p.Spec.Containers[0].VolumeMounts = append(p.Spec.Containers[0].VolumeMounts, m)
+	}
+	p = w.create(p)
+	w.settle()
+	for _, whole := range []string{"/tmp", "/data", "/srv"} {
+		part := "/part" + whole
+		require.NoError(t, kubelet.WriteFile(w.node, w.runtime, p, part+"/x", []byte("old")))
+		volume := func(f func(dir *disk.Disk) error) {
+			sandbox, err := w.runtime.PodSandboxStatus(p.UID)
+			require.NoError(t, err)
+			require.NoError(t, shell.InVolume(w.node, nil, sandbox.Containers[0].Mounts, whole, true, func(dir *disk.Disk, _ string) error { return f(dir) }))
+		}
+		volume(func(dir *disk.Disk) error {
+			return errors.Join(dir.Rename("/a/b", "/moved"), dir.MkdirAll("/a/b", 0o755), dir.WriteFile("/a/b/x", []byte("new"), 0o644))
+		})
+		require.Equal(t, "old", w.read(p, part+"/x"))
+		require.NoError(t, kubelet.WriteFile(w.node, w.runtime, p, part+"/y", nil))
+		require.Equal(t, []string{"x", "y"}, w.list(p, whole+"/moved"))
+		volume(func(dir *disk.Disk) error { return dir.RemoveAll("/moved") })
+		require.Empty(t, w.list(p, part))
+		require.ErrorIs(t, kubelet.WriteFile(w.node, w.runtime, p, part+"/y", nil), fs.ErrNotExist)
+		require.Equal(t, "new", w.read(p, whole+"/a/b/x"))
+	}
+	require.NoError(t, w.e.Crash(actor))
+	w.settle()
+	require.Empty(t, w.list(p, "/part/tmp"), "the container has outlived its kubelet")
+	w.forget(p)
+	w.touch("web")
+	w.settle()
+	require.Equal(t, []string{"x"}, w.list(p, "/part/tmp"), "it was started again")
+	w.delete("web")
+	w.settle()
 }

@@ -50,11 +50,11 @@
 //     and so is the Node when a volume has node affinity, which upstream reads from a cache.
 //   - A volume whose SetUp failed is uncertain if its directory is still there, unless it is a
 //     CSI volume; upstream relies on each plugin to say so.
-//   - A part of a volume is mounted where upstream mounts it, but containers go to it
-//     through the volume, at every access, and cannot be led out: the mount may be a
-//     link (package mount), which would follow whatever is put in its place. So they
-//     see what a real container keeps from its start, as where a ConfigMap changes;
-//     the mount leads nowhere then.
+//   - A part of a volume (subPath) is mounted where upstream mounts it, but containers do not go to it by that mount, which may be a
+//     link (package mount) and would follow whatever is put in its place. A container goes on to see a directory of a disk in memory,
+//     also if it is renamed or removed, and the files that a ConfigMap, a Secret and the like had when it started. To a file of another volume,
+//     and to all in a directory of the machine that runs the simulation (DirectoryDisks), it goes through the volume at every access: it sees
+//     what is at the path by then, where a real container keeps what was there at its start. The mount leads nowhere then.
 //   - Operations of different volumes overlap as upstream's, but only if one waits for time or for
 //     an answer from outside; the steps of two that do not wait never mix.
 //   - A block volume of a plugin that maps no devices itself, as the local one, has links to its device;

@@ -127,9 +127,10 @@ func (p *subPaths) prepareSafeSubpath(pod *v1.Pod, s SubPath, inside *disk.Disk)
 	return nil
 }
 
-// keep copies a part of a volume to a disk of its own. A bind mount keeps the file that it was made of, also when the path leads to another
-// one; the mounts of a simulated node are paths.
-func (p *subPaths) keep(s SubPath) (*disk.Disk, error) {
+// keep returns a disk that has a part of a volume for as long as a container of it runs. A bind mount keeps the file or directory that it was made of, also
+// when the path leads to another one or to none; the mounts of a simulated node are paths. A directory in memory is kept itself, and of a volume whose files
+// are replaced a copy is.
+func (p *subPaths) keep(s SubPath, replaced bool) (*disk.Disk, error) {
 	volume, err := p.fs.Sub(s.Volume.Path)
 	if err != nil {
 		return nil, err
@@ -139,8 +140,27 @@ func (p *subPaths) keep(s SubPath) (*disk.Disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := disk.InMemory(p.env.Now)
-	return kept, copyTo(kept, path.Join("/", s.Path), volume, part)
+	kept, at := disk.InMemory(p.env.Now), path.Join("/", s.Path)
+	if replaced {
+		return kept, copyTo(kept, at, volume, part)
+	}
+	if info, err := volume.Lstat(part); err != nil || !info.IsDir() {
+		return nil, err
+	}
+	dir, err := volume.Sub(part)
+	switch {
+	case err != nil:
+		return nil, err
+	case !dir.InMemory():
+		return nil, dir.Close()
+	case at == "/":
+		return dir, nil
+	}
+	err = kept.MkdirAll(at, 0o755)
+	if err == nil {
+		err = kept.Attach(at, dir, false)
+	}
+	return kept, err
 }
 
 // copyTo copies a file or a directory with all that is in it.

@@ -300,9 +300,11 @@ func (vm *VolumeManager) PrepareSubPath(pod *v1.Pod, part SubPath) error {
 	return vm.subPaths.prepare(pod, part)
 }
 
-// KeepSubPath returns a part of a volume as it is now, which a container of that mount goes on to see: a file or a directory below the root.
-// It is for volumes whose files are never written, but replaced by others.
-func (vm *VolumeManager) KeepSubPath(part SubPath) (*disk.Disk, error) { return vm.subPaths.keep(part) }
+// KeepSubPath returns a disk that has a part of a volume at the part's path, for a container that goes on to see it whatever its path in the volume
+// leads to later; nil if the container sees what is there then. replaced says that the volume's files are never written, but replaced by others.
+func (vm *VolumeManager) KeepSubPath(part SubPath, replaced bool) (*disk.Disk, error) {
+	return vm.subPaths.keep(part, replaced)
+}
 
 // ReportReconstructed makes volumesInUse list the attachable volumes that Reconstruct found, with
 // Decisions.KeepInUse. It is called when the caches have their first lists.

@@ -29,6 +29,12 @@ func InMemory(now func() time.Time) *Disk {
 	return &Disk{store: &memory{tree: t, top: t.make(nil, fs.ModeDir|0o755)}, owners: true}
 }
 
+// InMemory reports whether the disk's own files are in memory, without those of what is attached.
+func (d *Disk) InMemory() bool {
+	_, ok := d.store.(*memory)
+	return ok
+}
+
 // tree holds the files that all stores of one memory disk share.
 type tree struct {
 	mu     sync.Mutex // for all inodes
