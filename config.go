@@ -215,7 +215,8 @@ type Config struct {
 }
 
 // Disks is the place where nodes and NFS servers keep their files. A cluster does the same on
-// both; a run on MemoryDisks is several times faster.
+// both, but that only on MemoryDisks a container goes on to see the directory that it mounts by subPath when that is renamed or removed; a run on
+// MemoryDisks is several times faster.
 type Disks int
 
 const (

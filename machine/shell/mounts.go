@@ -26,7 +26,7 @@ type Mount struct {
 	// SubPath is the part of the volume that is mounted; empty for all of it.
 	SubPath  string `json:"subPath,omitempty"`
 	ReadOnly bool   `json:"readOnly,omitempty"`
-	// Kept has the part at SubPath as it was when it was mounted, and goes on to be seen, whatever is at VolumePath; nil if that is seen.
+	// Kept has at SubPath what was there when it was mounted, which the container sees whatever is at VolumePath; nil if it sees that.
 	Kept *disk.Disk `json:"-"`
 	// Block says that VolumePath is the file that stands for a block device. The container sees a device.
 	Block bool `json:"block,omitempty"`
