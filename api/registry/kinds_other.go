@@ -130,11 +130,11 @@ func admissionKinds() []Kind {
 	return kinds
 }
 
-// warnUnasked returns the warning for webhooks and admission policies, which are not called: a call to another
+// UnaskedMessage is the warning for webhooks and admission policies, which are not called: a call to another
 // program would take real time, and its answer could not be repeated from a seed.
-func warnUnasked(_, _ runtime.Object) []string {
-	return []string{"the simulation stores admission webhooks and policies, but asks none of them: nothing is refused or changed by this object"}
-}
+const UnaskedMessage = "the simulation stores admission webhooks and policies, but asks none of them: nothing is refused or changed by this object"
+
+func warnUnasked(_, _ runtime.Object) []string { return []string{UnaskedMessage} }
 
 // schedulingKinds returns the kinds of scheduling.k8s.io and resource.k8s.io.
 func schedulingKinds() []Kind {

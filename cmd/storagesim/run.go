@@ -24,6 +24,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/api/crd"
+	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
@@ -592,9 +593,10 @@ func read(r manifest.Reader, files []string, in io.Reader) ([]manifest.Object, e
 	return r.Set(manifest.Source{Name: "standard input", Data: data})
 }
 
-// applyAll applies the objects, in order, and tells of those that are refused. One that occurs twice is applied twice, as kubectl does it.
+// applyAll applies the objects, in order, and tells of those that are refused. One that occurs twice is applied twice, as kubectl does it. What tellGaps
+// has told is not told again.
 func applyAll(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer) error {
-	c.Lab().OnWarning(warner(errOut))
+	c.Lab().OnWarning(warner(errOut, registry.UnaskedMessage))
 	defer c.Lab().OnWarning(nil)
 	var refused error
 	first := map[string]manifest.Object{}
@@ -620,10 +622,10 @@ func applyAll(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer
 	return refused
 }
 
-// warner prints what the server warns of, each text once, as kubectl does.
+// warner prints what the server warns of, each text once, as kubectl does. before was told already.
 // Upstream: client-go rest/warnings.go warningWriter.HandleWarningHeader, v0.37.2.
-func warner(errOut io.Writer) func(text string) {
-	told := map[string]bool{}
+func warner(errOut io.Writer, before string) func(text string) {
+	told := map[string]bool{before: true}
 	return func(text string) {
 		if !told[text] {
 			told[text] = true

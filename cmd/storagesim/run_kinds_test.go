@@ -56,6 +56,30 @@ func TestAnUnknownKindDoesNotStopTheRest(t *testing.T) {
 	assert.Regexp(t, `default +pod/web +1/1 +Running`, out)
 }
 
+// Upstream: cli-runtime resource/visitor.go FlattenListVisitor.Visit and EagerVisitorList.Visit, v0.37.2.
+func TestAnUnknownKindInAListDoesNotStopTheRest(t *testing.T) {
+	const list = `apiVersion: v1
+kind: List
+items:
+- {apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}
+- {apiVersion: v1, kind: Poud, metadata: {name: b}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: two}}
+`
+	path := file(t, "list.yaml", list)
+	code, out, errOut := command(t, "", "run", "-f", path)
+	assert.Equal(t, 1, code)
+	assert.Contains(t, errOut, path+`:4: Widget/a: kind: no matches for kind "Widget"`)
+	assert.Contains(t, errOut, path+`:6: Poud/b: kind: unknown kind "Poud"`)
+	assert.Contains(t, out, "creates configmap default/one")
+	assert.Contains(t, out, "creates configmap default/two")
+
+	code, out, errOut = command(t, "", "story", file(t, "list.txt", "apply\n"+list+"----\n"))
+	assert.Zero(t, code, errOut)
+	assert.Contains(t, out, "----\nconfigmap/one created\nconfigmap/two created\nlist.txt:5: Widget/a: ")
+	assert.Contains(t, out, "\nlist.txt:7: Poud/b: ")
+}
+
 // A field that there is not is another thing: kubectl would send it, and the API server refuse the object.
 func TestAnUnknownFieldStillStopsEverything(t *testing.T) {
 	code, out, errOut := command(t, "", "run", "-f", file(t, "all.yaml", mixed+"specs: {}\n"))
@@ -108,4 +132,12 @@ func TestRunPrintsEachWarningOfTheServerOnce(t *testing.T) {
 	code, _, errOut := command(t, fmt.Sprintf(pod, "one")+"---\n"+fmt.Sprintf(pod, "two"), "run", "-f", "-", "-o", "table")
 	assert.Zero(t, code)
 	assert.Equal(t, "Warning: spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use \"kubernetes.io/os\" instead\n", errOut)
+}
+
+func TestRunSaysOnceThatWebhooksAreNotAsked(t *testing.T) {
+	code, _, errOut := command(t, "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: hook}}",
+		"run", "-f", "-", "-o", "table")
+	assert.Zero(t, code)
+	assert.Equal(t, "note: ValidatingWebhookConfiguration/hook: a cluster asks it about each request that it selects; here it is stored and never asked: "+
+		"nothing is refused or changed by it\n", errOut)
 }

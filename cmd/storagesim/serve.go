@@ -243,7 +243,7 @@ func (o *serveOptions) begin(ctx context.Context, c *storagesim.Cluster, objects
 		return err
 	}
 	tellGaps(errOut, objects)
-	c.Lab().AnnotateApplied() // for kubectl, which may apply the same files when they have changed
+	c.Lab().AnnotateApplied()        // for kubectl, which may apply the same files when they have changed
 	_ = applyAll(c, objects, errOut) // which tells of the errors
 	return nil
 }
