@@ -70,6 +70,7 @@ func newRunFor() *cobra.Command {
 func newExplain() *cobra.Command {
 	var file, output string
 	var manifests []string
+	var width int
 	cmd := &cobra.Command{
 		Use: "explain KIND/[NAMESPACE/]NAME", Short: "Say why an object of a cluster that is served is as it is",
 		Long: `Say why an object of a cluster that storagesim serve offers is as it is: in one line its
@@ -87,6 +88,9 @@ kubectl get --raw /storagesim/explain/pvc/default/data prints the same.`,
 			if output != "" && output != "json" {
 				return usageError{fmt.Errorf("-o %q: expected json, or nothing for words", output)}
 			}
+			if width != 0 && width < terminal.LeastWidth {
+				return usageError{badWidth(width)}
+			}
 			return nil
 		},
 	}
@@ -94,6 +98,7 @@ kubectl get --raw /storagesim/explain/pvc/default/data prints the same.`,
 	cmd.Flags().StringArrayVarP(&manifests, "filename", "f", nil, "is refused, with the commands that take manifests")
 	_ = cmd.Flags().MarkHidden("filename")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json prints the explanation as a value, of the form that \"schema\" names")
+	cmd.Flags().IntVar(&width, "width", 0, widthHelp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		client, err := serve.NewClient(file)
 		if err != nil {
@@ -103,7 +108,10 @@ kubectl get --raw /storagesim/explain/pvc/default/data prints the same.`,
 		if err != nil {
 			return err
 		}
-		text := prose.Wrap(why.Text, terminal.Width(cmd.OutOrStdout()), 4)
+		if !cmd.Flags().Changed("width") {
+			width = terminal.Width(cmd.OutOrStdout())
+		}
+		text := prose.Wrap(why.Text, width, 4)
 		if output == "json" {
 			values, err := json.MarshalIndent(why, "", "  ")
 			if err != nil {

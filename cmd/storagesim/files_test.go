@@ -57,7 +57,7 @@ func TestTranscriptsAreAsWideAsTheyAreAskedToBe(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range []string{"run -f x --width 10", "story --width -1 x"} {
+	for _, args := range []string{"run -f x --width 10", "story --width -1 x", "explain pvc/x --width 1"} {
 		code, _, errOut := command(t, "", strings.Fields(args)...)
 		assert.Equal(t, exitUsage, code)
 		assert.Contains(t, errOut, "expected at least 20, or 0 for no wrapping")

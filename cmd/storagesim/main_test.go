@@ -779,6 +779,7 @@ func TestWhatIsWrongIsWrappedAtTheWidthThatIsAskedFor(t *testing.T) {
 	const claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: My_Data}\n" +
 		"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
 	script := file(t, "a.txt", "settle nobody\n")
+	t.Setenv("KUBECONFIG", "")
 	for _, c := range []struct {
 		in   string
 		args []string
@@ -790,6 +791,7 @@ func TestWhatIsWrongIsWrappedAtTheWidthThatIsAskedFor(t *testing.T) {
 		{"", []string{"story", "--check", script}},
 		{"", []string{"story", "-w", script}},
 		{"", []string{"story", "-o", "html", script}},
+		{"", []string{"explain", "pvc/data"}}, // no server is there
 	} {
 		_, _, errOut := command(t, c.in, append(c.args, "--width", "70")...)
 		assert.Greater(t, strings.Count(errOut, "\n"), 1, c.args)

@@ -105,6 +105,24 @@ func TestServeAppliesSoThatKubectlKnowsLaterWhatItApplied(t *testing.T) {
 	assert.Empty(t, errOut)
 }
 
+func TestExplainWrapsAtTheWidthThatIsAskedFor(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "kubeconfig")
+	pod := file(t, "pod.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeSelector: {disk: fast}, containers: [{name: c, image: busybox}]}}")
+	served(t, func(string) {
+		_, _, errOut := command(t, "", "settle", "--kubeconfig", config)
+		assert.Empty(t, errOut)
+		_, whole, errOut := command(t, "", "explain", "pod/web", "--kubeconfig", config, "--width", "0")
+		assert.Empty(t, errOut)
+		_, out, errOut := command(t, "", "explain", "pod/web", "--kubeconfig", config, "--width", "60")
+		assert.Empty(t, errOut)
+		assert.Equal(t, strings.Fields(whole), strings.Fields(out))
+		assert.Greater(t, strings.Count(out, "\n"), strings.Count(whole, "\n"))
+		for line := range strings.Lines(out) {
+			assert.LessOrEqual(t, len(line), 61)
+		}
+	}, "--speed", "step", "--kubeconfig", config, "-f", pod)
+}
+
 func TestServeStartsWithoutNodes(t *testing.T) {
 	_, errOut := served(t, func(string) {}, "--speed", "step", "--nodes", "")
 	assert.Empty(t, errOut)
