@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/control/snapshots"
@@ -83,12 +84,33 @@ func namesOf(w trace.Write, all map[string]trace.Write) []string {
 	source, _ := spec["source"].(map[string]any)
 	switch {
 	case w.Kind == "PersistentVolumeClaim":
-		n.ofClass("StorageClass", spec["storageClassName"], all, strings.NewReplacer("${pvc.name}", w.Name, "${pvc.namespace}", w.Namespace))
+		n.ofClass("StorageClass", spec["storageClassName"], all, claimTokens(w))
 	case w.Kind == snapshots.SnapshotKind && source["persistentVolumeClaimName"] != nil:
-		n.ofClass("VolumeSnapshotClass", spec["volumeSnapshotClassName"], all,
-			strings.NewReplacer("${volumesnapshot.name}", w.Name, "${volumesnapshot.namespace}", w.Namespace))
+		n.ofClass("VolumeSnapshotClass", spec["volumeSnapshotClassName"], all, strings.NewReplacer("${volumesnapshot.name}", w.Name,
+			"${volumesnapshot.namespace}", w.Namespace, "${volumesnapshotcontent.name}", "snapcontent-"+string(uidOf(w))))
 	}
 	return n.found
+}
+
+// claimTokens replaces what may stand in a class for parts of a claim, and for the name of the volume that a CSI provisioner makes for it.
+// Upstream: external-provisioner pkg/controller/controller.go getSecretReference, v6.4.
+func claimTokens(w trace.Write) *strings.Replacer {
+	pairs := []string{"${pvc.name}", w.Name, "${pvc.namespace}", w.Namespace, "${pv.name}", "pvc-" + string(uidOf(w))}
+	if claim, err := meta.Accessor(w.New); err == nil {
+		for key, value := range claim.GetAnnotations() {
+			pairs = append(pairs, "${pvc.annotations['"+key+"']}", value)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// uidOf returns the UID of the object that was written.
+func uidOf(w trace.Write) types.UID {
+	obj, err := meta.Accessor(w.New)
+	if err != nil {
+		return ""
+	}
+	return obj.GetUID()
 }
 
 // contentOf returns the fields of an object.

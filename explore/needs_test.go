@@ -24,6 +24,15 @@ parameters:
   csi.storage.k8s.io/provisioner-secret-namespace: ${pvc.namespace}
   csi.storage.k8s.io/node-stage-secret-name: key-${pv.name}
   csi.storage.k8s.io/node-stage-secret-namespace: ${pvc.namespace}
+  csi.storage.k8s.io/node-publish-secret-name: key-${pvc.annotations['example.com/team']}
+  csi.storage.k8s.io/node-publish-secret-namespace: kube-system
+  csi.storage.k8s.io/node-expand-secret-name: ${pvc.annotations['example.com/none']}
+  csi.storage.k8s.io/node-expand-secret-namespace: kube-system
+`)}, "volumesnapshotclass/own-secrets": {New: decode(`
+kind: VolumeSnapshotClass
+parameters:
+  csi.storage.k8s.io/snapshotter-secret-name: ${volumesnapshot.name}-${volumesnapshotcontent.name}
+  csi.storage.k8s.io/snapshotter-secret-namespace: ${volumesnapshot.namespace}
 `)}}
 	for name, test := range map[string]struct {
 		object string
@@ -55,8 +64,11 @@ spec:
   dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: snap}
   dataSourceRef: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: snap, namespace: other}
 `, []string{"sc/fast", "pv/disk", "volumeattributesclass/gold", "volumesnapshot/app/snap", "volumesnapshot/other/snap"}},
-		"a claim with a Secret of its own": {"{kind: PersistentVolumeClaim, spec: {storageClassName: own-secrets}}",
-			[]string{"sc/own-secrets", "secret/app/key-one"}},
+		"a claim with Secrets of its own": {"{kind: PersistentVolumeClaim, metadata: {uid: u, annotations: {example.com/team: red}}, spec: {storageClassName: own-secrets}}",
+			[]string{"sc/own-secrets", "secret/app/key-one", "secret/app/key-pvc-u", "secret/kube-system/key-red"}},
+		"a snapshot with a Secret of its own": {
+			"{kind: VolumeSnapshot, metadata: {uid: u}, spec: {volumeSnapshotClassName: own-secrets, source: {persistentVolumeClaimName: data}}}",
+			[]string{"volumesnapshotclass/own-secrets", "pvc/app/data", "secret/app/one-snapcontent-u"}},
 		"a claim without a class":             {"{kind: PersistentVolumeClaim, spec: {accessModes: [ReadWriteOnce]}}", []string{"sc/that is the default"}},
 		"a claim of the class without a name": {`{kind: PersistentVolumeClaim, spec: {storageClassName: ""}}`, nil},
 		"a StatefulSet": {`
