@@ -50,6 +50,19 @@ var threeComeAndGo = explore.Scenario(func(c *explore.Cluster) {
 	c.Settle()
 })
 
+// forgetsAStagedVolume restarts a kubelet that cannot unstage the volume of a pod that is gone: it forgets the volume.
+func forgetsAStagedVolume(c *explore.Cluster) {
+	c.InstallCSIDriver(driver.Config{})
+	c.RunFor(5 * time.Second)
+	c.Apply(threeManifests)
+	c.RunFor(time.Minute)
+	c.Inject(call.Fault{Method: "NodeUnstageVolume", Code: codes.Unavailable, Times: 4})
+	c.Delete("pod/web")
+	c.RunFor(2 * time.Second)
+	c.Crash("kubelet/node-1")
+	c.RunFor(time.Minute)
+}
+
 func crashes() explore.Config {
 	return explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}, Strategies: []string{"crashes"}}
 }
@@ -116,17 +129,7 @@ func TestMendingKeepsTheUsersConfiguration(t *testing.T) {
 // A kubelet forgets a volume that is staged, and later its Node is made anew: with one of the two mended the run still fails.
 func TestARunThatMeetsTwoFaultsOfKubernetesIsLaidToBoth(t *testing.T) {
 	report, err := explore.Run(t.Context(), explore.Config{Cluster: crashes().Cluster, Runs: 1}, explore.Scenario(func(c *explore.Cluster) {
-		c.InstallCSIDriver(driver.Config{})
-		c.RunFor(5 * time.Second)
-		c.Apply(threeManifests)
-		c.RunFor(time.Minute)
-
-		c.Inject(call.Fault{Method: "NodeUnstageVolume", Code: codes.Unavailable, Times: 4})
-		c.Delete("pod/web")
-		c.RunFor(2 * time.Second)
-		c.Crash("kubelet/node-1")
-		c.RunFor(time.Minute)
-
+		forgetsAStagedVolume(c)
 		c.Apply(threeManifests)
 		c.RunFor(time.Minute)
 		c.Stop("kubelet/node-1")
@@ -251,17 +254,7 @@ spec:
 // staysStaged returns a scenario whose plain run fails by a known bug: a kubelet that restarts forgets the volume that it cannot unstage. With own set, each
 // crash of the scheduler is a failure of the author's.
 func staysStaged(own error) func(c *storagesim.Cluster) error {
-	play := explore.Scenario(func(c *explore.Cluster) {
-		c.InstallCSIDriver(driver.Config{})
-		c.RunFor(5 * time.Second)
-		c.Apply(threeManifests)
-		c.RunFor(time.Minute)
-		c.Inject(call.Fault{Method: "NodeUnstageVolume", Code: codes.Unavailable, Times: 4})
-		c.Delete("pod/web")
-		c.RunFor(2 * time.Second)
-		c.Crash("kubelet/node-1")
-		c.RunFor(time.Minute)
-	})
+	play := explore.Scenario(forgetsAStagedVolume)
 	return func(c *storagesim.Cluster) error {
 		err := play(c)
 		for _, e := range c.Trace().Records() {
