@@ -46,6 +46,9 @@ type Coverage struct {
 
 // String returns the coverage in one line.
 func (c Coverage) String() string {
+	if c.Orders == 0 && c.Places == 0 { // each run has an order, and a plain run that goes well has places
+		return "nothing was explored, since the plain run failed"
+	}
 	text := fmt.Sprintf("%d states (the last new one in run %d), %d orders of writes (the last in run %d), %d of %d places recover",
 		c.States, c.NewState, c.Orders, c.NewOrder, c.Recovered, c.Places)
 	if left := c.Places - c.Tried; left > 0 {

@@ -47,6 +47,21 @@ func TestThePlainRunMustWork(t *testing.T) {
 	require.ErrorContains(t, err, `explore: Config.Expect[0]: `)
 }
 
+func TestNothingIsSaidOfPlacesIfThePlainRunFails(t *testing.T) {
+	report, err := explore.Run(t.Context(), explore.Config{Runs: 10}, explore.Scenario(func(c *explore.Cluster) {
+		c.Apply(lonelyClaim)
+		c.Settle()
+	}))
+	require.Error(t, err)
+	require.Equal(t, "nothing was explored, since the plain run failed", report.Coverage.String())
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	report, err = explore.Run(ended, explore.Config{Runs: 10, Except: []string{explore.PlainRun}}, explore.Scenario(bindsOneVolume))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Contains(t, report.Coverage.String(), "places recover", "it did not fail")
+}
+
 func TestWhatIsExpectedMustComeTrue(t *testing.T) {
 	f := failureOf(t, explore.Config{Expect: append([]explore.Expectation{explore.Expect("pvc/a", "Pending")}, threeWait...)}, explore.Scenario(bindsOneVolume))
 	require.ErrorContains(t, f, `the plain run works: explore.Expect("pvc/a", "Pending") does not come true`)
