@@ -21,13 +21,15 @@ func showCommands() []*command {
 	return []*command{
 		{
 			name: "get", usage: "get TYPE[,TYPE...] | TYPE NAME... | TYPE/NAME... [-o wide|yaml|json|name|jsonpath=...] [-n NAMESPACE | -A] [-l SELECTOR] " +
-				"[--field-selector SELECTOR] [-w]",
+				"[--field-selector SELECTOR] [--sort-by=JSONPATH] [-w]",
 			run: get, reads: true,
-			help: "print objects as kubectl get does\n-w runs until the cluster is at rest, as settle does, and prints an object's row each time it changes.",
+			help: "print objects as kubectl get does\n-w runs until the cluster is at rest, as settle does, and prints an object's row each time it changes.\n" +
+				"--sort-by is the path of a field, such as .metadata.creationTimestamp or .spec.resources.requests.storage.",
 			flags: func(f *pflag.FlagSet) {
 				selecting(f)
 				f.BoolP("watch", "w", false, "")
 				f.String("field-selector", "", "")
+				f.String("sort-by", "", "")
 			},
 		},
 		{
@@ -90,6 +92,7 @@ func get(c *call) error {
 		return err
 	}
 	fields := c.flag("field-selector")
+	o.SortBy = c.flag("sort-by")
 	switch {
 	case c.on("watch") && fields != "":
 		return c.misuse("-w shows all changes; expected no --field-selector beside it")
@@ -138,9 +141,13 @@ func (c *call) watchRows(o tables.Options) error {
 	if o.Output != "" && o.Output != "wide" {
 		return c.misuse("-w prints rows of a table; expected no -o, or -o wide")
 	}
+	if o.SortBy != "" {
+		c.say("warning: --watch requested, --sort-by will be ignored for watch events received")
+	}
 	if err := c.view().Get(&c.out, o, c.args...); err != nil {
 		return err
 	}
+	o.SortBy = ""
 	err := c.cluster.Settle()
 	changes := c.trace().Since(c.told)
 	c.told = c.trace().Len()

@@ -279,6 +279,43 @@ func TestAVerbOfKubectlThatStoriesLackNamesWhatDoesTheSame(t *testing.T) {
 	}
 }
 
+// What kubectl v0.37.2 prints of the same objects, but for the errors that it drops: see internal/tables.
+func TestObjectsAreSortedByAField(t *testing.T) {
+	script := "cluster provisioners=\n----\n\napply\n"
+	for _, pv := range [][2]string{{"a", "10Gi"}, {"b", "2Gi"}, {"c", "500Mi"}, {"d", "2Gi"}} {
+		script += "---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: " + pv[0] + "}, spec: {capacity: {storage: " + pv[1] +
+			"}, accessModes: [ReadWriteOnce], hostPath: {path: /x}}}\n"
+	}
+	script += "----\n\nlabel pv/a tier=2\n----\n\nlabel pv/c tier=10\n----\n\n"
+	want := "\n"
+	name := func(list string) string {
+		return "persistentvolume/" + strings.Join(strings.Fields(list), "\npersistentvolume/") + "\n"
+	}
+	const missing = `error: couldn't find any field with path "{.spec.nothing}" in the list of objects` + "\n"
+	for _, c := range [][2]string{
+		{"get pv --sort-by=.spec.capacity.storage -o name", name("c b d a")},
+		{"get pv --sort-by=spec.capacity.storage -o jsonpath={.items[*].metadata.name}", "c b d a\n"},
+		{"get pv --sort-by={.metadata.labels.tier} -o name", name("d b a c")},
+		{"get pv c a --sort-by=.metadata.name -o name", name("a c")},
+		{"get pv c a --sort-by=.spec.nothing", missing},
+		{"get pv,sc --sort-by=.spec.nothing", missing},
+		{"get pv --sort-by=.spec.nothing", missing},
+		{"get pv c --sort-by=.spec.nothing -o name", name("c")},
+		{"get secrets --sort-by=.spec.nothing -o name", ""},
+		{"get pv --sort-by={.spec", "error: sorting error: unclosed action\n"},
+		{"get pv --sort-by={.spec -o name", "error: unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'\n"},
+		{"get pv --sort-by=.spec -o name", "error: field {.spec}: unsortable type: map[string]interface {}\n"},
+	} {
+		script += c[0] + "\n----\n\n"
+		want += c[0] + "\n----\n" + c[1] + "\n"
+	}
+	got := play(t, script)
+	assert.Equal(t, want, got[len(got)-len(want):])
+	assert.Regexp(t, `(?s)\nc +500Mi.*\nb +2Gi.*\nd +2Gi.*\na +10Gi`, play(t, script+"get pv --sort-by=.spec.capacity.storage\n----\n"))
+	assert.Contains(t, play(t, script+"get pv -w --sort-by=.metadata.name\n----\n"),
+		"warning: --watch requested, --sort-by will be ignored for watch events received\nNAME")
+}
+
 func TestObjectsAreChosenByTypeLabelsFieldsAndFiles(t *testing.T) {
 	one := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, labels: {app: a}}\n"
 	others := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: three, labels: {app: a}}\n" +

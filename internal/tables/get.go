@@ -22,14 +22,44 @@ func (v View) Get(w io.Writer, o Options, args ...string) error {
 		return missing
 	}
 	if o.Output == "" || o.Output == "wide" {
+		if err := o.sortTables(groups); err != nil {
+			return err
+		}
 		return errors.Join(v.printTables(w, o, groups), missing)
 	}
 	var list []object
 	for _, g := range groups {
 		list = append(list, g.objects...)
 	}
+	if o.SortBy != "" && !(len(list) == 1 && groups[0].named) {
+		path, err := pathOf(o.SortBy)
+		if err == nil {
+			err = sortBy(path, list)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	single := len(list) == 1 && groups[0].named
 	return errors.Join(printList(w, o.Output, list, single), missing)
+}
+
+// sortTables sorts the rows of a table. As kubectl, it does not sort several tables, as there are of several types and of objects that are asked for by
+// name: what it looks for is in none of them. Of a table in which the field is missing kubectl says that there are no resources, since it drops the error.
+//
+// Upstream: kubectl pkg/cmd/get/get.go RuntimeSorter.Sort and sorter.go SortingPrinter.PrintObj, v0.37.2.
+func (o Options) sortTables(groups []group) error {
+	if o.SortBy == "" {
+		return nil
+	}
+	path, _ := pathOf(o.SortBy) // where that fails, sortBy does
+	switch {
+	case len(groups) > 1 || groups[0].named && len(groups[0].objects) > 1:
+		return notFound(path)
+	case len(groups[0].objects) < 2:
+		return nil
+	}
+	return sortBy(path, groups[0].objects)
 }
 
 // printTables prints a table per group, with the kind in front of the names if

@@ -60,6 +60,9 @@ type Options struct {
 	ShowLabels bool
 	// NoHeaders leaves the headings out.
 	NoHeaders bool
+	// SortBy is the path of a field, such as .spec.priority, by which Get sorts: a table, or all objects of another output. Default: by namespace
+	// and name.
+	SortBy string
 }
 
 func (o Options) namespace() string { return cmp.Or(o.Namespace, manifest.DefaultNamespace) }
