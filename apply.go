@@ -80,10 +80,8 @@ func (c *Cluster) apply(obj manifest.Object) error {
 	}
 	gvr, meta := obj.Resource.GroupVersionResource(), obj.Meta()
 	key := strings.Join([]string{gvr.String(), meta.GetNamespace(), meta.GetName()}, "/")
-	req := api.Request{Resource: gvr, Namespace: meta.GetNamespace(), Name: meta.GetName()}
-	if c.annotates {
-		req.Write.FieldManager, req.Track = fieldManager, true
-	}
+	req := api.Request{Resource: gvr, Namespace: meta.GetNamespace(), Name: meta.GetName(), Track: c.annotates}
+	req.Write.FieldManager = fieldManager
 	req.Verb = "get"
 	current, err := c.do(req)
 	if meta.GetName() == "" || apierrors.IsNotFound(err) {

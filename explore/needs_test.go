@@ -64,7 +64,8 @@ spec:
   dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: snap}
   dataSourceRef: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: snap, namespace: other}
 `, []string{"sc/fast", "pv/disk", "volumeattributesclass/gold", "volumesnapshot/app/snap", "volumesnapshot/other/snap"}},
-		"a claim with Secrets of its own": {"{kind: PersistentVolumeClaim, metadata: {uid: u, annotations: {example.com/team: red}}, spec: {storageClassName: own-secrets}}",
+		"a claim with Secrets of its own": {
+			"{kind: PersistentVolumeClaim, metadata: {uid: u, annotations: {example.com/team: red}}, spec: {storageClassName: own-secrets}}",
 			[]string{"sc/own-secrets", "secret/app/key-one", "secret/app/key-pvc-u", "secret/kube-system/key-red"}},
 		"a snapshot with a Secret of its own": {
 			"{kind: VolumeSnapshot, metadata: {uid: u}, spec: {volumeSnapshotClassName: own-secrets, source: {persistentVolumeClaimName: data}}}",

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,12 +9,14 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagesim/storagesim/api"
+	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/tables"
@@ -23,8 +26,16 @@ import (
 func objectCommands() []*command {
 	return []*command{
 		{
-			name: "apply", usage: "apply [-f FILE|DIRECTORY]...", run: apply, input: true, flags: files,
-			help: "create or change objects, as kubectl apply does; from files beside the script, or from the input",
+			name: "apply", usage: "apply [-f FILE|DIRECTORY]... [--server-side [--force-conflicts] [--field-manager NAME]]", run: apply, input: true,
+			help: "create or change objects, as kubectl apply does; from files beside the script, or from the input\n" +
+				"With --server-side the server does it, and knows whose field is whose: a field of another manager is a conflict.\n" +
+				"Fields of objects that were made without it are those of the manager before-first-apply.",
+			flags: func(f *pflag.FlagSet) {
+				files(f)
+				f.Bool("server-side", false, "")
+				f.Bool("force-conflicts", false, "")
+				f.String("field-manager", "", "")
+			},
 		},
 		{
 			name: "create", usage: "create [-f FILE|DIRECTORY]...", run: create, input: true, flags: files,
@@ -115,7 +126,17 @@ func cause(err error) error {
 	return err
 }
 
-func apply(c *call) error { return c.eachManifest(c.applyOne) }
+func apply(c *call) error {
+	switch {
+	case c.on("server-side"):
+		return c.eachManifest(c.applyInServer)
+	case c.on("force-conflicts"):
+		return errors.New("--force-conflicts only works with --server-side")
+	case c.flag("field-manager") != "":
+		return c.misuse("--field-manager: without --server-side no managers are kept here")
+	}
+	return c.eachManifest(c.applyOne)
+}
 
 func create(c *call) error { return c.eachManifest(c.createOne) }
 
@@ -144,7 +165,7 @@ func (c *call) eachManifest(f func(manifest.Object) error) error {
 func (c *call) applyOne(obj manifest.Object) error {
 	meta := obj.Meta()
 	if meta.GetName() == "" {
-		return fmt.Errorf("from %s: cannot use generate name with apply", meta.GetGenerateName())
+		return noName(meta)
 	}
 	ref := tables.Ref{Resource: obj.Resource, Namespace: meta.GetNamespace(), Name: meta.GetName()}
 	before := c.version(ref)
@@ -160,6 +181,54 @@ func (c *call) applyOne(obj manifest.Object) error {
 		c.say("%s configured", ref.Qualified())
 	}
 	return nil
+}
+
+// applyInServer has the server apply an object.
+//
+// Upstream: kubectl pkg/cmd/apply/apply.go applyOneObject, v0.37.2, without the move of managers and annotations of kubectl apply.
+func (c *call) applyInServer(obj manifest.Object) error {
+	meta := obj.Meta()
+	if meta.GetName() == "" {
+		return noName(meta)
+	}
+	if group := obj.Resource.Group; group == snapshots.Group || group == snapshots.GroupsGroup {
+		if err := c.cluster.Lab().InstallSnapshots(); err != nil {
+			return err
+		}
+	}
+	ref := tables.Ref{Resource: obj.Resource, Namespace: meta.GetNamespace(), Name: meta.GetName()}
+	force := c.on("force-conflicts")
+	req := about("patch", ref)
+	req.PatchType, req.Patch = types.ApplyPatchType, obj.JSON
+	req.Write = metav1.PatchOptions{
+		Force: &force, FieldManager: cmp.Or(c.flag("field-manager"), "kubectl"), FieldValidation: metav1.FieldValidationStrict,
+	}
+	if _, err := c.cluster.Lab().Do(req); apierrors.IsConflict(err) {
+		return errors.New(err.Error() + "\n" + conflicts) // no error of the server any more, as with kubectl
+	} else if err != nil {
+		return err
+	}
+	c.say("%s serverside-applied", ref.Qualified())
+	return nil
+}
+
+// conflicts says what to do about fields of other managers.
+//
+// Upstream: kubectl pkg/cmd/apply/apply.go applyOneObject, v0.37.2.
+const conflicts = `Please review the fields above--they currently have other managers. Here
+are the ways you can resolve this warning:
+* If you intend to manage all of these fields, please re-run the apply
+  command with the ` + "`--force-conflicts`" + ` flag.
+* If you do not intend to manage all of the fields, please edit your
+  manifest to remove references to the fields that should keep their
+  current managers.
+* You may co-own fields by updating your manifest to match the existing
+  value; in this case, you'll become the manager if the other manager(s)
+  stop managing the field (remove it from their configuration).
+See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts`
+
+func noName(obj metav1.Object) error {
+	return fmt.Errorf("from %s: cannot use generate name with apply", obj.GetGenerateName())
 }
 
 // version returns the object's resource version, empty if it is not there.
@@ -315,6 +384,7 @@ func (c *call) patch(ref tables.Ref, kind types.PatchType, data []byte, sub stri
 	before, _ := c.get(ref) // if that fails, the patch does
 	req := about("patch", ref)
 	req.PatchType, req.Patch, req.Subresource = kind, data, sub
+	req.Write.FieldManager = "kubectl-" + c.cmd.name
 	after, err := c.cluster.Lab().Do(req)
 	if err != nil {
 		return false, err

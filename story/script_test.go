@@ -279,6 +279,43 @@ func TestAVerbOfKubectlThatStoriesLackNamesWhatDoesTheSame(t *testing.T) {
 	}
 }
 
+// kubectl v0.37.2 prints the same of the same files.
+func TestTheServerAppliesObjectsAndKnowsWhoseFieldsAreWhose(t *testing.T) {
+	object := func(fields string) string {
+		return "\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: " + fields + "\n"
+	}
+	script, want := "cluster provisioners=\n----\n\n", ""
+	for _, c := range [][2]string{
+		{"apply --server-side" + object(`{a: "1", b: "1"}`), "configmap/one serverside-applied\n"},
+		{"apply --server-side" + object(`{a: "1"}`), "configmap/one serverside-applied\n"},
+		{"get cm one -o jsonpath={.data}\n", "{\"a\":\"1\"}\n"},
+		{"apply --server-side --field-manager=bob" + object(`{a: "2"}`),
+			"error: Apply failed with 1 conflict: conflict with \"kubectl\": .data.a\nPlease review the fields above--they currently have other managers. Here\n"},
+		{"apply --server-side --field-manager=bob --force-conflicts" + object(`{a: "2"}`), "configmap/one serverside-applied\n"},
+		{`patch cm one -p '{"data":{"a":"7"}}'` + "\n", "configmap/one patched\n"},
+		{"label cm one x=1\n", "configmap/one labeled\n"},
+		{"apply --server-side" + object(`{a: "1"}`) + "---" + strings.Replace(object(`{}`), "name: one", "name: one, labels: {x: other}", 1),
+			"error: Apply failed with 1 conflict: conflict with \"kubectl-patch\" using v1: .data.a\n"},
+		{"apply --server-side" + strings.Replace(object(`{}`), "name: one", "name: one, labels: {x: z}", 1),
+			"error: Apply failed with 1 conflict: conflict with \"kubectl-label\" using v1: .metadata.labels.x\n"},
+		{"apply --server-side" + strings.Replace(object(`{}`), "name", "generateName", 1), "error: from one: cannot use generate name with apply\n"},
+		{"apply --server-side\n{apiVersion: v1, kind: Pod, metadata: {name: web}}\n", "The Pod \"web\" is invalid: spec.containers: Required value\n"},
+		{"apply --force-conflicts" + object(`{}`), "error: --force-conflicts only works with --server-side\n"},
+		{"apply --server-side\n{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotClass, metadata: {name: s}, driver: d, deletionPolicy: Delete}\n",
+			"volumesnapshotclass.snapshot.storage.k8s.io/s serverside-applied\n"},
+	} {
+		script += c[0] + "----\n\n"
+		got := play(t, script)
+		at := strings.LastIndex(got, c[0]+"----\n")
+		require.GreaterOrEqual(t, at, 0, got)
+		require.Contains(t, got[at:], "----\n"+c[1])
+		want = got
+	}
+	assert.Contains(t, want, "See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts\n")
+	_, err := Run("test.txt", "apply --field-manager bob"+object(`{}`)+"----\n")
+	assert.ErrorContains(t, err, "--field-manager: without --server-side no managers are kept here")
+}
+
 // What kubectl v0.37.2 prints of the same objects, but for the errors that it drops: see internal/tables.
 func TestObjectsAreSortedByAField(t *testing.T) {
 	script := "cluster provisioners=\n----\n\napply\n"
