@@ -74,6 +74,9 @@ func (p *preparer) forCreate(d *draft) error {
 	if err := admission.Create(reader{p.tables}, obj); err != nil {
 		return refusal.AsStatus(err)
 	}
+	if err := p.checkSecurity(d.request, obj, nil); err != nil {
+		return err
+	}
 	if err := d.measure(); err != nil {
 		return err
 	}
@@ -116,6 +119,16 @@ func (p *preparer) identify(d *draft) error {
 	d.Name = d.obj.GetName()
 	d.obj.SetUID(st.uid(p.names, store.Key(d.obj)))
 	d.deleted = st.Deleted()
+	return nil
+}
+
+// checkSecurity refuses what the Pod Security Standards that a namespace asks for do not allow, and warns of what it warns of.
+func (p *preparer) checkSecurity(r request, obj, old call.Object) error {
+	warnings, err := admission.PodSecurity(reader{p.tables}, obj, old, r.Sub)
+	if err != nil {
+		return refusal.AsStatus(err)
+	}
+	r.warnOf(func(_, _ runtime.Object) []string { return warnings }, obj, old)
 	return nil
 }
 

@@ -121,7 +121,7 @@
 //     everything.
 //   - Admission has the plugins that the storage plane needs: NamespaceLifecycle,
 //     StorageObjectInUseProtection, DefaultStorageClass, PersistentVolumeClaimResize,
-//     DefaultTolerationSeconds, Priority, RuntimeClass, LimitRanger and ResourceQuota, the last two
+//     DefaultTolerationSeconds, Priority, RuntimeClass, PodSecurity (without an audit log and exemptions), LimitRanger and ResourceQuota, the last two
 //     not for the subresource resize. Webhooks and admission policies are stored and do nothing; package rest warns
 //     of that. There is no ServiceAccount admission, as on the control plane of the
 //     recordings: a pod gets no service account and no volume with a token, and a projected

@@ -48,6 +48,11 @@ func (p *preparer) forUpdate(d *draft) error {
 			return refusal.AsStatus(err)
 		}
 	}
+	if d.Sub != "status" {
+		if err := p.checkSecurity(d.request, obj, old); err != nil {
+			return err
+		}
+	}
 	if pod, ok := obj.(*v1.Pod); ok && d.Sub == "resize" {
 		if err := admission.Resize(reader{p.tables}, pod, old.(*v1.Pod)); err != nil {
 			return refusal.AsStatus(err)
