@@ -79,6 +79,34 @@ func TestAPodThatWaitsForItsVolumesForTooLongFailsToo(t *testing.T) {
 	w.requireNothingLeft()
 }
 
+// A sync that waits for volumes goes on when they are mounted, and the next one finds the pod past its deadline. If they are not mounted in time, the sync
+// after the wait finds it.
+// Conformance: a pod with 6 s whose volume was mounted after 5.7 s, which the kubelet noticed after 6.05 s.
+func TestADeadlineIsLookedAtWhenASyncBegins(t *testing.T) {
+	for name, c := range map[string]struct {
+		mounted time.Duration
+		started int
+	}{"mounted late": {63 * time.Second, 1}, "never mounted": {time.Hour, 0}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, engine.Config{}, kubelet.Config{})
+			w.boundVolume("data", func(pv *v1.PersistentVolume) { pv.Spec.Local.Path = "/later" })
+			w.create(limited(pod("web", claim("data")), 60))
+			require.NoError(t, w.e.RunFor(61*time.Second))
+			require.Equal(t, v1.PodPending, w.get("web").Status.Phase)
+			if c.mounted < time.Hour {
+				require.NoError(t, w.node.MkdirAll("/later", 0o755))
+			}
+			require.NoError(t, w.e.RunFor(2*time.Minute))
+			p := w.get("web")
+			require.Equal(t, "DeadlineExceeded", p.Status.Reason)
+			require.Equal(t, c.started, w.emitted("Started"))
+			w.delete("web")
+			w.settle()
+			w.requireNothingLeft()
+		})
+	}
+}
+
 func TestAPodThatEndsInTimeIsLeftAlone(t *testing.T) {
 	w := simple(t)
 	w.create(limited(helper(pod("web", hostPath("srv", "/srv", v1.HostPathDirectoryOrCreate)), "mkdir", "/srv/x"), 60))

@@ -282,7 +282,8 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if w.pod != nil && !w.gone && !w.ended() && w.failure == nil && k.pastActiveDeadline(w) { // also of a pod that is to end, as in generateAPIPodStatus
+	// This is looked at when a sync begins, also one of a pod that is to end, as in generateAPIPodStatus. One that waits for volumes has begun before.
+	if w.pod != nil && !w.gone && !w.ended() && w.failure == nil && !(w.awaited && !w.terminating()) && k.pastActiveDeadline(w) {
 		w.failure = &podFailure{deadlineReason, deadlineMessage}
 		k.recorder.Event(w.pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
 	}

@@ -56,6 +56,10 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 	if err != nil {
 		return err
 	}
+	if started && !w.terminating() && k.pastActiveDeadline(w) { // what has started is written by the next sync, which finds that
+		k.podQueue.Add(string(w.uid))
+		return nil
+	}
 	unwritten := k.status.writeStatus(ctx, w, r, false) // the pod goes on all the same, and the status is written when it can be
 	if ctx.Err() != nil {
 		return unwritten
@@ -139,7 +143,7 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*po
 	if err := k.makePodDataDirs(w); err != nil {
 		return nil, err
 	}
-	if w.terminating() || !k.waitForAttachAndMount(w) {
+	if w.terminating() || !k.waitForAttachAndMount(ctx, w) {
 		return nil, unwritten
 	}
 	k.prober.AddPod(w.pod)

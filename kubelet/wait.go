@@ -22,10 +22,13 @@ const podAttachAndMountTimeout = 2*time.Minute + 3*time.Second
 //
 // Upstream: volume_manager.go WaitForAttachAndMount, v1.37, which looks again every
 // 300 ms.
-func (k *kubelet) waitForAttachAndMount(w *podWorker) bool {
+func (k *kubelet) waitForAttachAndMount(ctx context.Context, w *podWorker) bool {
 	if k.volumes.AreMounted(w.uid) {
+		if w.awaited && k.volumes.ComesRound(ctx, volumemanager.PodAttachAndMountRetryInterval) != nil {
+			return false
+		}
 		w.awaited = false
-		return true
+		return !w.terminating()
 	}
 	if k.volumes.ArePopulated(w.uid) && !w.awaited { // else it is told what is wrong
 		w.awaited = true
@@ -46,6 +49,10 @@ func (k *kubelet) waitTimedOut(ctx context.Context, key string) error {
 	if _, full := errors.AsType[*volumemanager.VolumeAttachLimitExceededError](err); full {
 		k.rejectPod(w, volumeAttachmentLimitExceeded, "Node has reached its volume attachment limit, rejecting pod. "+err.Error())
 		return nil
+	}
+	if w.pod.Spec.ActiveDeadlineSeconds != nil { // the next sync looks at it
+		w.awaited = false
+		k.podQueue.AddAfter(key, backOffPeriod)
 	}
 	return err
 }

@@ -49,8 +49,8 @@ type Decisions struct {
 	// mounted, and the pod's directory stays.
 	CleanSubPaths bool
 	// Late lets what is to be done wait for as long as it may upstream, by choice: up to 100 ms until a loop comes round that looks for new pods, or for
-	// volumes to mount and unmount, and up to 90 s for a pod's next sync. Default: the loops look as soon as something has changed, and a pod is
-	// synced after a minute.
+	// volumes to mount and unmount, up to 300 ms until a pod sees that its volumes are mounted, and up to 90 s for a pod's next sync. Default: all look
+	// as soon as something has changed, and a pod is synced after a minute.
 	Late bool
 	// RemoveDir removes the directory of a pod that has ended; default: only empty
 	// directories, by rmdir, and no mount points. Upstream once removed everything below
@@ -91,9 +91,10 @@ func (g *given) part(of time.Duration) time.Duration {
 	return of * time.Duration(g.env.Choose(portions+1)) / portions
 }
 
-// comesRound waits until a loop comes round.
-func (g *given) comesRound(ctx context.Context) error {
-	if late := g.part(loopPeriod); late > 0 {
+// ComesRound waits until a loop of that period comes round, if it may be late (Decisions.Late): a part of the period, by choice. The error is that of the
+// context.
+func (g *given) ComesRound(ctx context.Context, period time.Duration) error {
+	if late := g.part(period); late > 0 {
 		return g.env.Sleep(ctx, late)
 	}
 	return nil

@@ -29,11 +29,11 @@ const pvcProtection = "kubernetes.io/pvc-protection"
 // Upstream: kubelet.go backOffPeriod, v1.37, and up to half as long again.
 const backOffPeriod = 10 * time.Second
 
-// podAttachAndMountRetryInterval is the interval at which a pod looks for the volumes that it
+// PodAttachAndMountRetryInterval is the interval at which a pod looks for the volumes that it
 // waits for.
 //
 // Upstream: volume_manager.go podAttachAndMountRetryInterval, v1.37.
-const podAttachAndMountRetryInterval = 300 * time.Millisecond
+const PodAttachAndMountRetryInterval = 300 * time.Millisecond
 
 // syncFrequency is the time after which a pod is synced again, so that its volumes made of API objects are brought up to date.
 //
@@ -57,7 +57,7 @@ type populator struct {
 // populatePod adds a pod's volumes to the desired state of the world. If they are there
 // already, it only checks their sizes.
 func (p *populator) populatePod(ctx context.Context, key string) error {
-	if err := p.comesRound(ctx); err != nil {
+	if err := p.ComesRound(ctx, loopPeriod); err != nil {
 		return err
 	}
 	uid := types.UID(key)
@@ -94,7 +94,7 @@ func (p *populator) processAgain(uid types.UID) {
 	state.retrying = true
 	p.env.Go("volumes of "+p.podRef(uid).String(), func(ctx context.Context) {
 		defer func() { state.retrying = false }() // the pod may go out of sight, and come back
-		if err := p.env.Sleep(ctx, podAttachAndMountRetryInterval); err != nil || !p.cannotProcess(uid) {
+		if err := p.env.Sleep(ctx, PodAttachAndMountRetryInterval); err != nil || !p.cannotProcess(uid) {
 			return
 		}
 		p.failedMount(uid)

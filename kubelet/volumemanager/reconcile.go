@@ -27,7 +27,7 @@ type reconciler struct {
 // Upstream: reconciler.go reconcile, v1.37, which passes over everything ten times
 // a second.
 func (r *reconciler) reconcile(ctx context.Context, _ string) error {
-	if err := r.comesRound(ctx); err != nil {
+	if err := r.ComesRound(ctx, loopPeriod); err != nil {
 		return err
 	}
 	touched := r.takeTouched()
