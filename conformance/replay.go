@@ -16,6 +16,7 @@ import (
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/controllers/attachdetach"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/kubelet"
 )
@@ -75,6 +76,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	config := storagesim.Config{
 		Disks: storagesim.MemoryDisks, Nodes: nodes, NoNodes: len(nodes) == 0, Only: actors(), ResyncPhase: s.Phase,
 		DenyPrivileged: true, // as in the recorded cluster
+		AttachDetach:   attachdetach.Config{Late: true},
 	}
 	if rec.whole() {
 		config.Only = withKubelets()

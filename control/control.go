@@ -98,6 +98,19 @@ type Backoff struct {
 	Factor float64
 	// Max is the longest wait; 0 means any.
 	Max time.Duration
+	// Jitter is the share by which each wait may be longer, by choice; 0 means none.
+	Jitter float64
+}
+
+// jitters is the number of parts of a jitter of which some are waited for.
+const jitters = 4
+
+// Wait returns the first wait with its jitter, which choose decides, as Env.Choose does.
+func (b Backoff) Wait(choose func(n int) int) time.Duration {
+	if b.Jitter <= 0 {
+		return b.First
+	}
+	return b.First + time.Duration(float64(b.First)*b.Jitter*float64(choose(jitters+1))/jitters)
 }
 
 // Next returns the backoff after one wait.

@@ -80,10 +80,11 @@ func (v *env) PollBackoff(ctx context.Context, intervals control.Backoff, cond f
 	end := e.Now().Add(left)
 	looked, seen := false, uint64(0)
 	for ; ; intervals = intervals.Next() {
-		if left = end.Sub(e.Now()); ends && left < intervals.First {
+		next := intervals.Wait(v.Choose)
+		if left = end.Sub(e.Now()); ends && left < next {
 			return cmp.Or(v.wait(ctx, t, left, never), context.DeadlineExceeded)
 		}
-		if err := v.wait(ctx, t, intervals.First, func() bool { return !looked || e.seen() != seen }); err != nil {
+		if err := v.wait(ctx, t, next, func() bool { return !looked || e.seen() != seen }); err != nil {
 			return err
 		}
 		looked, seen = true, e.seen()

@@ -54,6 +54,9 @@ type Config struct {
 	// DropOld takes a volume from a pod if the claim that led to it is gone and another claim of its name leads to another volume.
 	// Default false, as upstream: a pod that was seen before the new claim keeps the old claim's volume attached until the pod goes.
 	DropOld bool
+	// Late lets the controller look at a VolumeAttachment, which it does again and again until the volume is attached or detached, up to a tenth of each
+	// wait later, by choice. Default false; upstream's is later at random.
+	Late bool
 }
 
 func (cfg Config) maxWaitForUnmount() time.Duration {

@@ -27,8 +27,12 @@ const csiTimeout = 2 * time.Minute
 
 // looks returns the intervals at which waitForStatus reads a VolumeAttachment.
 // Upstream: csi_attacher.go waitForVolumeAttachDetachStatusWithLister, v1.37, which adds up to a tenth at random.
-func looks() control.Backoff {
-	return control.Backoff{First: 500 * time.Millisecond, Factor: 1.05, Max: 7 * time.Second}
+func (c *controller) looks() control.Backoff {
+	intervals := control.Backoff{First: 500 * time.Millisecond, Factor: 1.05, Max: 7 * time.Second}
+	if c.cfg.Late {
+		intervals.Jitter = 0.1
+	}
+	return intervals
 }
 
 // uniqueVolumeName returns the name of a CSI volume in the status of nodes.
@@ -162,7 +166,7 @@ func (c *controller) detach(ctx context.Context, at place) error {
 // Upstream: csi_attacher.go waitForVolumeAttachDetachStatusWithLister, v1.37.
 func (c *controller) waitForStatus(ctx context.Context, driver, verb, handle string, look func() (bool, error)) error {
 	limited := control.WithTimeout(ctx, c.env, csiTimeout)
-	err := c.env.PollBackoff(limited, looks(), func(context.Context) (bool, error) { return look() })
+	err := c.env.PollBackoff(limited, c.looks(), func(context.Context) (bool, error) { return look() })
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("timed out waiting for external-attacher of %s CSI driver to %s volume %s", driver, verb, handle)
 	}

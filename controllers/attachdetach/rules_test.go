@@ -149,7 +149,10 @@ func TestWhatDecidesAboutAVolume(t *testing.T) {
 	assert.False(t, skipsAttach(&storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{AttachRequired: new(true)}}))
 	assert.True(t, skipsAttach(&storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}))
 
-	assert.Equal(t, control.Backoff{First: 500 * time.Millisecond, Factor: 1.05, Max: 7 * time.Second}, looks(), "when an attachment is looked at, as upstream")
+	looks := control.Backoff{First: 500 * time.Millisecond, Factor: 1.05, Max: 7 * time.Second}
+	assert.Equal(t, looks, (&controller{}).looks(), "when an attachment is looked at, as upstream")
+	looks.Jitter = 0.1
+	assert.Equal(t, looks, (&controller{cfg: Config{Late: true}}).looks())
 	driver, handle, err := splitUniqueName(uniqueVolumeName(&v1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}))
 	assert.Equal(t, []any{"d", "h", nil}, []any{driver, handle, err})
 	for _, name := range []v1.UniqueVolumeName{"kubernetes.io/nfs/d^h", "kubernetes.io/csi/d", "kubernetes.io/csi/d^h^i"} {

@@ -44,7 +44,7 @@ func (v *env) Poll(ctx context.Context, interval, timeout time.Duration, cond fu
 
 func (v *env) PollBackoff(ctx context.Context, intervals control.Backoff, cond func(context.Context) (bool, error)) error {
 	for ; ; intervals = intervals.Next() {
-		if err := v.Sleep(ctx, intervals.First); err != nil {
+		if err := v.Sleep(ctx, intervals.Wait(v.Choose)); err != nil {
 			return err
 		}
 		if done, err := cond(ctx); done || err != nil {
