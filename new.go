@@ -37,7 +37,8 @@ func New(cfg Config) (*Cluster, error) {
 	e := engine.New(engine.Config{
 		Start: cfg.Start, Policy: policy, Patience: cfg.Patience, Phase: cfg.ResyncPhase, StepLimit: cfg.StepLimit, Seed: cfg.Seed, Blocked: cfg.Blocked,
 		TraceLimit: cfg.TraceLimit, RecordValues: cfg.RecordValues,
-		Server: api.Config{DefaultAccounts: true, TaintNewNodes: cfg.runs(NodeLifecycle), DenyPrivileged: cfg.DenyPrivileged},
+		Server: api.Config{DefaultAccounts: true, TaintNewNodes: cfg.runs(NodeLifecycle), DenyPrivileged: cfg.DenyPrivileged,
+			RequireAccounts: !cfg.NoServiceAccountAdmission},
 	})
 	if err := crd.Install(e.Server(), e.Now); err != nil {
 		return nil, err

@@ -57,6 +57,7 @@ func (c *Cluster) addNode(node Node) error {
 	if c.cfg.TakePrograms {
 		cfg.TakesPrograms = c.takesPrograms
 	}
+	cfg.NoDefaultAccount = c.cfg.NoServiceAccountAdmission
 	if c.cfg.Kubelet != nil {
 		c.cfg.Kubelet(&cfg)
 	}

@@ -130,3 +130,38 @@ func TestAPodOfAnUnknownPriorityIsForbidden(t *testing.T) {
 	require.Equal(t, int32(0), *pod.Spec.Priority)
 	require.Len(t, pod.Spec.Tolerations, 2)
 }
+
+func TestAPodWhoseServiceAccountIsMissingIsRefusedWhereAccountsAreRequired(t *testing.T) {
+	of := func(account string) *v1.Pod {
+		p := pod("x")
+		p.Spec.ServiceAccountName = account
+		return p
+	}
+	generated, mirror := of("nonesuch"), of("default")
+	generated.Name, generated.GenerateName = "", "y-"
+	mirror.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "a"}
+	client := fake.New(api.NewServer(api.Config{DefaultAccounts: true, RequireAccounts: true}), "user")
+	pods := client.CoreV1().Pods("default")
+	const missing = `error looking up service account default/nonesuch: serviceaccount "nonesuch" not found`
+	for _, refused := range []struct {
+		pod  *v1.Pod
+		want string
+	}{
+		{of("nonesuch"), `pods "x" is forbidden: ` + missing},
+		{generated, `pods "y-" is forbidden: ` + missing},
+		{mirror, `pods "x" is forbidden: a mirror pod may not reference service accounts`},
+	} {
+		_, err := pods.Create(t.Context(), refused.pod, metav1.CreateOptions{})
+		require.EqualError(t, err, refused.want)
+		require.True(t, apierrors.IsForbidden(err))
+	}
+	for _, account := range []string{"", "default"} {
+		created, err := pods.Create(t.Context(), of(account), metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Equal(t, account, created.Spec.ServiceAccountName)
+		require.NoError(t, pods.Delete(t.Context(), "x", metav1.DeleteOptions{}))
+	}
+
+	_, err := fake.New(api.NewServer(api.Config{}), "user").CoreV1().Pods("default").Create(t.Context(), of("nonesuch"), metav1.CreateOptions{})
+	require.NoError(t, err, "on a server without the plugin")
+}

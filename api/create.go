@@ -20,8 +20,8 @@ type preparer struct {
 	tables *tables
 	names  names.Namer
 	clock  call.Clock
-	// unprivileged: containers may not be privileged. taintsNodes: new nodes have the taint not-ready.
-	unprivileged, taintsNodes bool
+	unprivileged bool // containers may not be privileged
+	plugins      admission.Plugins
 }
 
 // forCreate brings a new object into the form that is stored, and refuses one that is not valid.
@@ -39,7 +39,7 @@ func (p *preparer) forCreate(d *draft) error {
 	}
 	d.Kind.SetDefaults(obj, d.applied)
 	sent := sent(d.request, obj)
-	if err := admission.Change(reader{p.tables}, obj, p.taintsNodes); err != nil {
+	if err := admission.Change(reader{p.tables}, obj, p.plugins); err != nil {
 		return refusal.AsStatus(err)
 	}
 	if err := p.identify(d); err != nil {

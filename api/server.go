@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/internal/furniture"
 	"github.com/storagesim/storagesim/api/internal/names"
@@ -44,6 +45,9 @@ type Config struct {
 	// that what comes next finds the account. No client makes it, and so it is not reported to OnWrite. Default: there are none.
 	// Upstream: pkg/controller/serviceaccount serviceaccounts_controller.go, v1.37.
 	DefaultAccounts bool
+	// RequireAccounts makes the server refuse a pod that names a service account which is not there, as kube-apiserver does with its admission
+	// plugin ServiceAccount, which is on by default there. Default: such pods are taken, since a server without DefaultAccounts has no account.
+	RequireAccounts bool
 }
 
 // defaultLogLimit is Config.LogLimit where it is 0.
@@ -78,7 +82,8 @@ func NewServer(cfg Config) *Server {
 	t.removed = a.restore
 	s := &Server{tables: t, events: &recorder{tables: t, names: names, clock: clock, index: views.NewEventIndex()}}
 	s.reports = &reporter{tables: t, clock: clock}
-	prepare := &preparer{tables: t, names: names, clock: clock, unprivileged: cfg.DenyPrivileged, taintsNodes: cfg.TaintNewNodes}
+	prepare := &preparer{tables: t, names: names, clock: clock, unprivileged: cfg.DenyPrivileged,
+		plugins: admission.Plugins{TaintNodes: cfg.TaintNewNodes, ServiceAccount: cfg.RequireAccounts}}
 	s.writes = &writer{tables: t, prepare: prepare, reports: s.reports, accounts: a, names: names, clock: clock}
 	s.deletes = &deleter{writes: s.writes, clock: clock}
 	for _, name := range furniture.Namespaces() {

@@ -75,8 +75,8 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	nodes, phases := nodesOf(rec), s.Kubelets
 	config := storagesim.Config{
 		Disks: storagesim.MemoryDisks, Nodes: nodes, NoNodes: len(nodes) == 0, Only: actors(), ResyncPhase: s.Phase,
-		DenyPrivileged: true, // as in the recorded cluster
-		AttachDetach:   attachdetach.Config{Late: true},
+		DenyPrivileged: true, NoServiceAccountAdmission: true, // as in the recorded cluster
+		AttachDetach: attachdetach.Config{Late: true},
 	}
 	if rec.whole() {
 		config.Only = withKubelets()

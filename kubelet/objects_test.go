@@ -21,6 +21,14 @@ import (
 )
 
 // configMap writes a ConfigMap, new or not.
+// account makes a service account.
+func (w *world) account(name string) {
+	w.t.Helper()
+	account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	_, err := w.user.CoreV1().ServiceAccounts("default").Create(context.Background(), account, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+}
+
 func (w *world) configMap(name string, data map[string]string) {
 	w.t.Helper()
 	maps := w.user.CoreV1().ConfigMaps("default")

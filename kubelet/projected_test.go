@@ -30,6 +30,7 @@ func apiAccess() v1.Volume {
 
 func TestAPodCopiedFromARealClusterStartsWithATokenThatIsNone(t *testing.T) {
 	w := simple(t)
+	w.account("default")
 	p := w.create(pod("web", apiAccess()))
 	grouped := pod("grouped", apiAccess())
 	gid := int64(2000)

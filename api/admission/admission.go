@@ -26,9 +26,9 @@ type Reader interface {
 	List(resource schema.GroupVersionResource, namespace string) []runtime.Object
 }
 
-// get returns the object of that name, nil if there is none. It has no namespace.
-func get[T runtime.Object](r Reader, resource schema.GroupVersionResource, name string) T {
-	found, _ := r.Get(resource, name)
+// get returns the object of that key, nil if there is none.
+func get[T runtime.Object](r Reader, resource schema.GroupVersionResource, key string) T {
+	found, _ := r.Get(resource, key)
 	obj, _ := found.(T)
 	return obj
 }
@@ -43,10 +43,18 @@ func list[T runtime.Object](r Reader, resource schema.GroupVersionResource, name
 	return list
 }
 
+// Plugins says which of the plugins run that a server may be without.
+type Plugins struct {
+	// TaintNodes is TaintNodesByCondition: new nodes have the taint not-ready.
+	TaintNodes bool
+	// ServiceAccount refuses pods whose service account is missing.
+	ServiceAccount bool
+}
+
 // Change runs the admission plugins that change new objects: protection
 // finalizers and the default class on claims, default requests and limits, default tolerations, priority and
-// runtime class on pods, and, if taints is set, the taint of new nodes. It runs before validation.
-func Change(r Reader, obj runtime.Object, taints bool) error {
+// runtime class on pods, and the taint of new nodes; some of them refuse pods. It runs before validation.
+func Change(r Reader, obj runtime.Object, on Plugins) error {
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:
 		addFinalizer(&o.ObjectMeta, pvcProtection)
@@ -58,11 +66,16 @@ func Change(r Reader, obj runtime.Object, taints bool) error {
 	case *storagev1.VolumeAttributesClass:
 		addFinalizer(&o.ObjectMeta, vacProtection)
 	case *v1.Node:
-		if taints {
+		if on.TaintNodes {
 			addNotReadyTaint(o)
 		}
 	case *v1.Pod:
 		applyLimits(o, list[*v1.LimitRange](r, limitRanges, o.Namespace))
+		if on.ServiceAccount {
+			if err := admitAccount(r, o); err != nil {
+				return err
+			}
+		}
 		strategy.AddDefaultTolerations(&o.Spec)
 		if err := admitPriority(r, o); err != nil {
 			return err

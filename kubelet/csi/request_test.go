@@ -201,6 +201,13 @@ func TestADriverThatAsksForTokensGetsThemByAudience(t *testing.T) {
 		w.boundVolume("data", nil)
 		w.create(pod("web", claim("data")))
 		w.run(5 * time.Second)
+		require.Contains(t, w.events("web"), `FailedMount: MountVolume.SetUp failed for volume "pv-data" : kubernetes.io/csi: mounter.SetUpAt failed to get service `+
+			`accoount token attributes: failed to fetch token: serviceaccounts "robot" not found`)
+		require.Empty(t, requestsOf[*csipb.NodePublishVolumeRequest](w.driver))
+		robot := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}
+		_, err := w.user.CoreV1().ServiceAccounts("default").Create(t.Context(), robot, metav1.CreateOptions{})
+		require.NoError(t, err)
+		w.run(5 * time.Second)
 		has, hasNot := w.publishRequest().VolumeContext, w.publishRequest().Secrets
 		if inSecrets {
 			has, hasNot = hasNot, has
@@ -210,7 +217,7 @@ func TestADriverThatAsksForTokensGetsThemByAudience(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(has[key]), &tokens))
 		require.Len(t, tokens, 2)
 		require.NotEmpty(t, tokens[""].Token)
-		require.WithinDuration(t, w.e.Now().Add(2*time.Hour), tokens["vault"].ExpirationTimestamp.Time, 10*time.Second)
+		require.WithinDuration(t, w.e.Now().Add(2*time.Hour), tokens["vault"].ExpirationTimestamp.Time, 15*time.Second)
 	}
 }
 

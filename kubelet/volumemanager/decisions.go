@@ -52,6 +52,9 @@ type Decisions struct {
 	// volumes to mount and unmount, up to 300 ms until a pod sees that its volumes are mounted, and up to 90 s for a pod's next sync. Default: all look
 	// as soon as something has changed, and a pod is synced after a minute.
 	Late bool
+	// NoDefaultAccount asks for a token of the account that the pod names, also if it names none, as where the admission plugin ServiceAccount
+	// does not fill in the name "default": the client refuses an empty name. Default false: such a pod gets a token of the account "default".
+	NoDefaultAccount bool
 	// RemoveDir removes the directory of a pod that has ended; default: only empty
 	// directories, by rmdir, and no mount points. Upstream once removed everything below
 	// (kubernetes/kubernetes 7317).

@@ -1,14 +1,10 @@
 package volumemanager
 
 import (
-	"context"
 	"fmt"
-	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -32,6 +28,7 @@ type host struct {
 	objects map[volume.ObjectRef]fetchedObject
 	// csiDrivers is nil until a plugin asks for it.
 	csiDrivers *control.Cache[*storagev1.CSIDriver]
+	tokens     tokens
 }
 
 var _ volume.VolumeHost = (*host)(nil)
@@ -78,22 +75,4 @@ func (h *host) CSIDrivers() volume.CSIDriverLister {
 		h.csiDrivers.Handle(control.Handler[*storagev1.CSIDriver]{Add: changed, Update: func(_, d *storagev1.CSIDriver) { changed(d) }})
 	}
 	return h.csiDrivers
-}
-
-const (
-	tokenLifetime     = time.Hour
-	serviceAccountJWT = "this-is-not-a-token.storagesim-signs-none"
-)
-
-// GetServiceAccountToken returns a text that is not a real token, as volumes of tokens have it.
-//
-// Upstream: pkg/kubelet/token/token_manager.go GetServiceAccountToken, v1.37.
-func (h *host) GetServiceAccountToken(_ context.Context, _, _ string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
-	answer, lifetime := request.DeepCopy(), tokenLifetime
-	if request.Spec.ExpirationSeconds != nil {
-		lifetime = time.Duration(*request.Spec.ExpirationSeconds) * time.Second
-	}
-	expires := metav1.NewTime(h.Now().Add(lifetime).Truncate(time.Second))
-	answer.Status = authenticationv1.TokenRequestStatus{Token: serviceAccountJWT, ExpirationTimestamp: expires}
-	return answer, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -288,7 +287,7 @@ func TestWhatALivingPodHasIsKeptAlthoughItsClaimIsNotRead(t *testing.T) {
 	}
 }
 
-// The host tells plugins of the node, gives them the CSIDrivers once and a token that is none, for as long as they ask.
+// The host tells plugins of the node, gives them the CSIDrivers once.
 func TestWhatPluginsSeeOfTheKubelet(t *testing.T) {
 	r, p := newFakeRig(t, nil, nil)
 	drivers := p.host.CSIDrivers()
@@ -314,16 +313,6 @@ func TestWhatPluginsSeeOfTheKubelet(t *testing.T) {
 
 	p.host.Trace(trace.Ref{Kind: "Pod", Name: "x"}, "something")
 	assert.Contains(t, r.noted(), "something")
-	for _, seconds := range []*int64{nil, new(int64(600))} {
-		answer, err := p.host.GetServiceAccountToken(ctx, "", "", &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: seconds}})
-		require.NoError(t, err)
-		want := time.Hour
-		if seconds != nil {
-			want = 10 * time.Minute
-		}
-		assert.Equal(t, serviceAccountJWT, answer.Status.Token)
-		assert.Equal(t, r.Engine.Now().Add(want).Truncate(time.Second).Unix(), answer.Status.ExpirationTimestamp.Unix())
-	}
 	assert.Empty(t, r.vm.RegistrationPlugins())
 	watching := &registering{fakePlugin: newFakePlugin()}
 	manager, err := volume.InitPlugins([]volume.VolumePlugin{watching}, p.host)

@@ -90,7 +90,7 @@ func New(cfg Config, env control.Env) (*VolumeManager, error) {
 	}
 	states.actual.uncertain, states.actual.final = given.decisions.Uncertain, given.decisions.Final
 	attachments := &attachments{given: given, states: states, attachable: map[v1.UniqueVolumeName]bool{}}
-	host := &host{Clock: env, given: given, attachments: attachments}
+	host := &host{Clock: env, given: given, attachments: attachments, tokens: tokens{}}
 	var err error
 	given.plugins, err = volume.InitPlugins(cfg.Plugins, host)
 

@@ -37,7 +37,7 @@ type Config struct {
 	// and helperPod.yaml; default DefaultConfigMapName. It must exist when the
 	// first claim comes.
 	ConfigMapName string
-	// ServiceAccount of the helper pods; default DefaultServiceAccount.
+	// ServiceAccount of the helper pods; default DefaultServiceAccount. It must exist.
 	ServiceAccount string
 	// AllowUnsafeHelperPodTemplate takes a helperPod.yaml that mounts volumes, is
 	// privileged or has anything else that a helper pod does not need. Default
@@ -87,9 +87,9 @@ type localPathProvisioner struct {
 
 var _ provisioner.Provisioner = (*localPathProvisioner)(nil)
 
-// Controller returns Rancher's local-path provisioner, "rancher.io/local-path", for Cluster.AddProvisionController. Its namespace
-// and the ConfigMap with its configuration (DefaultConfigMap) are created if they are missing. Its storage classes are yours to
-// apply.
+// Controller returns Rancher's local-path provisioner, "rancher.io/local-path", for Cluster.AddProvisionController. Its namespace,
+// the service account of its helper pods and the ConfigMap with its configuration (DefaultConfigMap) are created if they are
+// missing. Its storage classes are yours to apply.
 func Controller(cfg Config) provisioner.Config {
 	m := DefaultConfigMap()
 	m.Namespace, m.Name = cmp.Or(cfg.Namespace, m.Namespace), cmp.Or(cfg.ConfigMapName, m.Name)
@@ -98,6 +98,9 @@ func Controller(cfg Config) provisioner.Config {
 		New:  New(cfg),
 		Setup: func(ctx context.Context, client kubernetes.Interface) error {
 			if err := helperpod.CreateNamespace(ctx, client, m.Namespace); err != nil {
+				return err
+			}
+			if err := helperpod.CreateAccount(ctx, client, m.Namespace, cmp.Or(cfg.ServiceAccount, DefaultServiceAccount)); err != nil {
 				return err
 			}
 			return helperpod.CreateConfigMap(ctx, client, m)

@@ -44,7 +44,7 @@ type Config struct {
 	// set BasePath, OPENEBS_IO_BASE_PATH; absolute; default DefaultBasePath.
 	BasePath string
 	// ServiceAccount of the helper pods, OPENEBS_SERVICE_ACCOUNT; default
-	// DefaultServiceAccount.
+	// DefaultServiceAccount. It must exist.
 	ServiceAccount string
 	// ImagePullSecrets of the helper pods, OPENEBS_IO_IMAGE_PULL_SECRETS;
 	// default none.
@@ -91,13 +91,17 @@ var (
 )
 
 // Controller returns OpenEBS' provisioner of local hostpath volumes, "openebs.io/local", for Cluster.AddProvisionController. The
-// namespace of its helper pods is created if it is missing. Its storage classes are yours to apply.
+// namespace of its helper pods and their service account are created if they are missing. Its storage classes are yours to apply.
 func Controller(cfg Config) provisioner.Config {
 	return provisioner.Config{
 		Name: ProvisionerName,
 		New:  New(cfg),
 		Setup: func(ctx context.Context, client kubernetes.Interface) error {
-			return helperpod.CreateNamespace(ctx, client, cmp.Or(cfg.Namespace, DefaultNamespace))
+			namespace := cmp.Or(cfg.Namespace, DefaultNamespace)
+			if err := helperpod.CreateNamespace(ctx, client, namespace); err != nil {
+				return err
+			}
+			return helperpod.CreateAccount(ctx, client, namespace, cmp.Or(cfg.ServiceAccount, DefaultServiceAccount))
 		},
 	}
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/control"
@@ -50,10 +47,10 @@ func Actors(ctx context.Context, client kubernetes.Interface, seed uint64, names
 		switch name {
 		case "openebs":
 			cfg = openebs.Controller(openebs.Config{})
-			err = setUp(ctx, client, cfg, openebs.DefaultNamespace, openebs.DefaultServiceAccount)
+			err = cfg.Setup(ctx, client)
 		case "local-path":
 			cfg = localpath.Controller(localpath.Config{})
-			err = setUp(ctx, client, cfg, localpath.DefaultNamespace, localpath.DefaultServiceAccount)
+			err = cfg.Setup(ctx, client)
 		case "nfs":
 			cfg = provisioner.Config{Name: nfsprovisioner.StaticName, Provisioner: nfsprovisioner.Static{}}
 		}
@@ -64,18 +61,4 @@ func Actors(ctx context.Context, client kubernetes.Interface, seed uint64, names
 		actors = append(actors, control.Actor{Name: cfg.Name, Factory: provisioner.New(cfg)})
 	}
 	return actors, nil
-}
-
-// setUp creates what the provisioner needs, and the service account of its helper pods, unless there is one of that name: a
-// kube-apiserver refuses pods without theirs.
-func setUp(ctx context.Context, client kubernetes.Interface, cfg provisioner.Config, namespace, account string) error {
-	if err := cfg.Setup(ctx, client); err != nil {
-		return err
-	}
-	object := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
-	_, err := client.CoreV1().ServiceAccounts(namespace).Create(ctx, object, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
 }

@@ -22,8 +22,7 @@
 //     for what is not there these are.
 //   - A failed write to a volume that a pod has keeps what is there. Upstream tears the
 //     volume down, under the pod's containers, and makes it again with the next try.
-//   - A serviceAccountToken is a fixed text that is no token; its audience and time
-//     are ignored. Where there is no ConfigMap kube-root-ca.crt, which a controller
+//   - A serviceAccountToken is a fixed text that is no token, whatever its audience. Where there is no ConfigMap kube-root-ca.crt, which a controller
 //     publishes in every namespace of a real cluster, a volume that names it gets a
 //     ca.crt that is no certificate.
 //   - A field that the downward API does not know here is refused by name.

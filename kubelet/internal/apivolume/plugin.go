@@ -41,6 +41,8 @@ func NewPlugins() []volume.VolumePlugin {
 type source struct {
 	object  *volume.ObjectRef // nil for none
 	collect func(host volume.VolumeHost, pod *v1.Pod) (map[string]FileProjection, error)
+	// request, where collect is nil, waits for an answer.
+	request func(ctx context.Context, host volume.VolumeHost, pod *v1.Pod) (map[string]FileProjection, error)
 }
 
 // apiPlugin is each of the four; they differ in how a volume's sources are found.
@@ -148,7 +150,7 @@ func (v *apiVolume) SetUpAt(ctx context.Context, dir string, args volume.Mounter
 	if err != nil {
 		return err
 	}
-	payload, err := v.collect()
+	payload, err := v.collect(ctx)
 	if err != nil {
 		return err
 	}
@@ -173,17 +175,20 @@ func (v *apiVolume) SetUpAt(ctx context.Context, dir string, args volume.Mounter
 }
 
 // collect returns all files of the volume. Of two for one path the later source's
-// counts; errors are told together.
-func (v *apiVolume) collect() (map[string]FileProjection, error) {
-	payload := map[string]FileProjection{}
-	var errs []error
-	for _, s := range v.sources {
-		files, err := s.collect(v.plugin.host, v.pod)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+// counts; errors are told together. What waits comes last, since the kubelet has the objects only until then.
+func (v *apiVolume) collect(ctx context.Context) (map[string]FileProjection, error) {
+	parts, errs := make([]map[string]FileProjection, len(v.sources)), make([]error, len(v.sources))
+	for i, s := range v.sources {
+		if s.collect != nil {
+			parts[i], errs[i] = s.collect(v.plugin.host, v.pod)
 		}
-		maps.Copy(payload, files)
+	}
+	payload := map[string]FileProjection{}
+	for i, s := range v.sources {
+		if s.request != nil {
+			parts[i], errs[i] = s.request(ctx, v.plugin.host, v.pod)
+		}
+		maps.Copy(payload, parts[i])
 	}
 	return payload, utilerrors.NewAggregate(errs)
 }

@@ -60,7 +60,7 @@ func projectedSources(vs *v1.VolumeSource) []source {
 		case p.DownwardAPI != nil:
 			list = append(list, downwardAPI(p.DownwardAPI.Items, mode))
 		case p.ServiceAccountToken != nil:
-			list = append(list, issued(mode, fakeFile{p.ServiceAccountToken.Path, fakeToken}))
+			list = append(list, token(mode, p.ServiceAccountToken))
 		case p.ClusterTrustBundle != nil:
 			list = append(list, issued(mode, fakeFile{p.ClusterTrustBundle.Path, fakeRootCA}))
 		case p.PodCertificate != nil:
@@ -76,7 +76,7 @@ func projectedSources(vs *v1.VolumeSource) []source {
 // Upstream: configmap.go MakePayload, v1.37.
 func configMap(name string, items []v1.KeyToPath, mode int32, optional bool) source {
 	ref := volume.ObjectRef{Kind: "ConfigMap", Name: name}
-	return source{&ref, func(host volume.VolumeHost, _ *v1.Pod) (map[string]FileProjection, error) {
+	return source{object: &ref, collect: func(host volume.VolumeHost, _ *v1.Pod) (map[string]FileProjection, error) {
 		data := map[string][]byte{}
 		object, err := host.GetObject(ref)
 		if name == rootCAConfigMap && apierrors.IsNotFound(err) {
@@ -99,7 +99,7 @@ func configMap(name string, items []v1.KeyToPath, mode int32, optional bool) sou
 // Upstream: secret.go MakePayload, v1.37.
 func secret(name string, items []v1.KeyToPath, mode int32, optional bool) source {
 	ref := volume.ObjectRef{Kind: "Secret", Name: name}
-	return source{&ref, func(host volume.VolumeHost, _ *v1.Pod) (map[string]FileProjection, error) {
+	return source{object: &ref, collect: func(host volume.VolumeHost, _ *v1.Pod) (map[string]FileProjection, error) {
 		var data map[string][]byte
 		object, err := host.GetObject(ref)
 		if s, ok := object.(*v1.Secret); ok && err == nil {

@@ -16,6 +16,13 @@ func CreateNamespace(ctx context.Context, client kubernetes.Interface, name stri
 	return unlessThere(err)
 }
 
+// CreateAccount creates a service account, unless it is there: the API server refuses pods without theirs.
+func CreateAccount(ctx context.Context, client kubernetes.Interface, namespace, name string) error {
+	account := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	_, err := client.CoreV1().ServiceAccounts(namespace).Create(ctx, account, metav1.CreateOptions{})
+	return unlessThere(err)
+}
+
 // CreateConfigMap creates the ConfigMap with a provisioner's configuration, unless there is one
 // of that name.
 func CreateConfigMap(ctx context.Context, client kubernetes.Interface, m *v1.ConfigMap) error {
