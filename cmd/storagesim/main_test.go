@@ -181,9 +181,13 @@ func TestWhatTheServerRefusesIsReportedAndTheRestApplied(t *testing.T) {
 	path := file(t, "all.yaml", strings.Replace(manifests, "accessModes: [ReadWriteOnce]", "accessModes: []", 1))
 	code, out, errOut := command(t, "", "run", "-f", path, "-o", "table")
 	assert.Equal(t, exitError, code)
-	assert.Equal(t, path+":7: PersistentVolumeClaim/data: PersistentVolumeClaim \"data\" is invalid: spec.accessModes: Required value: "+
+	assert.Equal(t, path+":12: PersistentVolumeClaim/data: PersistentVolumeClaim \"data\" is invalid: spec.accessModes: Required value: "+
 		"at least 1 access mode is required\n", errOut)
 	assert.Contains(t, out, "pod/web")
+
+	_, out, _ = command(t, "", "run", "-f", path, "-o", "story")
+	assert.NotContains(t, out, "at least 1 access mode", "it is told once")
+	assert.Contains(t, out, "user")
 }
 
 func TestAWrongCommandLineExitsWith2(t *testing.T) {

@@ -31,7 +31,7 @@ func TestRunWritesAPage(t *testing.T) {
 	require.Equal(t, "storagesim run --filename="+name+" --seed=7", p.Repeat)
 	require.Equal(t, "2026-01-01T00:00:00Z", p.Start)
 	require.Equal(t, "setup", p.Lanes[p.Steps[0].Lane].ID, "it makes the provisioner's namespace")
-	require.Equal(t, "kubelet/node-1", p.Lanes[len(p.Lanes)-2].ID, "the node that the seed chooses")
+	require.Equal(t, "kubelet/node-2", p.Lanes[len(p.Lanes)-2].ID, "the node that the seed chooses")
 	var nodes []string
 	for _, b := range p.Base {
 		if o := p.Objects[b.Object]; o.Kind == "Node" {

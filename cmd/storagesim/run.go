@@ -19,7 +19,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/storagesim/storagesim"
@@ -612,14 +611,18 @@ func applyAll(c *storagesim.Cluster, objects []manifest.Object, errOut io.Writer
 		if err == nil {
 			continue
 		}
-		var status apierrors.APIStatus
-		if errors.As(err, &status) {
-			err = errors.New(status.Status().Message)
-		}
-		fmt.Fprintf(errOut, "%s:%d: %s: %v\n", obj.File, obj.Line, obj.Ref(), err)
+		fmt.Fprintln(errOut, obj.Refused(err))
 		refused = quietError{errors.New("some objects were refused")}
 	}
 	return refused
+}
+
+// unlessTold keeps what keep does, which may be nil, without the refusals that applyAll has told: run's user only applies.
+func unlessTold(keep func(trace.Entry) bool) func(trace.Entry) bool {
+	return func(e trace.Entry) bool {
+		w, ok := e.Record.(trace.Write)
+		return !(ok && w.Err != nil && e.Actor == storagesim.User) && (keep == nil || keep(e))
+	}
 }
 
 // warner prints what the server warns of, each text once, as kubectl does. before was told already.
@@ -640,7 +643,7 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 		if err != nil {
 			return err
 		}
-		how := trace.Telling{Width: o.width, Shorten: c.Trace().ShortIDs, Keep: keep, Fold: trace.FoldNoise}
+		how := trace.Telling{Width: o.width, Shorten: c.Trace().ShortIDs, Keep: unlessTold(keep), Fold: trace.FoldNoise}
 		if o.verbose {
 			how.Details, how.Fold = true, trace.FoldUpkeep
 		}

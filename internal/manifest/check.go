@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,7 @@ type checker struct {
 	*parser
 	object string
 	secret bool // no message may quote a value
+	wide   bool // a key begins with a full-width space
 }
 
 func (c *checker) fail(n *yaml.Node, path, format string, args ...any) any {
@@ -113,13 +115,16 @@ func (c *checker) fields(n *yaml.Node, path string, visit func(key *yaml.Node, f
 	lines := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		field := join(path, key.Value)
+		field, before, hint := join(path, written(key)), len(c.errs), ""
+		if written(key) != key.Value {
+			hint = fmt.Sprintf("; without quotes the key %s is read as %q", written(key), key.Value)
+		}
 		if first, twice := lines[key.Value]; twice && key.Kind == yaml.ScalarNode {
 			if field == "apiVersion" {
 				c.fail(key, field, "is set twice, first in line %d; if another object begins here, put --- above it", first)
 				return // what follows is another object's
 			}
-			c.fail(key, field, "is set twice, first in line %d", first)
+			c.fail(key, field, "is set twice, first in line %d%s", first, hint)
 			continue
 		}
 		if key.Kind != yaml.ScalarNode || isNull(key) {
@@ -127,7 +132,15 @@ func (c *checker) fields(n *yaml.Node, path string, visit func(key *yaml.Node, f
 			continue
 		}
 		lines[key.Value] = key.Line
+		if first, _ := utf8.DecodeRuneInString(key.Value); isWideSpace(first) && key.Style == 0 {
+			c.fail(key, field, "begins with a full-width space (U+%04X), which does not indent; indent with plain spaces", first)
+			c.wide = true
+			continue
+		}
 		visit(key, field, value)
+		if len(c.errs) > before && c.errs[before].Field == field {
+			c.errs[before].Problem += hint
+		}
 	}
 }
 
@@ -175,7 +188,7 @@ func (c *checker) metadata(n *yaml.Node, value map[string]any, resource Resource
 	if node != nil {
 		line = node.Line
 	}
-	if empty(meta["name"]) && empty(meta["generateName"]) && !c.reported("metadata.name") {
+	if empty(meta["name"]) && empty(meta["generateName"]) && !c.reported("metadata.name") && !c.wide {
 		c.problem(line, c.object, "metadata.name", "is missing; expected a name, or generateName with a prefix")
 	}
 	switch {

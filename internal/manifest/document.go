@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 	yaml11 "sigs.k8s.io/yaml"
@@ -43,6 +45,9 @@ func documents(file string, data []byte) (nodes []*yaml.Node, err error) {
 			return nodes, nil
 		}
 	}
+	if err := notUTF8(file, data); err != nil {
+		return nil, err
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	for {
 		var doc yaml.Node
@@ -62,6 +67,23 @@ func documents(file string, data []byte) (nodes []*yaml.Node, err error) {
 		}
 		nodes = append(nodes, root)
 	}
+}
+
+// notUTF8 returns the problem of a file with a byte that is none of UTF-8, with the line of the first one.
+func notUTF8(file string, data []byte) error {
+	if utf8.Valid(data) {
+		return nil
+	}
+	valid := 0
+	for valid < len(data) {
+		r, size := utf8.DecodeRune(data[valid:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		valid += size
+	}
+	line := 1 + bytes.Count(data[:valid], []byte("\n"))
+	return &Error{File: file, Line: line, Problem: fmt.Sprintf("is not UTF-8: the byte 0x%X is part of another encoding; save the file as UTF-8", data[valid])}
 }
 
 var (
@@ -94,6 +116,9 @@ func syntaxError(file string, data []byte, err error) *Error {
 	return &Error{File: file, Line: line, Problem: problem}
 }
 
+// isWideSpace reports whether a character looks like a space and is none to YAML.
+func isWideSpace(r rune) bool { return r > unicode.MaxASCII && unicode.IsSpace(r) }
+
 // isTemplate is the hint about {{ }}.
 const isTemplate = " (is this a template? Render it first, for example with helm template)"
 
@@ -105,6 +130,8 @@ func hint(lines []string, problem string) string {
 		return " (indent with spaces, not tabs)"
 	case strings.Contains(all, "{{"):
 		return isTemplate
+	case strings.ContainsFunc(all, isWideSpace):
+		return " (is there a full-width space, or another that is none of YAML's? Write plain ones)"
 	case strings.ContainsAny(all, "：，“”"):
 		return " (are there full-width or curly characters ：，“”? YAML wants : , \")"
 	case strings.Contains(problem, "did not find expected key"):
@@ -184,11 +211,19 @@ func asText(key *yaml.Node) *yaml.Node {
 		return key
 	}
 	text := *key
-	text.Tag, text.Style = "!!str", yaml.DoubleQuotedStyle
+	text.Tag, text.Style, text.Alias = "!!str", yaml.DoubleQuotedStyle, key
 	for name := range read { // there is one
 		text.Value = name
 	}
 	return &text
+}
+
+// written returns a key as it stands in the manifest, where asText may have changed it.
+func written(key *yaml.Node) string {
+	if key.Alias != nil {
+		return key.Alias.Value
+	}
+	return key.Value
 }
 
 // mergedFields returns the keys and values that "<<: value" merges in.

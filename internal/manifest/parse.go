@@ -40,6 +40,8 @@ type Object struct {
 	Object runtime.Object
 	// JSON holds the fields that the manifest sets, and the namespace, without defaults.
 	JSON []byte
+
+	node *yaml.Node // as it is written, for lines
 }
 
 // Meta returns the object's metadata.
@@ -280,7 +282,7 @@ func (p *parser) object(node *yaml.Node, resource Resource) {
 		p.problem(node.Line, c.object, "", "%v", err)
 		return
 	}
-	p.objects = append(p.objects, Object{File: p.file, Line: node.Line, Resource: resource, Object: obj, JSON: data})
+	p.objects = append(p.objects, Object{File: p.file, Line: node.Line, Resource: resource, Object: obj, JSON: data, node: node})
 }
 
 // decodeStrictly fails on anything that the checks should have found before.

@@ -97,7 +97,7 @@ func TestKeysAreReadAsKubectlReadsThem(t *testing.T) {
 		assert.Equal(t, want.Data, objects[0].Object.(*v1.ConfigMap).Data, key)
 	}
 	_, err := manifest.Parse(kinds, "a.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  y: x\n  on: x\n"))
-	assert.EqualError(t, err, "a.yaml:6: ConfigMap/c: data.true: is set twice, first in line 5")
+	assert.EqualError(t, err, "a.yaml:6: ConfigMap/c: data.on: is set twice, first in line 5; without quotes the key on is read as \"true\"")
 }
 
 func TestNumbersAndBooleansAreReadAsKubectlReadsThem(t *testing.T) {
@@ -218,6 +218,14 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 		"kustomize's file": {"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n",
 			`a.yaml:2: Kustomization: kind: "Kustomization" is a file of kustomize, not of a cluster; write kubectl kustomize FOLDER, and give what it prints to ` +
 				`storagesim run -f -`},
+		"an ideographic space": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n\u3000name: a\n",
+			"a.yaml:4: ConfigMap: \u3000name: begins with a full-width space (U+3000), which does not indent; indent with plain spaces"},
+		"and one that the parser meets": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n \u3000labels: {}\n", "a.yaml:5: not valid YAML: did not " +
+			"find expected key (is there a full-width space, or another that is none of YAML's? Write plain ones)"},
+		"Latin-1": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\xa0\n",
+			"a.yaml:4: is not UTF-8: the byte 0xA0 is part of another encoding; save the file as UTF-8"},
+		"a key that is a boolean": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels:\n    on: yes\n",
+			`a.yaml:6: ConfigMap/a: metadata.labels.on: yes is a boolean; expected text (put it in quotes); without quotes the key on is read as "true"`},
 		"mapping as key": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {{a: b}: c}\n",
 			`a.yaml:4: ConfigMap/a: data: is a mapping as a key; expected a word`},
 	}
