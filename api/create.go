@@ -17,9 +17,9 @@ import (
 
 // preparer brings what clients send into the form that is stored, or refuses it. It writes nothing.
 type preparer struct {
-	tables *tables
-	names  names.Namer
-	clock  call.Clock
+	tables       *tables
+	names        names.Namer
+	clock        call.Clock
 	unprivileged bool // containers may not be privileged
 	plugins      admission.Plugins
 }

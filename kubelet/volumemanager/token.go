@@ -31,7 +31,9 @@ func (h *host) GetServiceAccountToken(ctx context.Context, namespace, name strin
 	if !h.given.decisions.NoDefaultAccount {
 		name = cmp.Or(name, defaultAccount)
 	}
-	maps.DeleteFunc(h.tokens, func(_ string, t *authenticationv1.TokenRequest) bool { return h.Now().After(t.Status.ExpirationTimestamp.Time) })
+	maps.DeleteFunc(h.tokens, func(_ string, t *authenticationv1.TokenRequest) bool {
+		return h.Now().After(t.Status.ExpirationTimestamp.Time)
+	})
 	key := tokenKey(namespace, name, request)
 	had, ok := h.tokens[key]
 	if ok && h.Now().Before(renewal(had)) {
