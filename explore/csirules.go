@@ -13,7 +13,7 @@ import (
 )
 
 // The rules of CSI for those who call a driver, spec v1.13: "Volume Lifecycle" and the sections of the calls. The sidecars
-// and the kubelet call, so that a breach is never a failure of the driver's author.
+// and the kubelet call, so that a breach is a failure of the driver's author only where the driver misled them (premises.go).
 //
 //   - ControllerUnpublishVolume comes after NodeUnpublishVolume and NodeUnstageVolume have succeeded on that node, unless
 //     the node is not ready, is gone, or has the taint out-of-service: then volumes are detached by force;
@@ -23,7 +23,7 @@ import (
 
 // volumeCalls follows what a driver's callers know of its volumes.
 type volumeCalls struct {
-	stages            bool
+	stages            map[string]bool   // machines on which it stages at all
 	nodeOf            map[string]string // node ID -> machine
 	staged, published map[[2]string]bool
 	until             map[string]time.Time
@@ -44,7 +44,7 @@ func keepCSI(records []trace.Entry) error {
 			d := drivers[r.Driver]
 			if d == nil {
 				d = &volumeCalls{
-					nodeOf: map[string]string{}, staged: map[[2]string]bool{}, published: map[[2]string]bool{}, until: map[string]time.Time{},
+					stages: map[string]bool{}, nodeOf: map[string]string{}, staged: map[[2]string]bool{}, published: map[[2]string]bool{}, until: map[string]time.Time{},
 					inline: inline,
 				}
 				drivers[r.Driver] = d
@@ -79,7 +79,7 @@ func (d *volumeCalls) see(entry trace.Entry, rpc trace.RPC, away map[string]bool
 			d.nodeOf[id] = rpc.Machine
 		}
 	case "NodeStageVolume":
-		d.stages = true
+		d.stages[rpc.Machine] = true
 		if isSingle(rpc.Request["volume_capability"]) {
 			if other := d.stagedElsewhere(here, away); other != "" {
 				return fmt.Errorf("volume %s is for one node: it is staged on %s, and on %s already", volume, rpc.Machine, other)
@@ -89,7 +89,7 @@ func (d *volumeCalls) see(entry trace.Entry, rpc trace.RPC, away map[string]bool
 			d.staged[here] = true
 		}
 	case "NodePublishVolume":
-		if err := d.inline.unstaged(here, d.stages, d.staged); err != nil {
+		if err := d.inline.unstaged(here, d.stages[rpc.Machine], d.staged); err != nil {
 			return err
 		}
 		if done {

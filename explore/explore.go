@@ -192,8 +192,9 @@ type Failure struct { // it is more than an error
 	acts    int                        // how many there are, with those left out
 	choices []uint32
 	needs   []string
-	once    bool // it did not fail so when it was repeated
-	stuck   bool // it is not played again: it takes long to fail, or shows only beside other runs
+	note    string // what attribute has added to Err
+	once    bool   // it did not fail so when it was repeated
+	stuck   bool   // it is not played again: it takes long to fail, or shows only beside other runs
 }
 
 // Rule returns the name of the rule that was broken, "" if the run failed otherwise.

@@ -271,6 +271,17 @@ func before(f func(req any) error) grpc.UnaryServerInterceptor {
 	}
 }
 
+// answering changes what the driver answers.
+func answering(change func(answer any)) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		answer, err := handler(ctx, req)
+		if err == nil {
+			change(answer)
+		}
+		return answer, err
+	}
+}
+
 // instead answers requests without the driver.
 func instead(f func(req any) any) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {

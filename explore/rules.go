@@ -21,12 +21,15 @@ import (
 //     controller gives a volume that has an owner to another one;
 //   - OneNode: a volume whose access modes allow one node is attached to one, except for
 //     attachments that are being deleted, of which the driver may have detached it;
-//   - NotInUse: no claim is removed while a pod on a node uses it, no volume while it is attached;
+//   - NotInUse: no claim is removed while a pod on a node uses it, no volume while it is attached (by a driver that attaches);
 //   - CallOrder: a driver's volume is attached before it is staged, staged before it is
 //     published, except one of a pod's own spec, which is not staged, and not deleted while it is attached;
+//   - CSIAnswers: a driver answers another node_id for each node, and another volume_id for each volume: its callers, and the two rules about
+//     their calls, tell nodes and volumes apart by them;
 //   - CSICalls: the sidecars and the kubelet keep the rules of CSI v1.13: a volume is unpublished from a node when it is
 //     unstaged there, a volume for one node is staged on one, and no call is made a second time while it is under way. A
-//     breach of this rule or of CallOrder is attributed to Kubernetes or to this library, and never fails a driver's author;
+//     breach of this rule or of CallOrder is attributed to Kubernetes or to this library, unless what the driver answers misleads its
+//     callers, or the plain run has it without any trouble;
 //   - NothingLost: at each rest the backend has the volume of each bound claim, and the driver has staged and published what it answered
 //     to have for pods that run, as far as it has an Inventory;
 //   - NothingLeaks: Cluster.RequireNoLeaks holds at the end, except for leaks that are known
@@ -41,7 +44,7 @@ import (
 //
 // That finalizers go last needs no rule: the API server sees to it.
 func BuiltInRules() []string {
-	return []string{OneOwner, OneNode, NotInUse, CallOrder, CSICalls, Returns, NothingLost, NothingLeaks, Liveness, PlainRun}
+	return []string{OneOwner, OneNode, NotInUse, CSIAnswers, CallOrder, CSICalls, Returns, NothingLost, NothingLeaks, Liveness, PlainRun}
 }
 
 // The names of the built-in rules.
@@ -51,6 +54,7 @@ const (
 	NotInUse     = "not in use"
 	CallOrder    = "in order"
 	CSICalls     = "the calls of CSI"
+	CSIAnswers   = "the answers of CSI"
 	NothingLost  = "nothing is lost"
 	NothingLeaks = "nothing leaks"
 	Liveness     = "what runs in order runs"
@@ -67,12 +71,16 @@ func stateless() []Rule {
 		{OneNode, func(*storagesim.Cluster) Check {
 			return Check{Write: (&places{map[string]bool{}, map[string]string{}}).write}
 		}},
-		{NotInUse, func(*storagesim.Cluster) Check {
-			return Check{Write: (&uses{map[types.UID]*v1.Pod{}, map[types.UID]*storagev1.VolumeAttachment{}}).write}
+		{NotInUse, func(c *storagesim.Cluster) Check {
+			return Check{Write: (&uses{map[types.UID]*v1.Pod{}, map[types.UID]*storagev1.VolumeAttachment{}, c.Engine().Trace()}).write}
 		}},
 		{Returns, func(c *storagesim.Cluster) Check {
 			calls := &authorsCalls{log: c.Engine().Trace()}
 			return Check{Write: func(trace.Write) error { return calls.look() }, Rest: calls.look}
+		}},
+		{CSIAnswers, func(c *storagesim.Cluster) Check {
+			answers := newAnswers(c.Engine().Trace())
+			return Check{Write: func(trace.Write) error { return answers.look() }, Rest: answers.look}
 		}},
 		{CallOrder, func(c *storagesim.Cluster) Check {
 			return Check{Rest: func() error { return callsInOrder(c.Trace().Records()) }}
@@ -226,6 +234,7 @@ func volumeOf(va *storagev1.VolumeAttachment) string {
 type uses struct {
 	pods     map[types.UID]*v1.Pod // on a node, and not ended
 	attached map[types.UID]*storagev1.VolumeAttachment
+	log      *trace.Log
 }
 
 func (u *uses) write(w trace.Write) error {
@@ -274,16 +283,28 @@ func (u *uses) claimGoes(claim *v1.PersistentVolumeClaim) error {
 
 func (u *uses) volumeGoes(pv *v1.PersistentVolume) error {
 	for _, uid := range slices.Sorted(maps.Keys(u.attached)) {
-		if va := u.attached[uid]; volumeOf(va) == pv.Name && pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimDelete {
+		if va := u.attached[uid]; volumeOf(va) == pv.Name && pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimDelete && u.published(pv) {
 			return about(pathOfVolume(pv.Name), "%s goes while it is attached to %s", pathOfVolume(pv.Name), va.Spec.NodeName)
 		}
 	}
 	return nil
 }
 
+// published reports whether ControllerPublishVolume was ever called for a volume. Of a driver that lacks it, the attacher only marks a VolumeAttachment as
+// attached, and the provisioner deletes the volume beside it: nothing was attached.
+//
+// Upstream: external-attacher trivial_handler.go, v4.13; external-provisioner csi-provisioner.go main (vaLister) and controller.go canDeleteVolume, v6.4.
+func (u *uses) published(pv *v1.PersistentVolume) bool {
+	return pv.Spec.CSI == nil || slices.ContainsFunc(u.log.Since(0), func(entry trace.Entry) bool {
+		rpc, ok := entry.Record.(trace.RPC)
+		return ok && rpc.Method == "ControllerPublishVolume" && rpc.Driver == pv.Spec.CSI.Driver && rpc.Request["volume_id"] == pv.Spec.CSI.VolumeHandle
+	})
+}
+
 // driverState holds the state of a driver's volumes as its callers know it.
 type driverState struct {
-	attaches, stages bool              // it does these things at all
+	attaches         bool              // it does so at all
+	stages           map[string]bool   // it does so at all, by machine
 	nodeOf           map[string]string // node ID -> machine
 	attached, staged map[[2]string]bool
 	inline           inlineVolumes
@@ -302,7 +323,7 @@ func callsInOrder(records []trace.Entry) error {
 		}
 		d := drivers[rpc.Driver]
 		if d == nil {
-			d = &driverState{nodeOf: map[string]string{}, attached: map[[2]string]bool{}, staged: map[[2]string]bool{}, inline: inline}
+			d = &driverState{stages: map[string]bool{}, nodeOf: map[string]string{}, attached: map[[2]string]bool{}, staged: map[[2]string]bool{}, inline: inline}
 			drivers[rpc.Driver] = d
 		}
 		if err := d.see(rpc); err != nil {
@@ -331,7 +352,7 @@ func (d *driverState) see(rpc trace.RPC) error {
 			delete(d.attached, there) // also when it failed: the driver may have done it
 		}
 	case "NodeStageVolume":
-		d.stages = true
+		d.stages[rpc.Machine] = true
 		if d.attaches && !d.attached[here] {
 			return fmt.Errorf("volume %s is staged on %s, where it is not attached", volume, rpc.Machine)
 		}
@@ -339,7 +360,7 @@ func (d *driverState) see(rpc trace.RPC) error {
 	case "NodeUnstageVolume":
 		delete(d.staged, here)
 	case "NodePublishVolume":
-		return d.inline.unstaged(here, d.stages, d.staged)
+		return d.inline.unstaged(here, d.stages[rpc.Machine], d.staged)
 	case "DeleteVolume":
 		for at := range d.attached {
 			if at[0] == volume && done && !strings.Contains(rpc.Fault, "after") {

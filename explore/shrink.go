@@ -118,6 +118,7 @@ func (s *shrinker) fails(p Plan) bool {
 	}
 	f.Upstream = s.best.Upstream
 	f.Run, f.Strategy = s.best.Run, s.best.Strategy
+	f.noted(s.best.note)
 	s.best = f
 	return true
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explore"
-	"github.com/storagesim/storagesim/trace"
 )
 
 // threeManifests are a class, a claim and a pod.
@@ -305,9 +304,9 @@ func TestAPlainRunInWhichCallersBreakARuleOfCSIIsCountedAndTheOthersAreExploredW
 		c.InstallCSIDriver(driver.Config{})
 		c.Apply(threeManifests)
 		c.Settle()
-		c.Engine().Trace().Add(trace.Entry{Time: c.Now(), Actor: "kubelet/node-1", Record: trace.RPC{
-			Driver: driver.Name, Machine: "node/node-1", Method: "NodePublishVolume", Code: "OK", Request: map[string]any{"volume_id": "another"},
-		}})
+		c.Crash("kubelet/node-1")
+		c.RunFor(time.Minute)
+		staysPublished(c)
 	}))
 	require.NoError(t, err)
 	require.Equal(t, 20, report.Runs)
