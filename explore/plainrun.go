@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/unfinished"
@@ -81,23 +81,26 @@ func (o *objects) ill(expect []Expectation) error {
 		return err
 	}
 	var lines []string
-	object := ""
+	object, cause := "", ""
 	for _, ref := range o.withState() {
 		state := o.state(ref)
 		if slices.Contains(expected[ref], state) || o.waits(ref) {
 			continue
 		}
-		object = cmp.Or(object, ref)
 		lines = append(lines, fmt.Sprintf("%s is %s", ref, state))
-		if why, err := o.c.Explain(ref); err == nil {
-			lines = append(lines, strings.TrimRight(why, "\n"))
+		why, err := o.c.Lab().Explanation(ref)
+		if err == nil {
+			lines = append(lines, strings.TrimRight(why.Text, "\n"))
+		}
+		if object == "" {
+			object, cause = ref, causeOf(why.Verdict)
 		}
 		lines = append(lines, fmt.Sprintf("if that is meant, say so: Config.Expect with explore.Expect(%q, %q)", ref, state))
 	}
 	if object == "" {
 		return nil
 	}
-	return about(object, "%s", strings.Join(lines, "\n"))
+	return causedError{cause, about(object, "%s", strings.Join(lines, "\n"))}
 }
 
 // expected returns the expected states by object.
@@ -172,4 +175,24 @@ func (x *exploration) doubtful(seen *objects) (list []restOf) {
 		}
 	}
 	return list
+}
+
+// refused adds to the error of a scenario, if it is that of an act which the API server refused, why the object of that act is not as its user wants it: a
+// claim that was never bound cannot be made larger.
+func (o *objects) refused(failed error) error {
+	var last trace.Write
+	for _, entry := range o.c.Trace().Records() {
+		if w, ok := entry.Record.(trace.Write); ok && entry.Actor == storagesim.User {
+			last = w
+		}
+	}
+	ref := last.About().Path()
+	if last.Err == nil || !strings.Contains(failed.Error(), last.Err.Error()) || o.state(ref) == "" {
+		return failed
+	}
+	why, err := o.c.Lab().Explanation(ref)
+	if err != nil {
+		return failed
+	}
+	return causedError{causeOf(why.Verdict), fmt.Errorf("%w\n%s", failed, why.Verdict)}
 }

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/internal/seedtest"
 )
 
 // Reason says why a run failed. Two runs with one Reason fail by the same bug, as far as can be told
-// from outside: a failure is made smaller only as long as its Reason stays. Identifiers are left out
-// of the texts, since they differ between runs.
+// from outside: a failure is made smaller only as long as its Reason stays, and the cause that explain gives
+// for its object. Identifiers are left out of the texts, since they differ between runs.
 type Reason struct {
 	// Rule is the rule that was broken, "" for a scenario that failed.
 	Rule string `json:"rule,omitempty"`
@@ -45,6 +46,37 @@ func (f *Failure) Reason() Reason {
 	}
 	return reason
 }
+
+// same reports whether a run failed as another did: by one Reason, and, where a rule found an object that is not as it should be, by one cause of that. A
+// pod that waits for a claim which the driver refuses to make, and one that waits for a claim which is not there, have one Reason.
+func (f *Failure) same(other *Failure) bool {
+	return f.Reason() == other.Reason() && f.cause() == other.cause()
+}
+
+// cause returns the cause that explain has found for the object of a failure, "" if there is none.
+func (f *Failure) cause() string {
+	if known, ok := errors.AsType[causedError](f.Err); ok {
+		return known.cause
+	}
+	return ""
+}
+
+// causedError is an error of which explain knows the cause.
+type causedError struct {
+	cause string
+	error
+}
+
+// Unwrap returns the error.
+func (e causedError) Unwrap() error { return e.error }
+
+// causeOf returns the cause of a verdict: its kind, and the words without what differs between runs.
+func causeOf(v explain.Verdict) string {
+	words, _, _ := strings.Cut(v.Cause, "\n")
+	return string(v.Code) + ": " + numbers.ReplaceAllString(durations.ReplaceAllString(withoutIDs(words), ""), "")
+}
+
+var durations = regexp.MustCompile(`\b([0-9.]+(h|ms|m|µs|s))+\b`)
 
 // objectError is the error of a rule about one object.
 type objectError struct {

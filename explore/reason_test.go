@@ -2,6 +2,7 @@ package explore_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/provisioner/openebs"
+	"github.com/storagesim/storagesim/trace"
 )
 
 func failureOf(t *testing.T, cfg explore.Config, scenario func(*storagesim.Cluster) error) *explore.Failure {
@@ -156,4 +158,96 @@ func TestAFaultInOrderIsTriedBeforeAnOrderByChance(t *testing.T) {
 		require.Empty(t, f.Plan.Choices, "%s", f.Plan)
 		require.Len(t, f.Plan.Faults, 1, "%s", f.Plan)
 	}
+}
+
+// A run that has another cause is another failure, though the same pod is Pending in it.
+func TestAFailureIsMadeSmallerOnlyAsLongAsItsCauseStays(t *testing.T) {
+	another := strings.NewReplacer("name: web", "name: web2", "spec:\n  term", "spec:\n  nodeName: node-1\n  term").Replace(strings.Split(threeManifests, "---\n")[2])
+	t.Run("a claim that is there no more", func(t *testing.T) {
+		cfg := explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}}
+		f := failureOf(t, cfg, explore.Scenario(func(c *explore.Cluster) {
+			d, err := driver.New(driver.Config{})
+			c.Must(err)
+			d.Interceptors = append(d.Interceptors, answering(func(answer any) {
+				if made, ok := answer.(*spec.CreateVolumeResponse); ok {
+					made.Volume.CapacityBytes /= 2
+				}
+			}))
+			c.InstallCSIDriver(d)
+			c.RunFor(5 * time.Second)
+			c.Apply(threeManifests)
+			c.Settle()
+			c.Delete("pod/web")
+			c.Apply(another)
+			c.Settle()
+			c.Delete("pod/web2", "pvc/data")
+			c.Settle()
+		}))
+		require.ErrorContains(t, f.Err, "pod default/web is Pending: pvc default/data: provisioner csi.storagesim.io failed: created volume capacity 536870912 less than")
+		require.NotContains(t, f.Acts, "delete pvc/default/data")
+	})
+	t.Run("another error of the driver", func(t *testing.T) {
+		cfg := crashes()
+		f := failureOf(t, cfg, explore.Scenario(func(c *explore.Cluster) {
+			d, err := driver.New(driver.Config{})
+			c.Must(err)
+			refuses, detached, published := false, false, 0
+			d.Interceptors = append(d.Interceptors, before(func(req any) error {
+				switch req.(type) {
+				case *spec.ControllerUnpublishVolumeRequest:
+					detached = true
+				case *spec.NodeUnpublishVolumeRequest:
+					published--
+				case *spec.ControllerPublishVolumeRequest:
+					if refuses && detached {
+						return status.Error(codes.InvalidArgument, "it was elsewhere")
+					}
+				case *spec.NodePublishVolumeRequest:
+					if published++; refuses && published > 1 {
+						published--
+						return status.Error(codes.Internal, "it is busy")
+					}
+				}
+				return nil
+			}))
+			c.InstallCSIDriver(d)
+			c.RunFor(5 * time.Second)
+			c.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: not-needed}}")
+			c.Apply(threeManifests)
+			c.RunFor(time.Minute)
+			c.Delete("pod/web")
+			c.RunFor(time.Minute)
+			refuses = slices.ContainsFunc(c.Trace().Records(), func(e trace.Entry) bool { return e.Actor == storagesim.Scheduler && e.Record.Topic() == "fault" })
+			c.Apply(another)
+			c.RunFor(time.Minute)
+		}))
+		require.ErrorContains(t, f.Err, "it was elsewhere")
+		require.Contains(t, f.Acts, "delete pod/default/web")
+		require.NotContains(t, f.Acts, "apply configmap/default/not-needed")
+	})
+}
+
+// The claim was never bound: the API server says only that it cannot be made larger.
+func TestARefusedActComesWithWhyItsObjectIsNotReady(t *testing.T) {
+	larger := strings.Replace(strings.Split(threeManifests, "---\n")[1], "1Gi", "2Gi", 1)
+	f := failureOf(t, explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}}, explore.Scenario(func(c *explore.Cluster) {
+		d, err := driver.New(driver.Config{})
+		c.Must(err)
+		d.Interceptors = append(d.Interceptors, before(func(req any) error {
+			if _, ok := req.(*spec.CreateVolumeRequest); ok {
+				return status.Error(codes.ResourceExhausted, "the pool is full")
+			}
+			return nil
+		}))
+		c.InstallCSIDriver(d)
+		c.Apply(threeManifests)
+		c.RunFor(time.Minute)
+		c.Apply(larger)
+	}))
+	require.ErrorContains(t, f.Err, "is invalid: spec: Forbidden")
+	require.ErrorContains(t, f.Err, "\npvc default/data is Pending: provisioner csi.storagesim.io failed: ")
+	require.ErrorContains(t, f.Err, "the pool is full")
+	require.ErrorContains(t, failureOf(t, explore.Config{}, explore.Scenario(func(c *explore.Cluster) {
+		c.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: Wrong}}")
+	})).Err, "is invalid", "nothing more is said of an object that is not there")
 }

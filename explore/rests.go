@@ -238,16 +238,19 @@ func (o *objects) behindOf(plain tally, when string) error {
 	for _, kind := range kinds {
 		lines = append(lines, o.tally[kind].behind(kind, plain[kind]))
 	}
-	object := ""
+	object, cause := "", ""
 	for _, ref := range o.unfinished(kinds, plain) {
-		object = cmp.Or(object, ref)
-		if why, err := o.c.Explain(ref); err == nil {
-			lines = append(lines, strings.TrimRight(why, "\n"))
+		why, err := o.c.Lab().Explanation(ref)
+		if err == nil {
+			lines = append(lines, strings.TrimRight(why.Text, "\n"))
 		} else {
 			lines = append(lines, ref+" is there")
 		}
+		if object == "" {
+			object, cause = ref, causeOf(why.Verdict)
+		}
 	}
-	return about(cmp.Or(object, kinds[0]), "%s%s", when, strings.Join(lines, "\n"))
+	return causedError{cause, about(cmp.Or(object, kinds[0]), "%s%s", when, strings.Join(lines, "\n"))}
 }
 
 // catchUp lets time pass, in order, until nothing is wrong any more. It returns what still is after Recovery.

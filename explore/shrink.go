@@ -8,10 +8,11 @@ import (
 // shrink makes a failure smaller: first in order, with one or some of its faults and caches that fall behind or
 // with others; if that does not fail, without those that are not needed, then with fewer choices away from the
 // plain order, then with a few others instead of many. Then what the user did that is not needed is left out. The
-// Reason of the failure stays. It ends after so many runs, a long one counting as several.
+// Reason of the failure stays, and its cause. It ends after so many runs, a long one counting as several.
 func (x *exploration) shrink(f *Failure) {
-	s := &shrinker{exploration: x, best: f, left: x.cfg.shrinkRuns(), from: f.Plan.Size(), reason: f.Reason()}
-	plan, first := f.Plan, *f
+	first := *f
+	s := &shrinker{exploration: x, best: f, left: x.cfg.shrinkRuns(), from: f.Plan.Size(), first: &first}
+	plan := f.Plan
 	if plan.Order != "" { // the same order, as choices
 		plan.Order, plan.Choices = "", choicesOf(f.choices)
 		s.from = plan.Size()
@@ -37,7 +38,7 @@ func (x *exploration) shrink(f *Failure) {
 		s.failsAs(plan, func(p *Plan) { p.Seed = 0 })
 	}
 	if n := len(s.best.Plan.Choices); n > fewChoices && len(s.best.Plan.String()) > len(first.Plan.String()) {
-		s.best, s.from = &first, first.Plan.Size() // hundreds of choices tell a reader nothing
+		s.best, s.from = s.first, first.Plan.Size() // hundreds of choices tell a reader nothing
 	}
 	s.fewerActs()
 	*f = *s.best
@@ -49,7 +50,7 @@ func (x *exploration) shrink(f *Failure) {
 type shrinker struct {
 	*exploration
 	best   *Failure
-	reason Reason // stays
+	first  *Failure // its reason and its cause stay
 	left   int
 	from   int
 	played int // runs so far
@@ -108,7 +109,7 @@ func (s *shrinker) fails(p Plan) bool {
 	var r recorded
 	f := s.play(p, &r)
 	s.left -= max(1, int(r.steps/max(1, s.plainSteps)))
-	if f == nil || f.Reason() != s.reason || !isSubset(f.needs, s.best.needs) {
+	if f == nil || !f.same(s.first) || !isSubset(f.needs, s.best.needs) {
 		return false
 	}
 	if fault := s.best.Upstream; fault != nil && fault.Mend != nil {
