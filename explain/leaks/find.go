@@ -227,10 +227,18 @@ func (l *finder) attachments() error {
 		}
 		leak.Maker = l.makers[trace.Ref{Kind: "VolumeAttachment", Name: va.Name}]
 		if name != nil && leak.Maker == attachdetach.ActorName && l.nodes[va.Spec.NodeName] != nil && !l.isUsedAt(*name, va.Spec.NodeName) {
-			l.add(leak, "volumeattachment %s of pv %s, which no pod on node %s uses", va.Name, *name, va.Spec.NodeName)
+			l.add(leak, "volumeattachment %s of pv %s, which no pod on node %s uses%s", va.Name, *name, va.Spec.NodeName, detachError(&va))
 		}
 	}
 	return nil
+}
+
+// detachError quotes what keeps a VolumeAttachment from going.
+func detachError(va *storagev1.VolumeAttachment) string {
+	if va.DeletionTimestamp == nil || va.Status.DetachError == nil {
+		return ""
+	}
+	return "; detaching it fails: " + va.Status.DetachError.Message
 }
 
 // isUsedAt reports whether a pod on a node uses a volume.

@@ -40,3 +40,18 @@ func TestAVolumeThatIsUnmountedInVainAgainAndAgainIsLeftBehind(t *testing.T) {
 		})
 	}
 }
+
+func TestAVolumeAttachmentThatCannotBeDetachedSaysWhy(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	c.InstallCSIDriver(driver.Config{})
+	c.Apply(clustertest.CSIManifests)
+	c.RunFor(time.Minute)
+	c.Inject(socket.Fault{Method: "ControllerUnpublishVolume", Code: codes.NotFound, Message: "not attached", Times: -1})
+	c.Delete("pod/web")
+	c.RunFor(10 * time.Minute)
+	found, err := c.Lab().Leaks()
+	require.NoError(t, err)
+	i := slices.IndexFunc(found, func(l storagesim.Leak) bool { return l.Kind == leaks.Attachment })
+	require.GreaterOrEqual(t, i, 0, "%v", found)
+	require.Contains(t, found[i].What, "which no pod on node node-1 uses; detaching it fails: rpc error: code = NotFound desc = not attached")
+}
