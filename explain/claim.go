@@ -538,6 +538,9 @@ func (x *explainer) grows(claim *v1.PersistentVolumeClaim) error {
 	case isTrue(claim, v1.PersistentVolumeClaimNodeResizeError):
 		v.Class, v.Code, v.Do = Ill, ResizeFailed, "mend what the driver on the node says"
 		v.Cause = fmt.Sprintf("it has %s and asks for %s: %s", has.String(), asked.String(), conditionOf(claim, v1.PersistentVolumeClaimNodeResizeError).Message)
+	case x.grewLess(volume.Spec.CSI) != "":
+		v.Class, v.Code, v.Object, v.Do = Ill, ResizeFailed, "actor/csi-driver/"+volume.Spec.CSI.Driver, "mend the driver: it must answer at least what is asked for"
+		v.Cause = fmt.Sprintf("it has %s and asks for %s: %s", has.String(), asked.String(), x.grewLess(volume.Spec.CSI))
 	case x.growsOn(claim) != nil && isTrue(claim, v1.PersistentVolumeClaimFileSystemResizePending):
 		pod := x.growsOn(claim)
 		node := pod.Spec.NodeName

@@ -47,9 +47,23 @@ func (x *explainer) node(name string) error {
 		default:
 			x.needs("kubelet/"+name, "runs the pods of "+name)
 		}
+		x.unregisteredOn(name)
 		x.events(x.subject, "Node", node.UID, "")
 		return x.podsOn(name)
 	})
+}
+
+// unregisteredOn says which CSI drivers run on a node and are not registered there, and why.
+func (x *explainer) unregisteredOn(name string) {
+	for _, actor := range x.Actors {
+		driver, ok := strings.CutSuffix(strings.TrimPrefix(actor, "csi-driver/"), "/"+name)
+		if !ok || !strings.HasPrefix(actor, "csi-driver/") {
+			continue
+		}
+		found := len(x.findings)
+		x.unregistered(driver, name)
+		x.findings = x.findings[:found] // the node itself is well
+	}
 }
 
 // podsOn counts the pods of a node and names its local volumes.

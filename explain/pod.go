@@ -160,6 +160,7 @@ func (x *explainer) placed(pod *v1.Pod) {
 	x.volumeModes(pod)
 	x.unattached(pod)
 	x.drivers(pod)
+	x.driversPanic(pod)
 	if !x.hangs(pod, MountFailed, "mounted") {
 		x.mountTrouble(pod)
 	}
@@ -218,7 +219,7 @@ func (x *explainer) drivers(pod *v1.Pod) {
 		}
 		here := slices.ContainsFunc(registered.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == name })
 		if actor := "csi-driver/" + name + "/" + node; slices.Contains(x.Actors, actor) {
-			if x.needs(actor, "is the driver on its node") && !here {
+			if x.needs(actor, "is the driver on its node") && !here && !x.unregistered(name, node) {
 				x.underWay(DriverMissing, "csinode/"+node, "driver %s has not registered on node %s yet", name, node)
 			}
 			continue
@@ -230,6 +231,22 @@ func (x *explainer) drivers(pod *v1.Pod) {
 			Class: Ill, Code: DriverMissing, Object: "csinode/" + node, Field: "spec.drivers", Want: name, Do: "run the driver on the node",
 			Cause: fmt.Sprintf("CSI driver %s does not run on node %s", name, node),
 		})
+	}
+}
+
+// driversPanic blames panics of drivers in calls about a pod's volumes.
+func (x *explainer) driversPanic(pod *v1.Pod) {
+	for i := range pod.Spec.Volumes {
+		switch spec := x.spec(pod, &pod.Spec.Volumes[i]); {
+		case spec == nil:
+		case spec.PersistentVolume != nil:
+			x.volumePanics(spec.PersistentVolume.Spec.CSI, pod.Spec.NodeName)
+		case spec.Volume.CSI != nil:
+			x.panicsIn(spec.Volume.CSI.Driver, func(rpc trace.RPC) bool {
+				target, _ := rpc.Request["target_path"].(string)
+				return strings.Contains(target, "/"+string(pod.UID)+"/")
+			})
+		}
 	}
 }
 

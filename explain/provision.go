@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -108,6 +109,10 @@ func (x *explainer) provisionerRuns(name string) bool {
 // pods, and a volume that the claim cannot take.
 func (x *explainer) provisioning(claim *v1.PersistentVolumeClaim, name string, volumes []v1.PersistentVolume) {
 	x.panicked(claim, name)
+	x.panicsIn(name, func(rpc trace.RPC) bool {
+		called, _ := rpc.Request["name"].(string)
+		return rpc.Method == "CreateVolume" && strings.HasSuffix(called, string(claim.UID))
+	})
 	x.helperPods(claim.UID)
 	for i := range volumes {
 		x.returned(claim, &volumes[i])

@@ -209,7 +209,7 @@ func weight(c Code) int {
 		return 3
 	case NodeUnreachable:
 		return 2
-	case FailedCreate, DriverMissing, Attached:
+	case FailedCreate, DriverMissing, Attached, Panicked:
 		return 1
 	case NoNodeFits, VolumesNotBound, CacheHeld, MountFailed, ContainerFailed, ProbeFailed, PodNotReady, Finalizer, NotAttached:
 		return -1

@@ -41,6 +41,7 @@ func (x *explainer) volume(name string) error {
 		if volume.Status.Phase == v1.VolumeReleased || volume.Status.Phase == v1.VolumeFailed {
 			x.reclaim(volume)
 			x.panicked(volume, volume.Annotations[binding.AnnDynamicallyProvisioned])
+			x.volumePanics(volume.Spec.CSI, "")
 			if volume.Spec.ClaimRef != nil {
 				x.helperPods(volume.Spec.ClaimRef.UID)
 			}
@@ -178,7 +179,9 @@ func (x *explainer) attachment(name string) error {
 		case va.DeletionTimestamp != nil && va.Status.DetachError != nil:
 			x.ill(DetachFailed, "actor/"+actor, "mend what the driver says", "it cannot be detached: %s", oneLine(va.Status.DetachError.Message))
 		case va.DeletionTimestamp == nil && !va.Status.Attached && va.Status.AttachError != nil:
-			x.ill(AttachFailed, "actor/"+actor, "mend what the driver says", "it cannot be attached: %s", oneLine(va.Status.AttachError.Message))
+			x.ill(AttachFailed, "actor/"+actor, attachdetach.DoOf(va.Status.AttachError), "it cannot be attached: %s", oneLine(va.Status.AttachError.Message))
+			x.unregistered(va.Spec.Attacher, va.Spec.NodeName)
+			x.volumePanics(x.attachedSource(va), va.Spec.NodeName)
 		}
 		if state != "attached" && x.attacherIsHere(va.Spec.Attacher) && x.needs(actor, "attaches and detaches volumes") {
 			if why := x.attacherWaits(va.Spec.Attacher); why != "" {

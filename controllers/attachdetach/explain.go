@@ -97,6 +97,16 @@ func (w *snapshot) volumeOf(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume
 	return pv
 }
 
+// DoOf says what to do about the error in a VolumeAttachment's status: most are the driver's, and one is the attacher's own.
+//
+// Upstream: csi_handler.go getNodeID, v4.13.
+func DoOf(failure *storagev1.VolumeError) string {
+	if failure != nil && strings.HasPrefix(failure.Message, "CSINode ") && strings.Contains(failure.Message, " does not contain driver ") {
+		return "see that the driver registers on the node"
+	}
+	return "mend what the driver says"
+}
+
 // unattached says why a volume is not at its pod's node; false if it is.
 func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) (Unattached, bool) {
 	source, name := pv.Spec.CSI, pod.Spec.NodeName
@@ -124,7 +134,7 @@ func (w *snapshot) unattached(pod *v1.Pod, pv *v1.PersistentVolume) (Unattached,
 			why.Stuck, why.Do, why.Text = true, "mend what the driver says", why.Text+"; the driver says: "+failure.Message
 		}
 	case err != nil:
-		why.Stuck, why.Do, why.Text = true, "mend what the driver says",
+		why.Stuck, why.Do, why.Text = true, DoOf(va.Status.AttachError),
 			fmt.Sprintf("cannot be attached to node %s: volumeattachment %s says: %v", name, va.Name, err)
 		if other := w.elsewhere(pv, name); other != nil { // the driver can do no other
 			held := w.heldBy(pv, other)

@@ -104,6 +104,11 @@ func TestAPodIsToldWhatItsVolumeWaitsFor(t *testing.T) {
 		"the driver": {func(s *scene) { s.va.Status.AttachError = &storagev1.VolumeError{Message: "no disk"} },
 			Unattached{Driver: "d", Object: "volumeattachment/" + va, Stuck: true, Do: "mend what the driver says",
 				Text: "cannot be attached to node one: volumeattachment " + va + " says: no disk"}},
+		"the driver, which is not registered": {func(s *scene) {
+			s.va.Status.AttachError = &storagev1.VolumeError{Message: "CSINode one does not contain driver d"}
+		},
+			Unattached{Driver: "d", Object: "volumeattachment/" + va, Stuck: true, Do: "see that the driver registers on the node",
+				Text: "cannot be attached to node one: volumeattachment " + va + " says: CSINode one does not contain driver d"}},
 		"the driver, which could attach it twice": {func(s *scene) {
 			s.va.Status.AttachError = &storagev1.VolumeError{Message: "no disk"}
 			s.pv.Spec.AccessModes[0] = v1.ReadWriteMany
