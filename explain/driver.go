@@ -16,11 +16,8 @@ import (
 // The trace knows more of a CSI driver than its callers are told: why its process does not start, why a kubelet does not take it, where its code panics,
 // what it answered.
 
-// registration has the beginnings of what the registrar and the kubelet say before the error itself.
-var registration = []string{"registration process failed with error: ", "RegisterPlugin error -- ", "plugin registration failed with err: "}
-
-// unregistered blames what keeps a driver from registering with a node's kubelet: its process does not start, or the kubelet refuses it. It reports whether that
-// is known.
+// unregistered blames what keeps a driver from registering with a node's kubelet: its process does not start, or the kubelet refuses it. It reports
+// whether that is known.
 func (x *explainer) unregistered(driver, node string) bool {
 	csiNode, err := x.Client.StorageV1().CSINodes().Get(x.ctx, node, metav1.GetOptions{})
 	if err == nil && slices.ContainsFunc(csiNode.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver }) {
@@ -50,7 +47,8 @@ func (x *explainer) unregistered(driver, node string) bool {
 
 // refusal returns the error of a registration, and what the driver answered that it is about.
 func (x *explainer) refusal(driver, node, why string) string {
-	for _, begins := range registration {
+	// What the registrar and the kubelet say before the error itself.
+	for _, begins := range []string{"registration process failed with error: ", "RegisterPlugin error -- ", "plugin registration failed with err: "} {
 		why = strings.TrimPrefix(why, begins)
 	}
 	answered, labels := "", ""

@@ -86,7 +86,7 @@ func TestADriverThatDoesNotRegisterHasItsCause(t *testing.T) {
 	}
 }
 
-// Whoever calls is told that the connection broke.
+// The callers are told that the connection broke.
 func TestAPanicOfADriverIsNamed(t *testing.T) {
 	panicsAt := func(is func(req any) bool) func(req, answer any) {
 		return func(req, _ any) {

@@ -10,9 +10,10 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// What a driver answers is what its callers know: the rules CallOrder and CSICalls tell nodes apart by the node_id that NodeGetInfo answered, and
-// volumes by their volume_id. The specification of CSI v1.13 asks for that: a node_id "MUST uniquely identify the node", a volume_id the volume. A
-// driver that answers otherwise makes its callers break the rules.
+// The callers of a driver go by its answers, and so do the rules CallOrder and CSICalls: they tell nodes apart by the node_id that NodeGetInfo
+// answered, and volumes by their volume_id. The specification of CSI v1.13 asks for that: a node is "uniquely identifiable from the perspective of a
+// Plugin by a node ID", and a volume_id "MUST contain enough information to uniquely identify this specific volume vs all other volumes". A driver
+// that answers otherwise makes its callers break the rules.
 
 // answers follows what drivers answered, entry by entry.
 type answers struct {
@@ -92,6 +93,9 @@ func misled(log *trace.Log) error {
 	for _, entry := range log.Since(0) {
 		switch r := entry.Record.(type) {
 		case trace.Write:
+			if r.Err != nil {
+				continue
+			}
 			if err := sameHandle(handles, r); err != nil {
 				return err
 			}
@@ -106,7 +110,7 @@ func misled(log *trace.Log) error {
 
 // sameHandle returns an error for a PersistentVolume with the driver and the handle of another.
 func sameHandle(handles map[[2]string]string, w trace.Write) error {
-	if w.Kind != "PersistentVolume" || w.Err != nil {
+	if w.Kind != "PersistentVolume" {
 		return nil
 	}
 	if pv, ok := w.Old.(*v1.PersistentVolume); ok && pv != nil && pv.Spec.CSI != nil && w.New == nil {

@@ -34,7 +34,7 @@ func comesAndGoesWith(change func(answer any)) func(c *storagesim.Cluster) error
 	})
 }
 
-// With one node_id for all nodes, the rules about calls take the nodes for one another, and their breach was laid to the callers.
+// With one node_id for all nodes, the rules about calls take the nodes for one another, and their breach was attributed to the callers.
 func TestADriverWhoseNodesAnswerTheSameIDFails(t *testing.T) {
 	scenario := comesAndGoesWith(func(answer any) {
 		if info, ok := answer.(*spec.NodeGetInfoResponse); ok {

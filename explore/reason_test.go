@@ -162,7 +162,8 @@ func TestAFaultInOrderIsTriedBeforeAnOrderByChance(t *testing.T) {
 
 // A run that has another cause is another failure, though the same pod is Pending in it.
 func TestAFailureIsMadeSmallerOnlyAsLongAsItsCauseStays(t *testing.T) {
-	another := strings.NewReplacer("name: web", "name: web2", "spec:\n  term", "spec:\n  nodeName: node-1\n  term").Replace(strings.Split(threeManifests, "---\n")[2])
+	pod := strings.Split(threeManifests, "---\n")[2]
+	another := strings.NewReplacer("name: web", "name: web2", "spec:\n  term", "spec:\n  nodeName: node-1\n  term").Replace(pod)
 	t.Run("a claim that is there no more", func(t *testing.T) {
 		cfg := explore.Config{Cluster: storagesim.Config{Nodes: storagesim.Nodes("node-1")}}
 		f := failureOf(t, cfg, explore.Scenario(func(c *explore.Cluster) {
@@ -183,7 +184,8 @@ func TestAFailureIsMadeSmallerOnlyAsLongAsItsCauseStays(t *testing.T) {
 			c.Delete("pod/web2", "pvc/data")
 			c.Settle()
 		}))
-		require.ErrorContains(t, f.Err, "pod default/web is Pending: pvc default/data: provisioner csi.storagesim.io failed: created volume capacity 536870912 less than")
+		require.ErrorContains(t, f.Err, "pod default/web is Pending: pvc default/data: provisioner csi.storagesim.io failed: created volume capacity "+
+			"536870912 less than")
 		require.NotContains(t, f.Acts, "delete pvc/default/data")
 	})
 	t.Run("another error of the driver", func(t *testing.T) {

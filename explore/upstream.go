@@ -122,7 +122,7 @@ func (f Finding) GoesOn() string {
 
 // attribute returns the bug of the modelled release that makes a run fail: with that bug mended, the same plan is clean.
 // If no single bug explains the failure, a long run may have met several: then it returns the bugs that must be mended
-// together. A breach of the rules of CSI by a driver's callers is laid to them, unless what the driver answered misled them, or the plain run
+// together. A breach of the rules of CSI by a driver's callers is attributed to them, unless what the driver answered misled them, or the plain run
 // has it without any trouble. nil means that the scenario, or a program that it plays, is the cause.
 func (x *exploration) attribute(f *Failure) *UpstreamBug {
 	clean := func(bugs ...*UpstreamBug) bool { return x.mended(together(bugs)).play(f.Plan, nil) == nil }
