@@ -11,9 +11,8 @@ import (
 )
 
 // The callers of a driver go by its answers, and so do the rules CallOrder and CSICalls: they tell nodes apart by the node_id that NodeGetInfo
-// answered, and volumes by their volume_id. The specification of CSI v1.13 asks for that: a node is "uniquely identifiable from the perspective of a
-// Plugin by a node ID", and a volume_id "MUST contain enough information to uniquely identify this specific volume vs all other volumes". A driver
-// that answers otherwise makes its callers break the rules.
+// answered, and volumes by their volume_id. The specification of CSI v1.13 asks for that: each "MUST contain enough information to uniquely identify
+// this specific" node or volume "vs all other" ones "supported by this plugin". A driver that answers otherwise makes its callers break the rules.
 
 // answers follows what drivers answered, entry by entry.
 type answers struct {
