@@ -131,7 +131,7 @@ func hint(lines []string, problem string) string {
 	case strings.Contains(all, "{{"):
 		return isTemplate
 	case strings.ContainsFunc(all, isWideSpace):
-		return " (is there a full-width space, or another that is none of YAML's? Write plain ones)"
+		return " (is there a full-width space? YAML wants plain ones)"
 	case strings.ContainsAny(all, "：，“”"):
 		return " (are there full-width or curly characters ：，“”? YAML wants : , \")"
 	case strings.Contains(problem, "did not find expected key"):

@@ -221,7 +221,7 @@ func TestEachProblemNamesFileLineObjectFieldAndWhatWasExpected(t *testing.T) {
 		"an ideographic space": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n\u3000name: a\n",
 			"a.yaml:4: ConfigMap: \u3000name: begins with a full-width space (U+3000), which does not indent; indent with plain spaces"},
 		"and one that the parser meets": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n \u3000labels: {}\n", "a.yaml:5: not valid YAML: did not " +
-			"find expected key (is there a full-width space, or another that is none of YAML's? Write plain ones)"},
+			"find expected key (is there a full-width space? YAML wants plain ones)"},
 		"Latin-1": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\xa0\n",
 			"a.yaml:4: is not UTF-8: the byte 0xA0 is part of another encoding; save the file as UTF-8"},
 		"a key that is a boolean": {"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels:\n    on: yes\n",
