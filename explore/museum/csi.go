@@ -81,7 +81,7 @@ func unpublishedTwice() Exhibit {
 			"Its own write brings the object back to it, from a cache in which the finalizer is still there.",
 		Upstream: "https://github.com/kubernetes-csi/external-attacher/issues/587",
 		Fix:      "the finalizer is removed first",
-		Rule:     UnpublishedOnce, Replay: "x1;choices=271:1",
+		Rule:     UnpublishedOnce, Replay: "x1;choices=273:1",
 		actors: []string{storagesim.AttachDetach}, nodes: []string{"node-1"},
 		configure: without(csi.AttacherActor(driver.Name), func(e *env) {
 			e.attachments = func(c storagev1client.VolumeAttachmentInterface) storagev1client.VolumeAttachmentInterface {
