@@ -60,11 +60,12 @@ func executable(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// namespace has what the provisioner's own manifests install: its configuration.
+// namespace has what the provisioner's own manifests install: its configuration, and the account of its helper pods.
 func namespace(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString("apiVersion: v1\nkind: Namespace\nmetadata: {name: local-path-storage}\n---\n")
+	text.WriteString("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: local-path-provisioner-service-account, namespace: local-path-storage}\n---\n")
 	text.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: local-path-config, namespace: local-path-storage}\ndata:\n")
 	for key, value := range localpath.DefaultConfigMap().Data {
 		text.WriteString("  " + key + ": |\n    " + strings.ReplaceAll(value, "\n", "\n    ") + "\n")
