@@ -192,6 +192,9 @@ func (x *explainer) hangs(pod *v1.Pod, code Code, done string) (found bool) {
 // mountTrouble says what the kubelet said last about a pod that it does not start.
 func (x *explainer) mountTrouble(pod *v1.Pod) {
 	e, failed := x.lastWarning("Pod", pod.UID)
+	if !failed {
+		x.unsaid(pod)
+	}
 	if !failed || e.By != "kubelet" || pod.Status.Phase != v1.PodPending || e.Reason == failedPostStartHook {
 		return
 	}
@@ -203,6 +206,27 @@ func (x *explainer) mountTrouble(pod *v1.Pod) {
 		return // their status says more
 	}
 	x.silently(func() { x.ill(code, "", mend(e.Message), "%s", e.Message) }) // it stands among the events
+}
+
+// unsaid says why a volume of a pod cannot be mounted if the kubelet only logs that: the pod has no event.
+func (x *explainer) unsaid(pod *v1.Pod) {
+	ref, kubelet := trace.RefOf("Pod", pod), "kubelet/"+pod.Spec.NodeName
+	for _, entry := range slices.Backward(x.Log.Entries()) {
+		if entry.Actor != kubelet || entry.Time.Before(pod.CreationTimestamp.Time) {
+			continue
+		}
+		switch r := entry.Record.(type) {
+		case trace.Mount:
+			if r.About == ref {
+				return // it was mounted since
+			}
+		case trace.Retry:
+			if strings.HasPrefix(r.About, "to mount volume ") && strings.HasSuffix(r.About, " of "+ref.String()) {
+				x.ill(MountFailed, "", mend(r.Err.Error()), "%s; a kubelet only logs that, so that the pod has no event", oneLine(r.Err.Error()))
+				return
+			}
+		}
+	}
 }
 
 // drivers blames the CSI drivers of a pod's volumes that have not registered with its node's kubelet, or whose process there is down.

@@ -129,7 +129,7 @@ func (plugin *localVolumePlugin) getGlobalLocalPath(spec *volume.Spec) (string, 
 	case info.IsDir():
 		return src.Path, nil
 	case info.Mode()&fs.ModeDevice != 0:
-		return "", fmt.Errorf("path %q is a block device: formatting and mounting one is not possible without privilege", src.Path)
+		return "", fmt.Errorf("path %q is a block device, which a cluster formats and mounts; that is not possible here", src.Path)
 	}
 	return "", fmt.Errorf("only directory and block device are supported: path %q is neither", src.Path)
 }
