@@ -20,6 +20,15 @@ type Difference struct {
 	Object string
 	// Wanted is the recorded value, Got the value of the simulation.
 	Wanted, Got string
+
+	// write is the number, from 1, of the write of the replay's step that differs; 0 if none does.
+	write int
+}
+
+// same reports whether two differences read alike.
+func (d Difference) same(e Difference) bool {
+	d.write = e.write
+	return d == e
 }
 
 func (d Difference) String() string {
@@ -40,7 +49,7 @@ func compareStep(want Step, got *observed) []Difference {
 	return slices.Concat(
 		compareRefusals(recorded.refusals, got.refusals),
 		compareWrites(recorded.writes, got.writes),
-		compareEvents(recorded.events, got.events, got.repeated))
+		recorded.place(compareEvents(recorded.events, got.events, got.repeated)))
 }
 
 // compare compares step i, from 0, with its recording. In a case with kubelets it leaves
@@ -54,13 +63,13 @@ func (r *replay) compare(i int, got *observed) []Difference {
 	step.Writes = slices.DeleteFunc(slices.Clone(step.Writes), func(e Entry) bool { return !r.simulated(e.Actor) })
 	recorded := expectations(step.Writes)
 	doubtful := r.rec.optionalWrites(i)
-	left := func(w write) bool { return strings.HasPrefix(w.object, "nodes ") && w.sub == "status" }
 	optional := r.rec.optionalEvents(i)
+	left := func(w write) bool { return strings.HasPrefix(w.object, "nodes ") && w.sub == "status" }
 	return slices.Concat(
 		compareRefusals(recorded.refusals, got.refusals),
 		compareWrites(registered(apart(doubtful.leaveOut(slices.DeleteFunc(recorded.writes, left)))),
 			registered(apart(doubtful.leaveOut(slices.DeleteFunc(got.writes, left))))),
-		compareEvents(leaveOut(recorded.events, optional), leaveOut(got.events, optional), got.repeated),
+		recorded.place(compareEvents(leaveOut(recorded.events, optional), leaveOut(got.events, optional), got.repeated)),
 		r.compareFiles(step.Files, got.files),
 		compareEnded(step.Ended, got.ended),
 		compareLeft(step.Left, got.left, got.gone),
@@ -173,16 +182,23 @@ func (r *replay) compareEnd(got map[string]map[string]any) []Difference {
 // expectations reads what counts out of a recorded step, in the form in which
 // the simulation is observed.
 func expectations(entries []Entry) *observed {
-	want := &observed{}
+	want := &observed{said: map[string]int{}}
 	for _, e := range entries {
 		resource, sub, _ := strings.Cut(e.Resource, "/")
 		switch {
 		case e.Event != "":
 			about, _ := e.Object.(string)
+			if e.Event == "ImageGCFailed" { // the recorder's container runtime has no images that a kubelet could remove
+				continue
+			}
 			if strings.HasSuffix(about, "/") { // of no object: a controller had the empty answer of a failed request in place of its object
 				continue
 			}
-			want.events = append(want.events, said{e.Actor, e.Type, e.Event, about, comparedText(e.Message)})
+			event := said{e.Actor, e.Type, e.Event, about, comparedText(e.Message)}
+			want.events = append(want.events, event)
+			if _, there := want.said[event.String()]; !there {
+				want.said[event.String()] = len(want.writes)
+			}
 		case !compared(resource):
 		case e.Actor == storagesim.User && e.Code >= 400:
 			r := refusal{request: e.Verb + " " + e.Resource + " " + e.Name, code: e.Code, reason: e.Reason, message: problems(comparedText(e.Message))}
@@ -278,7 +294,11 @@ func compareWrites(want, got []write) []Difference {
 			if i < len(w) && i < len(g) && w[i].agrees(g[i]) {
 				continue
 			}
-			all = append(all, Difference{Object: object, Wanted: at(w, i), Got: at(g, i)})
+			d := Difference{Object: object, Wanted: at(w, i), Got: at(g, i)}
+			if i < len(g) {
+				d.write = g[i].number
+			}
+			all = append(all, d)
 			break
 		}
 	}
@@ -362,6 +382,16 @@ func compareEvents(want, got, repeated []said) []Difference {
 		all = append(all, d)
 	}
 	return all
+}
+
+// place says of differences between events which write follows the recorded one: the replay has about as many before.
+func (o *observed) place(events []Difference) []Difference {
+	for i, d := range events {
+		if n, recorded := o.said[d.Wanted]; recorded {
+			events[i].write = n + 1
+		}
+	}
+	return events
 }
 
 // without returns the elements of list that are not in other.

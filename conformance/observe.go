@@ -31,6 +31,7 @@ type observer struct {
 	known map[string]bool // those known to newEvents
 	said  map[said]bool   // the events seen before
 	heard int             // how much of the trace has been read
+	steering *steering // is told of each write
 	// simulated reports, in a case with kubelets, whether an actor's writes count; nil means all do.
 	simulated func(actor string) bool
 }
@@ -46,6 +47,8 @@ type observed struct {
 	left     *Left
 	ended    []string // programs, by themselves
 	gone     []string // the UIDs of pods that went
+	// said is, in a recorded step, how many of its writes there were before an event, by its text.
+	said map[string]int
 }
 
 // write is a controller's successful write that changed something.
@@ -58,6 +61,7 @@ type write struct {
 	created map[string]any // the whole object, of a create
 	removed bool
 	node    string // of a binding
+	number  int    // in its step, from 1
 }
 
 // refusal is a request of the user's that was refused.
@@ -70,8 +74,8 @@ type refusal struct {
 	cut     bool     // the recorder cut the message, and so perhaps fields
 }
 
-func newObserver(cluster *storagesim.Cluster, uids *uids) *observer {
-	o := &observer{cluster: cluster, uids: uids, seen: map[string]bool{}, known: map[string]bool{}, said: map[said]bool{}}
+func newObserver(cluster *storagesim.Cluster, uids *uids, steering *steering) *observer {
+	o := &observer{cluster: cluster, uids: uids, steering: steering, seen: map[string]bool{}, known: map[string]bool{}, said: map[said]bool{}}
 	cluster.Engine().Server().OnWrite(o.onWrite)
 	return o
 }
@@ -244,7 +248,9 @@ func (o *observer) onWrite(w trace.Write) {
 			return
 		}
 		if !got.changesNothing() {
+			got.number = len(o.step.writes) + 1
 			o.step.writes = append(o.step.writes, got)
+			o.steering.wrote()
 		}
 	}
 }

@@ -108,7 +108,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	}
 	r = &replay{rec: rec, ended: map[string]bool{}, started: map[string]int{}, cluster: cluster,
 		client: fake.New(cluster.Engine().Server(), storagesim.User), uids: newUIDs(), steering: steering, disks: machines}
-	r.seen = newObserver(cluster, r.uids)
+	r.seen = newObserver(cluster, r.uids, steering)
 	r.quiet, r.afterCreate = 3*time.Second, time.Second
 	if rec.whole() {
 		if err := r.beginWhole(nodes, s.Phase); err != nil {
@@ -164,6 +164,9 @@ func run(rec *Recording, s Schedule, all bool) (found []Difference, err error) {
 		}
 		for _, d := range r.compare(i, got) {
 			d.Step, d.Of = i+1, len(rec.Steps)
+			if d.write == 0 {
+				d.write = len(got.writes) + 1
+			}
 			found = append(found, d)
 		}
 		if len(found) > 0 && !all {

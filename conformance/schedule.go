@@ -21,8 +21,9 @@ type Schedule struct {
 
 // Turn is a change of the way to choose among what can come next.
 type Turn struct {
-	// Step is the first step, from 1, that goes this way.
-	Step int
+	// Step is the first step, from 1, that goes this way, and After the number of controllers' writes in it before it does.
+	Step  int
+	After int `json:",omitempty"`
 	// Seed chooses the interleaving from there on; 0 is in order.
 	Seed uint64
 }
@@ -40,7 +41,11 @@ func (s Schedule) String() string {
 		if t.Seed != 0 {
 			way = fmt.Sprintf("seed %d", t.Seed)
 		}
-		parts = append(parts, fmt.Sprintf("%s from step %d on", way, t.Step))
+		from := fmt.Sprintf("step %d", t.Step)
+		if t.After > 0 {
+			from += fmt.Sprintf(" after write %d", t.After)
+		}
+		parts = append(parts, way+" from "+from+" on")
 	}
 	if len(parts) == 0 {
 		return "in order"
@@ -51,16 +56,18 @@ func (s Schedule) String() string {
 // inOrder reports whether this is the schedule that a reader expects.
 func (s Schedule) inOrder() bool { return s.Phase == 0 && s.Kubelets == 0 && len(s.Turns) == 0 }
 
-// then returns s with another way to choose from step on.
-func (s Schedule) then(step int, seed uint64) Schedule {
+// before reports whether a turn comes before so many writes of a step.
+func (t Turn) before(step, after int) bool { return t.Step < step || t.Step == step && t.After < after }
+
+// then returns s with another way to choose from that turn on.
+func (s Schedule) then(turn Turn) Schedule {
 	turns := make([]Turn, 0, len(s.Turns)+1)
 	for _, t := range s.Turns {
-		if t.Step < step {
+		if t.before(turn.Step, turn.After) {
 			turns = append(turns, t)
 		}
 	}
-	turns = append(turns, Turn{step, seed})
-	s.Turns = turns
+	s.Turns = append(turns, turn)
 	return s
 }
 
@@ -78,9 +85,9 @@ func (s Schedule) only(step int, seed uint64) Schedule {
 			after = append(after, t)
 		}
 	}
-	turns = append(turns, Turn{step, seed})
+	turns = append(turns, Turn{Step: step, Seed: seed})
 	if len(after) == 0 || after[0].Step > step+1 {
-		turns = append(turns, Turn{step + 1, before.Seed})
+		turns = append(turns, Turn{Step: step + 1, Seed: before.Seed})
 	}
 	s.Turns = append(turns, after...)
 	return s
@@ -94,12 +101,26 @@ type steering struct {
 	often int
 	// most bounds the delay of the recorder before its next step, in milliseconds.
 	most int
+	// step and writes say where the replay is: the step, and how many writes it has had.
+	step, writes int
 }
 
 // begin starts a step.
 func (p *steering) begin(step int) {
+	p.step, p.writes = step, 0
+	p.turn()
+}
+
+// wrote tells of a write in the step.
+func (p *steering) wrote() {
+	p.writes++
+	p.turn()
+}
+
+// turn begins to choose in another way if there is a turn here.
+func (p *steering) turn() {
 	for _, t := range p.turns {
-		if t.Step != step {
+		if t.Step != p.step || t.After != p.writes {
 			continue
 		}
 		p.rng = nil

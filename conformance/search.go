@@ -26,8 +26,9 @@ const batch = 8
 
 // search looks for a schedule under which a recording agrees. It remembers how far
 // each schedule agreed, and goes on from there: a schedule that agrees up to step 5
-// is tried again with other seeds from step 5 on. So what chance must give is found
-// step by step, instead of all at once.
+// is tried again with other seeds from step 5 on, and half of the time from one of the
+// writes before the one in step 5 that differs. So what chance must give is found
+// step by step, and write by write, instead of all at once.
 type search struct {
 	rec   *Recording
 	limit chan struct{} // a place for each core
@@ -39,6 +40,8 @@ type search struct {
 	stuck   int // how many tries in a row met the best one's difference
 
 	starts []*start
+	// within are the starts within a step: those that agreed longest in each.
+	within []*start
 	inOrder,
 	best outcome
 }
@@ -58,10 +61,20 @@ func (o outcome) reached(rec *Recording) int {
 	return o.differences[0].Step
 }
 
-// start is a schedule that agrees up to a step, from which others can be made.
+// agreed returns the number of writes that the step had before the first one that differs; all if none does, and 0 at the end.
+func (o outcome) agreed() int {
+	n := o.differences[0].write
+	for _, d := range o.differences {
+		n = min(n, d.write)
+	}
+	return max(n-1, 0)
+}
+
+// start is a schedule that agrees up to a step, or so many writes into it, from which others can be made.
 type start struct {
 	schedule Schedule
 	step     int
+	agreed   int
 	tries    int
 	// origins are earlier steps that have written an object which the difference names.
 	origins []int
@@ -71,7 +84,9 @@ type start struct {
 const patience = 24
 
 // weight says how promising a start is.
-func (s *start) weight() float64 { return float64(s.step) - float64(s.tries)/patience }
+func (s *start) weight() float64 {
+	return float64(s.step) + float64(min(s.agreed, patience-1)-s.tries)/patience
+}
 
 // newSearch makes a search that runs as many replays at once as there are cores.
 func newSearch(rec *Recording, limit chan struct{}) *search {
@@ -132,12 +147,33 @@ func (s *search) hopeless() bool {
 func (s *search) next(n int) []Schedule {
 	var list []Schedule
 	for range n {
-		from := slices.MaxFunc(s.starts, func(a, b *start) int { return cmp.Compare(a.weight(), b.weight()) })
-		from.tries++
 		s.tried++
-		list = append(list, s.variant(from))
+		if from := mostPromising(s.within); from != nil && s.tried/16%2 == 1 {
+			list = append(list, s.goOn(from))
+			continue
+		}
+		list = append(list, s.variant(mostPromising(s.starts)))
 	}
 	return list
+}
+
+// mostPromising returns the start of most weight, which will have been tried once more, or nil.
+func mostPromising(starts []*start) *start {
+	if len(starts) == 0 {
+		return nil
+	}
+	from := slices.MaxFunc(starts, func(a, b *start) int { return cmp.Compare(a.weight(), b.weight()) })
+	from.tries++
+	return from
+}
+
+// back are the numbers of writes before the one that differs from which a search goes on within a step.
+func back(tries int) int { return [...]int{1, 3, 8, 2, 21, 5, 13, 55}[tries%8] }
+
+// goOn makes a schedule from a start within a step: with another seed for the rest of it.
+func (s *search) goOn(from *start) Schedule {
+	schedule := from.schedule.then(Turn{Step: from.step, After: max(from.agreed-back(from.tries), 0), Seed: s.tried})
+	return schedule.then(Turn{Step: from.step + 1})
 }
 
 // variant makes a schedule from a start: with another resync phase, or with another
@@ -147,7 +183,7 @@ func (s *search) next(n int) []Schedule {
 func (s *search) variant(from *start) Schedule {
 	schedule := from.schedule
 	// Four seeds in a row have the same turn, since they choose in four ways: see steering.begin.
-	turn, round := s.tried/4%4, int(s.tried/16)
+	turn, round := s.tried/4%4, int(s.tried/32)
 	switch n := len(from.origins); {
 	case !s.earlier || from.step == 1:
 	case turn == 0 && n > 0:
@@ -163,9 +199,9 @@ func (s *search) variant(from *start) Schedule {
 	if from.tries%3 == 1 && s.rec.whole() {
 		schedule.Kubelets = (schedule.Kubelets + from.tries/3*37) % 100 // 37 and 100 have no common divisor
 	}
-	schedule = schedule.then(from.step, s.tried)
+	schedule = schedule.then(Turn{Step: from.step, Seed: s.tried})
 	if s.tried/4%2 == 0 {
-		schedule = schedule.then(from.step+1, 0)
+		schedule = schedule.then(Turn{Step: from.step + 1})
 	}
 	return schedule
 }
@@ -177,7 +213,7 @@ func (s *search) take(outcomes []outcome) (outcome, bool, error) {
 			return o, true, o.err
 		}
 		step := o.reached(s.rec)
-		if o.differences[0] == s.best.differences[0] {
+		if o.differences[0].same(s.best.differences[0]) {
 			s.stuck++
 		} else if step >= s.best.reached(s.rec) {
 			s.stuck = 0
@@ -186,6 +222,9 @@ func (s *search) take(outcomes []outcome) (outcome, bool, error) {
 			s.best = o
 		}
 		s.remember(o.schedule, min(step, len(s.rec.Steps)), o.differences[0])
+		if step <= len(s.rec.Steps) {
+			s.rememberWithin(o.schedule, step, o.agreed())
+		}
 	}
 	return outcome{}, false, nil
 }
@@ -198,6 +237,16 @@ func (s *search) remember(schedule Schedule, step int, differs Difference) {
 	}
 	if !slices.ContainsFunc(s.starts, same) {
 		s.starts = append(s.starts, &start{schedule: schedule, step: step, origins: s.originsOf(differs, step)})
+	}
+}
+
+// rememberWithin keeps a schedule that agreed for so many writes of a step, unless another one agreed longer in that step.
+func (s *search) rememberWithin(schedule Schedule, step, agreed int) {
+	longer := func(k *start) bool {
+		return k.step == step && (k.agreed > agreed || k.agreed == agreed && slices.Equal(k.schedule.Turns, schedule.Turns))
+	}
+	if agreed > 0 && !slices.ContainsFunc(s.within, longer) {
+		s.within = append(s.within, &start{schedule: schedule, step: step, agreed: agreed})
 	}
 }
 

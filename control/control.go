@@ -180,6 +180,8 @@ type RateLimiter struct {
 	// means no bucket.
 	QPS   float64
 	Burst int
+	// Jitter is the share by which each delay may be longer, by choice; 0 means none.
+	Jitter float64
 }
 
 // WithDefaults returns the limiter with what its zero fields mean.

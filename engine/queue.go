@@ -242,6 +242,7 @@ func (q *queue) retry(it *item) time.Duration {
 	if delay > patience || delay == q.cfg.Limiter.Max && it.atLimit(q.cfg.Limiter)*delay > patience {
 		foreground = never
 	}
+	delay = control.Backoff{First: delay, Jitter: q.cfg.Limiter.Jitter}.Wait(q.actor.engine.choose)
 	return q.addAfter(it, delay, foreground)
 }
 

@@ -40,6 +40,11 @@ const (
 // Upstream: kubelet.go backOffPeriod, status_manager.go syncPeriod, v1.37.2. It adds up to half of the one, and counts the other from its start.
 const backOffPeriod = 10 * time.Second
 
+// workerBackOffPeriodJitterFactor is the share of it by which a pod that failed may wait longer, if it may be late (Decisions.Late).
+//
+// Upstream: pod_workers.go workerBackOffPeriodJitterFactor, v1.37.2.
+const workerBackOffPeriodJitterFactor = 0.5
+
 // Backoff of containers that failed.
 //
 // Upstream: kubelet.go MaxCrashLoopBackOff, v1.37.
@@ -201,14 +206,14 @@ func (k *kubelet) run() {
 // kubelet.
 func (k *kubelet) start() {
 	backoff := control.RateLimiter{Base: initialDurationBeforeRetry, Max: maxDurationBeforeRetry, QPS: -1}
+	again := control.RateLimiter{Base: backOffPeriod, Max: backOffPeriod, QPS: -1}
+	if k.cfg.Late {
+		again.Jitter = workerBackOffPeriodJitterFactor
+	}
 	k.nodeQueue = k.env.Queue(control.QueueConfig{Name: "node", About: control.KeysOf("Node"), Reconcile: k.syncNode, Limiter: control.RateLimiter{QPS: -1}})
-	k.podQueue = k.env.Queue(control.QueueConfig{Name: "pods", About: k.aboutPod, Reconcile: k.syncPodWorker, Overlap: true,
-		Limiter: control.RateLimiter{Base: backOffPeriod, Max: backOffPeriod, QPS: -1}})
+	k.podQueue = k.env.Queue(control.QueueConfig{Name: "pods", About: k.aboutPod, Reconcile: k.syncPodWorker, Overlap: true, Limiter: again})
 	k.volumes.Start()
-	k.restartQueue = k.env.Queue(control.QueueConfig{
-		Name: "restarts", About: k.aboutPod, Reconcile: k.restartPod, Overlap: true,
-		Limiter: control.RateLimiter{Base: backOffPeriod, Max: backOffPeriod, QPS: -1},
-	})
+	k.restartQueue = k.env.Queue(control.QueueConfig{Name: "restarts", About: k.aboutPod, Reconcile: k.restartPod, Overlap: true, Limiter: again})
 	k.waitQueue = k.env.Queue(control.QueueConfig{
 		Name: "waits", About: k.aboutPod, Reconcile: k.waitTimedOut,
 		Limiter: control.RateLimiter{Base: podAttachAndMountTimeout, Max: podAttachAndMountTimeout, QPS: -1},

@@ -192,7 +192,7 @@ func (c *controller) updateVolume(ctx context.Context, volume *v1.PersistentVolu
 func (c *controller) updateClaim(ctx context.Context, claim *v1.PersistentVolumeClaim) (*v1.PersistentVolumeClaim, error) {
 	updated, err := c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("pvc %s/%s: %w", claim.Namespace, claim.Name, err)
+		return nil, err // events quote it, and it names the claim
 	}
 	c.storeClaimUpdate(updated)
 	return updated, nil

@@ -149,6 +149,6 @@ func TestAProvisionerThatCannotBeWrittenOnTheClaimIsSaid(t *testing.T) {
 	c.claimed("data", ofClass("now"))
 	c.settle()
 	require.Equal(t, []string{"Warning ProvisioningFailed", "Normal ExternalProvisioning"}, c.events("data"))
-	require.Contains(t, c.engine.Trace().String(), "Error saving claim: ")
+	require.Contains(t, c.engine.Trace().String(), "ProvisioningFailed: Error saving claim: Timeout: no")
 	require.Contains(t, c.claim("data").Annotations, "volume.kubernetes.io/storage-provisioner")
 }

@@ -80,6 +80,7 @@ func TestAVolumeGrowsOnItsNodeAsItsClaimSays(t *testing.T) {
 	const (
 		done     = `FileSystemResizeSuccessful: MountVolume.NodeExpandVolume succeeded for volume "pv-data" node-1`
 		broken   = `VolumeResizeFailed: NodeExpandVolume.NodeExpandVolume failed for volume "pv-data" : broken`
+		noPatch  = `patchPVCStatus failed to patch PVC "data": `
 		noAnswer = `VolumeResizeFailed: NodeExpandVolume.NodeExpandVolume failed for volume "pv-data" : `
 	)
 	older := func(capacity v1.ResourceList) func(*v1.PersistentVolumeClaim) {
@@ -126,7 +127,7 @@ func TestAVolumeGrowsOnItsNodeAsItsClaimSays(t *testing.T) {
 		"an older resizer, broken": {claim: older(oneGi()), fails: errFake, calls: 1, size: "1Gi", known: "1Gi", events: []string{broken},
 			untouched: true},
 		"an older resizer, and the claim cannot be written": {claim: older(oneGi()), fault: of(1, 0), calls: 1, size: "1Gi", known: "1Gi", untouched: true,
-			events: append(twice(done), noAnswer+"mountVolume.NodeExpandVolume update PVC status failed : not now")},
+			events: append(twice(done), noAnswer+"mountVolume.NodeExpandVolume update PVC status failed : "+noPatch+"not now")},
 		"pending":              {claim: sizeStatus(oneGi(), pending), calls: 1, size: "2Gi", known: "2Gi", events: twice(done)},
 		"begun":                {claim: sizeStatus(oneGi(), inProgress), calls: 1, size: "2Gi", known: "2Gi", events: twice(done)},
 		"told and not cleared": {claim: sizeStatus(twoGi(), pending), calls: 1, size: "2Gi", known: "2Gi", events: twice(done)},
@@ -165,9 +166,9 @@ func TestAVolumeGrowsOnItsNodeAsItsClaimSays(t *testing.T) {
 			spec: func(claim *v1.PersistentVolumeClaim) { claim.Spec.Resources.Requests = twoGi() },
 			size: "1Gi", status: inProgress, known: "1Gi", events: []string{broken}, cond: 1, failed: true},
 		"the begin cannot be written": {claim: sizeStatus(oneGi(), pending), fault: of(1, 0), size: "1Gi", status: pending, known: "1Gi",
-			events: []string{noAnswer + "not now"}, untouched: true},
+			events: []string{noAnswer + noPatch + "not now"}, untouched: true},
 		"the end cannot be written": {claim: sizeStatus(oneGi(), pending), fault: of(1, 1), calls: 1, size: "1Gi", status: inProgress, known: "1Gi",
-			events: append(twice(done), noAnswer+"mountVolume.NodeExpandVolume update pvc status failed: not now")},
+			events: append(twice(done), noAnswer+"mountVolume.NodeExpandVolume update pvc status failed: "+noPatch+"not now")},
 		"the failure cannot be written": {claim: sizeStatus(oneGi(), pending), fails: errFake, fault: of(1, 1), calls: 1, size: "1Gi",
 			status: inProgress, known: "1Gi",
 			events: []string{broken}, failed: true},
@@ -202,7 +203,7 @@ func TestAVolumeGrowsOnItsNodeAsItsClaimSays(t *testing.T) {
 		assert.Equal(t, c.untouched, r.patched() == 0, name)
 		assert.Len(t, r.pods.woken, map[bool]int{false: 1, true: 2}[c.inUse || c.known != "1Gi"], "%s: it is seen, and wakes at the end", name)
 		assert.Equal(t, name == "the failure cannot be written",
-			slices.Contains(r.noted(), "MountVolume.NodeExpandVolume failed to mark node expansion as failed: not now"), name)
+			slices.Contains(r.noted(), "MountVolume.NodeExpandVolume failed to mark node expansion as failed: "+noPatch+"not now"), name)
 		assert.Equal(t, c.inUse, r.vm.sizes.inUse[fakeKey.volume], name)
 		assert.Equal(t, c.failed, r.vm.sizes.failed[fakeKey.volume], name)
 		if c.calls > 0 {

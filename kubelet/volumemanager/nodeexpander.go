@@ -139,12 +139,17 @@ func (e *nodeExpander) finish(ctx context.Context) error {
 }
 
 // patch patches the claim's status with the change.
+//
+// Upstream: resize_util.go PatchPVCStatus, v1.37.2.
 func (e *nodeExpander) patch(ctx context.Context, sameVersion bool, change func(*v1.PersistentVolumeClaim)) error {
 	claim := e.claim.DeepCopy()
 	change(claim)
 	patched, err := volume.PatchClaimStatus(ctx, e.env.Client(), e.claim, claim, sameVersion)
 	e.claim = patched
-	return err
+	if err != nil {
+		return fmt.Errorf("patchPVCStatus failed to patch PVC %q: %w", e.claim.Name, err)
+	}
+	return nil
 }
 
 // expandForOlderResizer expands a volume whose resizer does not write the progress to the claim.

@@ -99,6 +99,9 @@ func (p *populator) processAgain(uid types.UID) {
 		}
 		p.failedMount(uid)
 		_ = p.env.Poll(ctx, backOffPeriod, 0, func(ctx context.Context) (bool, error) { // it ends when all are processed
+			if err := p.ComesRound(ctx, backOffPeriod/2); err != nil {
+				return false, err
+			}
 			if p.cannotProcess(uid) {
 				p.processPodVolumes(ctx, uid)
 			}

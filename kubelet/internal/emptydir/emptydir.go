@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -130,6 +131,9 @@ func (ed *emptyDir) SetUpAt(_ context.Context, dir string, args volume.MounterAr
 	if err := volume.SetVolumeOwnership(node, dir, false, args.FsGroup, nil, ed.note); err != nil {
 		ed.note(fmt.Sprintf("the ownership of volume %s is not changed: %v", ed.volName, err))
 	}
+	if isHugePages(ed.source.Medium) {
+		return noHugePages(ed.source.Medium, ed.pod)
+	}
 	if err := volume.SetReady(node, ed.getMetaDir()); err != nil {
 		ed.note(fmt.Sprintf("volume %s is not noted as ready: %v", ed.volName, err))
 	}
@@ -166,17 +170,46 @@ func (ed *emptyDir) setupDir(dir string) error {
 	return node.Chmod(dir, mode)
 }
 
-// checkMedium refuses what is not known, and what cannot be had here.
+// checkMedium refuses what is not known.
 //
 // Upstream: empty_dir.go SetUpAt, v1.37.
 func checkMedium(medium v1.StorageMedium) error {
-	switch {
-	case medium == v1.StorageMediumDefault, medium == v1.StorageMediumMemory:
+	if medium == v1.StorageMediumDefault || medium == v1.StorageMediumMemory || isHugePages(medium) {
 		return nil
-	case medium == v1.StorageMediumHugePages, strings.HasPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix)):
-		return fmt.Errorf("storage medium %q is not supported by this kubelet, which has no huge pages", medium)
 	}
 	return fmt.Errorf("unknown storage medium %q", medium)
+}
+
+func isHugePages(medium v1.StorageMedium) bool {
+	return medium == v1.StorageMediumHugePages || strings.HasPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix))
+}
+
+// noHugePages says why a pod has no huge pages: it requests none, or those of another size, or of several; or the node has none, as here.
+//
+// Upstream: empty_dir.go getPageSizeMountOption, v1.37.2.
+func noHugePages(medium v1.StorageMedium, pod *v1.Pod) error {
+	wanted := strings.TrimPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix)) // of HugePages-<size>
+	sizes := map[string]bool{}
+	request := func(list v1.ResourceList) {
+		for name := range list {
+			if size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix); ok && (medium == v1.StorageMediumHugePages || size == wanted) {
+				sizes[size] = true
+			}
+		}
+	}
+	if pod.Spec.Resources != nil {
+		request(pod.Spec.Resources.Requests)
+	}
+	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+		request(c.Resources.Requests)
+	}
+	switch len(sizes) {
+	case 0:
+		return fmt.Errorf("medium %s: hugePages storage requested, but there is no resource request for huge pages", medium)
+	case 1:
+		return fmt.Errorf("storage medium %q is not supported by this kubelet, which has no huge pages", medium)
+	}
+	return fmt.Errorf("medium: %s can't be used if container requests multiple huge page sizes", medium)
 }
 
 func (ed *emptyDir) note(text string) {

@@ -2,6 +2,7 @@ package emptydir_test
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/internal/rigs/volumetest"
 	"github.com/storagesim/storagesim/kubelet/internal/emptydir"
@@ -32,8 +34,33 @@ func TestAnEmptyDirOfAMediumThatItCannotGiveIsRefused(t *testing.T) {
 	}
 	require.NoError(t, setUp(v1.EmptyDirVolumeSource{}))
 	require.NoError(t, setUp(v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory, SizeLimit: &limit}))
-	require.ErrorContains(t, setUp(v1.EmptyDirVolumeSource{Medium: "HugePages-2Mi"}), `storage medium "HugePages-2Mi" is not supported`)
+	require.EqualError(t, setUp(v1.EmptyDirVolumeSource{Medium: "HugePages-2Mi"}),
+		"medium HugePages-2Mi: hugePages storage requested, but there is no resource request for huge pages")
 	require.EqualError(t, setUp(v1.EmptyDirVolumeSource{Medium: "Tape"}), `unknown storage medium "Tape"`)
+}
+
+func TestHugePagesAreRefusedByWhatThePodRequests(t *testing.T) {
+	setUp := func(medium v1.StorageMedium, sizes ...string) string {
+		h, plugin := volumetest.NewNode(t), emptydir.NewPlugin()
+		require.NoError(t, plugin.Init(h))
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a"}}
+		for _, size := range sizes {
+			list := v1.ResourceList{v1.ResourceName(v1.ResourceHugePagesPrefix + size): resource.MustParse("4Mi")}
+			pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Resources: v1.ResourceRequirements{Requests: list}})
+		}
+		m, err := plugin.NewMounter(volumetest.PodSpec("huge", v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: medium}}), pod)
+		require.NoError(t, err)
+		err = m.SetUp(context.Background(), volume.MounterArgs{})
+		require.Error(t, err)
+		require.True(t, h.Mode(m.GetPath()).IsDir(), "upstream has made it by then")
+		return err.Error()
+	}
+	none := `storage medium %q is not supported by this kubelet, which has no huge pages`
+	require.Equal(t, "medium HugePages: hugePages storage requested, but there is no resource request for huge pages", setUp("HugePages"))
+	require.Equal(t, fmt.Sprintf(none, "HugePages"), setUp("HugePages", "2Mi", "2Mi"))
+	require.Equal(t, "medium: HugePages can't be used if container requests multiple huge page sizes", setUp("HugePages", "2Mi", "1Gi"))
+	require.Equal(t, fmt.Sprintf(none, "HugePages-2Mi"), setUp("HugePages-2Mi", "2Mi", "1Gi"))
+	require.Equal(t, "medium HugePages-2Mi: hugePages storage requested, but there is no resource request for huge pages", setUp("HugePages-2Mi", "1Gi"))
 }
 
 // Upstream: empty_dir.go SetUpAt, v1.37, which passes no policy on.
