@@ -18,7 +18,7 @@ const resync = 15 * time.Second
 
 // Seeds is the number of seeded schedules that are tried after those in order, unless
 // Options say otherwise.
-const Seeds = 1200
+const Seeds = 1600
 
 // batch is the number of schedules that are tried at once. It does not depend on the number of
 // cores, so that the result does not either.
@@ -26,7 +26,7 @@ const batch = 8
 
 // search looks for a schedule under which a recording agrees. It remembers how far
 // each schedule agreed, and goes on from there: a schedule that agrees up to step 5
-// is tried again with other seeds from step 5 on, and half of the time from one of the
+// is tried again with other seeds from step 5 on, and a quarter of the time from one of the
 // writes before the one in step 5 that differs. So what chance must give is found
 // step by step, and write by write, instead of all at once.
 type search struct {
@@ -148,7 +148,7 @@ func (s *search) next(n int) []Schedule {
 	var list []Schedule
 	for range n {
 		s.tried++
-		if from := mostPromising(s.within); from != nil && s.tried/16%2 == 1 {
+		if from := mostPromising(s.within); from != nil && s.tried/16%4 == 3 {
 			list = append(list, s.goOn(from))
 			continue
 		}
@@ -183,7 +183,7 @@ func (s *search) goOn(from *start) Schedule {
 func (s *search) variant(from *start) Schedule {
 	schedule := from.schedule
 	// Four seeds in a row have the same turn, since they choose in four ways: see steering.begin.
-	turn, round := s.tried/4%4, int(s.tried/32)
+	turn, round := s.tried/4%4, int(s.tried/64*3+s.tried/16%4)
 	switch n := len(from.origins); {
 	case !s.earlier || from.step == 1:
 	case turn == 0 && n > 0:

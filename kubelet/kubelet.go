@@ -171,7 +171,7 @@ func newKubelet(cfg Config, env control.Env) (*kubelet, error) {
 	if cfg.Runtime == nil {
 		cfg.Runtime = runtime.New(runtime.Config{Root: cfg.Root})
 	}
-	node, err := nodestatus.New(env, sized(&cfg.Node, cfg.Root), cfg.Runtime.Version(), cfg.CSIDrivers, cfg.StatusPhase)
+	node, err := nodestatus.New(env, sized(&cfg.Node, cfg.Root), cfg.Runtime.Version(), cfg.CSIDrivers, cfg.StatusPhase, cfg.Late)
 	if err != nil {
 		return nil, err
 	}

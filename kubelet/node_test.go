@@ -2,6 +2,7 @@ package kubelet_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -116,6 +117,29 @@ func TestTheCSINodeOfAnEarlierNodeIsReplaced(t *testing.T) {
 	csiNode, err := w.user.StorageV1().CSINodes().Get(ctx, "node-1", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, node.UID, csiNode.OwnerReferences[0].UID)
+}
+
+// Upstream: nodeinfomanager.go tryUpdateCSINode and ensureNodeOwnsCSINode, v1.37.2.
+func TestACSINodeThatWentIsMadeAnewByTheNextLife(t *testing.T) {
+	drivers := []kubelet.CSIDriver{{Name: "a.example.com", NodeID: "1"}, {Name: "b.example.com", NodeID: "1"}}
+	removed := map[bool]int{}
+	for seed := range uint64(12) {
+		cfg := kubelet.Config{CSIDrivers: drivers}
+		cfg.Late = true
+		w := newWorld(t, engine.Config{Policy: engine.Seeded(seed)}, cfg)
+		w.settle()
+		before := len(w.writes("node-1"))
+		require.NoError(t, w.e.Crash(actor))
+		w.settle()
+		removed[slices.Contains(w.writes("node-1")[before:], "delete csinodes")]++
+		require.NoError(t, w.user.StorageV1().CSINodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}))
+		require.NoError(t, w.e.Crash(actor))
+		w.settle()
+		csiNode, err := w.user.StorageV1().CSINodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Len(t, csiNode.Spec.Drivers, 2, "seed %d", seed)
+	}
+	require.Len(t, removed, 2, "a driver may register before the kubelet knows its node, which then takes the CSINode for another's")
 }
 
 func TestBadDriversAreRefused(t *testing.T) {

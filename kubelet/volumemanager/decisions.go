@@ -49,8 +49,9 @@ type Decisions struct {
 	// mounted, and the pod's directory stays.
 	CleanSubPaths bool
 	// Late lets what is to be done wait for as long as it may upstream, by choice: up to 100 ms until a loop comes round that looks for new pods, or for
-	// volumes to mount and unmount, up to 300 ms until a pod sees that its volumes are mounted, up to 90 s for a pod's next sync, and up to 15 s for
-	// that of one that failed. Default: all look as soon as something has changed, and a pod is synced after a minute, one that failed after 10 s.
+	// volumes to mount and unmount, up to 300 ms until a pod sees that its volumes are mounted, up to 90 s for a pod's next sync, up to 15 s for
+	// that of one that failed, and up to 10.4 s for the next turn of the node's status. Default: all look as soon as something has changed, a pod is synced
+	// after a minute, or 10 s if it failed, and the node's status has its turn every 10 s.
 	Late bool
 	// NoDefaultAccount asks for a token of the account that the pod names, also if it names none, as where the admission plugin ServiceAccount
 	// does not fill in the name "default": the client refuses an empty name. Default false: such a pod gets a token of the account "default".

@@ -49,6 +49,7 @@ func checkCSIDrivers(node string, drivers []CSIDriver) error {
 //
 // Upstream: nodeinfomanager.go tryInitializeCSINodeWithAnnotation, v1.37.
 func (m *nodeInfoManager) ensureCSINode(ctx context.Context, node types.UID) error {
+	m.nodeID = node
 	csiNodes := m.env.Client().StorageV1().CSINodes()
 	found, err := csiNodes.Get(ctx, m.node, metav1.GetOptions{})
 	if err == nil && !ownedByNode(found, node) {
@@ -58,7 +59,7 @@ func (m *nodeInfoManager) ensureCSINode(ctx context.Context, node types.UID) err
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = csiNodes.Create(readonly.Answers(ctx), m.newCSINode(node), metav1.CreateOptions{})
+		_, err = m.createCSINode(readonly.Answers(ctx))
 		return err
 	case err != nil:
 		return err
@@ -71,14 +72,41 @@ func (m *nodeInfoManager) ensureCSINode(ctx context.Context, node types.UID) err
 	return err
 }
 
-// newCSINode returns a CSINode object without drivers.
+// createCSINode creates a CSINode object without drivers.
 //
 // Upstream: nodeinfomanager.go CreateCSINode, v1.37.
-func (m *nodeInfoManager) newCSINode(node types.UID) *storagev1.CSINode {
-	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{
+func (m *nodeInfoManager) createCSINode(ctx context.Context) (*storagev1.CSINode, error) {
+	return m.env.Client().StorageV1().CSINodes().Create(ctx, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{
 		Name: m.node, Annotations: map[string]string{v1.MigratedPluginsAnnotationKey: migratedPlugins},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: m.node, UID: node}},
-	}}
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: m.node, UID: m.nodeID}},
+	}}, metav1.CreateOptions{})
+}
+
+// ensureNodeOwnsCSINode removes a CSINode that belongs to another node of this name. The error has the driver registered once more.
+//
+// Upstream: nodeinfomanager.go ensureNodeOwnsCSINode, v1.37.2. The first driver that registers with a kubelet that has started again may be ahead of
+// what reads the Node: its CSINode is removed then, too, although it is its own.
+func (m *nodeInfoManager) ensureNodeOwnsCSINode(ctx context.Context, csiNode *storagev1.CSINode) error {
+	id := m.nodeID
+	if !m.registered {
+		m.registered = true
+		if m.late && m.env.Choose(2) == 1 {
+			id = ""
+		}
+	}
+	if ownedByNode(csiNode, id) {
+		return nil
+	}
+	var old types.UID
+	for _, ref := range csiNode.OwnerReferences {
+		if ref.Kind == "Node" {
+			old = ref.UID
+		}
+	}
+	if err := m.env.Client().StorageV1().CSINodes().Delete(ctx, m.node, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("error deleting existing CSINode %q: %w", m.node, err)
+	}
+	return fmt.Errorf("CSINode %q was owned by different node (oldNodeID=%q, newNodeID=%q), deleted it", m.node, old, id)
 }
 
 func ownedByNode(csiNode *storagev1.CSINode, node types.UID) bool {
@@ -158,11 +186,17 @@ func (m *nodeInfoManager) installInNode(ctx context.Context, d CSIDriver) error 
 
 // installInCSINode adds the driver to the CSINode, at the end if it is new or has changed.
 //
-// Upstream: nodeinfomanager.go installDriverToCSINode, v1.37.
+// Upstream: nodeinfomanager.go tryUpdateCSINode and installDriverToCSINode, v1.37.
 func (m *nodeInfoManager) installInCSINode(ctx context.Context, d CSIDriver) error {
 	csiNodes := m.env.Client().StorageV1().CSINodes()
 	old, err := csiNodes.Get(ctx, m.node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		old, err = m.createCSINode(ctx)
+	}
 	if err != nil {
+		return err
+	}
+	if err := m.ensureNodeOwnsCSINode(ctx, old); err != nil {
 		return err
 	}
 	driver := storagev1.CSINodeDriver{Name: d.Name, NodeID: d.NodeID, TopologyKeys: slices.Sorted(maps.Keys(d.Topology))}

@@ -41,6 +41,7 @@ type Node struct {
 	turned, reported      time.Time
 	registered, reporting bool
 	telling               bool // a turn is awaited that tells of a cordon
+	late                  bool // turns may come later, by choice
 	// latest is the Node as it was last seen; nil before the first time.
 	latest *v1.Node
 	cache  *control.Cache[*v1.Node]
@@ -52,14 +53,14 @@ type Node struct {
 }
 
 // New makes the Node of a template, whose empty fields get defaults. It refuses drivers without
-// a name. phase is the time since the last turn of its status.
-func New(env control.Env, template *v1.Node, version runtime.Version, drivers []CSIDriver, phase time.Duration) (*Node, error) {
+// a name. phase is the time since the last turn of its status; late has turns come up to a 25th of their period later, by choice.
+func New(env control.Env, template *v1.Node, version runtime.Version, drivers []CSIDriver, phase time.Duration, late bool) (*Node, error) {
 	if err := checkCSIDrivers(template.Name, drivers); err != nil {
 		return nil, err
 	}
 	return &Node{
-		env: env, template: nodeTemplate(template, version), configured: drivers, turned: env.Now().Add(-phase),
-		drivers: &nodeInfoManager{env, template.Name}, lease: &nodeLease{env: env, node: template.Name}, recorder: env.Recorder("kubelet"),
+		env: env, template: nodeTemplate(template, version), configured: drivers, turned: env.Now().Add(-phase), late: late,
+		drivers: &nodeInfoManager{env: env, node: template.Name, late: late}, lease: &nodeLease{env: env, node: template.Name}, recorder: env.Recorder("kubelet"),
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/volume"
@@ -31,6 +32,10 @@ const (
 type nodeInfoManager struct {
 	env  control.Env
 	node string
+	// nodeID is the Node's UID as it was when the kubelet started, "" before it was read.
+	nodeID types.UID
+	// late has the first driver register before the Node is read, by choice; registered: it has.
+	late, registered bool
 }
 
 // InstallCSIDriver implements volume.NodeInfoManager.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/readonly"
 	"github.com/storagesim/storagesim/internal/semantic"
 	"github.com/storagesim/storagesim/internal/typedpatch"
@@ -38,14 +39,27 @@ func (n *Node) ReportLater() {
 	n.queue.AddAfter(n.name(), n.untilNextTurn())
 }
 
-// untilNextTurn returns how long it is to the next turn of the node's status, counted from the kubelet's start, or the turn before it.
+// nodeStatusJitter is the share by which a turn of the node's status comes later, at most.
+//
+// Upstream: kubelet.go Run, v1.37.2.
+const nodeStatusJitter = 0.04
+
+// untilNextTurn returns how long it is to the next turn of the node's status, counted from the kubelet's start, or a turn before it.
+// If turns may be late, all since then have come as much later as this choice says.
 func (n *Node) untilNextTurn() time.Duration {
-	return nodeStatusUpdateFrequency - n.env.Now().Sub(n.turned)%nodeStatusUpdateFrequency
+	period := nodeStatusUpdateFrequency
+	if n.late {
+		period = control.Backoff{First: period, Jitter: nodeStatusJitter}.Wait(n.env.Choose)
+	}
+	return period - n.env.Now().Sub(n.turned)%period
 }
 
 // reportNodeStatus carries out the turn of the node's status.
 func (n *Node) reportNodeStatus(ctx context.Context, _ string) error {
 	n.reporting = false
+	if n.late {
+		n.turned = n.env.Now()
+	}
 	return n.syncNodeStatus(ctx)
 }
 
