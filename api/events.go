@@ -10,12 +10,12 @@ import (
 	"github.com/storagesim/storagesim/api/views"
 )
 
-// recorder stores the events of controllers, and removes those that have not been written for an hour.
+// recorder stores the events of controllers, and with each of them looks for some that have expired.
 type recorder struct {
 	tables *tables
 	names  names.Namer
 	clock  call.Clock
-	index  views.EventIndex
+	fresh  views.EventNames
 }
 
 // mayCreate reports whether an event may be created in its namespace. A recorder drops one that the server refuses.
@@ -32,11 +32,10 @@ func (e *recorder) record(event *v1.Event) *v1.Event {
 	if err != nil {
 		return event // the scheme always has events
 	}
-	e.expire(st)
+	st.Sweep()
 	if old := st.event(store.Key(event)); old != nil && event.Name != "" {
 		again := views.Counted(old, event)
 		e.tables.put(st, old, again)
-		e.index.Written(store.Key(again), e.clock())
 		return again
 	}
 	event.CreationTimestamp, event.ResourceVersion = e.clock.Now(), ""
@@ -48,17 +47,10 @@ func (e *recorder) record(event *v1.Event) *v1.Event {
 
 // create stores a new event, and gives it a name if it has none.
 func (e *recorder) create(st *table, event *v1.Event) {
-	e.index.Name(event, e.clock(), st.event)
+	e.fresh.Name(event, e.clock(), st.event)
+	st.MakeRoom(store.Key(event)) // before it gets its UID
 	event.UID = st.uid(e.names, store.Key(event))
 	e.tables.put(st, nil, event)
-	e.index.Add(store.Key(event), e.clock())
-}
-
-// expire removes events that have not been written for an hour.
-func (e *recorder) expire(st *table) {
-	for _, event := range e.index.Expired(e.clock(), st.event) {
-		e.tables.remove(st, event, event.DeepCopy())
-	}
 }
 
 // event returns the event that is stored under a key, nil if there is none.

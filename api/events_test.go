@@ -8,12 +8,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/storagesim/storagesim/api"
 	"github.com/storagesim/storagesim/api/fake"
+	"github.com/storagesim/storagesim/api/store"
 	"github.com/storagesim/storagesim/api/views"
 )
 
@@ -121,6 +124,59 @@ func TestEventsExpireAnHourAfterTheyWereLastSeen(t *testing.T) {
 	assert.Equal(t, repeated.Name, events[0].Name, "a recorder makes the event that is gone anew")
 	assert.NotEqual(t, repeated.UID, events[0].UID)
 	assert.EqualValues(t, 3, events[0].Count)
+}
+
+func TestNoReaderSeesAnEventThatHasExpired(t *testing.T) {
+	clock := newClock()
+	s := api.NewServer(api.Config{Now: clock.Now})
+	c := fake.New(s, "user")
+	m := createMap(t, c, configMap("a"))
+	recorded := s.RecordEvent(eventOf(t, m, "recorded"))
+	named := eventOf(t, m, "created")
+	named.Name = "named"
+	created, err := c.CoreV1().Events("default").Create(ctx, named, metav1.CreateOptions{})
+	require.NoError(t, err)
+	clock.Advance(time.Hour)
+	require.Len(t, listEvents(t, c, metav1.ListOptions{}), 2)
+	_, err = c.CoreV1().Events("default").Patch(ctx, "named", types.MergePatchType, []byte(`{"metadata":{"labels":{"seen":"yes"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	clock.Advance(time.Second)
+	left := listEvents(t, c, metav1.ListOptions{})
+	require.Len(t, left, 1, "who writes an event lets it last for another hour")
+	assert.Equal(t, "named", left[0].Name)
+
+	clock.Advance(time.Hour)
+	before, err := c.CoreV1().Events("").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, before.Items)
+	assert.Empty(t, listEvents(t, c, metav1.ListOptions{FieldSelector: "metadata.name=named", Limit: 1}))
+	v1Events, err := c.EventsV1().Events("default").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, v1Events.Items)
+	for _, name := range []string{"named", recorded.Name} {
+		_, err = c.CoreV1().Events("default").Get(ctx, name, metav1.GetOptions{})
+		assert.True(t, apierrors.IsNotFound(err), "%v", err)
+	}
+	_, err = c.CoreV1().Events("default").Patch(ctx, "named", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{})
+	assert.True(t, apierrors.IsNotFound(err), "%v", err)
+	assert.True(t, apierrors.IsNotFound(c.CoreV1().Events("default").Delete(ctx, "named", metav1.DeleteOptions{})))
+	for _, obj := range s.Objects(true) {
+		_, event := obj.(*v1.Event)
+		assert.False(t, event)
+	}
+	assert.Empty(t, s.Follow(views.Events, store.Selector{}, nil).List())
+	watcher, err := c.CoreV1().Events("").Watch(ctx, metav1.ListOptions{AllowWatchBookmarks: true})
+	require.NoError(t, err)
+	defer watcher.Stop()
+	assert.Equal(t, watch.Bookmark, (<-watcher.ResultChan()).Type, "none is told first")
+	after, err := c.CoreV1().Events("").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, before.ResourceVersion, after.ResourceVersion, "to read is no write")
+
+	again, err := c.CoreV1().Events("default").Create(ctx, named, metav1.CreateOptions{})
+	require.NoError(t, err, "its name is free")
+	assert.NotEqual(t, created.UID, again.UID)
+	assert.Len(t, listEvents(t, c, metav1.ListOptions{}), 1)
 }
 
 func TestAnEventThatIsGoneIsRecordedAnew(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"github.com/storagesim/storagesim/api/internal/services"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
-	"github.com/storagesim/storagesim/api/views"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -80,7 +79,7 @@ func NewServer(cfg Config) *Server {
 	t.objects = store.New(store.Config{Now: cfg.Now, LogLimit: cfg.LogLimit, Reopen: t.followed})
 	a := &accounts{tables: t, names: names, clock: clock, on: cfg.DefaultAccounts}
 	t.removed = a.restore
-	s := &Server{tables: t, events: &recorder{tables: t, names: names, clock: clock, index: views.NewEventIndex()}}
+	s := &Server{tables: t, events: &recorder{tables: t, names: names, clock: clock}}
 	s.reports = &reporter{tables: t, clock: clock}
 	prepare := &preparer{tables: t, names: names, clock: clock, unprivileged: cfg.DenyPrivileged,
 		plugins: admission.Plugins{TaintNodes: cfg.TaintNewNodes, ServiceAccount: cfg.RequireAccounts}}

@@ -46,7 +46,7 @@ type tables struct {
 // make returns an empty table of a kind.
 func (t *tables) make(k *registry.Entry) *table {
 	return &table{
-		Table: t.objects.NewTable(store.Resource{Name: k.GVR, Namespaced: k.Namespaced, Fields: k.Fields}),
+		Table: t.objects.NewTable(store.Resource{Name: k.GVR, Namespaced: k.Namespaced, Fields: k.Fields, TTL: k.TTL}),
 		kind:  k, home: k.Home,
 	}
 }

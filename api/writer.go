@@ -218,6 +218,9 @@ func (w *writer) commitNew(st *table, d *draft, taken call.Object) (outcome, err
 	if err := admission.Namespace(held{w.tables}, d.Kind, d.Namespace, d.Name); err != nil {
 		return outcome{}, err
 	}
+	if !d.DryRun {
+		st.MakeRoom(store.Key(d.obj)) // before the object gets its UID
+	}
 	if taken != nil && (d.Verb != "create" || d.generated) {
 		return outcome{}, errStale
 	}

@@ -78,6 +78,8 @@ type Kind struct {
 	AllCounts, LabelsCount bool
 	// Conditional: an update must say which version it is based on.
 	Conditional bool
+	// TTL is the time that an object lasts after it was last written; 0: it lasts.
+	TTL time.Duration
 	// CreatesOnUpdate: an update of an object that is not there creates it.
 	CreatesOnUpdate bool
 	// AnswersDeleted: a deletion is answered with the object that is gone, and not with a

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"strconv"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,9 @@ import (
 	"github.com/storagesim/storagesim/api/views"
 )
 
+// eventTTL is the time that kube-apiserver keeps an event, without its flag --event-ttl.
+const eventTTL = time.Hour
+
 // coreKinds returns the kinds of the group without a name.
 func coreKinds() []Kind {
 	return in(v1.SchemeGroupVersion,
@@ -23,7 +27,7 @@ func coreKinds() []Kind {
 		Kind{Kind: "ConfigMap", ShortNames: names("cm"), Validation: cluster.ConfigMaps()},
 		Kind{Kind: "Endpoints", CreatesOnUpdate: true, ShortNames: names("ep"), Strategy: strategy.Endpoints(), Validation: cluster.Endpoints(),
 			Warnings: warnings.Endpoints()},
-		Kind{Kind: "Event", CreatesOnUpdate: true, ShortNames: names("ev"), Validation: cluster.Events(), Fields: eventFields()},
+		Kind{Kind: "Event", TTL: eventTTL, CreatesOnUpdate: true, ShortNames: names("ev"), Validation: cluster.Events(), Fields: eventFields()},
 		Kind{
 			Kind: "LimitRange", CreatesOnUpdate: true, ShortNames: names("limits"),
 			Strategy: strategy.LimitRanges(), Validation: cluster.LimitRanges(),

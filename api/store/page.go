@@ -179,7 +179,7 @@ func (t *Table) listAt(f *filter, rv uint64) []runtime.Object {
 	}
 	var list []runtime.Object
 	for k, obj := range t.items {
-		if _, changed := then[k]; !changed && f.matches(obj) {
+		if _, changed := then[k]; !changed && f.matches(obj) && !t.expired(k) {
 			list = append(list, obj)
 		}
 	}

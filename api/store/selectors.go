@@ -158,13 +158,13 @@ func (t *Table) selected(f *filter) iter.Seq2[string, call.Object] {
 	return func(yield func(string, call.Object) bool) {
 		if name := f.bucket; name.field == fieldName && (f.Namespace != "" || !t.Namespaced) {
 			k := KeyOf(f.Namespace, name.value)
-			if obj := t.items[k]; obj != nil && f.matches(obj) {
+			if obj := t.Get(k); obj != nil && f.matches(obj) {
 				yield(k, obj)
 			}
 			return
 		}
 		for k := range t.keysIn(f.Namespace) {
-			if obj := t.items[k]; f.matches(obj) && !yield(k, obj) {
+			if obj := t.items[k]; f.matches(obj) && !t.expired(k) && !yield(k, obj) {
 				return
 			}
 		}

@@ -60,6 +60,8 @@ type Resource struct {
 	// Fields holds, by name, functions that read the fields that objects can be selected by, besides metadata.name and
 	// metadata.namespace.
 	Fields Fields
+	// TTL is the time that an object lasts after it was last written; 0: it lasts.
+	TTL time.Duration
 }
 
 // Fields are functions that read fields of an object, by name.
@@ -80,6 +82,7 @@ type Table struct {
 	store     *Store
 	items     map[string]call.Object // by key; nil until there is one
 	keys      sorted.Keys
+	expiry    expiry // empty where there is no TTL
 	log       changeLog
 	followers followers
 	// bookmarkers want bookmarks; lastBookmark is when they were last offered.
@@ -109,9 +112,14 @@ func KeyOf(namespace, name string) string {
 func Key(obj call.Object) string { return KeyOf(obj.GetNamespace(), obj.GetName()) }
 
 // Get returns the object of that key, nil if there is none.
-func (t *Table) Get(key string) call.Object { return t.items[key] }
+func (t *Table) Get(key string) call.Object {
+	if t.expired(key) {
+		return nil
+	}
+	return t.items[key]
+}
 
-// Len returns the number of objects.
+// Len returns the number of objects that are stored, those that have expired among them.
 func (t *Table) Len() int { return len(t.items) }
 
 // Created returns the number of objects that were ever created.
@@ -124,7 +132,7 @@ func (t *Table) Deleted() uint64 { return t.deleted }
 func (t *Table) All(namespace string) iter.Seq2[string, call.Object] {
 	return func(yield func(string, call.Object) bool) {
 		for k := range t.keysIn(namespace) {
-			if !yield(k, t.items[k]) {
+			if !t.expired(k) && !yield(k, t.items[k]) {
 				return
 			}
 		}
@@ -148,8 +156,14 @@ func (s *Store) version(obj call.Object) {
 // Put stores obj, which must not be modified from now on, under a new version, and
 // tells followers. old is the object it replaces, nil if it is new.
 func (t *Table) Put(old, obj call.Object) {
-	t.store.version(obj)
 	k := Key(obj)
+	if t.TTL != 0 {
+		if old == nil {
+			t.MakeRoom(k)
+		}
+		t.expiry.write(k, t.store.cfg.Now())
+	}
+	t.store.version(obj)
 	if old == nil {
 		t.keys.Add(k)
 		t.created++
@@ -171,6 +185,7 @@ func (t *Table) Remove(old, last call.Object) {
 	t.store.version(last)
 	k := Key(last)
 	delete(t.items, k)
+	delete(t.expiry.lifetimes, k)
 	t.keys.Remove(k)
 	t.deleted++
 	t.store.count--
