@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -146,4 +147,24 @@ func BenchmarkIdleNodes(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/(idle.Seconds()/10)/float64(nodes), "µs/renewal")
 		})
 	}
+}
+
+// Upstream: pkg/controller/podgc gc_controller.go gcOrphaned, v1.37.
+func TestThePodsOfADeletedNodeStayWhenTheClusterIsAtRestAndGoWithTime(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	c.Apply("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: busybox, command: [sleep, 1d]}]}}")
+	c.Settle()
+	pods, nodes := c.Client().CoreV1().Pods("default"), c.Client().CoreV1().Nodes()
+	deleted := c.Now()
+	require.NoError(t, nodes.Delete(context.Background(), "node-1", metav1.DeleteOptions{}))
+	c.Settle()
+	_, err := pods.Get(context.Background(), "a", metav1.GetOptions{})
+	require.NoError(t, err, "the pod garbage collector has not looked yet")
+	c.RunUntil(func() bool {
+		_, err := pods.Get(context.Background(), "a", metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+	took := c.Now().Sub(deleted)
+	assert.GreaterOrEqual(t, took, 40*time.Second)
+	assert.LessOrEqual(t, took, time.Minute)
 }

@@ -36,6 +36,11 @@ const (
 // Settle runs until the cluster is at rest: see package engine for what that
 // means. It fails if an actor's own code fails, and reports a livelock.
 //
+// Settle does not wait for what a component does only once some time is over, since a cluster would never be at rest then: the pods of
+// a node that was deleted go 40 to 60 s later, when the pod garbage collector finds them; a node whose kubelet is stopped becomes
+// NotReady after 50 s, and its pods are evicted after 300 s more; a Job is deleted at the end of its ttlSecondsAfterFinished, a CronJob
+// is due at its time. For these let the time pass with RunFor(time.Minute), or wait for what is to come with RunUntil.
+//
 // With a Config.Seed, Policy or Rounds it goes on while something is unfinished: a claim is not
 // Bound or has not grown, a volume is released and to be deleted, an object is being deleted, a pod
 // is not Ready, an attachment is not done. It then lets periodic work have its rounds, as a cluster
