@@ -28,7 +28,7 @@ import (
 // applied before set and this one does not are removed, all others stay. If
 // anything is wrong with the text, nothing of it is applied, and the error says
 // file, line, object, field and what was expected. Objects that the API server
-// refuses do not keep the others from being applied. A manifest may have snapshots without
+// refuses do not keep the others from being applied; the error has the line of each field that it names. A manifest may have snapshots without
 // their definitions: see Lab.InstallSnapshots.
 func (c *Cluster) Apply(manifests ...string) error {
 	sources := make([]manifest.Source, len(manifests))
@@ -57,7 +57,7 @@ func (c *Cluster) applyAll(objects []manifest.Object, err error) error {
 			continue
 		}
 		if err := c.apply(obj); err != nil {
-			errs = append(errs, fmt.Errorf("%s:%d: %s: %w", obj.File, obj.Line, obj.Ref(), err))
+			errs = append(errs, obj.Refused(err))
 		}
 	}
 	return errors.Join(errs...)

@@ -120,8 +120,10 @@ func TestARefusedObjectIsNamedAndTheOthersAreApplied(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	err := c.Cluster.Apply("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: empty}\nspec:\n  capacity: {storage: 1Gi}\n" +
 		"  accessModes: [ReadWriteOnce]\n---" + claimYAML)
-	require.ErrorContains(t, err, "manifest:1: PersistentVolume/empty: ")
-	require.ErrorContains(t, err, "must specify a volume type")
+	require.EqualError(t, err, "manifest:4: PersistentVolume/empty: PersistentVolume \"empty\" is invalid: spec: Required value: must specify a volume type")
+	var status apierrors.APIStatus
+	require.ErrorAs(t, err, &status)
+	require.EqualValues(t, 422, status.Status().Code)
 	require.Equal(t, v1.ClaimPending, c.Claim("data").Status.Phase)
 }
 

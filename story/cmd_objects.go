@@ -170,7 +170,7 @@ func (c *call) applyOne(obj manifest.Object) error {
 	ref := tables.Ref{Resource: obj.Resource, Namespace: meta.GetNamespace(), Name: meta.GetName()}
 	before := c.version(ref)
 	if err := c.cluster.Apply(string(obj.JSON)); err != nil {
-		return err
+		return obj.Refused(err)
 	}
 	switch after := c.version(ref); before {
 	case "":
@@ -206,7 +206,7 @@ func (c *call) applyInServer(obj manifest.Object) error {
 	if _, err := c.cluster.Lab().Do(req); apierrors.IsConflict(err) {
 		return errors.New(err.Error() + "\n" + conflicts) // no error of the server any more, as with kubectl
 	} else if err != nil {
-		return err
+		return obj.Refused(err)
 	}
 	c.say("%s serverside-applied", ref.Qualified())
 	return nil
@@ -258,7 +258,7 @@ func (c *call) createOne(obj manifest.Object) error {
 	req.Object = obj.Unversioned()
 	made, err := c.cluster.Lab().Do(req)
 	if err != nil {
-		return err
+		return obj.Refused(err)
 	}
 	c.say("%s/%s created", obj.Resource.Qualified(), made.(metav1.Object).GetName())
 	return nil

@@ -256,7 +256,7 @@ func (o *exploreOptions) scenario(ctx context.Context, c *storagesim.Cluster, ob
 	}
 	for _, obj := range objects {
 		if err := c.Apply(string(obj.JSON)); err != nil {
-			return fmt.Errorf("%s:%d: %s: %w", obj.File, obj.Line, obj.Ref(), err)
+			return obj.Refused(err)
 		}
 	}
 	if err := c.Settle(); err != nil || o.stay {

@@ -12,9 +12,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Refused returns an error of the API server about the object as Errors that say where in the manifest it is: one for each field
-// that the server names, with the server's words, or one for the object.
-func (o Object) Refused(err error) Errors {
+// Refusal is an error of the API server about an object of a manifest, which it wraps.
+type Refusal struct {
+	// Errors say where in the manifest it is: one for each field that the server names, with the server's words, or one for the object.
+	Errors Errors
+	cause  error
+}
+
+// Error returns one problem per line.
+func (r *Refusal) Error() string { return r.Errors.Error() }
+
+// Unwrap returns the error of the API server.
+func (r *Refusal) Unwrap() error { return r.cause }
+
+// Refused returns an error of the API server about the object with the lines of what is wrong.
+func (o Object) Refused(err error) *Refusal {
+	if other, ok := errors.AsType[*Refusal](err); ok { // with lines of another text, such as the object's JSON
+		err = other.cause
+	}
+	return &Refusal{Errors: o.problems(err), cause: err}
+}
+
+// problems returns the Errors of a Refusal.
+func (o Object) problems(err error) Errors {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return Errors{{File: o.File, Line: o.Line, Object: o.Ref(), Problem: err.Error()}}

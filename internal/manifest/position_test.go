@@ -82,6 +82,10 @@ func TestARefusalNamesTheLineOfEachField(t *testing.T) {
 		{fmt.Errorf("x: %w", apierrors.NewForbidden(v1.Resource("pods"), "web", errors.New("no"))), `a.yaml:2: Pod/web: pods "web" is forbidden: no`},
 		{errors.New("lost"), "a.yaml:2: Pod/web: lost"},
 	} {
-		assert.EqualError(t, objects[0].Refused(c.err), c.want)
+		refused := objects[0].Refused(c.err)
+		assert.EqualError(t, refused, c.want)
+		assert.ErrorIs(t, refused, c.err)
+		elsewhere := manifest.Object{File: "manifest", Line: 1, Object: &v1.Pod{}}.Refused(c.err)
+		assert.EqualError(t, objects[0].Refused(errors.Join(elsewhere)), c.want, "an error with other lines gets these")
 	}
 }
