@@ -189,8 +189,8 @@ type Config struct {
 	// DenyPrivileged makes the API server refuse privileged containers, as kube-apiserver does without its flag --allow-privileged;
 	// default false, since clusters are usually set up with that flag.
 	DenyPrivileged bool
-	// NoServiceAccountAdmission makes the API server take pods whose service account does not exist, as kube-apiserver does without its
-	// admission plugin ServiceAccount; default false: it refuses them. A pod that names no account then gets no token,
+	// NoServiceAccountAdmission makes the API server take pods whose service account does not exist or does not list their secrets, as kube-apiserver does
+	// without its admission plugin ServiceAccount; default false: it refuses them. A pod that names no account then gets no token,
 	// where it otherwise gets that of the account "default".
 	NoServiceAccountAdmission bool
 	// PVController and Scheduler configure those controllers. Unless PVController says

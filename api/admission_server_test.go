@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/storagesim/storagesim/api"
@@ -139,7 +140,16 @@ func TestAPodWhoseServiceAccountIsMissingIsRefusedWhereAccountsAreRequired(t *te
 	}
 	generated, mirror := of("nonesuch"), of("default")
 	generated.Name, generated.GenerateName = "", "y-"
-	mirror.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "a"}
+	mirrors := func(p *v1.Pod) *v1.Pod { // none has an account
+		p.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "a"}
+		return p
+	}
+	with := func(source v1.VolumeSource) *v1.Pod {
+		p := mirrors(of(""))
+		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: source}}
+		return p
+	}
+	token := v1.VolumeProjection{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token"}}
 	client := fake.New(api.NewServer(api.Config{DefaultAccounts: true, RequireAccounts: true}), "user")
 	pods := client.CoreV1().Pods("default")
 	const missing = `error looking up service account default/nonesuch: serviceaccount "nonesuch" not found`
@@ -149,7 +159,12 @@ func TestAPodWhoseServiceAccountIsMissingIsRefusedWhereAccountsAreRequired(t *te
 	}{
 		{of("nonesuch"), `pods "x" is forbidden: ` + missing},
 		{generated, `pods "y-" is forbidden: ` + missing},
-		{mirror, `pods "x" is forbidden: a mirror pod may not reference service accounts`},
+		{mirrors(mirror), `pods "x" is forbidden: a mirror pod may not reference service accounts`},
+		{with(v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "s"}}), `pods "x" is forbidden: a mirror pod may not reference secrets`},
+		{with(v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{SecretRef: &v1.LocalObjectReference{Name: "s"}}}),
+			`pods "x" is forbidden: a mirror pod may not reference secrets`},
+		{with(v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{token}}}),
+			`pods "x" is forbidden: a mirror pod may not use ServiceAccountToken volume projections`},
 	} {
 		_, err := pods.Create(t.Context(), refused.pod, metav1.CreateOptions{})
 		require.EqualError(t, err, refused.want)
@@ -164,4 +179,108 @@ func TestAPodWhoseServiceAccountIsMissingIsRefusedWhereAccountsAreRequired(t *te
 
 	_, err := fake.New(api.NewServer(api.Config{}), "user").CoreV1().Pods("default").Create(t.Context(), of("nonesuch"), metav1.CreateOptions{})
 	require.NoError(t, err, "on a server without the plugin")
+}
+
+func TestAPodGetsTheImagePullSecretsOfItsAccountUnlessItHasSome(t *testing.T) {
+	client := fake.New(api.NewServer(api.Config{DefaultAccounts: true, RequireAccounts: true}), "user")
+	pods, accounts := client.CoreV1().Pods("default"), client.CoreV1().ServiceAccounts("default")
+	pull := func(names ...string) (refs []v1.LocalObjectReference) {
+		for _, name := range names {
+			refs = append(refs, v1.LocalObjectReference{Name: name})
+		}
+		return refs
+	}
+	robot := &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}, ImagePullSecrets: pull("a", "b")}
+	_, err := accounts.Create(t.Context(), robot, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = accounts.Patch(t.Context(), "default", types.MergePatchType, []byte(`{"imagePullSecrets": [{"name": "c"}]}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	for name, p := range map[string]struct {
+		account   string
+		has, want []v1.LocalObjectReference
+	}{
+		"its account's":        {"robot", nil, pull("a", "b")},
+		"its own":              {"robot", pull("x"), pull("x")},
+		"the default's":        {"default", nil, pull("c")},
+		"without a name, that": {"", nil, pull("c")},
+	} {
+		made := pod("x")
+		made.Spec.ServiceAccountName, made.Spec.ImagePullSecrets = p.account, p.has
+		made, err := pods.Create(t.Context(), made, metav1.CreateOptions{})
+		require.NoError(t, err, name)
+		require.Equal(t, p.want, made.Spec.ImagePullSecrets, name)
+		require.NoError(t, pods.Delete(t.Context(), "x", metav1.DeleteOptions{}))
+	}
+}
+
+func TestAnAccountThatEnforcesMountableSecretsLimitsThoseOfItsPods(t *testing.T) {
+	client := fake.New(api.NewServer(api.Config{DefaultAccounts: true, RequireAccounts: true}), "user")
+	pods, accounts := client.CoreV1().Pods("default"), client.CoreV1().ServiceAccounts("default")
+	_, err := accounts.Create(t.Context(), &v1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Name: "robot", Annotations: map[string]string{"kubernetes.io/enforce-mountable-secrets": "True"}},
+		Secrets:    []v1.ObjectReference{{Name: "good"}}, ImagePullSecrets: []v1.LocalObjectReference{{Name: "pull"}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	key := func(secret string) []v1.EnvVar {
+		of := &v1.SecretKeySelector{LocalObjectReference: v1.LocalObjectReference{Name: secret}, Key: "k"}
+		return []v1.EnvVar{{Name: "PLAIN", Value: "v"}, {Name: "E", ValueFrom: &v1.EnvVarSource{SecretKeyRef: of}}}
+	}
+	all := func(secret string) []v1.EnvFromSource {
+		return []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: secret}}}}
+	}
+	const unlisted = ` is not allowed because service account robot does not reference that `
+	for want, change := range map[string]func(p *v1.Pod, secret string){
+		`volume with secret.secretName="bad"` + unlisted + "secret": func(p *v1.Pod, secret string) {
+			p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: secret}}}}
+		},
+		`container c with envVar E referencing secret.secretName="bad"` + unlisted + "secret": func(p *v1.Pod, secret string) {
+			p.Spec.Containers[0].Env = key(secret)
+		},
+		`container c with envFrom referencing secret.secretName="bad"` + unlisted + "secret": func(p *v1.Pod, secret string) {
+			p.Spec.Containers[0].EnvFrom = all(secret)
+		},
+		`init container i with envFrom referencing secret.secretName="bad"` + unlisted + "secret": func(p *v1.Pod, secret string) {
+			p.Spec.InitContainers = []v1.Container{{Name: "i", Image: "i", EnvFrom: all(secret)}}
+		},
+		`imagePullSecrets[0].name="bad"` + unlisted + "imagePullSecret": func(p *v1.Pod, secret string) {
+			if secret == "bad" {
+				p.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: secret}}
+			}
+		},
+	} {
+		p := pod("x")
+		change(p, "bad")
+		other, err := pods.Create(t.Context(), p.DeepCopy(), metav1.CreateOptions{})
+		require.NoError(t, err, "another account lets it")
+		require.NoError(t, pods.Delete(t.Context(), other.Name, metav1.DeleteOptions{}))
+		p.Spec.ServiceAccountName = "robot"
+		_, err = pods.Create(t.Context(), p, metav1.CreateOptions{})
+		require.EqualError(t, err, `pods "x" is forbidden: `+want)
+		listed := pod("x")
+		listed.Spec.ServiceAccountName = "robot"
+		change(listed, "good")
+		_, err = pods.Create(t.Context(), listed, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.NoError(t, pods.Delete(t.Context(), "x", metav1.DeleteOptions{}))
+	}
+
+	made := pod("x")
+	made.Spec.ServiceAccountName = "robot"
+	made, err = pods.Create(t.Context(), made, metav1.CreateOptions{})
+	require.NoError(t, err)
+	add := func(secret string) error {
+		p := made.DeepCopy()
+		common := v1.EphemeralContainerCommon{Name: "debug", Image: "i", Env: key(secret), ImagePullPolicy: "Always", TerminationMessagePolicy: "File"}
+		p.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: common}}
+		_, err := pods.UpdateEphemeralContainers(t.Context(), "x", p, metav1.UpdateOptions{})
+		return err
+	}
+	err = add("bad")
+	require.EqualError(t, err, `ephemeral container debug with envVar E referencing secret.secretName="bad"`+unlisted+"secret")
+	require.False(t, apierrors.IsForbidden(err), "upstream gives that refusal no code of its own")
+	require.NoError(t, accounts.Delete(t.Context(), "robot", metav1.DeleteOptions{}))
+	require.EqualError(t, add("good"), `pods "x" is forbidden: error looking up service account default/robot: serviceaccount "robot" not found`)
+	_, err = accounts.Create(t.Context(), &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, add("bad"), "an account without the annotation lets it")
 }

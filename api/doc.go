@@ -123,11 +123,9 @@
 //     StorageObjectInUseProtection, DefaultStorageClass, PersistentVolumeClaimResize,
 //     DefaultTolerationSeconds, Priority, RuntimeClass, PodSecurity (without an audit log and exemptions), LimitRanger and ResourceQuota, the last two
 //     not for the subresource resize. Webhooks and admission policies are stored and do nothing; package rest warns
-//     of that. Of ServiceAccount there is only the refusal of a pod whose account is missing ([Config.RequireAccounts], which a Cluster
-//     asks for): a pod that names no account is given none, and no pod gets a volume with a token or the account's
-//     imagePullSecrets; the annotation enforce-mountable-secrets of an account does nothing, and a projected
-//     serviceAccountToken needs no serviceAccountName, which that plugin would have filled in. The control plane of the
-//     recordings is without the plugin.
+//     of that. ServiceAccount ([Config.RequireAccounts], which a Cluster asks for) gives no pod a volume with a token. A pod that
+//     names no account is treated as one of the account "default", if that exists, but is not given its name; so a projected
+//     serviceAccountToken needs no serviceAccountName. The control plane of the recordings is without the plugin.
 //   - Privileged containers are allowed, as on clusters that kubeadm or kind made. A real
 //     server that was started without --allow-privileged=true refuses them with 422:
 //     see [Config.DenyPrivileged].

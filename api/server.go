@@ -44,8 +44,9 @@ type Config struct {
 	// that what comes next finds the account. No client makes it, and so it is not reported to OnWrite. Default: there are none.
 	// Upstream: pkg/controller/serviceaccount serviceaccounts_controller.go, v1.37.
 	DefaultAccounts bool
-	// RequireAccounts makes the server refuse a pod that names a service account which is not there, as kube-apiserver does with its admission
-	// plugin ServiceAccount, which is on by default there. Default: such pods are taken, since a server without DefaultAccounts has no account.
+	// RequireAccounts makes the server refuse a pod that names a service account which is not there, or secrets that its account does not let it use, and
+	// give pods the imagePullSecrets of their account, as kube-apiserver does with its admission plugin ServiceAccount, which is on by default
+	// there. Default: pods are taken as they are, since a server without DefaultAccounts has no account.
 	RequireAccounts bool
 }
 

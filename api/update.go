@@ -48,6 +48,11 @@ func (p *preparer) forUpdate(d *draft) error {
 			return refusal.AsStatus(err)
 		}
 	}
+	if d.Sub == "ephemeralcontainers" {
+		if err := admission.EphemeralContainers(reader{p.tables}, obj, p.plugins); err != nil {
+			return refusal.AsStatus(err)
+		}
+	}
 	if d.Sub != "status" {
 		if err := p.checkSecurity(d.request, obj, old); err != nil {
 			return err

@@ -47,7 +47,7 @@ func list[T runtime.Object](r Reader, resource schema.GroupVersionResource, name
 type Plugins struct {
 	// TaintNodes is TaintNodesByCondition: new nodes have the taint not-ready.
 	TaintNodes bool
-	// ServiceAccount refuses pods whose service account is missing.
+	// ServiceAccount refuses pods whose service account is missing or does not list their secrets, and gives pods its imagePullSecrets.
 	ServiceAccount bool
 }
 
