@@ -31,7 +31,7 @@ func (c *Cluster) addMachine(kind machine.Kind, name string, size int64) (*machi
 		if err := c.makeDir(); err != nil {
 			return nil, err
 		}
-		cfg.Dir = filepath.Join(c.dir, dirOf(kind, name))
+		cfg.Dir, cfg.Filesystems = filepath.Join(c.dir, dirOf(kind, name)), filepath.Join(c.dir, "_filesystems")
 	}
 	return c.machines.Add(cfg)
 }

@@ -32,10 +32,10 @@ spec:
   volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]
 `
 	for name, test := range map[string]struct{ pv, mode, use, want string }{
-		"a device as a file system": {", local: {path: /dev/sdb}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: " +
+		"a device of a type that no node knows": {", local: {path: /dev/sdb, fsType: zfs}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: " +
 			"[{key: kubernetes.io/hostname, operator: In, values: [node-1]}]}]}}}", "Filesystem", "volumeMounts: [{name: v, mountPath: /x}]",
-			`path "/dev/sdb" is a block device, which a cluster formats and mounts; that is not possible here. ` +
-				"To do: name a directory, or make volume and claim anew with volumeMode Block."},
+			`local: failed to mount device /dev/sdb at /var/lib/kubelet/plugins/kubernetes.io/local-volume/mounts/pv-data (fstype: zfs), error ` +
+				`format of disk "/dev/sdb" failed: type:("zfs")`},
 		"a host path as a device": {", hostPath: {path: /dev/sdb}}", "Block", "volumeDevices: [{name: v, devicePath: /dev/x}]",
 			`does not support volumeMode Block; a kubelet only logs that, so that the pod has no event. ` +
 				"To do: make volume and claim anew with volumeMode Filesystem, or with a volume that can be a device (local, CSI)."},

@@ -119,8 +119,6 @@ func mend(message string) string {
 		return "create " + strings.Join(missing, " and ") + " in the same namespace"
 	case quota != nil:
 		return "raise ResourceQuota " + quota[1] + ", or delete some of what it counts"
-	case strings.Contains(message, "is a block device, which a cluster formats"):
-		return "name a directory, or make volume and claim anew with volumeMode Block"
 	case strings.Contains(message, "does not support volumeMode Block"):
 		return "make volume and claim anew with volumeMode Filesystem, or with a volume that can be a device (local, CSI)"
 	case strings.Contains(message, "code = ResourceExhausted"):

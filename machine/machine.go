@@ -49,8 +49,11 @@ type Config struct {
 	Size int64
 	// Now is the time at which files in memory change; it is required for them.
 	Now func() time.Time
-	// Remote finds what is mounted with a file system type; see mount.Config.
+	// Remote finds what is mounted with a file system type, except file systems of block devices of the machine; see mount.Config.
 	Remote func(fstype, source string) (*disk.Disk, error)
+	// Filesystems is the directory, on the machine that runs the simulation, that has the file systems of block devices, each in a directory of its
+	// own; default: they are in memory, each as large as Size says.
+	Filesystems string
 	// RealMounts makes the machine's mounts those of the kernel; see mount.Bind. It needs Dir.
 	RealMounts bool
 }
@@ -81,11 +84,12 @@ type Machine struct {
 	mounter mount.Interface
 	kernel  mount.Interface // mounter without faults
 	bind    *mount.Bind     // if mounts are real
+	devices filesystems
 }
 
 // newMachine makes a machine; its mounter fails as fail says.
 func newMachine(cfg Config, fail func(m *Machine, op mount.Op) error) (m *Machine, err error) {
-	m = &Machine{kind: cfg.Kind, name: cfg.Name, dir: cfg.Dir}
+	m = &Machine{kind: cfg.Kind, name: cfg.Name, dir: cfg.Dir, devices: filesystems{cfg: cfg, open: map[string]*disk.Disk{}}}
 	if cfg.Dir == "" {
 		m.disk, err = inMemory(cfg)
 	} else {
@@ -96,12 +100,12 @@ func newMachine(cfg Config, fail func(m *Machine, op mount.Op) error) (m *Machin
 	}
 	var mounter mount.Interface
 	if cfg.RealMounts {
-		mounter, err = m.realMounts(cfg.Remote)
+		mounter, err = m.realMounts(m.find)
 	} else {
-		mounter, err = mount.NewTempDir(mount.Config{Dir: m.disk, Remote: cfg.Remote})
+		mounter, err = mount.NewTempDir(mount.Config{Dir: m.disk, Remote: m.find})
 	}
 	if err != nil {
-		return nil, errors.Join(err, m.disk.Close())
+		return nil, errors.Join(err, m.close())
 	}
 	m.kernel = mounter
 	m.mounter = mount.Failing(mounter, func(op mount.Op) error { return fail(m, op) })
@@ -126,6 +130,9 @@ func (m *Machine) Disk() *disk.Disk { return m.disk }
 
 // Mounter mounts on the machine. Like a kernel, it outlives what uses it.
 func (m *Machine) Mounter() mount.Interface { return m.mounter }
+
+// close frees the machine's files.
+func (m *Machine) close() error { return errors.Join(m.disk.Close(), m.devices.close()) }
 
 // SwitchOff takes all mounts away, as a machine that loses its power does. What is on the
 // disk stays.

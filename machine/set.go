@@ -47,7 +47,7 @@ func (s *Set) Add(cfg Config) (*Machine, error) {
 func (s *Set) Remove(m *Machine) error {
 	delete(s.named, m.String())
 	s.machines = slices.DeleteFunc(s.machines, func(other *Machine) bool { return other == m })
-	return m.disk.Close()
+	return m.close()
 }
 
 // Of returns the machines of a kind, in the order they were added.
@@ -107,7 +107,7 @@ func (s *Set) Unmount() error {
 func (s *Set) Close() error {
 	var errs []error
 	for _, m := range s.machines {
-		errs = append(errs, m.disk.Close())
+		errs = append(errs, m.close())
 	}
 	s.machines, s.named = nil, nil
 	return errors.Join(errs...)

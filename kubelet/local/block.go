@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"path"
 
 	v1 "k8s.io/api/core/v1"
@@ -69,7 +68,7 @@ func (m *localVolumeMapper) MapPodDevice(context.Context) (string, error) {
 	if err != nil {
 		return "", explainStat(m.devicePath, err)
 	}
-	if info.Mode()&(fs.ModeDevice|fs.ModeCharDevice) != fs.ModeDevice {
+	if !isBlockDevice(info) {
 		return "", fmt.Errorf("path %q is not a block device", m.devicePath)
 	}
 	return m.devicePath, nil

@@ -91,12 +91,33 @@ func (plugin *localVolumePlugin) NewUnmounter(name string, podUID types.UID) (vo
 	return &localVolumeUnmounter{localVolume: plugin.volume(name, podUID)}, nil
 }
 
-// ConstructVolumeSpec makes a local PV of that name. The path of its data is not
-// known from disk and left empty; unmounting does not need it.
+// ConstructVolumeSpec makes a local PV of that name. The path of a directory is not
+// known from disk and left empty; unmounting does not need it. That of a block device is known by its mount for the node.
 //
 // Upstream: local.go ConstructVolumeSpec, v1.37.
 func (plugin *localVolumePlugin) ConstructVolumeSpec(volumeName, volumePath string) (volume.ReconstructedVolume, error) {
-	return volume.ReconstructedVolume{Spec: constructSpec(volumeName, v1.PersistentVolumeFilesystem)}, nil
+	spec := constructSpec(volumeName, v1.PersistentVolumeFilesystem)
+	refs, err := plugin.host.GetMounter().GetMountRefs(volumePath)
+	if err != nil {
+		return volume.ReconstructedVolume{}, err
+	}
+	if i := slices.IndexFunc(refs, plugin.isBelowMounts); i >= 0 {
+		if spec.PersistentVolume.Spec.Local.Path, err = plugin.deviceAt(refs[i]); err != nil {
+			return volume.ReconstructedVolume{}, err
+		}
+	}
+	return volume.ReconstructedVolume{Spec: spec}, nil
+}
+
+// deviceAt returns the device that is mounted at a path.
+func (plugin *localVolumePlugin) deviceAt(where string) (string, error) {
+	mounts, err := plugin.host.GetMounter().List()
+	for _, m := range mounts {
+		if m.Path == where {
+			return m.Device, err
+		}
+	}
+	return "", err
 }
 
 func constructSpec(volumeName string, mode v1.PersistentVolumeMode) *volume.Spec {
@@ -108,7 +129,7 @@ func constructSpec(volumeName string, mode v1.PersistentVolumeMode) *volume.Spec
 }
 
 // getGlobalLocalPath returns the path of the volume's data on the node: the volume's path
-// for a directory. It does not look at a path with ".."; SetUpAt refuses it.
+// for a directory, the mount point of a block device. It does not look at a path with ".."; SetUpAt refuses it.
 //
 // Upstream: local.go getGlobalLocalPath, v1.37.
 func (plugin *localVolumePlugin) getGlobalLocalPath(spec *volume.Spec) (string, error) {
@@ -128,8 +149,8 @@ func (plugin *localVolumePlugin) getGlobalLocalPath(spec *volume.Spec) (string, 
 		return "", explainStat(src.Path, err)
 	case info.IsDir():
 		return src.Path, nil
-	case info.Mode()&fs.ModeDevice != 0:
-		return "", fmt.Errorf("path %q is a block device, which a cluster formats and mounts; that is not possible here", src.Path)
+	case isBlockDevice(info):
+		return path.Join(plugin.mounts(), spec.Name()), nil
 	}
 	return "", fmt.Errorf("only directory and block device are supported: path %q is neither", src.Path)
 }
@@ -160,8 +181,18 @@ func (l localVolume) GetPath() string {
 	return l.plugin.host.GetPodVolumeDir(l.podUID, volume.EscapeQualifiedName(PluginName), l.volName)
 }
 
-// isBelowMounts reports whether a path is below the directory in which block devices would be mounted.
+// mounts returns the directory in which block devices are mounted.
+//
+// Upstream: local.go generateBlockDeviceBaseGlobalPath, v1.37.
+func (plugin *localVolumePlugin) mounts() string {
+	return path.Join(plugin.host.GetPluginDir(PluginName), "mounts")
+}
+
+// isBelowMounts reports whether a path is below the directory in which block devices are mounted.
 func (plugin *localVolumePlugin) isBelowMounts(name string) bool {
-	mounts := path.Join(plugin.host.GetPluginDir(volume.EscapeQualifiedName(PluginName)), "mounts")
-	return strings.HasPrefix(name, mounts+"/")
+	return strings.HasPrefix(name, plugin.mounts()+"/")
+}
+
+func isBlockDevice(info fs.FileInfo) bool {
+	return info.Mode()&(fs.ModeDevice|fs.ModeCharDevice) == fs.ModeDevice
 }

@@ -1,7 +1,9 @@
 package disk
 
 import (
+	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 )
 
@@ -22,6 +24,59 @@ func (d *Disk) MakeDevice(name string) error {
 		return err
 	}
 	return d.do("chmod", name, func(d *Disk, rel string) error { return d.store.Chmod(rel, 0o660|fs.ModeSticky) })
+}
+
+// Filesystem names a file system on a block device.
+type Filesystem struct {
+	Type string // "ext4"
+	// ID tells one file system from all others. It is part of a file's name: letters, digits and hyphens.
+	ID string
+}
+
+var errNoDevice = errors.New("block device required")
+
+// superblock stands at the beginning of a formatted device, before the type and the ID. A write over it, as by dd, takes the file system with it.
+const superblock = "storagesim file system "
+
+// Format makes an empty file system on a block device, whatever was there before.
+func (d *Disk) Format(name string, of Filesystem) error {
+	info, err := d.Stat(name)
+	if err == nil && !isDevice(info.Mode()) {
+		err = explain("format", name, errNoDevice)
+	}
+	if err != nil {
+		return err
+	}
+	return d.WriteFile(name, []byte(superblock+of.Type+" "+of.ID+"\n"), 0o660)
+}
+
+// Formatted returns the file system of a block device; its Type is "" if the device is not formatted.
+func (d *Disk) Formatted(name string) (of Filesystem, err error) {
+	info, err := d.Stat(name)
+	if err == nil && !isDevice(info.Mode()) {
+		err = explain("blkid", name, errNoDevice)
+	}
+	if err != nil {
+		return of, err
+	}
+	data, err := d.ReadFile(name)
+	if text, ok := strings.CutPrefix(string(data[:min(len(data), maxSuperblock)]), superblock); ok && err == nil {
+		line, _, _ := strings.Cut(text, "\n")
+		if kind, id, ok := strings.Cut(line, " "); ok && isFileName(id) {
+			return Filesystem{Type: kind, ID: id}, nil
+		}
+	}
+	return of, err
+}
+
+// maxSuperblock is the number of bytes in which a superblock ends.
+const maxSuperblock = 512
+
+// isFileName reports whether an ID may be part of a file's name: who writes to the device may have written anything.
+func isFileName(id string) bool {
+	return id != "" && !strings.ContainsFunc(id, func(r rune) bool {
+		return !(r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+	})
 }
 
 func isDevice(mode fs.FileMode) bool { return mode&(fs.ModeDevice|fs.ModeCharDevice) == fs.ModeDevice }

@@ -45,3 +45,31 @@ func TestABlockDeviceIsAFileOfItsOwnKind(t *testing.T) {
 		require.ErrorIs(t, d.MakeDevice("/none/sdb"), fs.ErrNotExist)
 	})
 }
+
+func TestAFileSystemOfADeviceIsNamedByWhatTheDeviceBeginsWith(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *disk.Disk) {
+		require.NoError(t, d.MkdirAll("/dev", 0o755))
+		require.NoError(t, d.MakeDevice("/dev/sdb"))
+		require.NoError(t, d.WriteFile("/dev/file", nil, 0o644))
+		formatted := func() disk.Filesystem {
+			t.Helper()
+			is, err := d.Formatted("/dev/sdb")
+			require.NoError(t, err)
+			return is
+		}
+		require.Zero(t, formatted())
+		want := disk.Filesystem{Type: "ext4", ID: "a-1"}
+		require.NoError(t, d.Format("/dev/sdb", want))
+		require.Equal(t, want, formatted())
+		for _, data := range []string{"", "data", "storagesim file system ext4", "storagesim file system ext4 ../../x\n", "storagesim file system ext4 \n"} {
+			require.NoError(t, d.WriteFile("/dev/sdb", []byte(data), 0o660))
+			require.Zero(t, formatted(), data)
+		}
+		require.ErrorContains(t, d.Format("/dev/file", want), "block device required")
+		_, err := d.Formatted("/dev/file")
+		require.ErrorContains(t, err, "block device required")
+		_, err = d.Formatted("/dev/none")
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorIs(t, d.Format("/dev/none", want), fs.ErrNotExist)
+	})
+}
