@@ -25,12 +25,7 @@ func comesAndGoesWith(change func(answer any)) func(c *storagesim.Cluster) error
 		d, err := driver.New(driver.Config{})
 		c.Must(err)
 		d.Interceptors = append(d.Interceptors, answering(change))
-		c.InstallCSIDriver(d)
-		c.RunFor(5 * time.Second)
-		c.Apply(threeManifests)
-		c.Settle()
-		c.Delete("pod/web", "pvc/data")
-		c.Settle()
+		playThree(c, d)
 	})
 }
 

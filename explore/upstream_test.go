@@ -13,6 +13,7 @@ import (
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi/call"
+	"github.com/storagesim/storagesim/csi/deploy"
 	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/explore"
@@ -39,15 +40,18 @@ spec:
   volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]
 `
 
-// threeComeAndGo applies the manifests and deletes pod and claim, without a check of its own.
-var threeComeAndGo = explore.Scenario(func(c *explore.Cluster) {
-	c.InstallCSIDriver(driver.Config{})
+// playThree installs a driver, applies the three manifests and deletes pod and claim, without a check of its own.
+func playThree(c *explore.Cluster, d deploy.Driver) {
+	c.InstallCSIDriver(d)
 	c.RunFor(5 * time.Second)
 	c.Apply(threeManifests)
 	c.Settle()
 	c.Delete("pod/web", "pvc/data")
 	c.Settle()
-})
+}
+
+// threeComeAndGo does so with the reference driver.
+var threeComeAndGo = explore.Scenario(func(c *explore.Cluster) { playThree(c, driver.Config{}) })
 
 // forgetsAStagedVolume restarts a kubelet that cannot unstage the volume of a pod that is gone: it forgets the volume.
 func forgetsAStagedVolume(c *explore.Cluster) {
