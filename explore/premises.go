@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -17,6 +18,7 @@ import (
 // answers follows what drivers answered, entry by entry.
 type answers struct {
 	log    *trace.Log
+	ids    bool                 // look at nothing but IDs
 	seen   int                  // entries that were looked at
 	idOf   map[[2]string]string // driver, machine -> node ID
 	nameOf map[[2]string]string // driver, volume ID -> the name that CreateVolume was called with
@@ -47,6 +49,9 @@ func (a *answers) see(rpc trace.RPC) error {
 	volume, _ := rpc.Request["volume_id"].(string)
 	switch rpc.Method {
 	case "NodeGetInfo":
+		if err := checkLimit(rpc); err != nil && !a.ids {
+			return err
+		}
 		if id, _ := rpc.Answer["node_id"].(string); id != "" && rpc.Code == "OK" {
 			return a.node(rpc.Driver, rpc.Machine, id)
 		}
@@ -63,6 +68,15 @@ func (a *answers) see(rpc trace.RPC) error {
 		a.nameOf[[2]string{rpc.Driver, id}] = name
 	case "DeleteVolume": // also when it failed: the driver may have done it
 		delete(a.nameOf, [2]string{rpc.Driver, volume})
+	}
+	return nil
+}
+
+// checkLimit returns an error for a negative number of volumes. "The plugin MUST NOT set negative values here" (CSI v1.13); a kubelet only logs it, and the
+// scheduler then places any number of volumes.
+func checkLimit(rpc trace.RPC) error {
+	if limit, ok := rpc.Answer["max_volumes_per_node"]; ok && strings.HasPrefix(fmt.Sprint(limit), "-") {
+		return fmt.Errorf("NodeGetInfo answers max_volumes_per_node %v on %s: it must not be negative, and is ignored; 0 is no limit", limit, rpc.Machine)
 	}
 	return nil
 }
@@ -85,7 +99,9 @@ func (a *answers) node(driver, machine, id string) error {
 // misled returns what makes the callers of drivers break the rules of CSI without a fault of theirs: what the drivers answered, or two
 // PersistentVolumes of one volume; nil if there is nothing of that kind.
 func misled(log *trace.Log) error {
-	if err := newAnswers(log).look(); err != nil {
+	given := newAnswers(log)
+	given.ids = true
+	if err := given.look(); err != nil {
 		return err
 	}
 	handles, can := map[[2]string]string{}, map[[3]string]bool{}

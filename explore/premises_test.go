@@ -44,6 +44,50 @@ func TestADriverWhoseNodesAnswerTheSameIDFails(t *testing.T) {
 	require.ErrorContains(t, f, `NodeGetInfo answers the same node_id "node" on node/node-1 and on node/node-2`)
 }
 
+// Upstream: pkg/volume/csi/nodeinfomanager installDriverToCSINode, v1.37.2: it only logs a negative limit.
+func TestADriverWithANegativeLimitOfVolumesFails(t *testing.T) {
+	limited := func(limit int64) func(c *storagesim.Cluster) error {
+		return comesAndGoesWith(func(answer any) {
+			if info, ok := answer.(*spec.NodeGetInfoResponse); ok {
+				info.MaxVolumesPerNode = limit
+			}
+		})
+	}
+	_, err := explore.Run(t.Context(), twoNodes(), limited(-1))
+	f, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, explore.CSIAnswers, f.Rule())
+	require.ErrorContains(t, f, "NodeGetInfo answers max_volumes_per_node -1 on node/node-1: it must not be negative, and is ignored; 0 is no limit")
+
+	cfg := twoNodes()
+	cfg.Except = []string{explore.CSIAnswers}
+	_, err = explore.Run(t.Context(), cfg, limited(-1))
+	require.NoError(t, err, "as on a cluster, whose kubelet only logs it")
+	_, err = explore.Run(t.Context(), twoNodes(), limited(1))
+	require.NoError(t, err, "one volume is all that there is")
+}
+
+// The labels of topology that the API server refuses are retried as long as the registrar's container comes back: each time later.
+func TestADriverWhoseTopologyIsNoLabelFailsSoon(t *testing.T) {
+	_, err := explore.Run(t.Context(), twoNodes(), comesAndGoesWith(func(answer any) {
+		if info, ok := answer.(*spec.NodeGetInfoResponse); ok {
+			info.AccessibleTopology = &spec.Topology{Segments: map[string]string{"bad key!": "a"}}
+		}
+	}))
+	f, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, explore.PlainRun, f.Rule())
+	require.ErrorContains(t, f, "(the labels are the accessible_topology that NodeGetInfo answered)")
+	begins := 0
+	log, _ := f.Log()
+	for _, e := range log.Since(0) {
+		if rpc, ok := e.Record.(trace.RPC); ok && rpc.Method == "GetInfo" {
+			begins++
+		}
+	}
+	require.Less(t, begins, 60, "in half an hour on two nodes")
+}
+
 func TestADriverThatGivesTwoVolumesOneIDFails(t *testing.T) {
 	first := ""
 	scenario := func(c *storagesim.Cluster) error {

@@ -4,7 +4,7 @@
 // Upstream: node-driver-registrar cmd/csi-node-driver-registrar, v2.17.
 //
 // Deviations: there is no HTTP server for health. Where upstream's process ends, so that its container is restarted,
-// this one waits 10 seconds and begins again.
+// this one waits and begins again.
 package registrar
 
 import (
@@ -32,8 +32,14 @@ const RegistryDir = "/var/lib/kubelet/plugins_registry"
 // Upstream: main.go --timeout, v2.17.
 const operationTimeout = time.Second
 
-// restart is the time that a failed container stays down: a kubelet's first backoff.
-const restart = 10 * time.Second
+// The time that a container which fails stays down: at first, at most, and the time after which one that ran begins anew.
+//
+// Upstream: kubelet.go initialCrashLoopBackOff and MaxCrashLoopBackOff, v1.37.
+const (
+	firstRestart = 10 * time.Second
+	lastRestart  = 5 * time.Minute
+	restartAnew  = 2 * lastRestart
+)
 
 // Config configures one registrar. All fields but Crash are required.
 type Config struct {
@@ -68,11 +74,16 @@ type registrar struct {
 //
 // Upstream: main.go main, v2.17.
 func (r *registrar) run(ctx context.Context) {
-	for ctx.Err() == nil {
+	for delay := time.Duration(0); ctx.Err() == nil; {
+		began := r.env.Now()
 		if err := r.register(ctx); err != nil {
 			r.env.Trace(trace.Decision{About: trace.Ref{Kind: "socket", Name: r.cfg.Socket}, Text: "is not registered: " + err.Error()})
 		}
-		_ = r.env.Sleep(control.InBackground(ctx), restart)
+		if r.env.Now().Sub(began) > restartAnew {
+			delay = 0
+		}
+		delay = min(max(2*delay, firstRestart), lastRestart)
+		_ = r.env.Sleep(control.InBackground(ctx), delay)
 	}
 }
 
