@@ -277,7 +277,7 @@ func (c *call) refs(args []string) ([]tables.Ref, error) {
 }
 
 func remove(c *call) error {
-	refs, unknown := c.toDelete()
+	refs, unknown := c.objectsMeant()
 	if len(refs) == 0 && unknown != nil {
 		return unknown
 	}
@@ -308,8 +308,8 @@ func remove(c *call) error {
 	return errors.Join(append(errs, unknown)...)
 }
 
-// toDelete returns the objects that delete is to delete. The error may be about manifests of other kinds beside them.
-func (c *call) toDelete() (refs []tables.Ref, err error) {
+// objectsMeant returns the objects that the arguments or -f name. The error may be about manifests of other kinds beside them.
+func (c *call) objectsMeant() (refs []tables.Ref, err error) {
 	if !c.flags.Changed("filename") {
 		return c.chosen(c.args)
 	}

@@ -55,6 +55,7 @@ func timeCommands() []*command {
 			name: "run-for", usage: "run-for TIME [quiet | ACTOR... TOPIC... TYPE/NAME...]", run: runFor,
 			help: "let virtual time pass, for example 6m, and print what happened",
 		},
+		waitCommand(),
 	}
 }
 

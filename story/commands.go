@@ -65,7 +65,6 @@ func find(name string) (*command, error) {
 var habits = map[string]string{
 	"kubectl": "commands are written without it, for example: get pvc",
 	"sleep":   "run-for TIME lets virtual time pass",
-	"wait":    "settle runs until the cluster is at rest, run-for TIME lets virtual time pass",
 	"cat":     "read prints a file; exec POD -- cat FILE runs cat in a container",
 	"scale":   `patch does it: patch deployment/NAME -p '{"spec":{"replicas":3}}'`,
 	"set": "patch does it; for an image: " +

@@ -32,7 +32,7 @@ func (v View) Get(w io.Writer, o Options, args ...string) error {
 		list = append(list, g.objects...)
 	}
 	if o.SortBy != "" && !(len(list) == 1 && groups[0].named) {
-		path, err := pathOf(o.SortBy)
+		path, err := RelaxedPath(o.SortBy)
 		if err == nil {
 			err = sortBy(path, list)
 		}
@@ -52,7 +52,7 @@ func (o Options) sortTables(groups []group) error {
 	if o.SortBy == "" {
 		return nil
 	}
-	path, _ := pathOf(o.SortBy) // where that fails, sortBy does
+	path, _ := RelaxedPath(o.SortBy) // where that fails, sortBy does
 	switch {
 	case len(groups) > 1 || groups[0].named && len(groups[0].objects) > 1:
 		return notFound(path)

@@ -16,10 +16,10 @@ import (
 // Upstream: kubectl pkg/cmd/get/customcolumn.go jsonRegexp, v0.37.2.
 var relaxed = regexp.MustCompile(`^\{\.?([^{}]+)\}$|^\.?([^{}]+)$`)
 
-// pathOf returns a path such as spec.priority as a template: {.spec.priority}.
+// RelaxedPath returns a path such as spec.priority as a template: {.spec.priority}.
 //
 // Upstream: kubectl pkg/cmd/get/customcolumn.go RelaxedJSONPathExpression, v0.37.2.
-func pathOf(field string) (string, error) {
+func RelaxedPath(field string) (string, error) {
 	parts := relaxed.FindStringSubmatch(field)
 	if parts == nil {
 		return field, errors.New("unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'")
