@@ -141,3 +141,14 @@ func TestRunSaysOnceThatWebhooksAreNotAsked(t *testing.T) {
 	assert.Equal(t, "note: ValidatingWebhookConfiguration/hook: a cluster asks it about each request that it selects; here it is stored and never asked: "+
 		"nothing is refused or changed by it\n", errOut)
 }
+
+func TestTheShellSaysOnceThatWebhooksAreNotAsked(t *testing.T) {
+	hooks := file(t, "hooks.yaml", "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: hook}}\n---\n"+
+		"{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a}, "+
+		"spec: {maxReplicas: 2, scaleTargetRef: {kind: Deployment, name: a, apiVersion: apps/v1}}}\n")
+	code, out, errOut := command(t, "", "shell", "-f", hooks)
+	assert.Zero(t, code)
+	assert.NotContains(t, errOut, "ValidatingWebhookConfiguration", "which the output of apply tells")
+	assert.Contains(t, errOut, "note: HorizontalPodAutoscaler/a: ")
+	assert.Equal(t, 1, strings.Count(out, "Warning: the simulation stores admission webhooks and policies"), out)
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagesim/storagesim/internal/manifest"
@@ -92,7 +93,7 @@ func (p *prompt) begin(files, settings []string, in io.Reader, errOut io.Writer)
 		if objects, err = readAll(manifest.Reader{}, files, in, errOut); err != nil {
 			return err
 		}
-		tellGaps(errOut, objects)
+		tellGaps(errOut, slices.DeleteFunc(slices.Clone(objects), warnedOf))
 	}
 	// The provisioners that the classes name run, as those of `run` do.
 	var drivers []string
@@ -119,6 +120,9 @@ func (p *prompt) begin(files, settings []string, in io.Reader, errOut io.Writer)
 	}
 	return p.do("apply", input...)
 }
+
+// warnedOf reports whether the server itself warns, in the output of apply, that it does not model an object: webhooks and admission policies.
+func warnedOf(obj manifest.Object) bool { return obj.Resource.Group == admissionv1.GroupName }
 
 // inputOf returns objects as the input of a command, so that a story of it needs no file.
 func inputOf(objects []manifest.Object) (lines []string, err error) {
