@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -79,7 +80,7 @@ func (c *Cluster) apply(obj manifest.Object) error {
 		obj = annotated
 	}
 	gvr, meta := obj.Resource.GroupVersionResource(), obj.Meta()
-	key := strings.Join([]string{gvr.String(), meta.GetNamespace(), meta.GetName()}, "/")
+	key := appliedKey(gvr, meta.GetNamespace(), meta.GetName())
 	req := api.Request{Resource: gvr, Namespace: meta.GetNamespace(), Name: meta.GetName(), Track: c.annotates}
 	req.Write.FieldManager = fieldManager
 	req.Verb = "get"
@@ -213,4 +214,14 @@ func (c *Cluster) do(req api.Request) (runtime.Object, error) {
 		}
 	}
 	return c.client.Do(context.Background(), req)
+}
+
+// LastApplied returns the JSON that Apply applied last to an object; nil if it never did.
+func (l Lab) LastApplied(resource schema.GroupVersionResource, namespace, name string) []byte {
+	return l.c.applied[appliedKey(resource, namespace, name)]
+}
+
+// appliedKey identifies an object among those that were applied.
+func appliedKey(resource schema.GroupVersionResource, namespace, name string) string {
+	return strings.Join([]string{resource.String(), namespace, name}, "/")
 }

@@ -29,7 +29,8 @@ func objectCommands() []*command {
 			name: "apply", usage: "apply [-f FILE|DIRECTORY]... [--server-side [--force-conflicts] [--field-manager NAME]]", run: apply, input: true,
 			help: "create or change objects, as kubectl apply does; from files beside the script, or from the input\n" +
 				"With --server-side the server does it, and knows whose field is whose: a field of another manager is a conflict.\n" +
-				"Fields of objects that were made without it are those of the manager before-first-apply.",
+				"Fields that apply without it has set go over to the new manager; those of objects made otherwise, and those that\n" +
+				"others changed since, are those of the manager before-first-apply.",
 			flags: func(f *pflag.FlagSet) {
 				files(f)
 				f.Bool("server-side", false, "")
@@ -185,7 +186,7 @@ func (c *call) applyOne(obj manifest.Object) error {
 
 // applyInServer has the server apply an object.
 //
-// Upstream: kubectl pkg/cmd/apply/apply.go applyOneObject, v0.37.2, without the move of managers and annotations of kubectl apply.
+// Upstream: kubectl pkg/cmd/apply/apply.go applyOneObject, v0.37.2, without the annotations of kubectl apply.
 func (c *call) applyInServer(obj manifest.Object) error {
 	meta := obj.Meta()
 	if meta.GetName() == "" {
@@ -201,9 +202,12 @@ func (c *call) applyInServer(obj manifest.Object) error {
 	req := about("patch", ref)
 	req.PatchType, req.Patch = types.ApplyPatchType, obj.JSON
 	req.Write = metav1.PatchOptions{
-		Force: &force, FieldManager: cmp.Or(c.flag("field-manager"), "kubectl"), FieldValidation: metav1.FieldValidationStrict,
+		Force: &force, FieldManager: cmp.Or(c.flag("field-manager"), serverSideManager), FieldValidation: metav1.FieldValidationStrict,
 	}
-	if _, err := c.cluster.Lab().Do(req); apierrors.IsConflict(err) {
+	if err := c.track(ref, req.Write.FieldManager); err != nil {
+		return obj.Refused(err)
+	}
+	if err := c.applyTracked(ref, req); apierrors.IsConflict(err) {
 		return errors.New(err.Error() + "\n" + conflicts) // no error of the server any more, as with kubectl
 	} else if err != nil {
 		return obj.Refused(err)
