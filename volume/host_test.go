@@ -71,7 +71,9 @@ func TestLocalPathsThatCannotBeAreRefused(t *testing.T) {
 }
 
 func TestALocalVolumeIsReconstructedFromItsDirectory(t *testing.T) {
-	rebuilt, err := local.NewPlugin().ConstructVolumeSpec("pv-1", "/pods/a/volumes/kubernetes.io~local-volume/pv-1")
+	plugin := local.NewPlugin()
+	require.NoError(t, plugin.Init(volumetest.NewNode(t)))
+	rebuilt, err := plugin.ConstructVolumeSpec("pv-1", "/pods/a/volumes/kubernetes.io~local-volume/pv-1")
 	require.NoError(t, err)
 	require.Equal(t, "pv-1", rebuilt.Spec.Name())
 	require.True(t, local.NewPlugin().CanSupport(rebuilt.Spec))
