@@ -1,14 +1,12 @@
 package story
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
@@ -75,7 +73,7 @@ func (c *call) track(ref tables.Ref, manager string) error {
 		if err != nil {
 			return err
 		}
-		e.entry.FieldsV1 = &metav1.FieldsV1{Raw: data}
+		e.entry.FieldsV1 = metav1.NewFieldsV1(string(data))
 		entries = append(entries, e.entry)
 	}
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"managedFields": entries}})
@@ -117,7 +115,7 @@ func (c *call) fieldsOf(ref tables.Ref, applied []byte) (*fieldpath.Set, metav1.
 	for _, entry := range made.(metav1.Object).GetManagedFields() {
 		if entry.Manager == clientSideManager && entry.FieldsV1 != nil {
 			set := &fieldpath.Set{}
-			return set, entry, set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw))
+			return set, entry, set.FromJSON(entry.FieldsV1.GetRawReader())
 		}
 	}
 	return &fieldpath.Set{}, metav1.ManagedFieldsEntry{}, nil // nothing but names was applied
@@ -132,7 +130,7 @@ func (c *call) applyTracked(ref tables.Ref, req api.Request) error {
 	if err != nil {
 		return err
 	}
-	data, err := csaupgrade.UpgradeManagedFieldsPatch(made.(runtime.Object), sets.New(clientSideManager), req.Write.FieldManager)
+	data, err := csaupgrade.UpgradeManagedFieldsPatch(made, sets.New(clientSideManager), req.Write.FieldManager)
 	if err != nil || data == nil {
 		return err
 	}
