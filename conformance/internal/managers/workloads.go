@@ -197,7 +197,8 @@ func statefulSetScenarios() []Scenario {
 			rollout("2"), Delete("pod/db-0"),
 		}},
 		{Name: "statefulset-claims", Steps: []Step{
-			Apply("a class", class), Apply("volumes", volume("pv-1", "")+volume("pv-2", "")),
+			// Of volumes of one size upstream's scheduler takes any. The first claim takes the smaller one.
+			Apply("a class", class), Apply("volumes", volume("pv-1", "")+strings.Replace(volume("pv-2", ""), "storage: 1Gi", "storage: 2Gi", 1)),
 			Apply("create", workload("StatefulSet", "db", `replicas: 2
 persistentVolumeClaimRetentionPolicy: {whenScaled: Delete, whenDeleted: Delete}
 volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: manual, resources: {requests: {storage: 1Gi}}}}]`,
