@@ -25,13 +25,13 @@ type observer struct {
 	uids      *uids
 	lastWrite time.Time
 
-	step  *observed
-	err   error           // the first write that could not be observed
-	seen  map[string]bool // the keys of Event objects seen before
-	known map[string]bool // those known to newEvents
-	said  map[said]bool   // the events seen before
-	heard int             // how much of the trace has been read
-	steering *steering // is told of each write
+	step     *observed
+	err      error           // the first write that could not be observed
+	seen     map[string]bool // the keys of Event objects seen before
+	known    map[string]bool // those known to newEvents
+	said     map[said]bool   // the events seen before
+	heard    int             // how much of the trace has been read
+	steering *steering       // is told of each write
 	// simulated reports, in a case with kubelets, whether an actor's writes count; nil means all do.
 	simulated func(actor string) bool
 }

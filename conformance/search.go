@@ -167,7 +167,7 @@ func mostPromising(starts []*start) *start {
 	return from
 }
 
-// back are the numbers of writes before the one that differs from which a search goes on within a step.
+// back returns how many writes before the one that differs a search goes on within a step, at a try.
 func back(tries int) int { return [...]int{1, 3, 8, 2, 21, 5, 13, 55}[tries%8] }
 
 // goOn makes a schedule from a start within a step: with another seed for the rest of it.
