@@ -27,7 +27,8 @@
 //   - seeded: a bounded number of random interleavings, in which others also run
 //     between the requests of one step, and the recorder is up to half a second slow.
 //     Where one agrees longer than the others, the search goes on from there, step by
-//     step, with other seeds and other phases of the resync;
+//     step and write by write, with other seeds and other phases of the resync. A controller
+//     may begin with a key anew before or after its cache has what it just wrote;
 //   - in as many schedules again, steps before the one that differs are varied, too.
 //
 // A rule that the simulation breaks is broken in every schedule. A search ends early
@@ -39,7 +40,8 @@
 // the recorder cut a long message (isCut), what a machine and its container runtime choose (chosen,
 // machines), and what two recorded runs of a case did not agree about (optionalEvents,
 // optionalWrites, optionalAtEnd). In a case with kubelets, what no actor here writes (sidecars) and the
-// nodes' status writes are left out, too: see compare. Signs of life of nodes count nowhere.
+// nodes' status writes are left out, too: see compare. Signs of life of nodes count nowhere, nor does a kubelet's event that
+// the recorder's container runtime tells nothing of its images (expectations).
 //
 // Only cases with kubelets have the controllers that act on what becomes of nodes: node
 // lifecycle, taint eviction and the pod garbage collector. A case that begins without nodes
