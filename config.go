@@ -213,8 +213,8 @@ type Config struct {
 	Provisioner func(*provisioner.Config)
 	// Wrap, if set, is given each actor when it is added and returns the Factory to run instead,
 	// for example one that calls f with an Env whose client is the caller's own. An Env that
-	// replaces the engine's should also pass on control.Foreign, control.Outside, control.Points and control.Ender. Programs
-	// (AddProgram) are not wrapped.
+	// replaces the engine's embeds it as a control.FullEnv, so that no optional interface is lost. Programs (AddProgram) are
+	// not wrapped.
 	Wrap func(actor string, f control.Factory) control.Factory
 }
 

@@ -7,19 +7,10 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// engineEnv is all that package engine offers to an actor.
-type engineEnv interface {
-	control.Env
-	control.Foreign
-	control.Outside
-	control.Points
-	control.Ender
-}
-
 // lateEnv is the Env of an actor whose answers take time, by choice. A key that has changed while an actor worked on it is worked on again at
 // once, and here the cache shows what was just written only if another actor ran in between. On a cluster an answer takes about as long as the
 // change takes to come to the cache.
-type lateEnv struct{ engineEnv }
+type lateEnv struct{ control.FullEnv }
 
 // answerTime is about how long an answer takes.
 const answerTime = time.Millisecond
@@ -37,5 +28,5 @@ func (e lateEnv) Queue(cfg control.QueueConfig) control.Queue {
 		ended[key] = e.Now()
 		return err
 	}
-	return e.engineEnv.Queue(cfg)
+	return e.FullEnv.Queue(cfg)
 }

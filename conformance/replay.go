@@ -90,7 +90,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 			if r != nil && r.endedByItself(actor) {
 				return nil // the recorder did not start it again
 			}
-			return f(lateEnv{env.(engineEnv)})
+			return f(lateEnv{env.(control.FullEnv)})
 		}
 	}
 	config.Kubelet = func(cfg *kubelet.Config) {

@@ -75,6 +75,16 @@ type Env interface {
 	Follow(Feed)
 }
 
+// FullEnv is an Env with all the optional interfaces of this package. The one of package engine has them. An Env that changes
+// what another does embeds it, so that none of them is lost.
+type FullEnv interface {
+	Env
+	Ender
+	Foreign
+	Outside
+	Points
+}
+
 // Clock tells the time and waits. Nothing else in a controller may.
 type Clock interface {
 	// Now is the current time, in UTC.

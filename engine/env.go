@@ -22,7 +22,7 @@ type env struct {
 	recorders map[string]*recorder // by component
 }
 
-var _ control.Env = (*env)(nil)
+var _ control.FullEnv = (*env)(nil)
 
 func (v *env) alive() bool                  { return !v.ended.Load() }
 func (v *env) engine() *Engine              { return v.actor.engine }

@@ -5,12 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/stacks"
 	"github.com/storagesim/storagesim/trace"
 )
-
-var _ control.Foreign = (*env)(nil)
 
 // foreign is a call of code that may never return.
 type foreign struct {

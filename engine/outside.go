@@ -8,8 +8,6 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-var _ control.Outside = (*env)(nil)
-
 // InRealTime sets whether virtual time goes with that of the machine from now on. If it does, a task
 // that waits for an answer from outside (control.Outside) is parked, and others go on
 // meanwhile; otherwise the engine waits with it. Package live sets it.

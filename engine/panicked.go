@@ -54,8 +54,6 @@ func (t *task) panicked(doing string, about trace.Ref, value any, at string) {
 	panic(crashed{a.name})
 }
 
-var _ control.Ender = (*env)(nil)
-
 // End implements control.Ender.
 func (v *env) End(ending control.Ending) {
 	t := v.task("End")

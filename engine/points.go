@@ -176,9 +176,8 @@ func (e *Engine) reach(actor, name string, counts bool) *control.PointFault {
 }
 
 var (
-	_ control.Points = (*env)(nil)
-	_ mayfail.Hook   = (*env)(nil)
-	_ mayfail.Hook   = (*process)(nil)
+	_ mayfail.Hook = (*env)(nil)
+	_ mayfail.Hook = (*process)(nil)
 )
 
 // ReachPoint implements control.Points.

@@ -163,7 +163,7 @@ func (r readsAgain) Bind(ctx context.Context, binding *v1.Binding, options metav
 		return err
 	}
 	for _, name := range claimNames(pod) {
-		claim, err := r.env.engineEnv.Client().CoreV1().PersistentVolumeClaims(binding.Namespace).Get(ctx, name, metav1.GetOptions{})
+		claim, err := r.env.FullEnv.Client().CoreV1().PersistentVolumeClaims(binding.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

@@ -16,25 +16,16 @@ func wrap(actor string, change func(*env)) func(string, control.Factory) control
 			return f
 		}
 		return func(inner control.Env) error {
-			e := &env{engineEnv: inner.(engineEnv)}
+			e := &env{FullEnv: inner.(control.FullEnv)}
 			change(e)
 			return f(e)
 		}
 	}
 }
 
-// engineEnv is all that package engine offers to an actor.
-type engineEnv interface {
-	control.Env
-	control.Foreign
-	control.Outside
-	control.Points
-	control.Ender
-}
-
 // env is an Env that does some calls in another way than the engine's. A nil field changes nothing.
 type env struct {
-	engineEnv
+	control.FullEnv
 	pods        func(corev1client.PodInterface) corev1client.PodInterface
 	claims      func(corev1client.PersistentVolumeClaimInterface) corev1client.PersistentVolumeClaimInterface
 	volumes     func(corev1client.PersistentVolumeInterface) corev1client.PersistentVolumeInterface
@@ -45,7 +36,7 @@ type env struct {
 	silent string
 }
 
-func (e *env) Client() kubernetes.Interface { return client{e.engineEnv.Client(), e} }
+func (e *env) Client() kubernetes.Interface { return client{e.FullEnv.Client(), e} }
 
 type client struct {
 	kubernetes.Interface
@@ -92,7 +83,7 @@ func changed[T any](change func(T) T, client T) T {
 }
 
 func (e *env) Recorder(component string) control.Recorder {
-	return recorder{e.engineEnv.Recorder(component), e.silent}
+	return recorder{e.FullEnv.Recorder(component), e.silent}
 }
 
 type recorder struct {
@@ -110,7 +101,7 @@ func (e *env) Follow(f control.Feed) {
 	if e.show != nil {
 		f = feed{f, e.show}
 	}
-	e.engineEnv.Follow(f)
+	e.FullEnv.Follow(f)
 }
 
 // feed fills a cache with what show returns. Caches do not look at the old state in a Change.
