@@ -3,6 +3,7 @@ package kubelet_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	nodeutil "k8s.io/component-helpers/node/util"
 
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/kubelet"
@@ -140,6 +142,31 @@ func TestACSINodeThatWentIsMadeAnewByTheNextLife(t *testing.T) {
 		require.Len(t, csiNode.Spec.Drivers, 2, "seed %d", seed)
 	}
 	require.Len(t, removed, 2, "a driver may register before the kubelet knows its node, which then takes the CSINode for another's")
+}
+
+// Upstream: csi_plugin.go initializeCSINode, v1.37.2: until it has ended, the kubelet reports an error of its storage.
+func TestARestartedKubeletMayReportItsNodeBeforeTheCSINode(t *testing.T) {
+	ready := map[v1.ConditionStatus]int{}
+	for seed := range uint64(12) {
+		cfg := kubelet.Config{}
+		cfg.Late = true
+		w := newWorld(t, engine.Config{Policy: engine.Seeded(seed)}, cfg)
+		w.settle()
+		status := func() v1.ConditionStatus {
+			node, err := w.user.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+			require.NoError(t, err)
+			_, is := nodeutil.GetNodeCondition(&node.Status, v1.NodeReady)
+			return is.Status
+		}
+		require.Equal(t, v1.ConditionTrue, status(), "a node that is new is never reported before")
+		require.NoError(t, w.e.Crash(actor))
+		require.NoError(t, w.e.RunFor(5*time.Second))
+		ready[status()]++
+		require.Equal(t, status() == v1.ConditionFalse, strings.Contains(w.trace(), "NodeNotReady: Node node-1 status is now: NodeNotReady"), "seed %d", seed)
+		require.NoError(t, w.e.RunFor(6*time.Second))
+		require.Equal(t, v1.ConditionTrue, status(), "at the next turn")
+	}
+	require.Len(t, ready, 2)
 }
 
 func TestBadDriversAreRefused(t *testing.T) {

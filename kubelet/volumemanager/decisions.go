@@ -50,7 +50,8 @@ type Decisions struct {
 	CleanSubPaths bool
 	// Late lets what is to be done wait for as long as it may upstream, by choice: up to 100 ms until a loop comes round that looks for new pods, or for
 	// volumes to mount and unmount, up to 300 ms until a pod sees that its volumes are mounted, up to 90 s for a pod's next sync, up to 15 s for
-	// that of one that failed, and up to 10.4 s for the next turn of the node's status. Default: all look as soon as something has changed, a pod is synced
+	// that of one that failed, and up to 10.4 s for the next turn of the node's status, before which a kubelet
+	// that has started again may report its node as not ready. Default: all look as soon as something has changed, a pod is synced
 	// after a minute, or 10 s if it failed, and the node's status has its turn every 10 s.
 	Late bool
 	// NoDefaultAccount asks for a token of the account that the pod names, also if it names none, as where the admission plugin ServiceAccount

@@ -41,9 +41,13 @@ func defaultLabels() []string {
 }
 
 // Register registers the node: it creates the Node, the lease and the CSINode, or brings them up
-// to date, reports the node ready, and adds the CSI drivers of the configuration.
+// to date, reports the node ready, and adds the CSI drivers of the configuration. If turns may be late, the first one of a kubelet
+// that has started again may come before the CSINode, by choice. It then reports the node as not ready, until the next turn.
+//
+// Upstream: csi_plugin.go initializeCSINode, and kubelet_node_status.go fastNodeStatusUpdate, which does nothing for a Node that was ready
+// before, v1.37.2.
 func (n *Node) Register(ctx context.Context) error {
-	node, err := n.registerNode(ctx)
+	node, existed, err := n.registerNode(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,9 +56,15 @@ func (n *Node) Register(ctx context.Context) error {
 		return fmt.Errorf("cannot register the CSINode of node %s: %w", node.Name, err)
 	}
 	n.volumes.UpdateFromNodeStatus(&node.Status)
-	n.registered = true
+	early := existed && n.late && n.env.Choose(2) == 1
+	n.registered = !early
 	if err := n.syncNodeStatus(ctx); err != nil {
 		return err
+	}
+	if early {
+		n.recorder.Eventf(node, v1.EventTypeNormal, "NodeNotReady", "Node %s status is now: NodeNotReady", n.name())
+		n.registered = true
+		n.ReportLater()
 	}
 	return n.drivers.registerCSIDrivers(ctx, n.configured)
 }
@@ -63,16 +73,16 @@ func (n *Node) Register(ctx context.Context) error {
 // its labels and annotations up to date.
 //
 // Upstream: kubelet_node_status.go tryRegisterWithAPIServer, v1.37.
-func (n *Node) registerNode(ctx context.Context) (*v1.Node, error) {
+func (n *Node) registerNode(ctx context.Context) (_ *v1.Node, existed bool, err error) {
 	nodes, ctx := n.env.Client().CoreV1().Nodes(), readonly.Answers(ctx)
 	initial := n.template.DeepCopy()
 	n.setNodeStatus(initial)
 	node, err := nodes.Create(ctx, initial, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
+	if existed = apierrors.IsAlreadyExists(err); existed {
 		node, err = nodes.Get(ctx, n.name(), metav1.GetOptions{})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot register node %s: %w", n.name(), err)
+		return nil, existed, fmt.Errorf("cannot register node %s: %w", n.name(), err)
 	}
 	reconciled := node.DeepCopy()
 	for _, label := range defaultLabels() {
@@ -81,7 +91,8 @@ func (n *Node) registerNode(ctx context.Context) (*v1.Node, error) {
 		}
 	}
 	metav1.SetMetaDataAnnotation(&reconciled.ObjectMeta, controllerManagedAttach, "true")
-	return patchNode(ctx, n.env.Client(), node, reconciled)
+	node, err = patchNode(ctx, n.env.Client(), node, reconciled)
+	return node, existed, err
 }
 
 // DefaultCapacity returns the resources of a node whose template has none.
