@@ -89,6 +89,9 @@ func wait(c *call) error {
 	return err
 }
 
+// forms are what --for may be.
+const forms = "create, delete, condition=NAME or jsonpath={PATH}=VALUE"
+
 // conditions reads --for.
 //
 // Upstream: kubectl pkg/cmd/wait/wait.go conditionFuncsFor, v0.37.2.
@@ -98,7 +101,7 @@ func (c *call) conditions() (list []condition, err error) {
 		return nil, err
 	}
 	if len(texts) == 0 {
-		return nil, c.misuse("expected --for create, delete, condition=NAME or jsonpath={PATH}=VALUE")
+		return nil, c.misuse("expected --for " + forms)
 	}
 	for _, text := range texts {
 		one := condition{text: strings.ToLower(text)}
@@ -120,7 +123,7 @@ func (c *call) conditions() (list []condition, err error) {
 				return nil, err
 			}
 		default:
-			return nil, fmt.Errorf("unrecognized condition: %q", text)
+			return nil, fmt.Errorf("unrecognized condition: %q; expected %s", text, forms)
 		}
 		list = append(list, one)
 	}
