@@ -25,10 +25,13 @@
 //     two of the PV controller's resyncs, which are 15 s apart ("resync phase
 //     7s": 7 s had passed);
 //   - seeded: a bounded number of random interleavings, in which others also run
-//     between the requests of one step, and the recorder is up to half a second slow.
+//     between the requests of one step, and the recorder is up to half a second slow, or
+//     just too fast for what is due when a step ends.
 //     Where one agrees longer than the others, the search goes on from there, step by
 //     step and write by write, with other seeds and other phases of the resync. A controller
-//     may begin with a key anew before or after its cache has what it just wrote;
+//     may begin with a key anew before or after its cache has what it just wrote. A third
+//     of them go along with the recording: they prefer the actor that made its next request,
+//     so that races are lost where they were lost ("seed 7 along the recording");
 //   - in as many schedules again, steps before the one that differs are varied, too.
 //
 // A rule that the simulation breaks is broken in every schedule. A search ends early

@@ -225,10 +225,14 @@ func (o *observer) onWrite(w trace.Write) {
 	if w.Err == nil && w.Old != w.New {
 		o.lastWrite = w.Time
 	}
-	if o.step == nil || !compared(w.Resource.Resource) {
+	if o.step == nil {
 		return
 	}
 	object := o.uids.hide(w.Resource.Resource + " " + nameOf(w.Namespace, w.Name))
+	o.steering.ahead.made(w, object)
+	if !compared(w.Resource.Resource) {
+		return
+	}
 	if pod, ok := w.Old.(*v1.Pod); ok && w.New == nil && w.Err == nil {
 		o.step.gone = append(o.step.gone, o.uids.hide(string(pod.UID)))
 	}

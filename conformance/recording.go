@@ -36,6 +36,13 @@ func (r *Recording) whole() bool {
 	return len(r.Before) > 0 || slices.ContainsFunc(r.Steps, func(s Step) bool { return len(s.Action.Kubelet)+len(s.Action.Program) > 0 })
 }
 
+// acts reports whether an actor wrote something in the recording.
+func (r *Recording) acts(actor string) bool {
+	return slices.ContainsFunc(r.Steps, func(s Step) bool {
+		return slices.ContainsFunc(s.Writes, func(e Entry) bool { return e.Actor == actor })
+	})
+}
+
 // Step is something the user did, and what was written then.
 type Step struct {
 	Action Action  `json:"step"`

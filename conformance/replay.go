@@ -81,6 +81,9 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	if rec.whole() {
 		config.Only = withKubelets()
 	}
+	if rec.acts(storagesim.VACProtection) { // some recorders have none
+		config.Only = append(config.Only, storagesim.VACProtection)
+	}
 	if rec.fromNothing() {
 		config.Nodes, config.NoNodes = nil, true
 	}
@@ -183,7 +186,7 @@ func run(rec *Recording, s Schedule, all bool) (found []Difference, err error) {
 // begin turns to the step of that index.
 func (r *replay) begin(i int) {
 	r.current = i
-	r.steering.begin(i + 1)
+	r.steering.begin(i+1, requestsOf(r.rec.Steps[i], r.simulated))
 }
 
 // step does what the user did and says what came of it.
@@ -253,7 +256,7 @@ func (r *replay) perform(a Action) error {
 	if err := r.until(a); err != nil {
 		return err
 	}
-	if err := r.rest(a.quiet(r.quiet)); err != nil {
+	if err := r.rest(a.quiet(r.quiet) - r.steering.early()); err != nil {
 		return err
 	}
 	return r.cluster.RunFor(r.steering.late())

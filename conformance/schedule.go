@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/storagesim/storagesim/engine"
 )
 
 // Schedule is one way the simulation can go. The zero value is in order.
@@ -26,6 +28,8 @@ type Turn struct {
 	After int `json:",omitempty"`
 	// Seed chooses the interleaving from there on; 0 is in order.
 	Seed uint64
+	// Along prefers the actor that made the next request in the recording.
+	Along bool `json:",omitempty"`
 }
 
 func (s Schedule) String() string {
@@ -40,6 +44,9 @@ func (s Schedule) String() string {
 		way := "in order"
 		if t.Seed != 0 {
 			way = fmt.Sprintf("seed %d", t.Seed)
+		}
+		if t.Along {
+			way += " along the recording"
 		}
 		from := fmt.Sprintf("step %d", t.Step)
 		if t.After > 0 {
@@ -87,7 +94,7 @@ func (s Schedule) only(step int, seed uint64) Schedule {
 	}
 	turns = append(turns, Turn{Step: step, Seed: seed})
 	if len(after) == 0 || after[0].Step > step+1 {
-		turns = append(turns, Turn{Step: step + 1, Seed: before.Seed})
+		turns = append(turns, Turn{Step: step + 1, Seed: before.Seed, Along: before.Along})
 	}
 	s.Turns = append(turns, after...)
 	return s
@@ -101,13 +108,18 @@ type steering struct {
 	often int
 	// most bounds the delay of the recorder before its next step, in milliseconds.
 	most int
+	// soon has the recorder's next step come before a write that is due just when the step would end: a real one takes a moment.
+	soon bool
 	// step and writes say where the replay is: the step, and how many writes it has had.
 	step, writes int
+	// ahead holds the step's requests that are still to come; goes says whether the way to choose goes along with them.
+	ahead along
+	goes  bool
 }
 
-// begin starts a step.
-func (p *steering) begin(step int) {
-	p.step, p.writes = step, 0
+// begin starts a step, in which the recording has these requests.
+func (p *steering) begin(step int, ahead []request) {
+	p.step, p.writes, p.ahead = step, 0, along{requests: ahead}
 	p.turn()
 }
 
@@ -123,11 +135,11 @@ func (p *steering) turn() {
 		if t.Step != p.step || t.After != p.writes {
 			continue
 		}
-		p.rng = nil
+		p.rng, p.goes, p.soon = nil, t.Along, false
 		if t.Seed != 0 {
 			p.rng = rand.New(rand.NewPCG(t.Seed, 0x5eed))
 			p.often = [...]int{64, 24, 6, 2}[t.Seed%4]
-			p.most = 500
+			p.most, p.soon = 500, t.Seed%16 == 1 || t.Seed%16 == 5
 			if t.Seed%8 == 7 {
 				p.most = 4000 // in some recordings it took notice of writes that they do not have, such as a node's heartbeat
 			}
@@ -143,6 +155,21 @@ func (p *steering) Choose(n int) int {
 	return p.rng.IntN(n)
 }
 
+// Pick implements engine.Picker. Where a schedule goes along with the recording, one in eight choices is as others.
+func (p *steering) Pick(n int, of func(i int) engine.Alternative) int {
+	if p.rng == nil || !p.goes || p.rng.IntN(8) == 0 {
+		return p.Choose(n)
+	}
+	list, own := p.ahead.prefer(n, of)
+	switch {
+	case len(list) == 0:
+		return p.Choose(n)
+	case own && p.rng.IntN(2) == 0:
+		return list[p.rng.IntN(len(list))]
+	}
+	return list[0]
+}
+
 // gap returns the number of steps, and then the time, that other actors have between two requests
 // of the user. In order both are 0.
 func (p *steering) gap() (steps int, wait time.Duration) {
@@ -156,6 +183,14 @@ func (p *steering) gap() (steps int, wait time.Duration) {
 		return 1 + p.rng.IntN(40), 0
 	}
 	return 0, time.Duration(1+p.rng.IntN(100)) * time.Millisecond
+}
+
+// early returns by how much sooner than the recorder says a step is over. In order it is 0.
+func (p *steering) early() time.Duration {
+	if p.soon {
+		return time.Millisecond
+	}
+	return 0
 }
 
 // late returns the delay of the recorder before its next step. In order there is no delay.

@@ -170,9 +170,12 @@ func mostPromising(starts []*start) *start {
 // back returns how many writes before the one that differs a search goes on within a step, at a try.
 func back(tries int) int { return [...]int{1, 3, 8, 2, 21, 5, 13, 55}[tries%8] }
 
+// along reports whether this try goes along with the recording: each third does.
+func (s *search) along() bool { return s.tried%3 == 0 }
+
 // goOn makes a schedule from a start within a step: with another seed for the rest of it.
 func (s *search) goOn(from *start) Schedule {
-	schedule := from.schedule.then(Turn{Step: from.step, After: max(from.agreed-back(from.tries), 0), Seed: s.tried})
+	schedule := from.schedule.then(Turn{Step: from.step, After: max(from.agreed-back(from.tries), 0), Seed: s.tried, Along: s.along()})
 	return schedule.then(Turn{Step: from.step + 1})
 }
 
@@ -199,7 +202,7 @@ func (s *search) variant(from *start) Schedule {
 	if from.tries%3 == 1 && s.rec.whole() {
 		schedule.Kubelets = (schedule.Kubelets + from.tries/3*37) % 100 // 37 and 100 have no common divisor
 	}
-	schedule = schedule.then(Turn{Step: from.step, Seed: s.tried})
+	schedule = schedule.then(Turn{Step: from.step, Seed: s.tried, Along: s.along()})
 	if s.tried/4%2 == 0 {
 		schedule = schedule.then(Turn{Step: from.step + 1})
 	}

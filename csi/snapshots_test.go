@@ -394,7 +394,7 @@ func TestSourcesThatChangeOrBelongToAnotherDriverAreToldAsUpstreamTells(t *testi
 			},
 			claim: copyOf("PersistentVolumeClaim pending"),
 			event: of + "PersistentVolumeClaim by Name pending: the PVC DataSource pending must have a status of Bound.  Got {Pending [] map[] [] map[] " +
-				"map[] <nil> nil nil}",
+				"map[] <nil> nil}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

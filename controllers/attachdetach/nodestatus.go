@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/readonly"
 	"github.com/storagesim/storagesim/internal/typedpatch"
 )
@@ -24,7 +25,7 @@ func (c *controller) updateNodeStatuses(ctx context.Context) {
 	}
 }
 
-// updateNodeStatusForNode writes which volumes are attached to a node, if that is due. A node that does not exist
+// updateNodeStatusForNode writes which volumes are attached to a node, if that is due, in any order. A node that does not exist
 // needs no status.
 // Upstream: statusupdater/node_status_updater.go UpdateNodeStatusForNode, v1.37.
 func (c *controller) updateNodeStatusForNode(ctx context.Context, name string) error {
@@ -39,6 +40,7 @@ func (c *controller) updateNodeStatusForNode(ctx context.Context, name string) e
 	for _, volume := range slices.Sorted(maps.Keys(c.actual.reports[name])) {
 		want = append(want, v1.AttachedVolume{Name: volume})
 	}
+	control.Shuffle(c.env, want)
 	err := c.patchVolumesAttached(ctx, name, want)
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -108,6 +108,21 @@ func mayChangeMode(claim *v1.PersistentVolumeClaim, content string, annotations 
 	return nil
 }
 
+// knownStatus returns what csi-provisioner v6.4.0 knows of a claim's status, which it prints with the names of no field: its library is v0.36.1, and
+// has no healthStatus.
+func knownStatus(s v1.PersistentVolumeClaimStatus) any {
+	return struct {
+		Phase                            v1.PersistentVolumeClaimPhase
+		AccessModes                      []v1.PersistentVolumeAccessMode
+		Capacity                         v1.ResourceList
+		Conditions                       []v1.PersistentVolumeClaimCondition
+		AllocatedResources               v1.ResourceList
+		AllocatedResourceStatuses        map[v1.ResourceName]v1.ClaimResourceStatus
+		CurrentVolumeAttributesClassName *string
+		ModifyVolumeStatus               *v1.ModifyVolumeStatus
+	}{s.Phase, s.AccessModes, s.Capacity, s.Conditions, s.AllocatedResources, s.AllocatedResourceStatuses, s.CurrentVolumeAttributesClassName, s.ModifyVolumeStatus}
+}
+
 // claimSource returns the claim whose volume is to be cloned.
 //
 // Upstream: controller.go getPVCSource, v6.4.
@@ -119,7 +134,7 @@ func (p *csiProvisioner) claimSource(ctx context.Context, claim *v1.PersistentVo
 	case !ok:
 		return nil, fmt.Errorf("error getting PVC %s (namespace %q) from api server: %w", source.Name, claim.Namespace, noClaim(source.Name))
 	case from.Status.Phase != v1.ClaimBound:
-		return nil, fmt.Errorf("the PVC DataSource %s must have a status of Bound.  Got %v", source.Name, from.Status)
+		return nil, fmt.Errorf("the PVC DataSource %s must have a status of Bound.  Got %v", source.Name, knownStatus(from.Status))
 	case from.DeletionTimestamp != nil:
 		return nil, fmt.Errorf("the PVC DataSource %s is currently being deleted", source.Name)
 	case from.Spec.StorageClassName == nil:
