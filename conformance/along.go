@@ -61,9 +61,9 @@ func (a *along) made(w trace.Write, object string) {
 // soon is the number of requests after the next one whose actors are to wait for it.
 const soon = 4
 
-// prefer returns the alternatives of the actor whose request is next: if that was refused, since the actor had not heard of a change, those in which it
-// hears of nothing. If it has none, these are those of all that have no request soon: one of them may have to do something first. It returns none if no
-// request is left.
+// prefer returns the alternatives of the actor whose request is next, and whether there are any: if that request was refused, since the actor had not
+// received a change, the alternatives in which it receives nothing. Otherwise it returns the alternatives of all actors without a request soon: one of them
+// may have to do something first. It returns none if no request is left.
 func (a *along) prefer(n int, of func(i int) engine.Alternative) (list []int, own bool) {
 	if len(a.requests) == 0 {
 		return nil, false

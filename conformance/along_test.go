@@ -23,7 +23,9 @@ func TestTheActorOfTheNextRecordedRequestIsPreferred(t *testing.T) {
 		{"actor": "a", "event": "Said", "object": "pod/default/p"}]}]}`)
 	require.NoError(t, err)
 	a := along{requests: requestsOf(rec.Steps[0], func(actor string) bool { return actor != "other" })}
-	steps := []engine.Alternative{{Actor: "b", Hears: "pods"}, {Actor: "c", Does: "worker"}, {Actor: "b", Does: "worker"}, {Actor: "d"}, {Actor: "a", Does: "worker"}}
+	steps := []engine.Alternative{
+		{Actor: "b", Hears: "pods"}, {Actor: "c", Does: "worker"}, {Actor: "b", Does: "worker"}, {Actor: "d"}, {Actor: "a", Does: "worker"},
+	}
 	prefer := func() (actors []string, own bool) {
 		list, own := a.prefer(len(steps), func(i int) engine.Alternative { return steps[i] })
 		for _, i := range list {

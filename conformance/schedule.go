@@ -108,7 +108,7 @@ type steering struct {
 	often int
 	// most bounds the delay of the recorder before its next step, in milliseconds.
 	most int
-	// soon has the recorder's next step come before a write that is due just when the step would end: a real one takes a moment.
+	// soon lets the recorder's next step come before a write that is due just when the step would end: a real one takes a moment.
 	soon bool
 	// step and writes say where the replay is: the step, and how many writes it has had.
 	step, writes int

@@ -89,7 +89,7 @@ func wait(c *call) error {
 	return err
 }
 
-// forms are what --for may be.
+// forms names the values of --for.
 const forms = "create, delete, condition=NAME or jsonpath={PATH}=VALUE"
 
 // conditions reads --for.

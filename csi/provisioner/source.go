@@ -120,7 +120,8 @@ func knownStatus(s v1.PersistentVolumeClaimStatus) any {
 		AllocatedResourceStatuses        map[v1.ResourceName]v1.ClaimResourceStatus
 		CurrentVolumeAttributesClassName *string
 		ModifyVolumeStatus               *v1.ModifyVolumeStatus
-	}{s.Phase, s.AccessModes, s.Capacity, s.Conditions, s.AllocatedResources, s.AllocatedResourceStatuses, s.CurrentVolumeAttributesClassName, s.ModifyVolumeStatus}
+	}{s.Phase, s.AccessModes, s.Capacity, s.Conditions, s.AllocatedResources, s.AllocatedResourceStatuses,
+		s.CurrentVolumeAttributesClassName, s.ModifyVolumeStatus}
 }
 
 // claimSource returns the claim whose volume is to be cloned.
