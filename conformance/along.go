@@ -10,7 +10,7 @@ import (
 )
 
 // along knows the controllers' requests in one step of the recording, refused ones included, and which of them the replay has had. A schedule
-// that goes along prefers the actor of the next one: a race that was lost in the recording is then lost here, too, in about every second try.
+// that goes along prefers the actor of the next one, so that the same one often wins a race.
 type along struct {
 	requests []request
 	passed   int // how many have come before the next one
