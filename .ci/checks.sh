@@ -8,6 +8,13 @@ say() { printf '+ %s\n' "$*"; }
 run() { say "$@"; "$@"; }
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
+# What was not checked is told where it should have been, and once more in the last line.
+not_run=
+left_out() { echo "NOT RUN: $1"; not_run+="${not_run:+; }$1"; }
+
+# In CI nothing is left out because this machine lacks something.
+lacking() { [ -z "${CI:-}" ] || fail "$1"; left_out "$1"; }
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -44,7 +51,8 @@ each_package() {
 	done
 }
 
-# Sets binary to the test binary of a package, which is linked once for all checks that run a part of its tests.
+# Sets binary to the test binary of a package, which is linked once for all checks that run a part of its tests; where the
+# check of all tests has linked it, .ci/keep has kept it.
 test_binary() {
 	binary=$work/$(tr -c '[:alnum:]\n' _ <<<"$1").test
 	[ -e "$binary" ] || run go test -c -vet=off -ldflags='-s -w' -o "$binary" "$1" || fail "$1 does not build"
@@ -69,8 +77,7 @@ with_compiler() {
 		run apt-get update -q
 		run apt-get install -y -q gcc libc6-dev
 	fi
-	command -v "$(go env CC)" >/dev/null || [ -z "${CI:-}" ] || fail "the race detector needs a C compiler, and there is no $(go env CC)"
-	command -v "$(go env CC)" >/dev/null || { echo "no $(go env CC) here: skipped, CI will do it"; return 1; }
+	command -v "$(go env CC)" >/dev/null || { lacking "race: the detector needs a C compiler, and there is no $(go env CC)"; return 1; }
 }
 
 # The page is tested in Debian's chromium; node and npm check its types. A missing one fails.
@@ -97,12 +104,11 @@ with_kubectl() {
 	[ "${minor:-0}" -lt 32 ] || return 0
 	bin=${XDG_CACHE_HOME:-$HOME/.cache}/storagesim/kubectl-v1.37.2-$(go env GOVERSION)
 	[ -x "$bin" ] || (cd conformance/interop && run timeout 15m go build -o "$bin" -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2" ./kubectl) ||
-		{ [ -z "${CI:-}" ] || fail "kubectl cannot be built"; say "no kubectl: its tests are skipped"; return 0; }
+		{ lacking "the tests that need kubectl, which cannot be built"; return 0; }
 	export KUBECTL=$bin
 }
 
 times=
-not_run= # what the environment asks to leave out
 table() { printf '\n%b%14s %5ss\n' "$times" total "$SECONDS"; rm -rf "$work"; }
 
 # Runs the checks that are named, or all, and prints how long each took.
