@@ -2,11 +2,11 @@ package rest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -44,7 +44,10 @@ const (
 // Upstream: cri-streaming server.go DefaultConfig and Config.StreamIdleTimeout, v0.37.
 const idleStream = 4 * time.Hour
 
-// exec runs a command in a container, whose streams are the channels of a WebSocket.
+// errAnswered says that the client has an answer: the upgrade has failed, or the connection has ended.
+var errAnswered = errors.New("the client has been answered")
+
+// exec runs a command in a container, whose streams are the channels of a WebSocket, or those of SPDY.
 // Upstream: pkg/registry/core/pod/rest ExecREST and cri-streaming/pkg/streaming/remotecommand
 // ServeExec, v1.37.
 func (c *call) exec() error {
@@ -63,29 +66,37 @@ func (c *call) exec() error {
 		conn, s, err = c.upgrade(opts)
 		return s, err
 	})
-	if conn == nil {
+	switch {
+	case errors.Is(err, errAnswered):
+		return nil
+	case conn == nil:
 		return err
 	}
 	conn.end(code, err)
 	return nil
 }
 
-// connection is a WebSocket that has a channel for each stream.
+// connection carries the streams of a command.
 type connection struct {
-	*wsstream.Conn
-	channels []io.ReadWriteCloser
+	status io.Writer // is told how the command has ended
+	close  func()
 }
 
 // upgrade turns the request into a connection.
-// Upstream: cri-streaming/pkg/streaming/remotecommand createWebSocketStreams, v0.37.
+// Upstream: cri-streaming/pkg/streaming/remotecommand createStreams, v0.37.
 func (c *call) upgrade(opts *corev1.PodExecOptions) (*connection, *Streams, error) {
-	if !wsstream.IsWebSocketRequest(c.r) {
-		if strings.HasPrefix(strings.ToUpper(c.r.Header.Get("Upgrade")), "SPDY/") {
-			return nil, nil, badRequest("this server speaks %s over WebSocket, not SPDY: use kubectl v1.31 or later, "+
-				"or v1.29 with KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true", protocolV5)
-		}
-		return nil, nil, badRequest("Upgrade request required")
+	switch {
+	case wsstream.IsWebSocketRequest(c.r):
+		return c.upgradeWebSocket(opts)
+	case isSPDY(c.r):
+		return c.upgradeSPDY(opts)
 	}
+	return nil, nil, badRequest("Upgrade request required")
+}
+
+// upgradeWebSocket turns the request into a WebSocket that has a channel for each stream.
+// Upstream: cri-streaming/pkg/streaming/remotecommand createWebSocketStreams, v0.37.
+func (c *call) upgradeWebSocket(opts *corev1.PodExecOptions) (*connection, *Streams, error) {
 	direction := func(asked bool, as wsstream.ChannelType) wsstream.ChannelType {
 		if asked {
 			return as
@@ -121,7 +132,7 @@ func (c *call) upgrade(opts *corev1.PodExecOptions) (*connection, *Streams, erro
 	if opts.Stderr && !opts.TTY {
 		s.Stderr = channels[stderrChannel]
 	}
-	return &connection{conn, channels}, s, nil
+	return &connection{status: channels[errorChannel], close: func() { _ = conn.Close() }}, s, nil
 }
 
 // end tells the client how the command has ended, and closes the connection.
@@ -142,8 +153,8 @@ func (c *connection) end(code int32, err error) {
 	if err != nil {
 		panic(err) // it holds nothing but texts
 	}
-	_, _ = c.channels[errorChannel].Write(text) // the client has gone
-	_ = c.Close()
+	_, _ = c.status.Write(text) // the client may have gone
+	c.close()
 }
 
 // Upstream: apimachinery util/remotecommand NonZeroExitCodeReason and ExitCodeCauseType, v1.37.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -283,13 +284,32 @@ func TestLogsAreAnsweredAsByARealServer(t *testing.T) {
 	assert.ErrorContains(t, err, "does not keep the times")
 }
 
+// transport makes the executor of a client: kubectl's, or that of older kubectls and of most programs.
+type transport func(config *rest.Config, url string) (remotecommand.Executor, error)
+
+func overBoth(t *testing.T, test func(t *testing.T, over transport)) {
+	t.Helper()
+	t.Run("WebSocket", func(t *testing.T) {
+		test(t, func(config *rest.Config, url string) (remotecommand.Executor, error) {
+			return remotecommand.NewWebSocketExecutor(config, http.MethodGet, url)
+		})
+	})
+	t.Run("SPDY", func(t *testing.T) {
+		test(t, func(config *rest.Config, where string) (remotecommand.Executor, error) {
+			u, err := url.Parse(where)
+			require.NoError(t, err)
+			return remotecommand.NewSPDYExecutor(config, http.MethodPost, u)
+		})
+	})
+}
+
 // execute runs a command in the pod as kubectl exec does.
-func execute(ctx context.Context, t *testing.T, config *rest.Config, opts v1.PodExecOptions, in io.Reader) (stdout, stderr string, err error) {
+func (over transport) execute(ctx context.Context, t *testing.T, config *rest.Config, opts v1.PodExecOptions, in io.Reader) (stdout, stderr string, err error) {
 	t.Helper()
 	opts.Stdin, opts.Stdout, opts.Stderr = in != nil, true, !opts.TTY
 	request := clientOf(t, config).CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("web").SubResource("exec")
 	request.VersionedParams(&opts, scheme.ParameterCodec)
-	executor, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, request.URL().String())
+	executor, err := over(config, request.URL().String())
 	require.NoError(t, err)
 	var out, errOut bytes.Buffer
 	streams := remotecommand.StreamOptions{Stdin: in, Stdout: &out, Tty: opts.TTY}
@@ -302,11 +322,13 @@ func execute(ctx context.Context, t *testing.T, config *rest.Config, opts v1.Pod
 	return out.String(), errOut.String(), err
 }
 
-func TestCommandsRunInContainersOverAWebSocket(t *testing.T) {
+func TestCommandsRunInContainers(t *testing.T) { overBoth(t, testCommands) }
+
+func testCommands(t *testing.T, over transport) {
 	_, config := started(t, serve.Config{Speed: 1000})
 	runPod(t, config, "sh", "-c", "echo hello > /data/x; sleep 100000000")
 	run := func(in io.Reader, command ...string) (string, string, error) {
-		return execute(t.Context(), t, config, v1.PodExecOptions{Command: command}, in)
+		return over.execute(t.Context(), t, config, v1.PodExecOptions{Command: command}, in)
 	}
 	stdout, stderr, err := run(nil, "cat", "/data/x")
 	require.NoError(t, err)
@@ -330,14 +352,16 @@ func TestCommandsRunInContainersOverAWebSocket(t *testing.T) {
 	assert.Equal(t, 127, failed.Code)
 	assert.Contains(t, stderr, "python3")
 
-	stdout, _, err = execute(t.Context(), t, config, v1.PodExecOptions{Command: []string{"cat"}, TTY: true}, strings.NewReader("typed\r\x04"))
+	stdout, _, err = over.execute(t.Context(), t, config, v1.PodExecOptions{Command: []string{"cat"}, TTY: true}, strings.NewReader("typed\r\x04"))
 	require.NoError(t, err)
 	assert.Equal(t, "typed\r\ntyped\n", stdout)
 }
 
 // A command that reads its input waits for it, and the cluster does not wait for the
 // command.
-func TestACommandThatWaitsForItsInputHoldsNobodyUp(t *testing.T) {
+func TestACommandThatWaitsForItsInputHoldsNobodyUp(t *testing.T) { overBoth(t, testInput) }
+
+func testInput(t *testing.T, over transport) {
 	server, config := started(t, serve.Config{Speed: 1})
 	runPod(t, config, "sleep", "100000000")
 	in, typing := io.Pipe()
@@ -347,7 +371,7 @@ func TestACommandThatWaitsForItsInputHoldsNobodyUp(t *testing.T) {
 	}
 	done := make(chan answer)
 	go func() {
-		stdout, _, err := execute(t.Context(), t, config, v1.PodExecOptions{Command: []string{"cat"}}, in)
+		stdout, _, err := over.execute(t.Context(), t, config, v1.PodExecOptions{Command: []string{"cat"}}, in)
 		done <- answer{stdout, err}
 	}()
 	_, err := io.WriteString(typing, "late")
@@ -359,12 +383,14 @@ func TestACommandThatWaitsForItsInputHoldsNobodyUp(t *testing.T) {
 	assert.Equal(t, "late", got.stdout)
 }
 
-func TestACommandEndsWhenItsClientGoes(t *testing.T) {
+func TestACommandEndsWhenItsClientGoes(t *testing.T) { overBoth(t, testGone) }
+
+func testGone(t *testing.T, over transport) {
 	server, config := started(t, serve.Config{Speed: 1})
 	runPod(t, config, "sleep", "100000000")
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	_, _, err := execute(ctx, t, config, v1.PodExecOptions{Command: []string{"sleep", "1000"}}, nil)
+	_, _, err := over.execute(ctx, t, config, v1.PodExecOptions{Command: []string{"sleep", "1000"}}, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, server.Close(), "which would wait for it")
 }
@@ -383,9 +409,14 @@ func TestARequestForACommandThatCannotBeBegunIsRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "Upgrade request required")
 	err = client.Post().AbsPath(path+"exec").Param("stdout", "1").Do(t.Context()).Error()
 	assert.ErrorContains(t, err, "you must specify at least one command")
-	err = client.Post().AbsPath(path+"exec").Param("command", "ls").Param("stdout", "1").SetHeader("Connection", "upgrade").SetHeader("Upgrade",
-		"SPDY/3.1").Do(t.Context()).Error()
-	assert.ErrorContains(t, err, "not SPDY")
+	spdy := func(protocol string) string {
+		request := client.Post().AbsPath(path+"exec").Param("command", "ls").Param("stdout", "1")
+		answer, err := request.SetHeader("Connection", "upgrade").SetHeader("Upgrade", "SPDY/3.1").SetHeader("X-Stream-Protocol-Version", protocol).DoRaw(t.Context())
+		require.Error(t, err)
+		return string(answer)
+	}
+	assert.Contains(t, spdy(""), "no valid protocols")
+	assert.Contains(t, spdy("v2.channel.k8s.io"), "client supports [v2.channel.k8s.io], server accepts [v4.channel.k8s.io]")
 	err = client.Post().AbsPath(path + "portforward").Do(t.Context()).Error()
 	assert.ErrorContains(t, err, "containers have no network")
 }

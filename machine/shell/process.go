@@ -195,6 +195,15 @@ func eachBy(p *Process, by func(string, bool, func(*disk.Disk, string) error) er
 // options parses flags as getopt does: plain ones may be joined ("-rf"), those in
 // valued take the rest of the word or the next one. "--" ends them.
 func options(argv []string, plain, valued string) (flags map[string]string, args []string, err error) {
+	return parseOptions(argv, plain, valued, false)
+}
+
+// leadingOptions works as options, and the first word that is none ends them, too: what follows is another command.
+func leadingOptions(argv []string, plain, valued string) (flags map[string]string, command []string, err error) {
+	return parseOptions(argv, plain, valued, true)
+}
+
+func parseOptions(argv []string, plain, valued string, leading bool) (flags map[string]string, args []string, err error) {
 	flags = map[string]string{}
 	for i := 1; i < len(argv); i++ {
 		word := argv[i]
@@ -202,6 +211,9 @@ func options(argv []string, plain, valued string) (flags map[string]string, args
 			return flags, append(args, argv[i+1:]...), nil
 		}
 		if len(word) < 2 || word[0] != '-' {
+			if leading {
+				return flags, argv[i:], nil
+			}
 			args = append(args, word)
 			continue
 		}

@@ -81,4 +81,5 @@ func TestDfTellsTheSizeOfADiskThatHasOne(t *testing.T) {
 	require.NoError(t, b.node.Limit(disk.Limits{Bytes: 100 << 10}))
 	require.NoError(t, b.node.WriteFile("/disk/x", make([]byte, 33<<10), 0o644))
 	require.Equal(t, "Filesystem     1K-blocks  Used Available Use% Mounted on\n/dev/disk 100 36 64 36% /data\n", b.run("df", "/data").Log())
+	require.Equal(t, "Filesystem     Type Size  Used Avail Use% Mounted on\n/dev/disk ext4 100K 36K 64K 36% /data\n", b.run("df", "-hT", "/data").Log())
 }

@@ -80,45 +80,67 @@ func env(p *Process) error {
 	return nil
 }
 
-// xargs runs a command with the words of its input.
+// xargs runs a command with the words of its input, or with -I once for each line.
 func xargs(p *Process) error {
-	args := p.Argv[1:]
-	zero, skip, size := false, false, 1000
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		switch {
-		case args[0] == "-0":
-			zero = true
-		case args[0] == "-r":
-			skip = true
-		case args[0] == "-n" && len(args) > 1:
-			n, err := strconv.Atoi(args[1])
-			if err != nil || n < 1 {
-				return fmt.Errorf("xargs: '%s': the number of arguments must be 1 or more", args[1])
-			}
-			size, args = n, args[1:]
-		default:
-			return unknownOption("xargs", args[0][1:], args[0], "0nr")
-		}
-		args = args[1:]
+	flags, args, err := leadingOptions(p.Argv, "0r", "nI")
+	if err != nil {
+		return err
 	}
 	if len(args) == 0 {
 		args = []string{"echo"}
 	}
-	input := p.Stdin.text()
-	words := strings.Fields(input)
-	if zero {
-		words = strings.FieldsFunc(input, func(c rune) bool { return c == 0 })
+	size := 1000
+	if text, ok := flags["n"]; ok {
+		if size, err = strconv.Atoi(text); err != nil || size < 1 {
+			return fmt.Errorf("xargs: '%s': the number of arguments must be 1 or more", text)
+		}
 	}
-	if len(words) == 0 && !skip {
+	placeholder, each := flags["I"]
+	if each && placeholder == "" {
+		return errors.New("xargs: the text that -I replaces is empty")
+	}
+	split := strings.Fields
+	if each {
+		split = filledLines
+	}
+	if has(flags, "0") {
+		split = func(text string) []string { return strings.FieldsFunc(text, func(c rune) bool { return c == 0 }) }
+	}
+	words := split(p.Stdin.text())
+	if len(words) == 0 && !each && !has(flags, "r") {
 		return p.another(args).call()
 	}
 	var failed error
-	for batch := range slices.Chunk(words, size) {
-		if err := p.another(slices.Concat(args, batch)).call(); err != nil {
+	run := func(argv []string) {
+		if p.another(argv).call() != nil {
 			failed = &ExitError{Code: 123}
 		}
 	}
+	if each {
+		for _, word := range words {
+			argv := make([]string, len(args))
+			for i, arg := range args {
+				argv[i] = strings.ReplaceAll(arg, placeholder, word)
+			}
+			run(argv)
+		}
+		return failed
+	}
+	for batch := range slices.Chunk(words, size) {
+		run(slices.Concat(args, batch))
+	}
 	return failed
+}
+
+// filledLines returns the lines of a text that are not blank, without the blanks before them.
+func filledLines(text string) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimLeft(strings.TrimSuffix(line, "\n"), " \t"); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // sleep waits on the virtual clock.
