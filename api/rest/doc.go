@@ -22,9 +22,9 @@
 //
 //   - Who is asking is not checked here: what listens on a port does that. The name of
 //     the program, from its User-Agent, is the actor of its writes.
-//   - Logs of pods, commands in them and nodes/proxy need a way to the nodes (WithNodes). Over SPDY a
-//     command's streams are those of v4.channel.k8s.io. attach, portforward and proxy of pods are
-//     refused, and so are the times of a log's lines, which are not kept.
+//   - Logs of pods, commands in them and nodes/proxy need a way to the nodes (WithNodes). A command is
+//     reached over WebSocket and SPDY, with v4.channel.k8s.io at least. attach, portforward and proxy of
+//     pods are refused, and so are the times of a log's lines, which are not kept.
 //   - OpenAPI has no schemas of lists: an operation that lists names the kind of the items.
 //   - A watch without timeoutSeconds lasts until the client ends it; a real server ends
 //     it after half an hour to an hour.

@@ -48,7 +48,6 @@ func Kept() []Statement {
 		{"docs/found.md", "component-helpers v0.37", source},
 		{"docs/found.md", "recorded with v1.37.2", seen},
 		{"docs/20-kubectl-without-a-cluster.md", "a real kubectl, v1.32", seen},
-		{"docs/20-kubectl-without-a-cluster.md", "kubectl before v1.30 uses (v1.29 does not", "a change in this release"},
 		{"docs/21-your-own-program.md", "with v10.0.1 itself", "the version that the chapter is about"},
 		{"docs/39-the-museum.md", "those of v1.37 itself", name},
 		{"docs/41-what-v1.37-loses.md", "# 41. What v1.37 loses", name},
