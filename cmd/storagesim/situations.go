@@ -50,14 +50,26 @@ func situations() ([]situation, error) {
 // situationOf returns the situation of a script: the comment at its top is the title, and what comes after an empty line of it the introduction.
 func situationOf(file, script string) situation {
 	s := situation{file: file, title: file, script: strings.ReplaceAll(script, "\r\n", "\n")}
-	head, _, _ := strings.Cut(s.script, "\n\n")
-	if !strings.HasPrefix(head, "#") {
+	head, _ := s.parts()
+	if head == "" {
 		return s
 	}
 	title, intro, _ := strings.Cut(head, "\n#\n")
 	words := func(comment string) string { return strings.ReplaceAll(strings.TrimLeft(comment, "# "), "\n# ", " ") }
 	s.title, s.intro = words(title), words(intro)
 	return s
+}
+
+// parts returns the comment at the top of the script, and the script with empty lines in its place, so that errors name the file's lines.
+// The comment ends with its last line: the first command may follow without an empty line between them.
+func (s situation) parts() (head, body string) {
+	body = s.script
+	for strings.HasPrefix(body, "#") {
+		line, rest, _ := strings.Cut(body, "\n")
+		head += line + "\n"
+		body = rest
+	}
+	return strings.TrimRight(head, "#\n"), strings.Repeat("\n", strings.Count(head, "\n")) + body
 }
 
 // lessonOf reads a story of the user's.
@@ -181,10 +193,7 @@ func (s situation) page(cmd *cobra.Command) (p view.Page, err error) {
 	if s.lesson {
 		repeat = quoted([]string{"storagesim", "story", s.file})
 	}
-	body := s.script
-	if strings.HasPrefix(body, "#") {
-		_, body, _ = strings.Cut(body, "\n\n") // its head is the page's title and introduction
-	}
+	_, body := s.parts() // its head is the page's title and introduction
 	err = watched(cmd.Context(), s.file, body, s.lesson, story.Options{}, view.Options{Title: s.title, Intro: s.intro, Repeat: repeat},
 		func(made view.Page) error {
 			p = made

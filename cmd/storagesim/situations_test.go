@@ -136,10 +136,21 @@ func TestAPageOfALessonStopsAtItsNotes(t *testing.T) {
 
 	code, _, errOut = command(t, "", "page", file(t, "bad.txt", "# x\n\ncluster nodes=a\n----\n\ncreat\n----\n"))
 	require.Equal(t, 1, code)
-	require.Contains(t, errOut, `unknown command "creat"`)
+	require.Contains(t, errOut, `bad.txt:6: unknown command "creat"`)
 	code, out, errOut = command(t, "", "page", file(t, "none.txt", "no cluster"))
 	require.Equal(t, 1, code, errOut)
 	require.Empty(t, out)
+}
+
+func TestTheFirstCommandOfALessonMayFollowItsTitleAtOnce(t *testing.T) {
+	for _, head := range []string{"# How a claim waits\n", "# How a claim waits\n#\n"} {
+		code, out, errOut := command(t, "", "page", file(t, "lesson.txt", head+"cluster nodes=only-one provisioners=\n\nget nodes\n"))
+		require.Equal(t, 0, code, errOut)
+		p := pageOf(t, out)
+		require.Equal(t, "How a claim waits", p.Title)
+		require.Empty(t, p.Intro)
+		require.Equal(t, "$ cluster nodes=only-one provisioners=", p.Chapters[0].Title)
+	}
 }
 
 func TestASituationThatIsNotThereIsRefused(t *testing.T) {
