@@ -104,10 +104,10 @@ func hash(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// writeTable writes the story as a table, without details. The script replaces it.
+// writeTable writes the story as a table, without details. The script replaces it, and keeps it for paper.
 func writeTable(b *bufio.Writer, p view.Page) { // a failed write is the error of Flush
 	text := html.EscapeString
-	fmt.Fprintf(b, "<h1>%s</h1>\n", text(p.Title))
+	fmt.Fprintf(b, "<section>\n<h1>%s</h1>\n", text(p.Title))
 	if p.Intro != "" {
 		fmt.Fprintf(b, "<p>%s</p>\n", text(p.Intro))
 	}
@@ -132,5 +132,5 @@ func writeTable(b *bufio.Writer, p view.Page) { // a failed write is the error o
 		}
 	}
 	tell(len(p.Steps))
-	fmt.Fprint(b, "</tbody>\n</table>\n")
+	fmt.Fprint(b, "</tbody>\n</table>\n</section>\n")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -348,4 +349,35 @@ func TestALessonStopsAtItsNotes(t *testing.T) {
 	b.until(note + ` === "That was all."`)
 	b.is(place + ` === 3`)
 	shot(b, "lesson")
+}
+
+func TestASmallScreenHasRoomForTheWordsAndTheKey(t *testing.T) {
+	b := open(t, example(t, "csi-end-to-end"), look{calm: true, width: 390, height: 844})
+	b.is(`document.querySelector(".row .line2").getBoundingClientRect().width >= 100`)
+	for _, title := range []string{"What the signs mean", "Show only some actors or objects"} {
+		b.click(`button[title="` + title + `"]`)
+		b.is(`[document.querySelector(".popover:not([hidden])").getBoundingClientRect()].every((box) => box.left >= 0 && box.right <= innerWidth)`)
+		b.press(kb.Escape)
+	}
+
+	low := open(t, example(t, "csi-end-to-end"), look{calm: true, width: 700, height: 450})
+	low.is(`document.querySelector(".list").getBoundingClientRect().bottom - document.querySelector(".scroll").getBoundingClientRect().top > 170`)
+}
+
+// What scrolls would be cut off on paper, and no reader can open it there.
+func TestPaperHasTheWholeTable(t *testing.T) {
+	b := open(t, example(t, "static-binding"), look{calm: true})
+	b.is(`getComputedStyle(document.querySelector(".paper")).display === "none"`)
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	b.is(`getComputedStyle(document.querySelector("#app")).display === "none"`)
+	b.is(`document.querySelector(".paper").getBoundingClientRect().height > 1000 && getComputedStyle(document.body).overflow === "visible"`)
+	b.is(`document.querySelectorAll(".paper tbody tr").length > 30`)
+}
+
+func TestTheKeyHasEachSignOfAStory(t *testing.T) {
+	b := open(t, example(t, "csi-end-to-end"), look{calm: true})
+	b.click(`button[title="What the signs mean"]`)
+	for _, kind := range []string{"write", "event", "decision", "call", "retry", "down", "up", "fault", "mount", "command", "file", "delivery", "gap"} {
+		b.is(`document.querySelector(".key .s-` + kind + `") !== null`)
+	}
 }

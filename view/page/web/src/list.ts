@@ -68,7 +68,9 @@ export class List {
     const columns = layout(this.store.page, used, 1).columns.length;
     const upright = (width - timeWidth - 300) / columns >= 62;
     const text = upright ? Math.max(300, width * 0.36) : Math.max(150, Math.min(440, width * 0.45));
-    const lanes = Math.round(Math.max(columns * 25, Math.min(width - timeWidth - text, columns * 104)));
+    // On a narrow screen the lines come closer, so that there is room for words beside them.
+    const close = Math.min(columns * 15, Math.max(columns * 8, width - timeWidth - 120));
+    const lanes = Math.round(Math.max(close, Math.min(width - timeWidth - text, columns * 104)));
     this.element.classList.toggle("tight", width - timeWidth - lanes < 260);
     const letters = Math.max(20, Math.floor((width - 40) / 8.2));
     if (letters !== this.store.shown.letters) {

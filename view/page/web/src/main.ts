@@ -24,6 +24,8 @@ function main(): void {
   const chosen = pages.length > 1 ? storyOf(location.hash, pages.length) : 0;
   if (pages.length > 1) addEventListener("hashchange", () => { if (storyOf(location.hash, pages.length) !== chosen) location.reload(); });
   document.documentElement.classList.add("live");
+  const table = chosen === undefined ? undefined : app.querySelectorAll(":scope > section")[chosen];
+  if (table) document.body.append(h("div", { class: "paper" }, table)); // what is printed
   if (chosen === undefined) put(app, contents(pages));
   else show(app, pages[chosen]!, pages.length > 1 ? `story=${chosen + 1}` : "", true);
 }

@@ -134,10 +134,14 @@ function key(): HTMLElement {
     ["unmounts it", { kind: "mount", mount: { op: "unmount", machine: "", source: "", target: "" } }],
     ["says something in an event", { kind: "event", event: { type: "Normal", reason: "", message: "" } }],
     ["warns in an event", { kind: "event", event: { type: "Warning", reason: "", message: "" } }],
+    ["runs a program", { kind: "command" }],
+    ["makes or changes a file", { kind: "file" }],
     ["waits and tries again", { kind: "retry" }],
+    ["a fault strikes", { kind: "fault" }],
     ["stops or crashes; its line is grey until it starts", { kind: "down" }],
     ["starts", { kind: "up" }],
     ["its cache sees a write", { kind: "delivery", delivery: { rv: 1, resource: "" } }],
+    ["differs from a cluster", { kind: "gap" }],
   ];
   const objects = ["pvc", "pv", "pod", "node", "volumeattachment"].map((short) => ({ kind: short, short, name: "" }));
   const g: Geometry = { columns: [], width: 110, spine: 58, x: [16, 58, 94] };
