@@ -68,15 +68,20 @@ func (x *explainer) missingClaim(pod *v1.Pod, claim string) {
 	})
 }
 
-// otherClaims names the claim that was probably meant.
+// otherClaims names the claim that was probably meant: that of the same name in another namespace, or one with a similar name in this one.
 func (x *explainer) otherClaims(ns, name string) string {
-	claims, err := x.Client.CoreV1().PersistentVolumeClaims(ns).List(x.ctx, metav1.ListOptions{})
+	claims, err := x.Client.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll).List(x.ctx, metav1.ListOptions{})
 	if err != nil {
 		return ""
 	}
-	names := make([]string, len(claims.Items))
+	var names []string
 	for i := range claims.Items {
-		names[i] = claims.Items[i].Name
+		switch claim := &claims.Items[i]; {
+		case claim.Namespace == ns:
+			names = append(names, claim.Name)
+		case claim.Name == name:
+			return " (there is one in namespace " + claim.Namespace + ", which pods of that namespace can use)"
+		}
 	}
 	return prose.DidYouMean(name, names)
 }

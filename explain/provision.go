@@ -60,7 +60,7 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 	}
 	x.silently(func() {
 		actor := "actor/" + x.Provisioners[which].ActorName()
-		switch e, failed := x.lastWarning("PersistentVolumeClaim", claim.UID, provisioningFailed, "ProvisioningBlocked"); {
+		switch e, failed := x.provisionerWarning(claim); {
 		case !failed:
 			x.underWay(Unknown, "", "provisioner %s is to make a volume%s", name, where)
 		case e.Reason == "ProvisioningBlocked":
@@ -73,6 +73,17 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 
 // provisioningFailed is the reason of the event in which a provisioner says why it makes no volume.
 const provisioningFailed = "ProvisioningFailed"
+
+// provisionerWarning returns the last warning of a claim's provisioner. The PV controller uses the same reason for a class that is not there,
+// which has come since if there is a provisioner to explain.
+func (x *explainer) provisionerWarning(claim *v1.PersistentVolumeClaim) (Event, bool) {
+	for _, e := range slices.Backward(x.eventsOf("PersistentVolumeClaim", claim.UID)) {
+		if e.Type == v1.EventTypeWarning && e.By != "persistentvolume-controller" && (e.Reason == provisioningFailed || e.Reason == "ProvisioningBlocked") {
+			return e, true
+		}
+	}
+	return Event{}, false
+}
 
 // otherProvisioners names the provisioner that was probably meant.
 func (w World) otherProvisioners(name string) string {

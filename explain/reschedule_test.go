@@ -3,6 +3,7 @@ package explain_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,4 +36,27 @@ func TestWhatAProvisionerSaysThatGivesAClaimBackIsTheCause(t *testing.T) {
 	c.RunUntil(func() bool { return c.Pod("web").Status.NominatedNodeName != "" })
 	c.RunUntil(func() bool { return c.Pod("web").Status.NominatedNodeName == "" })
 	require.Regexp(t, `the scheduler tries again; example.com/full failed \d+ times to make a volume`, c.Explain("pod/web"))
+}
+
+// The PV controller has said under the reason of provisioners that there is no such class. That is no failure of the one that serves it now.
+func TestAProvisionerIsNotBlamedForAClassThatWasNotThere(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
+	c.AddProvisioner("example.com/full", full{})
+	c.Apply(explainClaim("data", "1Gi", ", storageClassName: late"))
+	c.Settle()
+	require.Contains(t, c.Explain("pvc/data"), `its class "late" does not exist`)
+	c.Apply(classOf("late", "example.com/full"))
+	c.Settle()
+	why := c.Explain("pvc/data")
+	require.Contains(t, why, "ProvisioningFailed: storageclass.storage.k8s.io \"late\" not found")
+	require.NotContains(t, why, "provisioner example.com/full failed")
+}
+
+// The explanation of a pod in the wrong namespace says where the claim is.
+func TestAClaimOfAnotherNamespaceIsNamed(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1")})
+	there := strings.Replace(explainClaim("data", "1Gi", ""), "name: data", "name: data, namespace: shop", 1)
+	c.Apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}", there, explainPod("web", "", "data"))
+	c.Settle()
+	require.Contains(t, c.Explain("pod/web"), "create the claim in namespace default (there is one in namespace shop, which pods of that namespace can use)")
 }
