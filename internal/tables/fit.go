@@ -81,6 +81,9 @@ func (g grid) print(w io.Writer, width int) error {
 		}
 		b.WriteByte('\n')
 	}
+	text := b.String()
+	b.Reset()
+	b.WriteString(prose.WrapMessages(text, width))
 	if omitted != "" {
 		b.WriteString(prose.Wrap(strings.Repeat(" ", noteIndent)+omitted, width, noteIndent) + "\n")
 	}
@@ -115,14 +118,17 @@ func (g grid) widthOf(c gridColumn) (width int) {
 	return width
 }
 
-// isWider reports whether a line of the table takes more than width columns.
+// isWider reports whether a line of the table takes more than width columns. Messages in the last column do not count: they are wrapped.
 func (g grid) isWider(width int) bool {
 	total := 0
 	for i, c := range g.columns {
-		if i == len(g.columns)-1 {
-			total += g.widthOf(c)
-		} else {
+		switch {
+		case i < len(g.columns)-1:
 			total += max(cellMin, g.widthOf(c)+cellPadding)
+		case c.heading == "MESSAGE" && g.headings:
+			total += len(c.heading)
+		default:
+			total += g.widthOf(c)
 		}
 	}
 	return total > width
