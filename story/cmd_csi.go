@@ -48,6 +48,9 @@ func failCSI(c *call) error {
 	}
 	f := socket.Fault{Driver: unlessAny(c.args[0]), Method: unlessAny(c.args[1]), Caller: set["caller"]}
 	if len(c.args) == 3 {
+		if word := c.args[2]; slices.Contains([]string{"hang", "lost", "crash"}, word) {
+			return c.misuse("%q is not a volume; expected %s=yes", word, word)
+		}
 		f.Volume = c.args[2]
 	}
 	if f.After, f.Times, f.Skip, err = c.which(set); err != nil {

@@ -12,16 +12,16 @@ import (
 )
 
 func execCommands() []*command {
-	container := func(f *pflag.FlagSet) { f.StringP("container", "c", "", "") }
+	container := func(f *pflag.FlagSet) { inNamespace(f); f.StringP("container", "c", "", "") }
 	return []*command{
 		{
-			name: "exec", usage: "exec POD|TYPE/NAME [-c CONTAINER] -- COMMAND [ARG...]", run: exec, input: true, flags: container,
+			name: "exec", usage: "exec POD|TYPE/NAME [-n NAMESPACE] [-c CONTAINER] -- COMMAND [ARG...]", run: exec, input: true, flags: container,
 			help: "run a command in a container, on the pod's volumes; the input, if there is any, is what it reads\n" +
 				"Of a workload or a Service (deployment/web), a pod that is ready is taken. The container is the pod's first unless -c names another. " +
 				"Virtual time passes while the command sleeps.",
 		},
 		{
-			name: "logs", usage: "logs POD|TYPE/NAME [-c CONTAINER] [--previous]", run: logs, reads: true,
+			name: "logs", usage: "logs POD|TYPE/NAME [-n NAMESPACE] [-c CONTAINER] [--previous]", run: logs, reads: true,
 			flags: func(f *pflag.FlagSet) { container(f); f.BoolP("previous", "p", false, "") },
 			help: "print what a container has printed, or with --previous the one before it\n" +
 				"Of a workload or a Service (deployment/web), a pod that is ready is taken.",
@@ -41,7 +41,7 @@ func exec(c *call) error {
 	if c.input != nil {
 		config.Stdin = strings.NewReader(strings.Join(c.input, "\n") + "\n")
 	}
-	pod, _, err := c.podNamed(c.args[0])
+	pod, _, err := c.podNamed(c.inNamespace(c.args[0]))
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func logs(c *call) error {
 	if err := c.want(1, 1); err != nil {
 		return err
 	}
-	pod, namespace, err := c.podNamed(c.args[0])
+	pod, namespace, err := c.podNamed(c.inNamespace(c.args[0]))
 	var text string
 	if err == nil {
 		text, err = pod.Logs(c.flag("container"), c.on("previous"))

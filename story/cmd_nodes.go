@@ -73,10 +73,10 @@ func (c *call) power(do func(string) error, actor, machine string) error {
 	return nil
 }
 
-// powered returns the names that stop and start take.
+// powered returns the names that stop and start take. Nodes come first, so that node-1 is taken for a machine rather than for its kubelet.
 func (c *call) powered() []string {
 	nodes := slices.DeleteFunc(c.cluster.Lab().Machines(), func(name string) bool { return !strings.HasPrefix(name, "node/") })
-	return append(c.cluster.Engine().Actors(), nodes...)
+	return append(nodes, c.cluster.Engine().Actors()...)
 }
 
 func drainNode(c *call) error {

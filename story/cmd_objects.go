@@ -26,33 +26,38 @@ import (
 func objectCommands() []*command {
 	return []*command{
 		{
-			name: "apply", usage: "apply [-f FILE|DIRECTORY]... [--server-side [--force-conflicts] [--field-manager NAME]]", run: apply, input: true,
+			name: "apply", run: apply, input: true,
+			usage: "apply [-f FILE|DIRECTORY]... [-n NAMESPACE] [--server-side [--force-conflicts] [--field-manager NAME]]",
 			help: "create or change objects, as kubectl apply does; from files beside the script, or from the input\n" +
 				"With --server-side the server does it, and knows whose field is whose: a field of another manager is a conflict.\n" +
 				"Fields that apply without it has set go over to the new manager; those of objects made otherwise, and those that\n" +
 				"others changed since, are those of the manager before-first-apply.",
 			flags: func(f *pflag.FlagSet) {
 				files(f)
+				inNamespace(f)
 				f.Bool("server-side", false, "")
 				f.Bool("force-conflicts", false, "")
 				f.String("field-manager", "", "")
 			},
 		},
 		{
-			name: "create", usage: "create [-f FILE|DIRECTORY]...", run: create, input: true, flags: files,
-			help: "create objects; from files beside the script, or from the input",
+			name: "create", usage: "create [-f FILE|DIRECTORY]... [-n NAMESPACE]", run: create, input: true,
+			flags: func(f *pflag.FlagSet) { files(f); inNamespace(f) },
+			help:  "create objects; from files beside the script, or from the input",
 		},
 		{
 			name: "delete",
 			usage: "delete TYPE/NAME... | TYPE NAME... | TYPE --all|-l SELECTOR | -f FILE|DIRECTORY " +
-				"[-n NAMESPACE] [--grace-period SECONDS] [--now] [--cascade background|foreground|orphan]",
-			run:  remove,
-			help: "delete objects; does not wait for them to be gone",
+				"[-n NAMESPACE] [--grace-period SECONDS] [--now] [--force] [--cascade background|foreground|orphan]",
+			run: remove,
+			help: "delete objects; does not wait for them to be gone\n" +
+				"--force or --grace-period 0 removes a pod at once, without its kubelet: its program may still run.",
 			flags: func(f *pflag.FlagSet) {
 				choosing(f)
 				files(f)
 				f.Int64("grace-period", -1, "")
 				f.Bool("now", false, "")
+				f.Bool("force", false, "")
 				f.String("cascade", "background", "")
 			},
 		},
@@ -81,6 +86,8 @@ func objectCommands() []*command {
 
 func files(f *pflag.FlagSet) { f.StringArrayP("filename", "f", nil, "") }
 
+func inNamespace(f *pflag.FlagSet) { f.StringP("namespace", "n", "", "") }
+
 // manifests reads the objects of -f or of the input, whose lines count from the
 // script's first.
 func (c *call) manifests() ([]manifest.Object, error) {
@@ -91,23 +98,25 @@ func (c *call) manifests() ([]manifest.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	read := manifest.Reader{Kinds: c.kinds(), Namespace: c.flag("namespace")}
 	switch {
 	case len(paths) > 0 && c.input != nil:
 		return nil, c.misuse("both -f and input are given; expected one of them. Input is what stands below the command, up to an empty line or ----")
 	case len(paths) > 0 && c.noFiles:
 		return nil, c.misuse("no files are read here; give what is in %s as input", paths[0])
 	case len(paths) > 0 && c.session.options.Files != nil:
-		return c.manifestsOf(c.session.options.Files, paths)
+		return manifestsOf(read, c.session.options.Files, paths)
 	case len(paths) > 0:
-		return manifest.ParseFilesIn(c.kinds(), folders{filepath.Dir(c.file), c.session.options.AllowFiles}, paths...)
+		return read.FilesIn(folders{filepath.Dir(c.file), c.session.options.AllowFiles}, paths...)
 	case c.input == nil:
 		return nil, misuse{errNoInput}
 	}
-	return manifest.Parse(c.kinds(), filepath.Base(c.file), []byte(strings.Repeat("\n", c.line)+strings.Join(c.input, "\n")+"\n"))
+	input := strings.Repeat("\n", c.line) + strings.Join(c.input, "\n") + "\n"
+	return read.Set(manifest.Source{Name: filepath.Base(c.file), Data: []byte(input)})
 }
 
 // manifestsOf reads the objects of files in Options.Files.
-func (c *call) manifestsOf(files fs.FS, paths []string) ([]manifest.Object, error) {
+func manifestsOf(read manifest.Reader, files fs.FS, paths []string) ([]manifest.Object, error) {
 	sources := make([]manifest.Source, len(paths))
 	for i, path := range paths {
 		data, err := fs.ReadFile(files, path)
@@ -116,7 +125,7 @@ func (c *call) manifestsOf(files fs.FS, paths []string) ([]manifest.Object, erro
 		}
 		sources[i] = manifest.Source{Name: path, Data: data}
 	}
-	return manifest.ParseSet(c.kinds(), sources...)
+	return read.Set(sources...)
 }
 
 // cause returns the cause of an error about a file.
@@ -330,7 +339,12 @@ func (c *call) deleteOptions() (opts metav1.DeleteOptions, err error) {
 	if err != nil {
 		return opts, err
 	}
-	if c.on("now") {
+	switch { // Upstream: kubectl pkg/cmd/delete/delete.go Complete and Validate, v0.37.2, for which 0 without --force is 1
+	case c.on("force") && grace > 0:
+		return opts, errors.New("--force and --grace-period greater than 0 cannot be specified together")
+	case c.on("force"):
+		grace = 0
+	case c.on("now"):
 		grace = 1
 	}
 	if grace >= 0 {

@@ -42,10 +42,10 @@ func showCommands() []*command {
 			flags: func(f *pflag.FlagSet) { selecting(f); f.String("for", "", "") },
 		},
 		{
-			name: "explain", usage: "explain TYPE/NAME | TYPE/NAMESPACE/NAME | TYPE NAME [-o json]", run: explain, reads: true,
+			name: "explain", usage: "explain TYPE/NAME | TYPE/NAMESPACE/NAME | TYPE NAME [-n NAMESPACE] [-o json]", run: explain, reads: true,
 			help: "say why an object is as it is: a pod, pvc, pv, storageclass, node, statefulset, deployment, daemonset, job, cronjob, volumeattachment " +
 				"or volumesnapshot",
-			flags: func(f *pflag.FlagSet) { f.StringP("output", "o", "", "") },
+			flags: func(f *pflag.FlagSet) { f.StringP("output", "o", "", ""); inNamespace(f) },
 		},
 		{
 			name: "trace", usage: "trace [ACTOR... TOPIC... TYPE/NAME...]", run: showTrace, reads: true,
@@ -217,7 +217,11 @@ func explain(c *call) error {
 	if output != "" && output != "json" {
 		return c.misuse("-o %q: expected json, or nothing for words", output)
 	}
-	why, err := c.cluster.Lab().Explanation(strings.Join(c.args, "/"))
+	at := strings.Join(c.args, "/")
+	if strings.Contains(at, "/") { // else it is a mistake, and named as it stands
+		at = c.inNamespace(at)
+	}
+	why, err := c.cluster.Lab().Explanation(at)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -57,6 +58,9 @@ func find(name string) (*command, error) {
 	}
 	if instead, ok := habits[name]; ok {
 		return nil, fmt.Errorf("unknown command %q: %s", name, instead)
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII && unicode.IsSpace(r) }) {
+		return nil, fmt.Errorf("unknown command %q: it has a full-width space; plain ones separate words", name)
 	}
 	return nil, fmt.Errorf("unknown command %q%s", name, prose.OneOf(name, names))
 }

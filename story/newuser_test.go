@@ -56,6 +56,8 @@ func TestAWrongNameGetsTheRightOneSuggested(t *testing.T) {
 		"break node/node1 mount error=EIO\n----\n":     `no node is called "node1" (did you mean "node-1"?)`,
 		"delete pod/db-0 --cascade sideways\n----\n":   `invalid cascade value "sideways"; expected background, foreground or orphan`,
 		"settle evnt\n----\n":                          `did you mean "event"?`,
+		"get\u3000pods\n----\n":                        `it has a full-width space; plain ones separate words`,
+		"fail-csi any Probe hang\n----\n":              `fail-csi: "hang" is not a volume; expected hang=yes`,
 	} {
 		_, err := Run("test.txt", script)
 		assert.ErrorContains(t, err, want, script)
@@ -65,6 +67,39 @@ func TestAWrongNameGetsTheRightOneSuggested(t *testing.T) {
 // Editors on Windows put a byte order mark in front and end lines with two characters.
 func TestAScriptMayBeWrittenOnWindows(t *testing.T) {
 	require.Equal(t, "get pvc\n----\nNo resources found in default namespace.\n", play(t, "\ufeffget pvc\r\n----\r\n"))
+}
+
+func TestCommandsTakeANamespaceAsKubectlDoes(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n" +
+		"spec: {containers: [{name: c, image: busybox, command: [sh, -c, 'echo hello; sleep 9000']}]}\n"
+	script := "create\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n\napply -n shop\n" + pod + "\nsettle quiet\n"
+	for _, command := range []string{
+		"logs web -n shop", "exec web -n shop -- echo there", "logs -n shop pod/web", "explain pod web -n shop", "explain node/node-1 -n shop",
+		"delete pod web -n shop --force --grace-period 5", "delete pod web -n shop --force", "get pods -A",
+	} {
+		script += "\n" + command + "\n"
+	}
+	got := play(t, script)
+	require.Equal(t, 2, strings.Count(got, "\nhello\n"), got)
+	for _, want := range []string{
+		"\nthere\n", "\npod shop/web is Running", "\nnode node-1 is ready", "--force and --grace-period greater than 0 cannot be specified together",
+		`pod "web" force deleted from shop namespace`, "No resources found",
+	} {
+		require.Contains(t, got, want)
+	}
+	require.Contains(t, play(t, "apply -n shop\n"+strings.Replace(pod, "name: web", "name: web, namespace: other", 1)+"----\n"),
+		"metadata.namespace: is other, which is not the namespace asked for, shop")
+}
+
+func TestTheMessagesOfEventsAreWrappedAsATableOfEventsIs(t *testing.T) {
+	var got strings.Builder
+	require.NoError(t, Play(t.Context(), &got, "test.txt", claimData+"settle quiet\n----\n\nget events\n----\n", Options{Width: 80}))
+	_, table, _ := strings.Cut(got.String(), "get events\n----\n")
+	require.Contains(t, table, "REASON")
+	require.Contains(t, table, "OBJECT")
+	for line := range strings.Lines(table) {
+		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 80, table)
+	}
 }
 
 func TestExplainTakesAnObjectAsDescribeDoes(t *testing.T) {

@@ -36,6 +36,24 @@ func (c *call) podNamed(ref string) (pod storagesim.Machine, namespace string, e
 	return c.cluster.Machine("pod/" + at.Namespace + "/" + at.Name), at.Namespace, err
 }
 
+// inNamespace returns a reference with the namespace of -n, if there is one and the reference has none: "web" and "pod/web" become "shop/web" and
+// "pod/shop/web". What has no namespace stays as it is.
+func (c *call) inNamespace(ref string) string {
+	namespace := c.flag("namespace")
+	kind, name, isKind := strings.Cut(ref, "/")
+	switch {
+	case namespace == "" || strings.Contains(name, "/"):
+		return ref
+	case !isKind:
+		return namespace + "/" + ref
+	}
+	resource, err := manifest.FindResource(c.kinds(), kind)
+	if err != nil || !resource.Namespaced {
+		return ref
+	}
+	return kind + "/" + namespace + "/" + name
+}
+
 // attachablePod returns the name of the pod of a workload, or behind a Service, in which to look first: one that runs, is ready, and has been for longest.
 //
 // Upstream: kubectl pkg/polymorphichelpers attachablePodForObject and GetFirstPod, v1.37, which waits for a pod if there is none.

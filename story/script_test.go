@@ -112,11 +112,11 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"patch pvc/x -p '{}' --type x\n----\n": `test.txt:1: patch: unknown type "x"; expected strategic, merge or json`,
 		"label pvc/x\n----\n":                  `test.txt:1: label: expected KEY=VALUE or KEY-`,
 		"taint node-1 a=b:Never\n----\n":       `test.txt:1: taint: "Never" is not an effect; expected one of NoSchedule, PreferNoSchedule, NoExecute`,
-		"stop\n----\n":                         `test.txt:1: stop: nothing is named; expected one of persistent-volume-binder,`,
-		"stop node-1\n----\n": `test.txt:1: stop: "node-1" is neither an actor nor a node (did you mean "kubelet/node-1"?); ` +
-			`expected one of persistent-volume-binder,`,
+		"stop\n----\n":                         `test.txt:1: stop: nothing is named; expected one of node/node-1, node/node-2, persistent-volume-binder,`,
+		"stop node-1\n----\n": `test.txt:1: stop: "node-1" is neither an actor nor a node (did you mean "node/node-1"?); ` +
+			`expected one of node/node-1, node/node-2, persistent-volume-binder,`,
 		"stop node/node-3\n----\n": `test.txt:1: stop: "node/node-3" is neither an actor nor a node (did you mean "node/node-1"?); ` +
-			`expected one of persistent-volume-binder,`,
+			`expected one of node/node-1, node/node-2, persistent-volume-binder,`,
 		"start kubelet/node-1 now\n----\n": `test.txt:1: start: wrong number of arguments: 2; expected 1; usage: start ACTOR|node/NAME`,
 		"drain\n----\n": `test.txt:1: drain: wrong number of arguments: 0; expected 1; usage: ` +
 			`drain NODE [--ignore-daemonsets]`,

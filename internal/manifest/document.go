@@ -119,6 +119,14 @@ func syntaxError(file string, data []byte, err error) *Error {
 // isWideSpace reports whether a character looks like a space and is none to YAML.
 func isWideSpace(r rune) bool { return r > unicode.MaxASCII && unicode.IsSpace(r) }
 
+// wideColon returns the hint about text in which full-width colons stand where YAML wants plain ones, or nothing.
+func wideColon(node *yaml.Node) string {
+	if node.Kind == yaml.ScalarNode && strings.Contains(node.Value, "：") {
+		return " (it has full-width colons ：; YAML wants a plain one and a space)"
+	}
+	return ""
+}
+
 // isTemplate is the hint about {{ }}.
 const isTemplate = " (is this a template? Render it first, for example with helm template)"
 

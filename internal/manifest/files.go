@@ -43,6 +43,11 @@ func ParseFilesIn(kinds Kinds, files Files, paths ...string) ([]Object, error) {
 // Files works as ParseFiles.
 func (r Reader) Files(paths ...string) ([]Object, error) { return r.filesIn(anywhere{}, paths) }
 
+// FilesIn works as ParseFilesIn.
+func (r Reader) FilesIn(files Files, paths ...string) ([]Object, error) {
+	return r.filesIn(files, paths)
+}
+
 func (r Reader) filesIn(files Files, paths []string) ([]Object, error) {
 	var sources []Source
 	for _, path := range paths {

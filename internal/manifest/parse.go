@@ -188,7 +188,7 @@ func (p *parser) kindOf(node *yaml.Node) (schema.GroupVersionKind, bool) {
 		if node.Kind == yaml.ScalarNode { // possibly a secret, of a file that is no manifest
 			what = "text"
 		}
-		p.problem(node.Line, "", "", "this is %s; expected an object with apiVersion, kind and metadata", what)
+		p.problem(node.Line, "", "", "this is %s; expected an object with apiVersion, kind and metadata%s", what, wideColon(node))
 		return schema.GroupVersionKind{}, false
 	}
 	name := objectName(node)

@@ -398,6 +398,8 @@ func TestWhatIsOftenWrongWithAManifestIsHinted(t *testing.T) {
 			"Render it first, for example with helm template)"},
 		"apiVersion：v1\nkind: ConfigMap\n": {"a.yaml:2: not valid YAML: mapping values are not allowed in this context (are there " +
 			"full-width or curly characters ：，“”? YAML wants : , \")"},
+		"apiVersion：v1\nkind：ConfigMap\n": {"a.yaml:1: this is text; expected an object with apiVersion, kind and metadata (it has full-width colons ：; " +
+			"YAML wants a plain one and a space)"},
 		"\xff\xfea\x00p\x00i\x00": {"a.yaml: is encoded in UTF-16; expected UTF-8"},
 		"apiVersion: groupsnapshot.storage.k8s.io/v1\nkind: VolumeGroupSnapshot\n" +
 			"metadata: {name: a}\n": {`a.yaml:2: VolumeGroupSnapshot/a: kind: no matches for kind "VolumeGroupSnapshot" in version "groupsnapshot.storage.k8s.io/v1": ` +
