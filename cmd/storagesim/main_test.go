@@ -192,6 +192,8 @@ func TestWhatTheServerRefusesIsReportedAndTheRestApplied(t *testing.T) {
 
 func TestAWrongCommandLineExitsWith2(t *testing.T) {
 	for args, want := range map[string]string{
+		"help rnu":      `unknown command "rnu" (did you mean "run"?)`,
+		"help apply":    `"apply" is a command of stories`,
 		"rnu -f a.yaml": `unknown command "rnu" (did you mean "run"?)`,
 		"rnu": `unknown command "rnu" (did you mean "run"?); expected one of conformance, control, explain, explore, help, learn, ` +
 			`museum, page, run, run-for, serve, settle, shell, step, story, version`,

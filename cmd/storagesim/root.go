@@ -122,9 +122,31 @@ machine, one for each node, and nothing in a manifest can reach outside them.`,
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newRun(), newExplore(), newMuseum(), newStory(), newShell(), newLearn(), newPage(), newServe(), newStep(), newSettle(),
 		newRunFor(), newExplain(), newControl(), newConformance(), newVersion())
 	return root
+}
+
+// newHelp returns cobra's command help, which would print the help of storagesim for a command that there is not.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		Long:  "Print the help of a command, as its flag -h does.",
+		RunE: func(help *cobra.Command, args []string) error {
+			root := help.Root()
+			cmd, rest, err := root.Find(args)
+			if err != nil || cmd == root {
+				if err := root.Args(root, rest); err != nil {
+					return err
+				}
+				cmd = root
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
 }
 
 // flagError says what a flag should have been instead of how reading it failed.
