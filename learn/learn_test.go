@@ -250,6 +250,10 @@ func TestBadFilesOfALearnerAreToldWithFileAndLine(t *testing.T) {
 		{"moving-house", MendStory, "apply\nkind: [\n", "refused: mend.story:1: mend.story:3: not valid YAML"},
 		{"which-volume", GuessFile, "volume: middle large\n", `mistake: guess.yaml: volume: "middle large" is not one word`},
 		{"which-volume", GuessFile, "volume: [\n", "mistake: guess.yaml:1: did not find expected node content; expected lines such as volume: data-1"},
+		{"which-volume", GuessFile, "volume：middle\n", "mistake: guess.yaml: it has a full-width colon ：; expected lines with a plain one and a space"},
+		{"no-volume-fits", "volume.yaml", "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: archive, labels: {disk: ssd}}\n" +
+			"spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteMany, ReadWriteOnce], nfs: {server: nas.example.com, path: /archive}}\n",
+			"[ ] the modes and the label of `archive` are those that the administrators gave it"}, // the volume is not the learner's
 		{"which-volume", GuessFile, "volum: middle\n", "guess.yaml: volume is empty"},
 		{"which-volume", GuessFile, "volume: \"' in get pods\"\n", "is not one word"}, // an answer that changes the check
 	} {

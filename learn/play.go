@@ -204,6 +204,9 @@ func readGuesses(text string) (guesses map[string]string, problem string) {
 	}
 	var values map[string]any
 	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
+		if strings.Contains(text, "：") {
+			return guesses, GuessFile + ": it has a full-width colon ：; expected lines with a plain one and a space, such as volume: data-1"
+		}
 		return guesses, fmt.Sprintf("%s:%s; expected lines such as volume: data-1", GuessFile, strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "line "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
