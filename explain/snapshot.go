@@ -15,6 +15,7 @@ import (
 
 	"github.com/storagesim/storagesim/control/snapshots"
 	"github.com/storagesim/storagesim/controllers/snapshotcontroller"
+	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -281,7 +282,7 @@ func (x *explainer) snapshotter(driver string) {
 	actor := "csi-snapshotter/" + driver
 	switch {
 	case !slices.Contains(x.Snapshotters, driver):
-		x.ill(ActorMissing, "actor/"+actor, "install the driver with snapshots",
+		x.ill(ActorMissing, "actor/"+actor, "install the driver with snapshots"+prose.DidYouMean(driver, x.Snapshotters),
 			"the csi-snapshotter of driver %s should work on it, and does not run in this cluster", driver)
 	case slices.Contains(x.Actors, actor):
 		x.needs(actor, "makes the driver's snapshots")

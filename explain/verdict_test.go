@@ -521,8 +521,13 @@ func TestAVerdictNamesWhatWasProbablyMeant(t *testing.T) {
 	c.Apply(csiClass, strings.NewReplacer("name: csi", "name: typo", "csi.storagesim.io", "csi.storagsim.io").Replace(csiClass),
 		explainClaim("a", "1Gi", ", storageClassName: cssi"), explainClaim("b", "1Gi", ", storageClassName: typo"),
 		explainVolume("disk", "1Gi", "node1", ""), explainClaim("c", "1Gi", ", storageClassName: ''"), explainPod("web", "", "c"))
+	c.Apply(strings.Replace(snapshotClass, "csi.storagesim.io", "csi.storagsim.io", 1), explainClaim("d", "1Gi", ofCSI))
 	c.RunFor(20 * time.Second)
-	for ref, meant := range map[string]string{"pvc/a": `"csi"`, "pvc/b": `"csi.storagesim.io"`, "pod/web": `"node-1"`} {
+	c.Apply(snapshotOf("snap", "d"))
+	c.RunFor(20 * time.Second)
+	for ref, meant := range map[string]string{
+		"pvc/a": `"csi"`, "pvc/b": `"csi.storagesim.io"`, "pod/web": `"node-1"`, "volumesnapshot/snap": `"csi.storagesim.io"`,
+	} {
 		why, err := c.Lab().Explanation(ref)
 		require.NoError(t, err)
 		require.Contains(t, why.Verdict.Do, "did you mean "+meant, ref)
