@@ -81,6 +81,9 @@ func cluster(c *call) error {
 		}
 	}
 	if names, ok := set["nodes"]; ok {
+		if err := bundled.CheckNodes("nodes", list(names), true); err != nil {
+			return misuse{err}
+		}
 		cfg.Nodes = storagesim.Nodes(list(names)...)
 		cfg.NoNodes = len(cfg.Nodes) == 0
 	}

@@ -70,7 +70,8 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 			`seed, provisioners, csi, stand-ins, disk, disk-size, only, phase`,
 		"cluster seed=1 seed=2\n----\n":     `test.txt:1: cluster: seed is set twice`,
 		"cluster seed=x\n----\n":            `test.txt:1: cluster: seed: "x" is not a whole number`,
-		"cluster nodes=a,a\n----\n":         `test.txt:1: cluster: Config.Nodes[1].Name: there are two nodes called "a"`,
+		"cluster nodes=a,a\n----\n":         `test.txt:1: cluster: nodes: "a" is given twice`,
+		"cluster nodes=2\n----\n":           `test.txt:1: cluster: nodes: 2 would be the name of one node; name each, such as node-1,node-2`,
 		"cluster provisioners=ceph\n----\n": `test.txt:1: cluster: provisioners: there is no "ceph"; expected one of csi, local-path, nfs, openebs`,
 		"cluster phase=soon\n----\n":        `test.txt:1: cluster: phase: "soon" is not a time such as 90s, 6m or 1h30m`,
 		"run-for ever\n----\n":              `test.txt:1: run-for: TIME: "ever" is not a time such as 90s, 6m or 1h30m; usage: run-for TIME`,
@@ -241,7 +242,7 @@ get nodes -o name
 ----
 `)
 	for _, want := range []string{
-		"! cluster nodes=a,a\n----\nerror: cluster: Config.Nodes[1].Name: there are two nodes called \"a\"; usage: cluster",
+		"! cluster nodes=a,a\n----\nerror: cluster: nodes: \"a\" is given twice; usage: cluster",
 		"! taint node a a=b:NoExec\n----\nerror: taint: \"NoExec\" is not an effect (did you mean \"NoExecute\"?); expected one of NoSchedule,",
 		"! get pv --colour\n----\nerror: get: unknown flag: --colour; usage: get TYPE",
 		"input\n----\nerror: get takes no input; expected an empty line or ---- below the command\n",

@@ -252,6 +252,7 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"serve --speed 0x":   `--speed: "0x" is neither step nor a number of times`,
 		"serve --speed NaNx": `--speed: "NaNx" is neither step nor a number of times`,
 		"serve --nodes a,a":  `--nodes: "a" is given twice`,
+		"serve --nodes 3":    "--nodes: 3 would be the name of one node; name each, such as node-1,node-2",
 		"step 3":             `step takes no arguments, but "3" is given`,
 		"settle x":           `settle takes no arguments, but "x" is given`,
 		"run-for":            `run-for takes one time such as 90s, 6m or 1h30m, but 0 are given`,

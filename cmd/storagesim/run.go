@@ -322,7 +322,7 @@ func (o *runOptions) checkCluster() error {
 	if _, err := nfsServers(o.nfs); err != nil {
 		return err
 	}
-	if err := checkNodes(o.nodes, o.serves && len(o.csi)+len(o.commands) == 0); err != nil {
+	if err := bundled.CheckNodes("--nodes", o.nodes, o.serves && len(o.csi)+len(o.commands) == 0); err != nil {
 		return err
 	}
 	if _, err := bundled.ParseEntrypoints("--entrypoint", o.entrypoints); err != nil {
@@ -348,22 +348,6 @@ func (o *runOptions) checkCluster() error {
 	}
 	_, err := bundled.ParseDisks("--disk", o.disks, o.nodes)
 	return err
-}
-
-// checkNodes checks the names of nodes. A cluster that is served may have none: clients can make some.
-func checkNodes(names []string, mayHaveNone bool) error {
-	if len(names) == 0 && !mayHaveNone {
-		return errors.New("--nodes: name at least one node, such as node-1")
-	}
-	for i, name := range names {
-		if msgs := validation.NameIsDNSSubdomain(name, false); len(msgs) > 0 {
-			return fmt.Errorf("--nodes: %q is not a node name: %s", name, strings.Join(msgs, "; "))
-		}
-		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("--nodes: %q is given twice", name)
-		}
-	}
-	return nil
 }
 
 // checkKeep refuses a directory with something in it: what an earlier run left
