@@ -701,7 +701,7 @@ func (x *exploration) playOn(c *storagesim.Cluster, plan Plan, r *recorded, seen
 		return g.broken
 	}
 	if err != nil {
-		return seen.refused(err)
+		return seen.refused(err, !plan.isPlain())
 	}
 	trouble.end()
 	if r != nil && r.plain {

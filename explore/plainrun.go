@@ -178,8 +178,8 @@ func (x *exploration) doubtful(seen *objects) (list []restOf) {
 }
 
 // refused adds to the error of a scenario, if it is that of an act which the API server refused, why the object of that act is not as its user wants it: a
-// claim that was never bound cannot be made larger.
-func (o *objects) refused(failed error) error {
+// claim that was never bound cannot be made larger. In a run with trouble the claim may only be late, so that it also says how a scenario waits.
+func (o *objects) refused(failed error, trouble bool) error {
 	var last trace.Write
 	for _, entry := range o.c.Trace().Records() {
 		if w, ok := entry.Record.(trace.Write); ok && entry.Actor == storagesim.User {
@@ -194,5 +194,9 @@ func (o *objects) refused(failed error) error {
 	if err != nil {
 		return failed
 	}
-	return causedError{causeOf(why.Verdict), fmt.Errorf("%w\n%s", failed, why.Verdict)}
+	failed = fmt.Errorf("%w\n%s", failed, why.Verdict)
+	if wait := map[string]string{"PersistentVolumeClaim": "RequireBound", "Pod": "RequireRunning"}[last.Kind]; trouble && wait != "" {
+		failed = fmt.Errorf("%w\nif it is only late, let the scenario wait before this act: %s(%q) waits up to %v", failed, wait, last.Namespace+"/"+last.Name, Recovery)
+	}
+	return causedError{causeOf(why.Verdict), failed}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/explain"
 	"github.com/storagesim/storagesim/explain/leaks"
 	"github.com/storagesim/storagesim/internal/unfinished"
 	"github.com/storagesim/storagesim/trace"
@@ -65,6 +66,7 @@ type objects struct {
 type standing struct {
 	kind, ref   string // ref as trace.Ref.Path has it
 	done, going bool
+	users       bool   // the user has created it
 	state       string // as Expectation has it
 }
 
@@ -116,9 +118,9 @@ func (o *objects) write(w trace.Write) {
 		delete(o.known, m.GetUID())
 		return
 	}
-	is := standing{kind: w.Kind, ref: was.ref, done: isDone(w.New), going: isGoing(w.New), state: stateOf(w.Kind, w.New)}
+	is := standing{kind: w.Kind, ref: was.ref, done: isDone(w.New), going: isGoing(w.New), users: was.users, state: stateOf(w.Kind, w.New)}
 	if !known {
-		is.ref = w.About().Path()
+		is.ref, is.users = w.About().Path(), w.Actor == storagesim.User
 	}
 	o.known[m.GetUID()] = is
 	o.add(is, 1)
@@ -228,18 +230,31 @@ func (o *objects) doubtful(plain []restOf, cfg Config) (list []restOf) {
 	return list
 }
 
-// behindOf returns an error if the run is behind the plain run now. when says when that is.
+// behindOf returns an error if the run is behind the plain run now. when says when that is. A claim that lacks nothing but a pod is not behind: the scenario
+// deleted the pod earlier than the claim needed it, since trouble made the claim late. A pod that is missing counts itself.
 func (o *objects) behindOf(plain tally, when string) error {
-	kinds := o.tally.behind(plain)
+	if len(o.tally.behind(plain)) == 0 {
+		return nil
+	}
+	forPods := o.waitForPods()
+	seen := maps.Clone(o.tally)
+	if claims, ok := seen[claimKind]; ok {
+		claims.done += len(forPods)
+		seen[claimKind] = claims
+	}
+	kinds := seen.behind(plain)
 	if len(kinds) == 0 {
 		return nil
 	}
 	var lines []string
 	for _, kind := range kinds {
-		lines = append(lines, o.tally[kind].behind(kind, plain[kind]))
+		lines = append(lines, seen[kind].behind(kind, plain[kind]))
 	}
 	object, cause := "", ""
 	for _, ref := range o.unfinished(kinds, plain) {
+		if slices.Contains(forPods, ref) {
+			continue
+		}
 		why, err := o.c.Lab().Explanation(ref)
 		if err == nil {
 			lines = append(lines, strings.TrimRight(why.Text, "\n"))
@@ -251,6 +266,26 @@ func (o *objects) behindOf(plain tally, when string) error {
 		}
 	}
 	return causedError{cause, about(cmp.Or(object, kinds[0]), "%s%s", when, strings.Join(lines, "\n"))}
+}
+
+const claimKind = "PersistentVolumeClaim"
+
+// waitForPods returns the claims that wait by design for a pod which uses them: to be provisioned, or for the rest of an expansion on a node. One that a
+// program created and that no volume is bound to is not among them: the program may have deleted another one, with its data.
+func (o *objects) waitForPods() (refs []string) {
+	for _, s := range o.known {
+		if s.kind != claimKind || s.done || s.going {
+			continue
+		}
+		why, err := o.c.Lab().Explanation(s.ref)
+		if err != nil || why.Verdict.Class != explain.Waits {
+			continue
+		}
+		if why.Verdict.Code == explain.ResizeWaits || why.Verdict.Code == explain.NoConsumer && s.users {
+			refs = append(refs, s.ref)
+		}
+	}
+	return refs
 }
 
 // catchUp lets time pass, in order, until nothing is wrong any more. It returns what still is after Recovery.

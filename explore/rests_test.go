@@ -1,15 +1,18 @@
 package explore_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/explore"
 )
 
@@ -78,4 +81,92 @@ func TestWhatIsBehindAndCatchesUpIsNoFailure(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	require.Equal(t, 60, report.Runs)
+}
+
+const lateClass = "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disks}, provisioner: csi.storagesim.io, allowVolumeExpansion: true, " +
+	"volumeBindingMode: WaitForFirstConsumer}"
+
+// lateClaim returns a claim of that size, and latePod the pod that uses it.
+func lateClaim(size string) string {
+	return "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: disks, " +
+		"resources: {requests: {storage: " + size + "}}}}"
+}
+
+const latePod = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: web, image: busybox, command: [sleep, '100000'], " +
+	"volumeMounts: [{name: data, mountPath: /data}]}], volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]}}"
+
+// The pod is gone when the claim comes to need it: the resizer, or the scheduler, was late. The claim then waits by design for the next pod.
+func TestAClaimThatIsLateAndWaitsForAPodThatTheScenarioDeletedIsNotBehind(t *testing.T) {
+	for name, run := range map[string]struct {
+		line string
+		acts []string // between the creation of the pod and its deletion
+	}{
+		"the rest of an expansion": {"x1;faults=1..5:csi-resizer/csi.storagesim.io:GetPluginInfo:csi-unavailable", []string{lateClaim("2Gi")}},
+		"the first pod":            {"x1;holds=1:1m:kube-scheduler:pods", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, explore.Replay(explore.Config{}, run.line, explore.Scenario(func(c *explore.Cluster) {
+				c.InstallCSIDriver(driver.Config{})
+				c.RunFor(10 * time.Second)
+				c.Apply(lateClass, lateClaim("1Gi"), latePod)
+				c.RunFor(15 * time.Second)
+				for _, act := range run.acts {
+					c.Apply(act)
+					c.Settle()
+				}
+				c.Delete("pod/web")
+				c.Settle()
+				c.Delete("pvc/data")
+				c.Settle()
+			})))
+		})
+	}
+}
+
+// A program that deletes a claim with its data, and creates it anew, is behind, though the new claim waits by design.
+func TestAClaimThatAProgramMadeAnewIsBehindAlsoIfItWaitsForAPod(t *testing.T) {
+	scenario := explore.Scenario(func(c *explore.Cluster) {
+		c.InstallCSIDriver(driver.Config{})
+		c.RunFor(10 * time.Second)
+		c.Apply(lateClass, lateClaim("1Gi"), latePod)
+		c.Settle()
+		c.RequireBound("data")
+		c.Delete("pod/web")
+		c.Settle()
+		c.Must(c.Engine().Add("operator", func(env control.Env) error {
+			env.Go("data", func(ctx context.Context) {
+				_, failed := env.Client().CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
+				claims := env.Client().CoreV1().PersistentVolumeClaims("default")
+				if claim, err := claims.Get(ctx, "data", metav1.GetOptions{}); failed != nil && err == nil {
+					again := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: claim.Spec}
+					again.Spec.VolumeName = ""
+					_ = claims.Delete(ctx, "data", metav1.DeleteOptions{})
+					env.Sleep(ctx, time.Minute)
+					_, _ = claims.Create(ctx, again, metav1.CreateOptions{})
+				}
+			})
+			return nil
+		}))
+		c.Settle()
+	})
+	err := explore.Replay(explore.Config{}, "x1;faults=1:operator:list:configmaps:refused", scenario)
+	f, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, explore.Reason{Rule: explore.Liveness, Object: "pvc/default/data"}, f.Reason())
+	require.ErrorContains(t, f, "it waits for the first pod that uses it")
+}
+
+// A right program is late in a run with trouble, and the scenario does not wait for it. The failure says how it would.
+func TestAnActThatComesTooEarlyForALateClaimSaysHowToWait(t *testing.T) {
+	scenario := explore.Scenario(func(c *explore.Cluster) {
+		c.InstallCSIDriver(driver.Config{})
+		c.RunFor(10 * time.Second)
+		c.Apply(lateClass, lateClaim("1Gi"), latePod)
+		c.Settle()
+		c.Apply(lateClaim("2Gi"))
+		c.Settle()
+	})
+	err := explore.Replay(explore.Config{}, "x1;faults=1..5:csi-provisioner/csi.storagesim.io:GetPluginInfo:csi-unavailable", scenario)
+	require.ErrorContains(t, err, "spec is immutable after creation")
+	require.ErrorContains(t, err, `let the scenario wait before this act: RequireBound("default/data") waits up to 20m0s`)
 }
