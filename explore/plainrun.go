@@ -196,7 +196,8 @@ func (o *objects) refused(failed error, trouble bool) error {
 	}
 	failed = fmt.Errorf("%w\n%s", failed, why.Verdict)
 	if wait := map[string]string{"PersistentVolumeClaim": "RequireBound", "Pod": "RequireRunning"}[last.Kind]; trouble && wait != "" {
-		failed = fmt.Errorf("%w\nif it is only late, let the scenario wait before this act: %s(%q) waits up to %v", failed, wait, last.Namespace+"/"+last.Name, Recovery)
+		failed = fmt.Errorf("%w\nif it is only late, let the scenario wait before this act: %s(%q) waits up to %v", failed, wait,
+			last.Namespace+"/"+last.Name, Recovery)
 	}
 	return causedError{causeOf(why.Verdict), failed}
 }

@@ -22,10 +22,11 @@ type answers struct {
 	seen   int                  // entries that were looked at
 	idOf   map[[2]string]string // driver, machine -> node ID
 	nameOf map[[2]string]string // driver, volume ID -> the name that CreateVolume was called with
+	page   map[string]string    // driver -> its last answer to ListVolumes
 }
 
 func newAnswers(log *trace.Log) *answers {
-	return &answers{log: log, idOf: map[[2]string]string{}, nameOf: map[[2]string]string{}}
+	return &answers{log: log, idOf: map[[2]string]string{}, nameOf: map[[2]string]string{}, page: map[string]string{}}
 }
 
 // look returns an error for an answer since the last look that two nodes, or two volumes, cannot both have.
@@ -66,6 +67,8 @@ func (a *answers) see(rpc trace.RPC) error {
 			return fmt.Errorf("CreateVolume answers the same volume_id %q for %s and for %s: the driver must give each volume its own", id, other, name)
 		}
 		a.nameOf[[2]string{rpc.Driver, id}] = name
+	case "ListVolumes":
+		return a.list(rpc)
 	case "DeleteVolume": // also when it failed: the driver may have done it
 		delete(a.nameOf, [2]string{rpc.Driver, volume})
 	}
@@ -78,6 +81,21 @@ func checkLimit(rpc trace.RPC) error {
 	if limit, ok := rpc.Answer["max_volumes_per_node"]; ok && strings.HasPrefix(fmt.Sprint(limit), "-") {
 		return fmt.Errorf("NodeGetInfo answers max_volumes_per_node %v on %s: it must not be negative, and is ignored; 0 is no limit", limit, rpc.Machine)
 	}
+	return nil
+}
+
+// list returns an error for a page that ends with the token with which it began, and is the same as the one before: the next would be, too.
+//
+// Upstream: external-attacher pkg/attacher/lister.go ListVolumes, v4.13: it reads on until its memory ends.
+func (a *answers) list(rpc trace.RPC) error {
+	from, _ := rpc.Request["starting_token"].(string)
+	next, _ := rpc.Answer["next_token"].(string)
+	page := fmt.Sprint(rpc.Answer)
+	if next != "" && next == from && page == a.page[rpc.Driver] && !a.ids {
+		return fmt.Errorf("ListVolumes answers the same page with next_token %q again, when it is asked with starting_token %q: "+
+			"csi-attacher reads on until its memory ends. The last page must have no next_token", next, from)
+	}
+	a.page[rpc.Driver] = page
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package explore_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/csi/driver"
@@ -115,6 +117,30 @@ func TestADriverThatGivesTwoVolumesOneIDFails(t *testing.T) {
 	require.True(t, ok, "%v", err)
 	require.Equal(t, explore.CSIAnswers, f.Rule())
 	require.Regexp(t, `CreateVolume answers the same volume_id "vol-[0-9a-f]+" for pvc-[-0-9a-f]+ and for pvc-`, f.Error())
+}
+
+// It ignores starting_token. Upstream's attacher never ends to read; ours does, so that the run goes on.
+func TestADriverWhoseListOfVolumesNeverEndsFails(t *testing.T) {
+	_, err := explore.Run(t.Context(), twoNodes(), explore.Scenario(func(c *explore.Cluster) {
+		d, err := driver.New(driver.Config{})
+		c.Must(err)
+		d.Interceptors = append(d.Interceptors, func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+			if _, ok := req.(*spec.ListVolumesRequest); !ok {
+				return handler(ctx, req)
+			}
+			answer, err := handler(ctx, &spec.ListVolumesRequest{})
+			if list, ok := answer.(*spec.ListVolumesResponse); ok && list != nil {
+				list.NextToken = "2"
+			}
+			return answer, err
+		})
+		playThree(c, d)
+		c.RunFor(2 * time.Minute) // the attacher lists once a minute
+	}))
+	f, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, explore.CSIAnswers, f.Rule())
+	require.ErrorContains(t, f, `ListVolumes answers the same page with next_token "2" again, when it is asked with starting_token "2"`)
 }
 
 // staysPublished adds calls that break a rule of CSI, as no program made it.

@@ -25,7 +25,7 @@ import (
 //   - CallOrder: a driver's volume is attached before it is staged, staged before it is
 //     published, except one of a pod's own spec, which is not staged, and not deleted while it is attached;
 //   - CSIAnswers: a driver answers another node_id for each node, and another volume_id for each volume: its callers, and the two rules about
-//     their calls, tell nodes and volumes apart by them; and no negative max_volumes_per_node;
+//     their calls, tell nodes and volumes apart by them; and no negative max_volumes_per_node, and pages of ListVolumes that end;
 //   - CSICalls: the sidecars and the kubelet keep the rules of CSI v1.13: a volume is unpublished from a node when it is
 //     unstaged there, a volume for one node is staged on one, and no call is made a second time while it is under way. A
 //     breach of this rule or of CallOrder is attributed to Kubernetes or to this library, unless what the driver answers misleads its

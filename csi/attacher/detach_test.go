@@ -148,3 +148,15 @@ func TestADriverThatListsVolumesForEverIsNotReadForEver(t *testing.T) {
 	assert.Contains(t, r.Engine.Trace().Story(engine.Start()), " bytes of volumes are not all of them")
 	assert.True(t, r.va().Status.Attached, "the attacher goes on")
 }
+
+func TestADriverThatIgnoresTheTokenIsNotReadForEver(t *testing.T) {
+	r := newRig(t, engine.Config{}, func(d *csitest.Driver, c *attacher.Config) {
+		d.Controller = append(d.Controller, csi.ControllerServiceCapability_RPC_LIST_VOLUMES, csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES)
+		d.SamePage = "next"
+	})
+	r.attach("pv-1")
+	r.Settle()
+	require.NoError(t, r.Engine.RunFor(2*time.Minute))
+	assert.Contains(t, r.Engine.Trace().Story(engine.Start()), `failed to ListVolumes: next_token "next" comes again, and page 2 has no other volumes`)
+	assert.True(t, r.va().Status.Attached, "the attacher goes on")
+}

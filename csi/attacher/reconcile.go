@@ -52,12 +52,14 @@ const (
 	entryCost = 100      // bytes of a volume beside its texts
 )
 
-// listVolumes returns the nodes, by their IDs, that each volume is published to, by handle.
+// listVolumes returns the nodes, by their IDs, that each volume is published to, by handle. A token that comes again with nothing new is that of a driver
+// which ignores starting_token: it would answer the same for ever.
 //
 // Upstream: pkg/attacher/lister.go ListVolumes, v4.13.
 func (a *csiAttacher) listVolumes(ctx context.Context) (map[string][]string, error) {
-	published, held := map[string][]string{}, 0
+	published, held, tokens := map[string][]string{}, 0, map[string]bool{}
 	for token, page := "", 1; ; page++ {
+		before := len(published)
 		answer, err := a.driver.ListVolumes(ctx,
 			&csi.ListVolumesRequest{StartingToken: token, MaxEntries: int32(a.cfg.MaxEntries)}) // upstream's flag has 32 bits, too
 		if err != nil {
@@ -74,6 +76,11 @@ func (a *csiAttacher) listVolumes(ctx context.Context) (map[string][]string, err
 		if token = answer.GetNextToken(); token == "" {
 			return published, nil
 		}
+		if tokens[token] && len(published) == before {
+			return nil, fmt.Errorf("next_token %q comes again, and page %d has no other volumes than those before: csi-attacher reads on until its memory ends",
+				token, page)
+		}
+		tokens[token] = true
 	}
 }
 

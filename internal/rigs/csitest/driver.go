@@ -80,7 +80,9 @@ type Driver struct {
 	Volumes map[string]string
 	// EndlessPage, if set, is the beginning of the one volume on each page of ListVolumes, which never end.
 	EndlessPage string
-	Published   map[string][]string
+	// SamePage, if set, is the next_token of each page of ListVolumes, which ignores starting_token.
+	SamePage  string
+	Published map[string][]string
 	// Snapshots holds the volumes of its snapshots, by ID.
 	Snapshots map[string]string
 	// Groups holds the snapshots of its group snapshots, by ID; nil if it takes none.

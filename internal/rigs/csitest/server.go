@@ -129,7 +129,7 @@ func (d *Driver) ListVolumes(_ context.Context, req *csi.ListVolumesRequest) (*c
 		return &csi.ListVolumesResponse{NextToken: "next", Entries: []*csi.ListVolumesResponse_Entry{{Volume: &csi.Volume{VolumeId: id}}}}, nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(d.Volumes)) {
-		if id <= req.GetStartingToken() {
+		if d.SamePage == "" && id <= req.GetStartingToken() {
 			continue
 		}
 		if len(answer.GetEntries()) > 0 {
@@ -139,6 +139,9 @@ func (d *Driver) ListVolumes(_ context.Context, req *csi.ListVolumesRequest) (*c
 		answer.Entries = append(answer.Entries, &csi.ListVolumesResponse_Entry{
 			Volume: &csi.Volume{VolumeId: id}, Status: &csi.ListVolumesResponse_VolumeStatus{PublishedNodeIds: d.Published[id]},
 		})
+	}
+	if d.SamePage != "" {
+		answer.NextToken = d.SamePage
 	}
 	return answer, nil
 }
