@@ -23,7 +23,8 @@ type Expectation struct {
 	// Object is the object: "pvc/data" (in the namespace default), "pod/shop/web".
 	Object string
 	// State is its state at a rest or at the end: the phase of a claim or a pod, such as Pending or Failed; Terminating for
-	// an object that is being deleted; Unready for a StatefulSet, Deployment, DaemonSet or Job.
+	// an object that is being deleted; Unready for a StatefulSet, Deployment, DaemonSet or Job, and for a pod that runs and of which a container fails
+	// again and again.
 	State string
 }
 
@@ -58,6 +59,9 @@ func stateOf(kind string, obj runtime.Object) string {
 		}
 		if isDone(o) || o.Status.Phase == v1.PodFailed && len(o.OwnerReferences) > 0 {
 			return ""
+		}
+		if o.Status.Phase == v1.PodRunning {
+			return unready
 		}
 		return string(o.Status.Phase)
 	case *v1.PersistentVolumeClaim:

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim"
+	"github.com/storagesim/storagesim/csi/driver"
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/provisioner"
 	"github.com/storagesim/storagesim/provisioner/openebs"
@@ -155,4 +156,37 @@ func locksForEver() {
 	var mu sync.Mutex
 	mu.Lock()
 	mu.Lock()
+}
+
+// The pod that looks for data which is not there runs, as its phase says, and its container fails each time.
+func TestAPodWhoseContainerFailsAgainAndAgainDoesNotRun(t *testing.T) {
+	play := func(writes string) func(c *storagesim.Cluster) error {
+		return explore.Scenario(func(c *explore.Cluster) {
+			const sleeps = `[sleep, "100000"]`
+			c.InstallCSIDriver(driver.Config{})
+			c.RunFor(5 * time.Second)
+			c.Apply(strings.Replace(threeManifests, sleeps, "[sh, -c, '"+writes+"; sleep 100000']", 1))
+			c.Settle()
+			c.Delete("pod/web")
+			c.Settle()
+			manifests := strings.Split(threeManifests, "---\n")
+			c.Apply(strings.Replace(manifests[len(manifests)-1], sleeps, "[sh, -c, 'test -f /data/file && sleep 100000']", 1))
+			c.Settle()
+			c.Delete("pod/web", "pvc/data")
+			c.Settle()
+		})
+	}
+	_, err := explore.Run(t.Context(), twoNodes(), play("echo hello"))
+	f, ok := errors.AsType[*explore.Failure](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, explore.Reason{Rule: explore.PlainRun, Object: "pod/default/web"}, f.Reason())
+	require.ErrorContains(t, f, "pod/default/web is Unready")
+	require.ErrorContains(t, f, "container c exited with 1: Error. To do: mend its script or its program.")
+
+	cfg := twoNodes()
+	cfg.Expect = []explore.Expectation{explore.Expect("pod/web", "Unready")}
+	_, err = explore.Run(t.Context(), cfg, play("echo hello"))
+	require.NoError(t, err)
+	_, err = explore.Run(t.Context(), twoNodes(), play("echo hello > /data/file"))
+	require.NoError(t, err)
 }

@@ -138,12 +138,20 @@ func (o *objects) add(s standing, n int) {
 	o.tally[s.kind] = c
 }
 
-// isDone reports whether an object is as its user wants it. A container of a pod may end again and again: the pod runs.
+// isDone reports whether an object is as its user wants it. A container of a pod may end again and again: the pod runs, unless it is a failure.
 func isDone(obj runtime.Object) bool {
 	if pod, ok := obj.(*v1.Pod); ok && pod.DeletionTimestamp == nil {
-		return pod.Status.Phase == v1.PodRunning || pod.Status.Phase == v1.PodSucceeded
+		return pod.Status.Phase == v1.PodRunning && !crashes(pod) || pod.Status.Phase == v1.PodSucceeded
 	}
 	return !unfinished.Object(obj)
+}
+
+// crashes reports whether a container of a pod that runs has failed and waits to be started again, as one that does not find its data.
+func crashes(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c v1.ContainerStatus) bool {
+		ended := c.LastTerminationState.Terminated
+		return c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff" && ended != nil && ended.ExitCode != 0
+	})
 }
 
 // isGoing reports whether an object is to be deleted, and is there.
