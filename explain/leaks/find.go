@@ -1,10 +1,12 @@
 package leaks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -227,7 +229,8 @@ func (l *finder) attachments() error {
 		}
 		leak.Maker = l.makers[trace.Ref{Kind: "VolumeAttachment", Name: va.Name}]
 		if name != nil && leak.Maker == attachdetach.ActorName && l.nodes[va.Spec.NodeName] != nil && !l.isUsedAt(*name, va.Spec.NodeName) {
-			l.add(leak, "volumeattachment %s of pv %s, which no pod on node %s uses%s", va.Name, *name, va.Spec.NodeName, detachError(&va))
+			l.add(leak, "volumeattachment %s of pv %s, which no pod on node %s uses%s", va.Name, *name, va.Spec.NodeName,
+				cmp.Or(detachError(&va), l.unmountError(*name, va.Spec.NodeName)))
 		}
 	}
 	return nil
@@ -239,6 +242,27 @@ func detachError(va *storagev1.VolumeAttachment) string {
 		return ""
 	}
 	return "; detaching it fails: " + va.Status.DetachError.Message
+}
+
+// unmountError quotes why the kubelet cannot unmount the device of a CSI volume, which it reports in use until then: a volume that is in use is not
+// detached. The kubelet tells only its log.
+func (l *finder) unmountError(volume, node string) string {
+	i := slices.IndexFunc(l.volumeList, func(pv v1.PersistentVolume) bool { return pv.Name == volume })
+	if i < 0 || l.volumeList[i].Spec.CSI == nil {
+		return ""
+	}
+	source := l.volumeList[i].Spec.CSI
+	for _, entry := range slices.Backward(l.view.Log.Since(0)) {
+		retry, ok := entry.Record.(trace.Retry)
+		if !ok || entry.Actor != "kubelet/"+node || !strings.HasSuffix(retry.About, "/"+source.Driver+"^"+source.VolumeHandle) {
+			continue
+		}
+		if entry.Time.Add(retry.Delay).Before(l.view.Now) { // it has been tried since, and succeeded
+			return ""
+		}
+		return "; the kubelet reports it in use, since it cannot unmount it: " + retry.Err.Error()
+	}
+	return ""
 }
 
 // isUsedAt reports whether a pod on a node uses a volume.

@@ -1,11 +1,14 @@
 package leaks_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
 
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/storagesim/storagesim"
@@ -54,4 +57,29 @@ func TestAVolumeAttachmentThatCannotBeDetachedSaysWhy(t *testing.T) {
 	i := slices.IndexFunc(found, func(l storagesim.Leak) bool { return l.Kind == leaks.Attachment })
 	require.GreaterOrEqual(t, i, 0, "%v", found)
 	require.Contains(t, found[i].What, "which no pod on node node-1 uses; detaching it fails: rpc error: code = NotFound desc = not attached")
+}
+
+// The driver unstages, and leaves a file in the staging directory: the kubelet cannot remove that, and goes on to report the volume in use.
+func TestAVolumeAttachmentOfAVolumeThatStaysInUseSaysWhy(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	d, err := driver.New(driver.Config{})
+	c.Must(err)
+	d.Interceptors = append(d.Interceptors, func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		answer, err := handler(ctx, req)
+		if unstage, ok := req.(*spec.NodeUnstageVolumeRequest); ok && err == nil {
+			c.Machine("node/node-1").WriteFile(unstage.GetStagingTargetPath()+"/left", "x")
+		}
+		return answer, err
+	})
+	c.InstallCSIDriver(d)
+	c.Apply(clustertest.CSIManifests)
+	c.RunFor(time.Minute)
+	c.Delete("pod/web")
+	c.RunFor(10 * time.Minute)
+	found, err := c.Lab().Leaks()
+	require.NoError(t, err)
+	i := slices.IndexFunc(found, func(l storagesim.Leak) bool { return l.Kind == leaks.Attachment })
+	require.GreaterOrEqual(t, i, 0, "%v", found)
+	require.Contains(t, found[i].What, "which no pod on node node-1 uses; the kubelet reports it in use, since it cannot unmount it: UnmountDevice failed")
+	require.Contains(t, found[i].What, "directory not empty")
 }
