@@ -19,6 +19,7 @@ import (
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/tables"
+	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -88,6 +89,14 @@ func (c *Cluster) world() explain.World {
 			s := c.nfs.Server(server)
 			return s != nil && s.Offers(dir)
 		},
+	}
+	w.IsMounted = func(node, path string) bool {
+		m, err := c.machine(string(machine.Node) + "/" + node)
+		if err != nil {
+			return false
+		}
+		mounted, err := m.Mounter().IsMountPoint(path)
+		return err == nil && mounted
 	}
 	w.LastWords = func(containerID string) string {
 		_, id, _ := strings.Cut(containerID, "://")

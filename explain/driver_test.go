@@ -139,3 +139,21 @@ func TestADriverThatAnswersLessThanItWasAskedForIsNamed(t *testing.T) {
 	require.Equal(t, "it has 1Gi and asks for 2Gi: driver csi.storagesim.io answered ControllerExpandVolume with capacity_bytes 1073741824, "+
 		"and required_bytes was 2147483648", why.Verdict.Cause)
 }
+
+// A kubelet takes the driver's word for it, and the pod stays as long as something is mounted in its directory.
+func TestAPodOfADriverThatSaysItHasUnmountedNamesTheMountThatIsLeft(t *testing.T) {
+	c := wrongDriver(t, func(d *csi.Driver) {
+		d.Interceptors = append(d.Interceptors, func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+			if _, ok := req.(*spec.NodeUnpublishVolumeRequest); ok {
+				return &spec.NodeUnpublishVolumeResponse{}, nil
+			}
+			return handler(ctx, req)
+		})
+	}, func(_, _ any) {})
+	c.Delete("pod/web")
+	c.RunFor(5 * time.Minute)
+	text := c.Explain("pod/web")
+	require.Contains(t, text, "is still mounted at /var/lib/kubelet/pods/")
+	require.Contains(t, text, "though unmounting it succeeded: the kubelet waits and does not try again")
+	require.Contains(t, text, "mend what unmounts it, such as NodeUnpublishVolume of its driver")
+}

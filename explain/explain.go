@@ -103,6 +103,8 @@ type World struct {
 	Held map[string][]string
 	// HasExport says whether an NFS server exports a directory.
 	HasExport func(server, path string) bool
+	// IsMounted says whether something is mounted at a path of a node. If it is nil, nothing is known of mounts.
+	IsMounted func(node, path string) bool
 	// LastWords returns the end of what a container has printed, by its id in a status; "" if nothing is known. If it is nil, the messages of statuses
 	// are all that is known.
 	LastWords func(containerID string) string

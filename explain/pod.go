@@ -330,9 +330,16 @@ func (x *explainer) volumeModes(pod *v1.Pod) {
 // terminating says what keeps a pod that is being deleted.
 func (x *explainer) terminating(pod *v1.Pod, c *course) {
 	x.hangs(pod, UnmountFailed, "unmounted")
-	for _, m := range x.failedUnmounts(pod) {
-		x.ill(UnmountFailed, "pv/"+m.Volume, "remove the cause that the message names; the kubelet tries again",
-			"it is being deleted, and volume %s cannot be unmounted: %s", m.Volume, oneLine(m.Err))
+	for _, m := range x.lastUnmounts(pod) {
+		switch {
+		case m.Err != "":
+			x.ill(UnmountFailed, "pv/"+m.Volume, "remove the cause that the message names; the kubelet tries again",
+				"it is being deleted, and volume %s cannot be unmounted: %s", m.Volume, oneLine(m.Err))
+		case x.IsMounted != nil && x.IsMounted(pod.Spec.NodeName, m.Target):
+			x.ill(UnmountFailed, "pv/"+m.Volume, "mend what unmounts it, such as NodeUnpublishVolume of its driver, and unmount it by hand on the node",
+				"it is being deleted, and volume %s is still mounted at %s, though unmounting it succeeded: the kubelet waits and does not try again",
+				m.Volume, m.Target)
+		}
 	}
 	if len(pod.Finalizers) > 0 {
 		x.waitsForFinalizers(pod)
@@ -346,8 +353,8 @@ func (x *explainer) terminating(pod *v1.Pod, c *course) {
 	}
 }
 
-// failedUnmounts returns the last unmount of each of a pod's volumes if that failed.
-func (x *explainer) failedUnmounts(pod *v1.Pod) (failed []trace.Mount) {
+// lastUnmounts returns the unmount of each of a pod's volumes that was not mounted again since.
+func (x *explainer) lastUnmounts(pod *v1.Pod) (last []trace.Mount) {
 	seen := map[string]bool{}
 	for _, entry := range slices.Backward(x.Log.Entries()) {
 		m, ok := entry.Record.(trace.Mount)
@@ -355,12 +362,12 @@ func (x *explainer) failedUnmounts(pod *v1.Pod) (failed []trace.Mount) {
 			continue
 		}
 		seen[m.Volume] = true
-		if m.Op == "unmount" && m.Err != "" {
-			failed = append(failed, m)
+		if m.Op == "unmount" {
+			last = append(last, m)
 		}
 	}
-	slices.Reverse(failed)
-	return failed
+	slices.Reverse(last)
+	return last
 }
 
 // unattached says which volumes of a pod wait to be attached to its node, and why.
