@@ -84,9 +84,8 @@ func checkLimit(rpc trace.RPC) error {
 	return nil
 }
 
-// list returns an error for a page that ends with the token with which it began, and is the same as the one before: the next would be, too.
-//
-// Upstream: external-attacher pkg/attacher/lister.go ListVolumes, v4.13: it reads on until its memory ends.
+// list returns an error for a page that ends with the token with which it began, and is the same as the one before: the next would be, too, and
+// csi-attacher (pkg/attacher/lister.go, v4.13) would read on until its memory ends.
 func (a *answers) list(rpc trace.RPC) error {
 	from, _ := rpc.Request["starting_token"].(string)
 	next, _ := rpc.Answer["next_token"].(string)
