@@ -254,6 +254,12 @@ func TestBadFilesOfALearnerAreToldWithFileAndLine(t *testing.T) {
 		{"no-volume-fits", "volume.yaml", "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: archive, labels: {disk: ssd}}\n" +
 			"spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteMany, ReadWriteOnce], nfs: {server: nas.example.com, path: /archive}}\n",
 			"[ ] the modes and the label of `archive` are those that the administrators gave it"}, // the volume is not the learner's
+		{"class-that-is-not-there", "class.yaml", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: openebs-hostpaths}\n" +
+			"provisioner: openebs.io/local\nvolumeBindingMode: WaitForFirstConsumer\n", "[ ] the class of `class.yaml` keeps its name"},
+		{"bound-before-the-pod", "volumes.yaml", "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: disk-2}\n" +
+			"spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], storageClassName: local-storage, local: {path: /mnt/disk}, nodeAffinity: " +
+			"{required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-2]}]}]}}}\n",
+			"[ ] `disk-1` is still a volume of node-1"},
 		{"which-volume", GuessFile, "volum: middle\n", "guess.yaml: volume is empty"},
 		{"which-volume", GuessFile, "volume: \"' in get pods\"\n", "is not one word"}, // an answer that changes the check
 	} {

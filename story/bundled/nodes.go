@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 )
 
-// CheckNodes returns an error for what cannot be the names of a cluster's nodes. A number alone is one: whoever writes 3 wants three nodes,
-// and would get one with this name.
+// CheckNodes returns an error for what cannot be the names of a cluster's nodes. A number alone is refused, too: a user who writes 3 wants three
+// nodes, and would get one with this name.
 func CheckNodes(flag string, names []string, mayHaveNone bool) error {
 	if len(names) == 0 && !mayHaveNone {
 		return errors.New(flag + ": name at least one node, such as node-1")
