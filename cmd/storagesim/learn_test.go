@@ -40,7 +40,7 @@ func TestAnExerciseIsPlayedAtEachSaveAndNeverGoesOnByItself(t *testing.T) {
 		seen.Reset()
 		return said
 	}
-	require.Contains(t, tick(), "== 01: not yet, 0 of 2")
+	require.Contains(t, tick(), "== 01: not yet, 1 of 3")
 	require.Empty(t, tick(), "nothing was saved")
 
 	claim := filepath.Join(l.course.Folder(first), "claim.yaml")
@@ -109,7 +109,7 @@ func TestWithoutATerminalLearnPrintsAndEnds(t *testing.T) {
 	require.Equal(t, 0, code, errOut)
 	require.Contains(t, out, "[ ] 01  A class that is not there (chapter 2)\n")
 	require.Contains(t, out, "Your files are in "+filepath.Join(dir, "01-a-class-that-is-not-there")+": claim.yaml, class.yaml, mend.story, pod.yaml.")
-	require.Contains(t, out, "== 01: not yet, 0 of 2")
+	require.Contains(t, out, "== 01: not yet, 1 of 3")
 	require.NotContains(t, out, learn.WordsOf(learn.Default).Keys)
 
 	out, errOut, code = playLearn(t, dir, "--exercise", "5")
@@ -120,7 +120,7 @@ func TestWithoutATerminalLearnPrintsAndEnds(t *testing.T) {
 	folder := filepath.Join(dir, "01-a-class-that-is-not-there")
 	out, _, code = playLearn(t, "--check", folder)
 	require.Equal(t, 1, code)
-	require.Contains(t, out, folder+": not yet, 0 of 2\n[ ] the pod `web` runs\n")
+	require.Contains(t, out, folder+": not yet, 1 of 3\n[ ] the pod `web` runs\n")
 	all, err := learn.All()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "claim.yaml"), []byte(all[0].Answer()["claim.yaml"]), 0o644))
@@ -162,7 +162,7 @@ func TestATranslatedExerciseIsToldInItsLanguageOnly(t *testing.T) {
 	claim := filepath.Join(l.course.Folder(l.now), "claim.yaml")
 	require.NoError(t, os.WriteFile(claim, []byte(l.now.Answer()["claim.yaml"]), 0o644))
 	require.NoError(t, l.check(t.Context()))
-	for _, want := range []string{"## 目标\n", "== 01: 还没有，0/2", "提示 1/2：", "你的文件在 ", "== 01: 通过", "官方答案，claim.yaml：", learn.WordsOf("zh").Keys} {
+	for _, want := range []string{"## 目标\n", "== 01: 还没有，1/3", "提示 1/2：", "你的文件在 ", "== 01: 通过", "官方答案，claim.yaml：", learn.WordsOf("zh").Keys} {
 		require.Contains(t, seen.String(), want)
 	}
 	for _, english := range []string{"Goal", "Hint", "passed", "official", "not yet", "chapter"} {
