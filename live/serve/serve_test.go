@@ -303,14 +303,21 @@ func overBoth(t *testing.T, test func(t *testing.T, over transport)) {
 	})
 }
 
-// execute runs a command in the pod as kubectl exec does.
-func (over transport) execute(ctx context.Context, t *testing.T, config *rest.Config, opts v1.PodExecOptions, in io.Reader) (stdout, stderr string, err error) {
+// executor returns what runs a command in the pod as kubectl exec does.
+func (over transport) executor(t *testing.T, config *rest.Config, opts v1.PodExecOptions) remotecommand.Executor {
 	t.Helper()
-	opts.Stdin, opts.Stdout, opts.Stderr = in != nil, true, !opts.TTY
 	request := clientOf(t, config).CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("web").SubResource("exec")
 	request.VersionedParams(&opts, scheme.ParameterCodec)
 	executor, err := over(config, request.URL().String())
 	require.NoError(t, err)
+	return executor
+}
+
+// execute runs a command in the pod as kubectl exec does.
+func (over transport) execute(ctx context.Context, t *testing.T, config *rest.Config, opts v1.PodExecOptions, in io.Reader) (stdout, stderr string, err error) {
+	t.Helper()
+	opts.Stdin, opts.Stdout, opts.Stderr = in != nil, true, !opts.TTY
+	executor := over.executor(t, config, opts)
 	var out, errOut bytes.Buffer
 	streams := remotecommand.StreamOptions{Stdin: in, Stdout: &out, Tty: opts.TTY}
 	if !opts.TTY {
@@ -383,14 +390,22 @@ func testInput(t *testing.T, over transport) {
 	assert.Equal(t, "late", got.stdout)
 }
 
+// onWrite calls a function when a command prints.
+type onWrite func()
+
+func (f onWrite) Write(text []byte) (int, error) {
+	f()
+	return len(text), nil
+}
+
 func TestACommandEndsWhenItsClientGoes(t *testing.T) { overBoth(t, testGone) }
 
 func testGone(t *testing.T, over transport) {
 	server, config := started(t, serve.Config{Speed: 1})
 	runPod(t, config, "sleep", "100000000")
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
-	_, _, err := over.execute(ctx, t, config, v1.PodExecOptions{Command: []string{"sleep", "1000"}}, nil)
+	executor := over.executor(t, config, v1.PodExecOptions{Command: []string{"sh", "-c", "echo begun; sleep 1000"}, Stdout: true})
+	err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: onWrite(cancel)})
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, server.Close(), "which would wait for it")
 }
