@@ -209,6 +209,9 @@ type Queue interface {
 	Add(key string)
 	// AddAfter adds the key once d has passed. Settling waits for it.
 	AddAfter(key string, d time.Duration)
+	// AddAgain adds the key once d has passed, for a reconciler that looks again and again. Settling waits
+	// for it only as long as such waits, one after the other, take no longer than the driver's patience.
+	AddAgain(key string, d time.Duration)
 	// AddRateLimited adds the key after its next backoff, as an error from
 	// Reconcile does.
 	AddRateLimited(key string)

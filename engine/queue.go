@@ -36,7 +36,8 @@ type item struct {
 	dirty    bool // to reconcile: in line, or again after the work on it
 	working  bool
 	failures int
-	later    *timer // that will add it
+	later    *timer        // that will add it
+	again    time.Duration // what AddAgain has waited for since the key was added otherwise
 	worked   tally
 }
 
@@ -182,10 +183,14 @@ func (q *queue) trace(r trace.Record) {
 }
 
 func (q *queue) Add(key string) {
-	if q.life != q.actor.life {
-		return
+	if q.life == q.actor.life {
+		it := q.item(key)
+		it.again = 0
+		q.add(it)
 	}
-	it := q.item(key)
+}
+
+func (q *queue) add(it *item) {
 	if it.dirty {
 		return
 	}
@@ -209,6 +214,16 @@ func (q *queue) enqueue(it *item) {
 
 func (q *queue) AddAfter(key string, d time.Duration) { q.addAfter(q.item(key), d, always) }
 
+func (q *queue) AddAgain(key string, d time.Duration) {
+	it := q.item(key)
+	it.again += d
+	foreground := always
+	if it.again > q.actor.engine.cfg.Patience {
+		foreground = never
+	}
+	q.addAfter(it, d, foreground)
+}
+
 // addAfter adds the key after d, or when it is to be added anyway, if that is sooner: a
 // key waits for one moment only. It returns how long that is.
 //
@@ -225,7 +240,7 @@ func (q *queue) addAfter(it *item, d time.Duration, foreground func() bool) time
 	}
 	it.later = q.actor.after(d, foreground, func() {
 		it.later = nil
-		q.Add(it.key)
+		q.add(it)
 	})
 	return d
 }

@@ -104,6 +104,7 @@ type fakeQueue struct {
 
 func (q *fakeQueue) Add(key string)                       { q.keys = append(q.keys, key) }
 func (q *fakeQueue) AddAfter(key string, _ time.Duration) { q.Add(key) }
+func (q *fakeQueue) AddAgain(key string, _ time.Duration) { q.Add(key) }
 func (q *fakeQueue) AddRateLimited(key string)            { q.Add(key) }
 func (q *fakeQueue) Forget(key string)                    { delete(q.failures, key) }
 func (q *fakeQueue) NumRequeues(key string) int           { return q.failures[key] }

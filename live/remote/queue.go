@@ -93,6 +93,7 @@ func (q *queue) retry(key string) time.Duration {
 
 func (q *queue) Add(key string)                       { q.keys.Add(key) }
 func (q *queue) AddAfter(key string, d time.Duration) { q.keys.AddAfter(key, d) }
+func (q *queue) AddAgain(key string, d time.Duration) { q.keys.AddAfter(key, d) }
 func (q *queue) AddRateLimited(key string)            { q.retry(key) }
 func (q *queue) Forget(key string)                    { q.limiter.Forget(key) }
 func (q *queue) NumRequeues(key string) int           { return q.limiter.NumRequeues(key) }

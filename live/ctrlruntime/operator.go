@@ -1,0 +1,240 @@
+// Package ctrlruntime plays an operator that is made with sigs.k8s.io/controller-runtime as an actor of a simulated
+// cluster. Its SetupWithManager and its Reconcile stay as they are:
+//
+//	err := ctrlruntime.Add(cluster, ctrlruntime.Operator{
+//		Name:    "backup-operator",
+//		Options: manager.Options{Scheme: scheme},
+//		Setup: func(mgr manager.Manager) error {
+//			return (&BackupReconciler{Client: mgr.GetClient()}).SetupWithManager(mgr)
+//		},
+//	})
+//
+// Each call to the API server is a step, as those of the cluster's own controllers are: the process may crash there, the call may
+// be late or fail, and package explore tries all of that. The same seed gives the same run.
+//
+// # How
+//
+// The manager, its client, its cache with its indexes, selectors and namespaces, the builder, the sources, the handlers and the
+// predicates are the library's own. Only what has goroutines that wait for the world is ours: an informer gets its changes from
+// the cluster's caches, which may be late; a controller's queue is one of the cluster's; and the transport of the REST
+// client carries a request out in the goroutine that makes it.
+//
+// # What differs from a real manager
+//
+//   - The wall clock is the machine's. A reconciler that calls time.Now sees another time than the cluster; one that
+//     takes its clock as a field can be given Cluster.Now.
+//   - A reconciler works in one goroutine. A call from a goroutine that it has started fails with [ErrGoroutine].
+//   - Runnables that are not controllers are refused, and so is a source that waits for something else than the API, such as a
+//     channel, and a queue whose items are not reconcile.Requests.
+//   - There is no leader election, and the servers for webhooks, metrics and probes are not started: an operator whose work depends
+//     on its own webhooks runs live (AddProgram).
+//   - Requests are taken in the order in which they came: the priorities of the library's queue are not modelled.
+//   - A watch of the client's own, a log and a command in a container fail.
+//   - Caches begin with their first list. The resync of informers after ten hours does not take place.
+//
+// A result with RequeueAfter is waited for by Settle only for about a minute (Config.Patience), so that a cluster whose operator
+// looks again and again comes to rest; RunFor goes on.
+//
+// It is a module of its own, so that the main one does not depend on the library.
+package ctrlruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/storagesim/storagesim/control"
+	"github.com/storagesim/storagesim/engine"
+)
+
+// Operator is an operator made with controller-runtime.
+type Operator struct {
+	// Name of the actor, as writes and the trace show it.
+	Name string
+	// Options for the manager, as for manager.New. Leader election, metrics, probes, NewCache, and Cache.NewInformer are set by Add,
+	// and names of controllers are not checked, since each process that starts again has them once more. The log goes nowhere
+	// unless Logger is set.
+	Options manager.Options
+	// Setup adds the controllers, as main does between manager.New and Start. It is called for each process: what the reconciler
+	// keeps in memory must be made in it, or it outlives a crash.
+	Setup func(mgr manager.Manager) error
+}
+
+// Cluster is what Add needs of a storagesim.Cluster, a storagesimtest.Cluster or an explore.Cluster.
+type Cluster interface {
+	// Engine drives the actors.
+	Engine() *engine.Engine
+}
+
+// Add adds an operator to a cluster as an actor. The kinds that it watches must be there: apply the CustomResourceDefinitions
+// before. An error says what Setup returned, which kind is not known, or what cannot be played (see the package comment).
+func Add(c Cluster, op Operator) error {
+	switch {
+	case op.Name == "":
+		return errors.New("ctrlruntime: Operator.Name is empty; it must name the actor")
+	case op.Setup == nil:
+		return fmt.Errorf("ctrlruntime: operator %s: Setup is not set; it must add the controllers to the manager", op.Name)
+	}
+	var last *process
+	return c.Engine().Add(op.Name, func(env control.Env) error {
+		if last != nil {
+			last.end()
+		}
+		p, err := start(c.Engine(), env, op)
+		last = p
+		return err
+	})
+}
+
+// process is one life of an operator.
+type process struct {
+	env      control.Env
+	ctx      context.Context // ends with the process
+	end      context.CancelFunc
+	inside   goroutines // those that may call the API server
+	informer informers
+	queues   []*queue
+	controls []controller
+}
+
+// start makes the manager and what Setup adds to it, and connects both with the cluster.
+func start(e *engine.Engine, env control.Env, op Operator) (*process, error) {
+	p := &process{env: env, informer: informers{failed: make(chan error, 1)}}
+	p.ctx, p.end = context.WithCancel(context.Background())
+	err := p.begin(e, op)
+	if err != nil {
+		p.end()
+		return p, fmt.Errorf("operator %s: %w", op.Name, err)
+	}
+	env.Go("manager", func(ctx context.Context) {
+		defer p.end()
+		for env.Sleep(control.InBackground(ctx), long) == nil { // until the process ends
+		}
+	})
+	return p, nil
+}
+
+func (p *process) begin(e *engine.Engine, op Operator) error {
+	defer p.inside.enter()()
+	options := op.Options
+	skip := true
+	options.LeaderElection, options.Metrics, options.HealthProbeBindAddress, options.PprofBindAddress = false, metricsserver.Options{BindAddress: "0"}, "0", ""
+	options.Controller.SkipNameValidation = &skip
+	if options.Logger.IsZero() {
+		options.Logger = logr.New(silent{}) // logr.Discard counts as none
+	}
+	options.NewCache = func(config *rest.Config, of cache.Options) (cache.Cache, error) {
+		of.NewInformer = p.newInformer
+		return cache.New(config, of)
+	}
+	real, err := manager.New(p.config(e), options)
+	if err != nil {
+		return err
+	}
+	mgr := &actorManager{Manager: real, process: p, options: options}
+	if err := op.Setup(mgr); err != nil {
+		return err
+	}
+	go real.GetCache().Start(p.ctx) //nolint:errcheck // it fails only if it is started twice
+	if !real.GetCache().WaitForCacheSync(p.ctx) {
+		return errors.New("the cache did not start")
+	}
+	for _, c := range p.controls {
+		if err := c.begin(p); err != nil {
+			return err
+		}
+	}
+	p.informer.connect(p.env)
+	return nil
+}
+
+// silent is a log that goes nowhere.
+type silent struct{}
+
+func (silent) Init(logr.RuntimeInfo)          {}
+func (silent) Enabled(int) bool               { return false }
+func (silent) Info(int, string, ...any)       {}
+func (silent) Error(error, string, ...any)    {}
+func (silent) WithValues(...any) logr.LogSink { return silent{} }
+func (silent) WithName(string) logr.LogSink   { return silent{} }
+
+// actorManager is the library's manager, but for what it starts and what it gives to controllers.
+type actorManager struct {
+	manager.Manager
+	process *process
+	options manager.Options
+	caches  int
+}
+
+// Add takes a controller.
+func (m *actorManager) Add(r manager.Runnable) error {
+	c, err := controllerOf(r)
+	if err != nil {
+		return err
+	}
+	m.process.controls = append(m.process.controls, c)
+	return nil
+}
+
+// Start is what Add of this package does.
+func (m *actorManager) Start(context.Context) error {
+	return errors.New("an actor's manager starts by itself when Setup has returned: leave Start out")
+}
+
+// Elected is closed: there is no other process.
+func (m *actorManager) Elected() <-chan struct{} {
+	elected := make(chan struct{})
+	close(elected)
+	return elected
+}
+
+// GetCache returns the cache with a number: the sources of a controller register in goroutines, and their handlers are to be
+// called in the order in which the sources were made.
+func (m *actorManager) GetCache() cache.Cache {
+	m.caches++
+	return numbered{m.Manager.GetCache(), m.process, m.caches}
+}
+
+// numbered is the cache as one source has it.
+type numbered struct {
+	cache.Cache
+	process *process
+	number  int
+}
+
+// GetInformer returns an informer that knows the source's number.
+func (n numbered) GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error) {
+	got, err := n.Cache.GetInformer(ctx, obj, opts...)
+	if err != nil {
+		n.process.informer.fail(err) // the source would try for ever
+		return nil, err
+	}
+	return numberedInformer{got, n.process, n.number}, nil
+}
+
+// numberedInformer is an informer as one source has it. It may stand for several, one for each namespace.
+type numberedInformer struct {
+	cache.Informer
+	process *process
+	number  int
+}
+
+// AddEventHandler adds a handler with the source's number.
+func (n numberedInformer) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	defer n.process.informer.as(n.number)()
+	return n.Informer.AddEventHandler(h)
+}
+
+// AddEventHandlerWithOptions adds a handler with the source's number.
+func (n numberedInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+	defer n.process.informer.as(n.number)()
+	return n.Informer.AddEventHandlerWithOptions(h, o)
+}
