@@ -217,11 +217,7 @@ func (q *queue) AddAfter(key string, d time.Duration) { q.addAfter(q.item(key), 
 func (q *queue) AddAgain(key string, d time.Duration) {
 	it := q.item(key)
 	it.again += d
-	foreground := always
-	if it.again > q.actor.engine.cfg.Patience {
-		foreground = never
-	}
-	q.addAfter(it, d, foreground)
+	q.addAfter(it, d, func() bool { return it.again <= q.actor.engine.cfg.Patience })
 }
 
 // addAfter adds the key after d, or when it is to be added anyway, if that is sooner: a

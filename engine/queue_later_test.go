@@ -47,3 +47,34 @@ func TestAKeyThatIsToBeAddedLaterWaitsForTheSoonestMomentOnly(t *testing.T) {
 	assert.Equal(t, []time.Duration{0, 0, time.Second, 5 * time.Second, 13 * time.Second}, failing)
 	assert.Equal(t, []time.Duration{3 * time.Second}, later)
 }
+
+// A reconciler that looks again and again keeps Settle no longer than the engine's patience, from when its key was added otherwise.
+func TestAKeyThatIsAddedAgainAndAgainLetsTheClusterRest(t *testing.T) {
+	e := engine.New(engine.Config{Patience: 30 * time.Second})
+	t.Cleanup(e.Close)
+	start := e.Now()
+	var looked []time.Duration
+	var queue control.Queue
+	require.NoError(t, e.Add("test", func(env control.Env) error {
+		queue = env.Queue(control.QueueConfig{Name: "looks", Reconcile: func(_ context.Context, key string) error {
+			looked = append(looked, env.Now().Sub(start))
+			queue.AddAgain(key, 10*time.Second)
+			return nil
+		}})
+		queue.Add("key")
+		return nil
+	}))
+	seconds := func(all ...time.Duration) []time.Duration {
+		for i := range all {
+			all[i] *= time.Second
+		}
+		return all
+	}
+	require.NoError(t, e.Settle())
+	assert.Equal(t, seconds(0, 10, 20, 30), looked)
+	queue.Add("key")
+	require.NoError(t, e.Settle())
+	assert.Equal(t, seconds(0, 10, 20, 30, 30, 40, 50, 60), looked)
+	require.NoError(t, e.RunFor(25*time.Second))
+	assert.Equal(t, seconds(0, 10, 20, 30, 30, 40, 50, 60, 70, 80), looked)
+}

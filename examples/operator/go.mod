@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/go-logr/logr v1.4.4
 	github.com/storagesim/storagesim v0.0.0
+	github.com/storagesim/storagesim/live/ctrlruntime v0.0.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -85,4 +86,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/storagesim/storagesim => ../..
+replace (
+	github.com/storagesim/storagesim => ../..
+	github.com/storagesim/storagesim/live/ctrlruntime => ../../live/ctrlruntime
+)

@@ -49,14 +49,18 @@ func Run(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	err = ctrl.NewControllerManagedBy(mgr).
-		For(&v1.ConfigMap{}, builder.WithPredicates(predicate.NewPredicateFuncs(asksForScratch))).
-		Owns(&v1.PersistentVolumeClaim{}).
-		Complete(&Reconciler{mgr.GetClient()})
-	if err != nil {
+	if err := Setup(mgr); err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
 	return mgr.Start(ctx)
+}
+
+// Setup adds the operator's controller to a manager.
+func Setup(mgr manager.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1.ConfigMap{}, builder.WithPredicates(predicate.NewPredicateFuncs(asksForScratch))).
+		Owns(&v1.PersistentVolumeClaim{}).
+		Complete(&Reconciler{mgr.GetClient()})
 }
 
 func asksForScratch(obj client.Object) bool { return obj.GetLabels()[LabelScratch] != "" }
