@@ -25,7 +25,7 @@ import (
 	"github.com/storagesim/storagesim/control"
 )
 
-// informers are those of one process. Until they are connected with the cluster, goroutines of the library's sources make them and
+// informers holds the informers of one process. Until they are connected with the cluster, goroutines of the library's sources make them and
 // register handlers.
 type informers struct {
 	mu        sync.Mutex
@@ -66,7 +66,7 @@ func (s *informers) connect(env control.Env) {
 		})
 	}
 	slices.SortStableFunc(s.all, func(a, b *informer) int {
-		return cmp.Or(cmp.Compare(a.number(), b.number()), strings.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(a.firstNumber(), b.firstNumber()), strings.Compare(a.id, b.id))
 	})
 	for _, i := range s.all {
 		env.Follow(i)
@@ -144,18 +144,18 @@ func (i *informer) follows(list *http.Request) error {
 	return nil
 }
 
-// number is that of the first source that the informer serves; those without handlers come first.
-func (i *informer) number() int {
+// firstNumber returns the number of the first source that the informer serves; an informer without handlers comes first.
+func (i *informer) firstNumber() int {
 	if len(i.handlers) == 0 {
 		return 0
 	}
 	return i.handlers[0].number
 }
 
-// HasSynced is true: no task of the process begins before the first lists have come.
+// HasSynced returns true: no task of the process begins before the first lists are there.
 func (i *informer) HasSynced() bool { return true }
 
-// HasSyncedChecker is the same for those who wait.
+// HasSyncedChecker returns what is done already.
 func (i *informer) HasSyncedChecker() toolscache.DoneChecker { return synced{} }
 
 // Run waits: nothing has to be done in a goroutine.
@@ -204,7 +204,7 @@ func (i *informer) RemoveEventHandler(r toolscache.ResourceEventHandlerRegistrat
 	return nil
 }
 
-// add adds a handler. One that comes when the informer has its list hears of all objects at once.
+// add adds a handler. One that comes when the informer has its list receives all objects at once.
 func (i *informer) add(h toolscache.ResourceEventHandler) toolscache.ResourceEventHandlerRegistration {
 	added := &handler{h, i.process.informer.number}
 	i.process.informer.mu.Lock()
@@ -222,10 +222,10 @@ type handler struct {
 	number int
 }
 
-// HasSynced is true: see informer.HasSynced.
+// HasSynced returns true: see informer.HasSynced.
 func (h *handler) HasSynced() bool { return true }
 
-// HasSyncedChecker is the same for those who wait.
+// HasSyncedChecker returns what is done already.
 func (h *handler) HasSyncedChecker() toolscache.DoneChecker { return synced{} }
 
 func (h *handler) kind() string { return fmt.Sprintf("%T", h.ResourceEventHandler) }

@@ -110,7 +110,7 @@ func TestResultsAndErrorsOfAReconciler(t *testing.T) {
 	}
 }
 
-// What the manager's cache has is what its options say: a selector of labels, one of fields, namespaces; typed, untyped and
+// The manager's cache holds only the objects that its options select: a selector of labels, one of fields, namespaces; typed, untyped and
 // metadata only; with an index and a transformation. The first read of another kind makes its cache.
 func TestTheCacheIsTheLibrarysOwn(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})

@@ -68,7 +68,7 @@ type Operator struct {
 	Setup func(mgr manager.Manager) error
 }
 
-// Cluster is what Add needs of a storagesim.Cluster, a storagesimtest.Cluster or an explore.Cluster.
+// Cluster can be a storagesim.Cluster, a storagesimtest.Cluster or an explore.Cluster.
 type Cluster interface {
 	// Engine drives the actors.
 	Engine() *engine.Engine
@@ -166,7 +166,7 @@ func (silent) Error(error, string, ...any)    {}
 func (silent) WithValues(...any) logr.LogSink { return silent{} }
 func (silent) WithName(string) logr.LogSink   { return silent{} }
 
-// actorManager is the library's manager, but for what it starts and what it gives to controllers.
+// actorManager changes of the library's manager what it starts and what it gives to controllers.
 type actorManager struct {
 	manager.Manager
 	process *process
@@ -184,12 +184,12 @@ func (m *actorManager) Add(r manager.Runnable) error {
 	return nil
 }
 
-// Start is what Add of this package does.
+// Start fails: Add of this package starts the manager.
 func (m *actorManager) Start(context.Context) error {
 	return errors.New("an actor's manager starts by itself when Setup has returned: leave Start out")
 }
 
-// Elected is closed: there is no other process.
+// Elected returns a closed channel: there is no other process.
 func (m *actorManager) Elected() <-chan struct{} {
 	elected := make(chan struct{})
 	close(elected)

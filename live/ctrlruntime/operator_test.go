@@ -33,12 +33,12 @@ type Scratch struct {
 	Status            ScratchStatus `json:"status"`
 }
 
-// ScratchSpec is what is asked for.
+// ScratchSpec asks for a size.
 type ScratchSpec struct {
 	Resources v1.VolumeResourceRequirements `json:"resources"`
 }
 
-// ScratchStatus is how far it is.
+// ScratchStatus says how far the operator is.
 type ScratchStatus struct {
 	Phase string `json:"phase,omitempty"`
 	Claim string `json:"claim,omitempty"`

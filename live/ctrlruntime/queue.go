@@ -178,7 +178,7 @@ func (q *queue) retry(request reconcile.Request) time.Duration {
 	return delay
 }
 
-// errAgain is what a reconciler means that asks to be called again without saying when.
+// errAgain stands for a result that asks to be called again without saying when.
 var errAgain = errors.New("the reconciler asks to be called again")
 
 // reconcile calls the author's reconciler, and does with its answer what the library does.

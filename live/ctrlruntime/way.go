@@ -46,7 +46,7 @@ func (w apiWay) Do(ctx context.Context, req api.Request) (apiruntime.Object, err
 
 // Watch implements api.Handler.
 func (w apiWay) Watch(_ context.Context, req api.Request) (watch.Interface, error) {
-	return nil, fmt.Errorf("watch %s: an operator that is played as an actor hears of changes by its manager's cache only", req.Resource.Resource)
+	return nil, fmt.Errorf("watch %s: an operator that is played as an actor receives changes by its manager's cache only", req.Resource.Resource)
 }
 
 // transport carries out the requests of an operator's clients.
@@ -67,10 +67,10 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.real.RoundTrip(r)
 }
 
-// goroutines are those that the cluster runs an operator's code in.
+// goroutines counts for each goroutine how often the cluster has entered an operator's code in it.
 type goroutines struct {
 	mu  sync.Mutex
-	ids map[int]int // how often each has entered
+	ids map[int]int // by goroutine
 }
 
 // enter notes the calling goroutine until leave is called.
