@@ -39,7 +39,7 @@ type Watcher struct {
 // count; its Options must have the watcher's Intercept.
 func Watch(cluster *storagesim.Cluster, driver string) *Watcher {
 	o := &observer{cluster: cluster, uids: newUIDs(), seen: map[string]bool{}, known: map[string]bool{}, said: map[said]bool{},
-		simulated: func(string) bool { return true }}
+		simulated: func(string) bool { return true }, steering: &steering{}} // it steers nothing
 	w := &Watcher{observer: o, driver: driver, last: time.Now()}
 	for _, obj := range cluster.Engine().Server().Objects(false) {
 		o.uids.learn(obj.GetObjectKind().GroupVersionKind().Kind, obj)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -499,10 +500,10 @@ func (x *exploration) plainRun(without []int) (*Failure, error) {
 	x.plainSteps, x.base, x.unlisted = first.steps, first.base, first.unlisted
 	x.deviations.add(1, first.deviations)
 	switch {
-	case first.story != second.story:
-		return nil, difference(first.story, second.story)
-	case first.trace != second.trace:
-		return nil, difference(first.trace, second.trace)
+	case withoutClock(first.story, x.cfg.began) != withoutClock(second.story, x.cfg.began):
+		return nil, difference(withoutClock(first.story, x.cfg.began), withoutClock(second.story, x.cfg.began))
+	case withoutClock(first.trace, x.cfg.began) != withoutClock(second.trace, x.cfg.began):
+		return nil, difference(withoutClock(first.trace, x.cfg.began), withoutClock(second.trace, x.cfg.began))
 	case failure != nil || again != nil:
 		failure = cmp.Or(failure, again)
 		failure.Run = 1
@@ -515,6 +516,20 @@ func (x *exploration) plainRun(without []int) (*Failure, error) {
 	x.planner = newPlanner(first.base, x.cfg.strategies(), x.cfg.runs())
 	x.covered.expect(x.planner)
 	return nil, nil
+}
+
+var moment = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+
+// withoutClock returns a text in which each moment between one of the machine's time and now is the same word: a program that writes
+// time.Now into a condition does the same in two runs.
+func withoutClock(text string, from time.Time) string {
+	from, now := from.Truncate(time.Second), time.Now()
+	return moment.ReplaceAllStringFunc(text, func(found string) string {
+		if at, err := time.Parse(time.RFC3339, found); err != nil || at.Before(from) || at.After(now) {
+			return found
+		}
+		return "<the machine's time>"
+	})
 }
 
 // severalRuns is the number of runs that must leave a goroutine of the same function.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim"
 	"github.com/storagesim/storagesim/explore"
@@ -271,6 +272,27 @@ func TestAScenarioThatDoesNotRepeatIsToldSo(t *testing.T) {
 	require.Contains(t, odd.First, "creates pvc default/c1")
 	require.Contains(t, odd.Second, "creates pvc default/c2")
 	require.Contains(t, err.Error(), "the scenario does not do the same in two runs (map order, wall clock, chance or goroutines of its own?)")
+}
+
+// Programs write time.Now into conditions. It is no other run because of that; a time in another form is.
+func TestTheMachinesTimeInAConditionIsNoDifference(t *testing.T) {
+	writes := func(say func() string) error {
+		_, err := explore.Run(t.Context(), explore.Config{Runs: 3, Expect: threeWait}, explore.Scenario(func(c *explore.Cluster) {
+			c.Apply(oneVolume)
+			claim, err := c.Client().CoreV1().PersistentVolumeClaims("default").Get(t.Context(), "c", metav1.GetOptions{})
+			c.Must(err)
+			claim.Annotations = map[string]string{"seen": say()}
+			_, err = c.Client().CoreV1().PersistentVolumeClaims("default").Update(t.Context(), claim, metav1.UpdateOptions{})
+			c.Must(err)
+			time.Sleep(time.Millisecond)
+		}))
+		return err
+	}
+	require.NoError(t, writes(func() string { return time.Now().Format(time.RFC3339Nano) }))
+	_, odd := errors.AsType[*explore.NotRepeatable](writes(func() string { return fmt.Sprint(time.Now().UnixNano()) }))
+	require.True(t, odd)
+	_, odd = errors.AsType[*explore.NotRepeatable](writes(func() string { return time.Now().Add(time.Hour).Format(time.RFC3339Nano) }))
+	require.True(t, odd, "a time to come is a decision")
 }
 
 func TestALineThatMakesNoSenseIsRefused(t *testing.T) {
