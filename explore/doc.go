@@ -37,7 +37,8 @@
 //
 // # What a scenario must keep to
 //
-// It must not depend on anything but its cluster: not on the wall clock, the order of a map
+// It must not depend on anything but its cluster: not on the wall clock (that a program writes the machine's
+// time into a condition is no difference), the order of a map
 // or goroutines of its own; Run finds out, since it plays the plain run twice. Runs happen
 // beside each other, so a scenario must not change what it shares with the test. It drives
 // the cluster (Settle, RunFor) and does not wait in real time.

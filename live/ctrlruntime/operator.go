@@ -22,7 +22,8 @@
 // # What differs from a real manager
 //
 //   - The wall clock is the machine's. A reconciler that calls time.Now sees another time than the cluster; one that
-//     takes its clock as a field can be given Cluster.Now.
+//     takes its clock as a field can be given Cluster.Now. In a bubble of testing/synctest time.Now stands still, so that it is
+//     the same in each run. A reconciler that waits (time.Sleep, wait.Poll) waits for the machine's time, and all others for it.
 //   - A reconciler works in one goroutine. A call from a goroutine that it has started fails with [ErrGoroutine].
 //   - Runnables that are not controllers are refused, and so is a source that waits for something else than the API, such as a
 //     channel, and a queue whose items are not reconcile.Requests.

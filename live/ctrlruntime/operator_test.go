@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -80,7 +81,6 @@ func schemeOf() *runtime.Scheme {
 // reconciler makes the claim of a Scratch, and says when it is bound.
 type reconciler struct {
 	client.Client
-	now func() time.Time
 	// forgetful has the name of the claim chosen by the server, and kept in the status afterwards: a crash between the two makes
 	// a second claim.
 	forgetful bool
@@ -229,4 +229,19 @@ func TestAnOperatorIsExplored(t *testing.T) {
 	require.True(t, ok)
 	assert.Contains(t, failure.Error(), "there are two claims")
 	assert.Contains(t, failure.Error(), "scratch-operator:create:persistentvolumeclaims:crash-after")
+}
+
+// In a bubble of testing/synctest time.Now stands still: what a reconciler does with it is the same in each run.
+func TestTimeStandsStillInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, err := explore.Run(t.Context(), explore.Config{Runs: 30}, explore.Scenario(func(c *explore.Cluster) {
+			c.Apply(kinds)
+			c.Must(ctrlruntime.Add(c, operatorOf(func() *reconciler { return &reconciler{} })))
+			c.Apply(asked)
+			c.Settle()
+		}))
+		require.NoError(t, err)
+		assert.Equal(t, began, time.Now())
+	})
 }
