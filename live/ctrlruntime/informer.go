@@ -96,7 +96,8 @@ var (
 )
 
 // newInformer implements cache.Options.NewInformer. What the informer follows is known only to the functions that list it.
-func (p *process) newInformer(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+func (p *process) newInformer(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration,
+	indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	real := toolscache.NewSharedIndexInformer(lw, example, resync, indexers)
 	asked := &question{}
 	_, err := toolscache.ToListerWatcherWithContext(lw).ListWithContext(context.WithValue(p.ctx, questionKey{}, asked), metav1.ListOptions{})
@@ -107,13 +108,13 @@ func (p *process) newInformer(lw toolscache.ListerWatcher, example runtime.Objec
 	if err := i.follows(asked.request); err != nil {
 		panic(fmt.Sprintf("the informer of %T: %v", example, err))
 	}
-	p.informer.mu.Lock()
-	defer p.informer.mu.Unlock()
-	if p.informer.connected { // by the first read of a kind, in a step
+	p.informers.mu.Lock()
+	defer p.informers.mu.Unlock()
+	if p.informers.connected { // by the first read of a kind, in a step
 		i.source.AtOnce = true
 		p.env.Follow(i)
 	} else {
-		p.informer.all = append(p.informer.all, i)
+		p.informers.all = append(p.informers.all, i)
 	}
 	return i
 }
@@ -192,24 +193,25 @@ func (i *informer) AddEventHandlerWithResyncPeriod(h toolscache.ResourceEventHan
 }
 
 // AddEventHandlerWithOptions adds a handler, without resync.
-func (i *informer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, _ toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+func (i *informer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler,
+	_ toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
 	return i.add(h), nil
 }
 
 // RemoveEventHandler removes a handler.
 func (i *informer) RemoveEventHandler(r toolscache.ResourceEventHandlerRegistration) error {
-	i.process.informer.mu.Lock()
-	defer i.process.informer.mu.Unlock()
+	i.process.informers.mu.Lock()
+	defer i.process.informers.mu.Unlock()
 	i.handlers = slices.DeleteFunc(i.handlers, func(h *handler) bool { return h == r })
 	return nil
 }
 
 // add adds a handler. One that comes when the informer has its list receives all objects at once.
 func (i *informer) add(h toolscache.ResourceEventHandler) toolscache.ResourceEventHandlerRegistration {
-	added := &handler{h, i.process.informer.number}
-	i.process.informer.mu.Lock()
+	added := &handler{h, i.process.informers.number}
+	i.process.informers.mu.Lock()
 	i.handlers = append(i.handlers, added)
-	i.process.informer.mu.Unlock()
+	i.process.informers.mu.Unlock()
 	for _, obj := range i.GetIndexer().List() {
 		h.OnAdd(obj, true)
 	}

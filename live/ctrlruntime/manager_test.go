@@ -168,7 +168,8 @@ func TestTheCacheIsTheLibrarysOwn(t *testing.T) {
 	c.Apply("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disk}, provisioner: example.com/disk}")
 	mine := ", labels: {mine: 'yes'}"
 	c.Apply(configMap("a", mine), configMap("b", ""), configMap("c", mine+", namespace: blue"), configMap("d", mine+", namespace: red"))
-	c.Apply("{apiVersion: v1, kind: Secret, metadata: {name: key}, type: example.com/key}", "{apiVersion: v1, kind: Secret, metadata: {name: other}, type: example.com/other}")
+	c.Apply("{apiVersion: v1, kind: Secret, metadata: {name: key}, type: example.com/key}",
+		"{apiVersion: v1, kind: Secret, metadata: {name: other}, type: example.com/other}")
 	c.Settle()
 	assert.Equal(t, []string{"blue/c by the transformation", "default/a by the transformation"}, seen["typed"])
 	assert.Equal(t, []string{"/node-1 Nodenode-1"}, slices.Compact(seen["metadata"]))
@@ -219,7 +220,8 @@ func TestClientsAndEvents(t *testing.T) {
 func TestAPanicThatIsNotRecoveredEndsTheProcess(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	calls := 0
-	add(t, c, manager.Options{Controller: config.Controller{RecoverPanic: new(false)}}, controller.Options{}, func(context.Context, manager.Manager, string) (ctrl.Result, error) {
+	options := manager.Options{Controller: config.Controller{RecoverPanic: new(false)}}
+	add(t, c, options, controller.Options{}, func(context.Context, manager.Manager, string) (ctrl.Result, error) {
 		if calls++; calls == 1 {
 			panic("oh")
 		}

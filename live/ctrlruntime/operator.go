@@ -29,7 +29,8 @@
 //     channel, and a queue whose items are not reconcile.Requests.
 //   - There is no leader election, and the servers for webhooks, metrics and probes are not started: an operator whose work depends
 //     on its own webhooks runs live (AddProgram).
-//   - Requests are taken in the order in which they came: the priorities of the library's queue are not modelled.
+//   - Requests are taken in the order in which they came: the priorities of the library's queue are not modelled, and a queue of the
+//     operator's own (Options.NewQueue of a controller) is not used.
 //   - A watch of the client's own, a log and a command in a container fail.
 //   - Caches begin with their first list. The resync of informers after ten hours does not take place.
 //
@@ -97,18 +98,17 @@ func Add(c Cluster, op Operator) error {
 
 // process is one life of an operator.
 type process struct {
-	env      control.Env
-	ctx      context.Context // ends with the process
-	end      context.CancelFunc
-	inside   goroutines // those that may call the API server
-	informer informers
-	queues   []*queue
-	controls []controller
+	env         control.Env
+	ctx         context.Context // ends with the process
+	end         context.CancelFunc
+	inside      goroutines // those that may call the API server
+	informers   informers
+	controllers []controller
 }
 
 // start makes the manager and what Setup adds to it, and connects both with the cluster.
 func start(e *engine.Engine, env control.Env, op Operator) (*process, error) {
-	p := &process{env: env, informer: informers{failed: make(chan error, 1)}}
+	p := &process{env: env, informers: informers{failed: make(chan error, 1)}}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	err := p.begin(e, op)
 	if err != nil {
@@ -123,12 +123,12 @@ func start(e *engine.Engine, env control.Env, op Operator) (*process, error) {
 	return p, nil
 }
 
+// begin has Setup add the controllers, and their sources register with informers and queues of the cluster.
 func (p *process) begin(e *engine.Engine, op Operator) error {
 	defer p.inside.enter()()
 	options := op.Options
-	skip := true
 	options.LeaderElection, options.Metrics, options.HealthProbeBindAddress, options.PprofBindAddress = false, metricsserver.Options{BindAddress: "0"}, "0", ""
-	options.Controller.SkipNameValidation = &skip
+	options.Controller.SkipNameValidation = new(true)
 	if options.Logger.IsZero() {
 		options.Logger = logr.New(silent{}) // logr.Discard counts as none
 	}
@@ -140,20 +140,19 @@ func (p *process) begin(e *engine.Engine, op Operator) error {
 	if err != nil {
 		return err
 	}
-	mgr := &actorManager{Manager: real, process: p, options: options}
-	if err := op.Setup(mgr); err != nil {
+	if err := op.Setup(&actorManager{Manager: real, process: p}); err != nil {
 		return err
 	}
 	go real.GetCache().Start(p.ctx) //nolint:errcheck // it fails only if it is started twice
 	if !real.GetCache().WaitForCacheSync(p.ctx) {
 		return errors.New("the cache did not start")
 	}
-	for _, c := range p.controls {
+	for _, c := range p.controllers {
 		if err := c.begin(p); err != nil {
 			return err
 		}
 	}
-	p.informer.connect(p.env)
+	p.informers.connect(p.env)
 	return nil
 }
 
@@ -171,8 +170,7 @@ func (silent) WithName(string) logr.LogSink   { return silent{} }
 type actorManager struct {
 	manager.Manager
 	process *process
-	options manager.Options
-	caches  int
+	caches  int // how many sources have asked for it
 }
 
 // Add takes a controller.
@@ -181,7 +179,7 @@ func (m *actorManager) Add(r manager.Runnable) error {
 	if err != nil {
 		return err
 	}
-	m.process.controls = append(m.process.controls, c)
+	m.process.controllers = append(m.process.controllers, c)
 	return nil
 }
 
@@ -215,7 +213,7 @@ type numbered struct {
 func (n numbered) GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error) {
 	got, err := n.Cache.GetInformer(ctx, obj, opts...)
 	if err != nil {
-		n.process.informer.fail(err) // the source would try for ever
+		n.process.informers.fail(err) // the source would try for ever
 		return nil, err
 	}
 	return numberedInformer{got, n.process, n.number}, nil
@@ -230,12 +228,13 @@ type numberedInformer struct {
 
 // AddEventHandler adds a handler with the source's number.
 func (n numberedInformer) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
-	defer n.process.informer.as(n.number)()
+	defer n.process.informers.as(n.number)()
 	return n.Informer.AddEventHandler(h)
 }
 
 // AddEventHandlerWithOptions adds a handler with the source's number.
-func (n numberedInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
-	defer n.process.informer.as(n.number)()
+func (n numberedInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler,
+	o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+	defer n.process.informers.as(n.number)()
 	return n.Informer.AddEventHandlerWithOptions(h, o)
 }

@@ -32,14 +32,14 @@ const long = 100 * 365 * 24 * time.Hour
 // controller is one of the library's, as far as its fields are needed. Its type is internal to the library.
 type controller struct {
 	manager.Runnable
-	name       string
-	workers    int
-	do         reconcile.Reconciler
-	limiter    workqueue.TypedRateLimiter[reconcile.Request]
-	log        func(*reconcile.Request) logr.Logger
-	recovers   bool
-	timeout    time.Duration
-	setNewPipe func(newQueue)
+	name        string
+	workers     int
+	do          reconcile.Reconciler
+	limiter     workqueue.TypedRateLimiter[reconcile.Request]
+	log         func(*reconcile.Request) logr.Logger
+	recovers    bool
+	timeout     time.Duration
+	setNewQueue func(newQueue)
 }
 
 type newQueue = func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -56,19 +56,22 @@ func controllerOf(r manager.Runnable) (c controller, err error) {
 	}
 	var queue newQueue
 	var recovers *bool
-	for name, to := range map[string]any{
-		"Name": &c.name, "MaxConcurrentReconciles": &c.workers, "Do": &c.do, "RateLimiter": &c.limiter, "LogConstructor": &c.log,
-		"RecoverPanic": &recovers, "ReconciliationTimeout": &c.timeout, "NewQueue": &queue,
+	for _, field := range []struct {
+		name string
+		to   any
+	}{
+		{"Do", &c.do}, {"Name", &c.name}, {"MaxConcurrentReconciles", &c.workers}, {"RateLimiter", &c.limiter}, {"LogConstructor", &c.log},
+		{"RecoverPanic", &recovers}, {"ReconciliationTimeout", &c.timeout}, {"NewQueue", &queue},
 	} {
-		from, into := fields.FieldByName(name), reflect.ValueOf(to).Elem()
+		from, into := fields.FieldByName(field.name), reflect.ValueOf(field.to).Elem()
 		if !from.IsValid() || !from.Type().AssignableTo(into.Type()) {
 			return c, fmt.Errorf("a %T was added to the manager, whose field %s is not a %s: only controllers of reconcile.Requests can be played as an actor",
-				r, name, into.Type())
+				r, field.name, into.Type())
 		}
 		into.Set(from)
 	}
 	c.recovers = recovers == nil || *recovers
-	c.setNewPipe = func(f newQueue) { fields.FieldByName("NewQueue").Set(reflect.ValueOf(f)) }
+	c.setNewQueue = func(f newQueue) { fields.FieldByName("NewQueue").Set(reflect.ValueOf(f)) }
 	return c, nil
 }
 
@@ -76,7 +79,7 @@ func controllerOf(r manager.Runnable) (c controller, err error) {
 func (c controller) begin(p *process) error {
 	q := &queue{process: p, controller: c, limiter: c.limiter, connected: make(chan struct{})}
 	q.keys = p.env.Queue(q.config())
-	c.setNewPipe(func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	c.setNewQueue(func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		return q
 	})
 	if err := c.sources(); err != nil {
@@ -89,7 +92,7 @@ func (c controller) begin(p *process) error {
 		return nil
 	case err := <-ended:
 		return err
-	case err := <-p.informer.failed:
+	case err := <-p.informers.failed:
 		return fmt.Errorf("controller %s: %w", c.name, err)
 	}
 }
