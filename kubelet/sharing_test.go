@@ -68,3 +68,27 @@ func TestAReadOnlyVolumeRefusesThePodsWrites(t *testing.T) {
 	require.ErrorIs(t, kubelet.MakeDir(w.node, w.runtime, p, "/data/x", 0o755), kubelet.ErrReadOnly)
 	require.Contains(t, w.mounts()[0].Opts, "ro")
 }
+
+// A claim that a pod names twice is mounted once, as the last of the two says.
+func TestAClaimThatAPodNamesTwiceIsMountedAsTheLastOneSays(t *testing.T) {
+	for _, readOnly := range []bool{false, true} {
+		w := simple(t)
+		w.boundVolume("data", nil)
+		p := pod("web", claim("data"))
+		p.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = !readOnly
+		again := p.Spec.Volumes[0].DeepCopy()
+		again.Name, again.PersistentVolumeClaim.ReadOnly = "again", readOnly
+		p.Spec.Volumes = append(p.Spec.Volumes, *again)
+		p.Spec.Containers[0].VolumeMounts = append(p.Spec.Containers[0].VolumeMounts, v1.VolumeMount{Name: "again", MountPath: "/again"})
+		p = w.create(p)
+		w.settle()
+		err := kubelet.WriteFile(w.node, w.runtime, p, "/data/x", nil)
+		if readOnly {
+			require.ErrorIs(t, err, kubelet.ErrReadOnly)
+			require.Contains(t, w.mounts()[0].Opts, "ro")
+		} else {
+			require.NoError(t, err)
+			require.NotContains(t, w.mounts()[0].Opts, "ro")
+		}
+	}
+}

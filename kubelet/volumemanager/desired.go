@@ -17,7 +17,7 @@ import (
 type volumeToMount struct {
 	podVolume
 	// outerNames are the volume's names in the pod's spec: several if the pod names one claim twice, or two volumes with the same
-	// storage behind them. The volume is mounted once, as spec, which is that of the first.
+	// storage behind them. The volume is mounted once, as spec, which is that of the last.
 	outerNames []string
 	about      *v1.Pod
 	spec       *volume.Spec
@@ -87,7 +87,7 @@ func (dsw *desiredStateOfWorld) isPopulated(uid types.UID) bool {
 	return p != nil && p.populated
 }
 
-// add adds a volume of a pod. If it is there already it gets one more name.
+// add adds a volume of a pod. If it is there already it gets one more name, and the new spec, which says whether it is read-only.
 //
 // Upstream: desired_state_of_world.go AddPodToVolume, v1.37.
 func (dsw *desiredStateOfWorld) add(v *volumeToMount) {
@@ -97,6 +97,7 @@ func (dsw *desiredStateOfWorld) add(v *volumeToMount) {
 				known.outerNames = append(known.outerNames, name)
 			}
 		}
+		known.about, known.spec, known.block = v.about, v.spec, v.block
 		return
 	}
 	dsw.added++
