@@ -216,7 +216,7 @@ func (k *kubelet) start() {
 	k.restartQueue = k.env.Queue(control.QueueConfig{Name: "restarts", About: k.aboutPod, Reconcile: k.restartPod, Overlap: true, Limiter: again})
 	k.waitQueue = k.env.Queue(control.QueueConfig{
 		Name: "waits", About: k.aboutPod, Reconcile: k.waitTimedOut,
-		Limiter: control.RateLimiter{Base: podAttachAndMountTimeout, Max: podAttachAndMountTimeout, QPS: -1},
+		Limiter: control.RateLimiter{Base: podAttachAndMountTimeout, Max: podAttachAndMountTimeout + backOffPeriod, QPS: -1},
 	})
 	k.node.Start(k.volumes, backoff)
 	k.pods = control.NewCacheForNode[*v1.Pod](k.env, control.Pods(), k.nodeName())

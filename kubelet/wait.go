@@ -12,7 +12,7 @@ import (
 )
 
 // podAttachAndMountTimeout is the time that a pod waits for its volumes until the trace tells which
-// ones are missing, again and again.
+// ones are missing. The next wait begins with the next sync, backOffPeriod later.
 //
 // Upstream: volume_manager.go podAttachAndMountTimeout, v1.37.
 const podAttachAndMountTimeout = 2*time.Minute + 3*time.Second

@@ -327,7 +327,7 @@ func podVolumeNames(pod *v1.Pod) (mounts, devices map[string]bool) {
 }
 
 // syncRegularly begins, with a pod's first volume that needs it, to look at its volumes a minute after each sync of the pod: at those that must be
-// set up again, and at those that may have grown.
+// set up again, and at those that may have grown. As long as the pod waits for other volumes its sync goes on: see syncAgain.
 //
 // Upstream: pod_workers.go completeWork, v1.37.
 func (p *populator) syncRegularly(uid types.UID) {
@@ -337,12 +337,38 @@ func (p *populator) syncRegularly(uid types.UID) {
 	}
 	p.synced(state)
 	p.env.Go("sync of "+p.podRef(uid).String(), func(ctx context.Context) {
-		for ctx = control.InBackground(ctx); ; p.reprocess(uid) {
+		for ctx = control.InBackground(ctx); ; p.resync(uid, state) {
 			for now := p.env.Now(); now.Before(state.nextSync); now = p.env.Now() {
 				if err := p.env.Sleep(ctx, state.nextSync.Sub(now)); err != nil || p.desired.pods[uid] != state {
 					return
 				}
 			}
+		}
+	})
+}
+
+// resync looks at the volumes of a pod that has not been synced for a minute, unless it waits for some of them.
+func (p *populator) resync(uid types.UID, state *processedPod) {
+	if p.areMounted(uid) {
+		p.reprocess(uid)
+	} else {
+		p.synced(state)
+	}
+}
+
+// syncAgain looks at the volumes of a pod whose wait for its volumes has timed out once it is synced again: those that are mounted while others are
+// not may be older than their API objects.
+//
+// Upstream: pod_workers.go completeWork, v1.37.2.
+func (p *populator) syncAgain(uid types.UID) {
+	state := p.desired.pods[uid]
+	if state == nil || state.nextSync.IsZero() {
+		return
+	}
+	p.env.Go("sync of "+p.podRef(uid).String(), func(ctx context.Context) {
+		err := p.env.Sleep(control.InBackground(ctx), backOffPeriod+p.part(backOffPeriod/2))
+		if err == nil && p.desired.pods[uid] == state {
+			p.reprocess(uid)
 		}
 	})
 }

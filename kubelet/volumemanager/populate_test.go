@@ -343,6 +343,35 @@ func TestVolumesAreLookedAtEveryMinute(t *testing.T) {
 	}
 }
 
+// A volume of a pod that waits for another one is not looked at, since the pod's sync goes on: neither after a minute, nor when the pod changes. It is
+// once the wait has timed out and the pod is synced again.
+func TestAVolumeOfAPodThatWaitsForAnotherIsLookedAtAfterTheWait(t *testing.T) {
+	r, p := newFakeRig(t, nil, nil)
+	p.remounts = true
+	r.Settle()
+	r.add("pod-1")
+	r.run(time.Second)
+	other := podVolume{"other", "pod-1"}
+	r.vm.desired.add(&volumeToMount{podVolume: other, outerNames: []string{"other"}, spec: fakeSpec("other"), plugin: p, about: r.pods.pods["pod-1"]})
+	require.False(t, r.vm.AreMounted("pod-1"))
+	p.calls = nil
+	r.vm.UpdatePod(r.pods.pods["pod-1"], false, true)
+	r.run(2 * time.Minute)
+	assert.Empty(t, p.calls)
+
+	require.Error(t, r.vm.WaitTimedOut(context.Background(), "pod-1"))
+	r.run(9 * time.Second)
+	assert.Empty(t, p.calls)
+	r.run(2 * time.Second)
+	assert.Equal(t, []string{"SetUp"}, p.calls)
+
+	r.vm.desired.volumes.remove(other)
+	require.True(t, r.vm.AreMounted("pod-1"))
+	p.calls = nil
+	r.run(time.Minute)
+	assert.Equal(t, []string{"SetUp"}, p.calls)
+}
+
 // What may be late is late by choice: a mount by up to two periods of 100 ms, and the next sync of its pod, a minute later, by up to half a minute.
 func TestLoopsMayComeRoundLate(t *testing.T) {
 	var mounts, syncs []time.Duration

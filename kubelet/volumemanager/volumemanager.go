@@ -152,7 +152,7 @@ func (vm *VolumeManager) UpdatePod(pod *v1.Pod, added, changed bool) {
 		vm.desired.pods[pod.UID] = &processedPod{}
 	}
 	vm.desired.update(pod)
-	if changed {
+	if changed && vm.areMounted(pod.UID) { // else it is synced already, and that waits for the volumes
 		vm.ReprocessPod(pod.UID)
 	}
 	if !vm.desired.isPopulated(pod.UID) && (added || changed) {
@@ -239,17 +239,7 @@ func (vm *VolumeManager) ForgetPod(uid types.UID) { delete(vm.desired.pods, uid)
 func (vm *VolumeManager) ArePopulated(uid types.UID) bool { return vm.desired.isPopulated(uid) }
 
 // AreMounted reports whether all volumes of a pod are mounted.
-func (vm *VolumeManager) AreMounted(uid types.UID) bool {
-	if !vm.desired.isPopulated(uid) {
-		return false
-	}
-	for _, v := range vm.desired.ofPod(uid) {
-		if !vm.actual.isMounted(v.podVolume) {
-			return false
-		}
-	}
-	return true
-}
+func (vm *VolumeManager) AreMounted(uid types.UID) bool { return vm.areMounted(uid) }
 
 // MountedVolume is a volume of a pod as its containers get it.
 type MountedVolume struct {

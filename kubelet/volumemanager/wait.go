@@ -68,7 +68,14 @@ func (vm *VolumeManager) WaitTimedOut(ctx context.Context, uid types.UID) error 
 	if vm.attachLimitExceeded(ctx, uid) {
 		return &VolumeAttachLimitExceededError{err}
 	}
+	vm.populator.syncAgain(uid)
 	return err
+}
+
+// areMounted reports whether all volumes of a pod are mounted.
+func (s *states) areMounted(uid types.UID) bool {
+	return s.desired.isPopulated(uid) &&
+		!slices.ContainsFunc(s.desired.ofPod(uid), func(v *volumeToMount) bool { return !s.actual.isMounted(v.podVolume) })
 }
 
 // attachLimitExceeded reports whether one of the pod's volumes is not attached because the
