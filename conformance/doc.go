@@ -29,7 +29,8 @@
 //     just too fast for what is due when a step ends.
 //     Where one agrees longer than the others, the search goes on from there, step by
 //     step and write by write, with other seeds and other phases of the resync. A controller
-//     may begin with a key anew before or after its cache has what it just wrote. A third
+//     may begin with a key anew before or after its cache has what it just wrote, and the scheduler take a moment
+//     between the choice of volumes and Reserve. A third
 //     of them go along with the recording: they prefer the actor that made its next request,
 //     so that races are lost where they were lost ("seed 7 along the recording");
 //   - in as many schedules again, steps before the one that differs are varied, too.

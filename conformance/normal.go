@@ -202,6 +202,10 @@ func prune(value any) {
 			case key == identityKey:
 				text, _ := v.(string)
 				value[key] = hideIdentity(text)
+			case key == "message":
+				if text, ok := v.(string); ok {
+					value[key] = withoutVersions(text)
+				}
 			case key == "controller-revision-hash": // ControllerRevisions are not compared
 				value[key] = "<hash>"
 			case dropped(key):

@@ -42,11 +42,12 @@ func TestWhatDiffersFromRunToRunIsLeftOut(t *testing.T) {
 	got := normalise(fromJSON(t, `{"kind": "Node",
 		"metadata": {"name": "n", "resourceVersion": "7", "generation": 2, "creationTimestamp": "x", "deletionTimestamp": "x", "managedFields": []},
 		"spec": {"claimRef": {"name": "c", "resourceVersion": "5"}, "terminationGracePeriodSeconds": 30},
-		"status": {"conditions": [1], "lastPhaseTransitionTime": "x", "list": [{"lastTransitionTime": "x", "type": "T"}]}}`))
+		"status": {"conditions": [1], "lastPhaseTransitionTime": "x", "list": [
+			{"lastTransitionTime": "x", "type": "T", "message": "it is out of sync (stored: 2, assume: 1)"}]}}`))
 	assert.Equal(t, fromJSON(t, `{"kind": "Node",
 		"metadata": {"name": "n", "deletionTimestamp": "<set>"},
 		"spec": {"claimRef": {"name": "c"}, "terminationGracePeriodSeconds": 30},
-		"status": {"list": [{"type": "T"}]}}`), got)
+		"status": {"list": [{"type": "T", "message": "it is out of sync (stored: <v>, assume: <v>)"}]}}`), got)
 }
 
 func TestUIDsAreWrittenAsTheObjectsThatBoreThem(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/storagesim/storagesim/controllers/attachdetach"
 	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/kubelet"
+	"github.com/storagesim/storagesim/scheduler"
 )
 
 // actors returns the actors of the recorded control plane that the simulation has.
@@ -76,7 +77,7 @@ func newReplay(rec *Recording, s Schedule) (*replay, error) {
 	config := storagesim.Config{
 		Disks: storagesim.MemoryDisks, Nodes: nodes, NoNodes: len(nodes) == 0, Only: actors(), ResyncPhase: s.Phase,
 		DenyPrivileged: true, NoServiceAccountAdmission: true, // as in the recorded cluster
-		AttachDetach: attachdetach.Config{Late: true},
+		AttachDetach: attachdetach.Config{Late: true}, Scheduler: scheduler.Config{Late: true},
 	}
 	if rec.whole() {
 		config.Only = withKubelets()

@@ -45,15 +45,17 @@ var (
 	took   = regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ms|µs|ns|s)\b`)
 	quoted = regexp.MustCompile(`value: "\{(\\.|[^"\\])*("|$)`)
 	names  = regexp.MustCompile(`((?:already used by pod\(s\)|waiting for pods) )([-.a-z0-9]+(?:, ?[-.a-z0-9]+)*)`)
+	stored = regexp.MustCompile(`\(stored: \d+, assume: \d+\)`)
 	spaces = regexp.MustCompile(`\s+`)
 )
 
 // comparedText returns of a message what recordings keep of it, its first line, without what differs from run to
-// run or is chosen by the program's own types: how long something took is "<t>", as in recordings; lists of pods, which
+// run or is chosen by the program's own types: how long something took is "<t>", as in recordings; resource versions are "<v>"; lists of pods, which
 // upstream has from a map, are in order; an object that is printed as a whole is "{}".
 func comparedText(message string) string {
 	message, _, _ = strings.Cut(message, "\n")
 	message = took.ReplaceAllString(message, "<t>")
+	message = withoutVersions(message)
 	message = withoutObjects(quoted.ReplaceAllString(message, "value: {}"))
 	message = names.ReplaceAllStringFunc(message, func(found string) string {
 		parts := names.FindStringSubmatch(found)
@@ -62,6 +64,11 @@ func comparedText(message string) string {
 		return parts[1] + strings.Join(pods, ", ")
 	})
 	return strings.TrimSpace(spaces.ReplaceAllString(message, " "))
+}
+
+// withoutVersions puts "<v>" in place of the resource versions that the scheduler names when it has chosen an older claim or volume.
+func withoutVersions(message string) string {
+	return stored.ReplaceAllString(message, "(stored: <v>, assume: <v>)")
 }
 
 // withoutObjects puts "{}" in place of each object that is printed as a value.

@@ -19,6 +19,7 @@ func TestTextsAreComparedWithoutWhatIsChance(t *testing.T) {
 		"Successfully pulled image \"busybox\" in 1.5s (1.5s including waiting)": "Successfully pulled image \"busybox\" in <t> (<t> including waiting)",
 		"Volume is already used by pod(s) b, a":                                  "Volume is already used by pod(s) a, b",
 		"waiting for pods p13,p12 to be scheduled":                               "waiting for pods p12, p13 to be scheduled",
+		`"default/data" is out of sync (stored: 153, assume: 149)`:               `"default/data" is out of sync (stored: <v>, assume: <v>)`,
 		"the first line\nthe second":                                             "the first line",
 		`spec: Invalid value: {"a":{"b":null}}: it cannot be`:                    "spec: Invalid value: {}: it cannot be",
 		`spec: Invalid value: {"a":`:                                             "spec: Invalid value: {}",

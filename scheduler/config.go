@@ -39,6 +39,9 @@ type Config struct {
 	SeeClaims bool
 	// ClaimUID returns the UID of a claim in the API now, "" if there is none. A Cluster sets it.
 	ClaimUID func(namespace, name string) types.UID
+	// Late lets a scheduling cycle take a moment, by choice, between the choice of a pod's volumes and Reserve, as a cycle does on a cluster:
+	// the pod is turned down with an error if a volume or claim has changed meanwhile. Default false: a cycle takes no time.
+	Late bool
 	// Decide chooses the volumes of a pod; default: each attempt looks for them. Upstream's versions
 	// before 1.14 could use what they had found for an earlier attempt (kubernetes/kubernetes 71212).
 	Decide Decide

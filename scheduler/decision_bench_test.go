@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math"
@@ -64,7 +65,7 @@ const sampled = 100
 
 func decide(b *testing.B, s *scheduler, pod *v1.Pod, fits bool) {
 	c := newCycle(pod, &queuedPod{})
-	st := s.schedulingCycle(c)
+	st := s.schedulingCycle(context.Background(), c)
 	if st.is(success) != fits {
 		b.Fatalf("takes %q: %s", c.node, st.message())
 	}
@@ -126,7 +127,7 @@ func TestADecisionAllocatesNothingForANode(t *testing.T) {
 		for range 100 {
 			least = min(least, testing.AllocsPerRun(1, func() {
 				c := newCycle(pod, &queuedPod{})
-				require.Nil(t, s.schedulingCycle(c))
+				require.Nil(t, s.schedulingCycle(context.Background(), c))
 				s.giveBack(c)
 			}))
 		}

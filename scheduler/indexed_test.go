@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -231,7 +232,7 @@ func (w *randomWorld) compare(t *testing.T, pod *v1.Pod, seen map[string]int) {
 	if !fits && !invalid {
 		seen["unschedulable"]++
 		c := newCycle(pod, &queuedPod{})
-		st := w.s.schedulingCycle(c)
+		st := w.s.schedulingCycle(context.Background(), c)
 		if c.diagnosis.preFilter == nil { // a claim that is Lost or deleted ends it before
 			require.Contains(t, st.message(), linear{w.b}.message(t, pod, nodes), "seed %d", w.seed)
 		}

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -85,7 +86,7 @@ func (s *scheduler) podOf(entry *queuedPod) *v1.Pod {
 }
 
 // scheduleOne places the pod whose turn it is. The scheduling cycle (which node) runs through
-// without a pause; the binding cycle (make it so) is a task of its own, beside
+// without a pause, unless Config.Late; the binding cycle (make it so) is a task of its own, beside
 // the scheduling of later pods.
 // Upstream: schedule_one.go ScheduleOne, v1.37.
 func (s *scheduler) scheduleOne(ctx context.Context, _ string) error {
@@ -99,7 +100,7 @@ func (s *scheduler) scheduleOne(ctx context.Context, _ string) error {
 		return nil
 	}
 	c := newCycle(pod, entry)
-	if st := s.schedulingCycle(c); st.stops() {
+	if st := s.schedulingCycle(ctx, c); st.stops() {
 		s.handleSchedulingFailure(ctx, c, st)
 		return nil
 	}
@@ -120,7 +121,7 @@ func (s *scheduler) skipPodSchedule(pod *v1.Pod) bool {
 // schedulingCycle chooses a node and reserves what the pod needs there, all in
 // memory.
 // Upstream: schedule_one.go schedulingCycle, schedulePod, v1.37.
-func (s *scheduler) schedulingCycle(c *cycle) *status {
+func (s *scheduler) schedulingCycle(ctx context.Context, c *cycle) *status {
 	c.diagnosis.total = s.caches.nodes.Len()
 	if c.diagnosis.total == 0 {
 		return refuse(unresolvable, "no nodes available to schedule pods")
@@ -145,6 +146,9 @@ func (s *scheduler) schedulingCycle(c *cycle) *status {
 	c.node = node
 	s.traceChoice(c, feasible, equals)
 	c.diagnosis.nodes = nil // told, and its memory is the next cycle's
+	if err := s.late(ctx, c); err != nil {
+		return asStatus(err)
+	}
 	s.cluster.assume(c.pod, node)
 	s.nominator.nominate(c.pod, "")
 	if st := s.plugins.runReservePlugins(c); st.stops() {
@@ -152,6 +156,18 @@ func (s *scheduler) schedulingCycle(c *cycle) *status {
 		return st
 	}
 	return nil
+}
+
+// cycleTime is about how long a cycle takes between Filter and Reserve.
+const cycleTime = time.Millisecond
+
+// late lets others do something, by choice, after volumes have been chosen and before Reserve takes them. A claim or volume that has changed
+// meanwhile ends the cycle with an error (assumeCache.Assume).
+func (s *scheduler) late(ctx context.Context, c *cycle) error {
+	if !s.cfg.Late || c.volumes.onNode == nil || s.env.Choose(4) != 3 {
+		return nil
+	}
+	return s.env.Sleep(ctx, cycleTime)
 }
 
 // giveBack undoes Reserve and assume, in memory. It says false of a pod that was seen

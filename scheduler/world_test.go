@@ -33,10 +33,15 @@ type world struct {
 }
 
 func newWorld(t testing.TB, cfg engine.Config, nodes ...*v1.Node) *world {
+	return newWorldOf(t, cfg, scheduler.Config{}, nodes...)
+}
+
+// newWorldOf returns a world with a scheduler of that configuration.
+func newWorldOf(t testing.TB, cfg engine.Config, configured scheduler.Config, nodes ...*v1.Node) *world {
 	e := engine.New(cfg)
 	t.Cleanup(e.Close)
 	w := &world{t: t, e: e, api: fake.New(e.Server(), "user"), ctx: context.Background()}
-	require.NoError(t, e.Add(actor, scheduler.New(scheduler.Config{})))
+	require.NoError(t, e.Add(actor, scheduler.New(configured)))
 	for _, node := range nodes {
 		_, err := w.api.CoreV1().Nodes().Create(w.ctx, node, metav1.CreateOptions{})
 		require.NoError(t, err)
