@@ -32,6 +32,7 @@
 //   - Requests are taken in the order in which they came: the priorities of the library's queue are not modelled, and a queue of the
 //     operator's own (Options.NewQueue of a controller) is not used.
 //   - A watch of the client's own, a log and a command in a container fail.
+//   - A crash ends the code as a panic does. Where it waits in k8s.io/apimachinery, as in a retry, that logs the panic: klog.SetLogger keeps it quiet.
 //   - Caches begin with their first list. The resync of informers after ten hours does not take place.
 //
 // A result with RequeueAfter is waited for by Settle only for about a minute (Config.Patience), so that a cluster whose operator
