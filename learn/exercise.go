@@ -50,6 +50,9 @@ type Exercise struct {
 	// Commands are the commands of stories that the learner's mend.story may have, besides those that only look.
 	Commands []string
 
+	// Yours are the files that the text leaves to the learner; empty if it leaves all. MendStory is always the learner's.
+	Yours []string
+
 	// golang is the name of the folder of an exercise in Go, code the folder that it is in, and lacking says why it cannot be played.
 	golang  string
 	code    string
@@ -76,6 +79,8 @@ type description struct {
 	Mends    int      `yaml:"mends"`
 	InTime   bool     `yaml:"inTime"`
 	Commands []string `yaml:"commands"`
+	// Yours are the files to be mended. An answer that changes another one is refused.
+	Yours []string `yaml:"yours"`
 	// Go is the folder of an exercise in Go, which has no stories.
 	Go string `yaml:"go"`
 	// About are the objects that the report shows. If the rule is a code of explain, it is the verdict on the first of them after the start.
@@ -170,6 +175,11 @@ func load(root fs.FS, name string) (*Exercise, error) {
 			}
 		}
 	}
+	for _, file := range e.Yours {
+		if _, ok := e.given[file]; !ok {
+			return nil, fmt.Errorf("%s: yours: the learner has no file %q; expected one of %s", at(exerciseFile), file, strings.Join(e.Files(), ", "))
+		}
+	}
 	if err := e.readExpects(at(checkStory)); err != nil {
 		return nil, err
 	}
@@ -208,7 +218,7 @@ func (e *Exercise) describe(root fs.FS, file string) error {
 		}
 	}
 	e.Chapter, e.Rule, e.Mends, e.InTime, e.Commands = d.Chapter, d.Rule, d.Mends, d.InTime, d.Commands
-	e.golang = d.Go
+	e.golang, e.Yours = d.Go, d.Yours
 	e.about, e.explain, e.symptom, e.mistake = d.About, d.Explain, d.Symptom, d.Mistake
 	return nil
 }

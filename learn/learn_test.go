@@ -260,6 +260,42 @@ func TestBadFilesOfALearnerAreToldWithFileAndLine(t *testing.T) {
 			"spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], storageClassName: local-storage, local: {path: /mnt/disk}, nodeAffinity: " +
 			"{required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-2]}]}]}}}\n",
 			"[ ] `disk-1` is still a volume of node-1"},
+		{"moving-house", MendStory, "patch pv/pvc-558a3044 -p '{\"spec\": {\"persistentVolumeReclaimPolicy\": \"Retain\"}}'\n\n" +
+			"delete pvc/data\n\nsettle quiet\n\n" +
+			"apply\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: shop}\nspec: {storageClassName: openebs-hostpath, " +
+			"accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: shop}\n" +
+			"spec: {containers: [{name: c, image: busybox, command: [sleep, infinity]}], volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]}\n\n" +
+			"settle quiet\n", "[ ] its volume is the one that the old claim had"}, // it has a new one
+		{"two-default-classes", "late.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: late}\nspec: {storageClassName: gold, " +
+			"accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n", "mistake: late.yaml: it is changed; here only guess.yaml can be mended."},
+		{"past-the-scheduler", "claim.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n",
+			"mistake: claim.yaml: it is changed; here only pod.yaml can be mended."},
+		{"11-lost", MendStory, "apply\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: ledger}\nspec: {capacity: {storage: 5Gi}, " +
+			"accessModes: [ReadWriteOnce], hostPath: {path: /srv/another}, claimRef: {namespace: default, name: data, " +
+			"uid: 558a3044-d9ab-451d-bf3b-29391f5b604b}}\n\nrun-for 1m quiet\n",
+			"[ ] the volume `ledger` leads to the directory with the data"},
+		{"asking-too-much", "claim.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {storageClassName: '', " +
+			"accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}\n---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: fast}\n" +
+			"spec: {capacity: {storage: 1Gi}, " +
+			"accessModes: [ReadWriteMany], hostPath: {path: /fast}}\n", "[ ] OpenEBS has made its volume"},
+		{"volume-without-a-claim", "pod.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop-settings}\ndata: {shop.conf: currency = CNY}\n---\n" +
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: busybox, command: [sleep, infinity], " +
+			"volumeMounts: [{name: s, mountPath: /etc/shop}]}], volumes: [{name: s, configMap: {name: shop-settings}}]}\n",
+			"[ ] its text comes from the ConfigMap `shop`"}, // a copy
+		{"the-wrong-directory", "cache.yaml", "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: cache}\n",
+			"mistake: cache.yaml: it is changed; here only volume.yaml can be mended."},
+		{"once-per-what", "volume.yaml", "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: shared}\nspec: {capacity: {storage: 5Gi}, " +
+			"accessModes: [ReadWriteOnce, ReadWriteMany], storageClassName: local-storage, hostPath: {path: /mnt/shared}}\n", "[ ] so has the volume"},
+		{"a-dead-node", MendStory, "run-for 20m quiet\n\ntaint node-1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute\n\nrun-for 20m quiet\n\n" +
+			"start node/node-1\n\nrun-for 2m quiet\n\ntaint node-1 node.kubernetes.io/out-of-service-\n",
+			"[ ] its volume was given to node-2 after three minutes at most"},
+		{"a-dead-node", MendStory, "taint node-1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute\n\nrun-for 3m quiet\n\n" +
+			"start node/node-1\n\nrun-for 2m quiet\n\ntaint node-1 node.kubernetes.io/out-of-service-\n", "[ ] node-1 was off for half an hour"},
+		{"an-update-that-never-ends", "deployment.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {" +
+			"selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {nodeSelector: {kubernetes.io/hostname: node-2}, " +
+			"containers: [{name: web, image: busybox, command: [sleep, infinity], volumeMounts: [{name: d, mountPath: /data}]}], " +
+			"volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]}}}\n",
+			"[ ] the volume was detached from node-1"}, // it was never there
 		{"which-volume", GuessFile, "volum: middle\n", "guess.yaml: volume is empty"},
 		{"which-volume", GuessFile, "volume: \"' in get pods\"\n", "is not one word"}, // an answer that changes the check
 	} {
@@ -268,6 +304,25 @@ func TestBadFilesOfALearnerAreToldWithFileAndLine(t *testing.T) {
 		require.NoError(t, err, tt.want)
 		require.False(t, o.Passed(), tt.want)
 		require.Contains(t, flat(e.Report(o, Default)), flat(tt.want))
+	}
+}
+
+// What stands around a learner's guess and the output of a command is in the language of the exercise.
+func TestAReportIsInTheLanguageOfItsExercise(t *testing.T) {
+	for _, tt := range []struct{ exercise, text, want string }{
+		{"which-volume", "volume:\n", "guess.yaml：volume 还是空的"},
+		{"which-volume", "volume: large\n", "guess.yaml：volume：large 和运行的结果不一样"},
+		{"no-volume-fits", "", "get pvc data -o jsonpath={.spec.volumeName} 输出：（空）"},
+	} {
+		e := find(t, tt.exercise)
+		files := only{e.given}
+		if tt.text != "" {
+			files = files.with(map[string]string{GuessFile: tt.text})
+		}
+		o, err := e.Play(t.Context(), files)
+		require.NoError(t, err)
+		require.Contains(t, e.Report(o, "zh"), tt.want)
+		require.NotContains(t, e.Report(o, Default), "：")
 	}
 }
 

@@ -55,6 +55,25 @@ type Goal struct {
 	Met bool
 	// Got says what was looked at and what was found there, if the goal is not met.
 	Got string
+
+	found any // what Got is made of: a story.Expectation or a misguess; nil if there is Got alone
+}
+
+// misguess is a guess that is not right: a name and what it stands for, "" if nothing.
+type misguess struct{ name, made string }
+
+// in returns Got with words of a language around it.
+func (g Goal) in(w Words) string {
+	switch found := g.found.(type) {
+	case story.Expectation:
+		return printed(found, w)
+	case misguess:
+		if found.made == "" {
+			return fmt.Sprintf(w.Unguessed, GuessFile, found.name)
+		}
+		return fmt.Sprintf(w.Misguessed, GuessFile, found.name, found.made)
+	}
+	return g.Got
 }
 
 // Passed reports whether everything is mended.
@@ -155,8 +174,17 @@ func (e *Exercise) read(files fs.FS) (own map[string]string, problems []string) 
 			continue
 		}
 		own[name] = string(normal(data))
+		if e.isFixed(name) && strings.TrimSpace(own[name]) != strings.TrimSpace(e.given[name]) {
+			problems = append(problems, fmt.Sprintf("%s: it is changed; here only %s can be mended. Take the file out of the way, and storagesim learn writes it anew",
+				name, strings.Join(e.Yours, " and ")))
+		}
 	}
 	return own, problems
+}
+
+// isFixed reports whether a file is as it is: the text calls it right, or the exercise is to say what comes of it.
+func (e *Exercise) isFixed(name string) bool {
+	return len(e.Yours) > 0 && name != MendStory && !slices.Contains(e.Yours, name)
 }
 
 // mend plays the learner's commands.
@@ -235,28 +263,28 @@ func (e *Exercise) goals(expected []story.Expectation, guesses map[string]string
 		switch {
 		case x.Met:
 		case len(l.guesses) == 0:
-			goals[i].Got = printed(x)
+			goals[i].found = x
 		default:
 			for _, name := range l.guesses {
-				made, ok := guesses[name]
-				if !ok {
-					goals[i].Met, goals[i].Got = false, fmt.Sprintf("%s: %s is empty", GuessFile, name)
-					continue
-				}
-				goals[i].Got = fmt.Sprintf("%s: %s: %s is not what the run gives", GuessFile, name, made)
+				goals[i].found = misguess{name, guesses[name]}
 			}
 		}
+		goals[i].Got = goals[i].in(WordsOf(Default))
 	}
 	return goals
 }
 
 // printed says what a command has printed.
-func printed(x story.Expectation) string {
+func printed(x story.Expectation, w Words) string {
 	output := cut(strings.TrimSpace(x.Output))
-	if strings.Contains(output, "\n") {
-		return x.Command + " prints:\n" + output
+	if output == "" {
+		output = w.Nothing
 	}
-	return strings.TrimRight(prose.Wrap(x.Command+" prints: "+output, reportWidth-6, 2), "\n")
+	begin := fmt.Sprintf(w.Prints, x.Command)
+	if strings.Contains(output, "\n") {
+		return strings.TrimRight(begin, " ") + "\n" + output
+	}
+	return strings.TrimRight(prose.Wrap(begin+output, reportWidth-6, 2), "\n")
 }
 
 // longest is the number of bytes of an output that a goal quotes at most.
@@ -264,10 +292,7 @@ const longest = 400
 
 // cut returns the beginning of a text that is too long.
 func cut(text string) string {
-	switch {
-	case text == "":
-		return "nothing"
-	case len(text) > longest:
+	if len(text) > longest {
 		return strings.ToValidUTF8(text[:longest], "") + "..."
 	}
 	return text
@@ -322,8 +347,8 @@ func (e *Exercise) Report(o Outcome, language string) string {
 			mark = "[x]"
 		}
 		fmt.Fprintf(&b, "%s %s\n", mark, t.Goal[i])
-		if !g.Met && g.Got != "" {
-			fmt.Fprintf(&b, "      %s\n", strings.ReplaceAll(g.Got, "\n", "\n      "))
+		if got := g.in(w); !g.Met && got != "" {
+			fmt.Fprintf(&b, "      %s\n", strings.ReplaceAll(got, "\n", "\n      "))
 		}
 	}
 	if o.Transcript != "" {

@@ -7,6 +7,10 @@ type Words struct {
 
 	// Passed and NotYet say what came of playing; NotYet has how many lines of the goal are met, and of how many.
 	Passed, NotYet string
+	// Prints has a command before what it printed, and Nothing stands for no output.
+	Prints, Nothing string
+	// Unguessed has a file and a name in it that has no guess, Misguessed the guess, too.
+	Unguessed, Misguessed string
 	// Mistake and Refused begin lines of a report, and Played what mend.story printed.
 	Mistake, Refused, Played string
 
@@ -27,6 +31,8 @@ var words = map[string]Words{
 	Default: {
 		Goal: "## Goal", Hint: "## Hint", TakeAway: "## Take away",
 		Passed: "passed", NotYet: "not yet, %d of %d",
+		Prints: "%s prints: ", Nothing: "nothing",
+		Unguessed: "%s: %s is empty", Misguessed: "%s: %s: %s is not what the run gives",
 		Mistake: "mistake: ", Refused: "refused: ", Played: "%s, played:",
 		HintOf: "Hint %d of %d: %s", Answer: "The official answer, %s:",
 		Files: "Your files are in %s: %s.\nThe chapter is docs/%02d-*.md.", AsLeft: "as you left them",
@@ -36,6 +42,8 @@ var words = map[string]Words{
 	"zh": {
 		Goal: "## 目标", Hint: "## 提示", TakeAway: "## 要点",
 		Passed: "通过", NotYet: "还没有，%d/%d",
+		Prints: "%s 输出：", Nothing: "（空）",
+		Unguessed: "%s：%s 还是空的", Misguessed: "%s：%s：%s 和运行的结果不一样",
 		Mistake: "错误：", Refused: "被拒绝：", Played: "%s 跑了一遍：",
 		HintOf: "提示 %d/%d：%s", Answer: "官方答案，%s：",
 		Files: "你的文件在 %s：%s。\n对应的章节是 docs/zh/%02d-*.md。", AsLeft: "和你离开时一样",
