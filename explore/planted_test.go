@@ -88,8 +88,7 @@ func plantedBugs() []plantedBug {
 		ofProvisioner("Delete takes the first disk", explore.NothingLost, func(f forty) provisioner.Provisioner { return &byIndex{f} }),
 		ofProvisioner("a lock stays locked if the disk exists", explore.Returns, func(f forty) provisioner.Provisioner { return &locked{forty: f} }),
 		ofProvisioner("Provision fails if the disk exists", explore.Liveness, func(f forty) provisioner.Provisioner { return &strictProvision{f} }),
-		unseen(ofProvisioner("volumes are always retained", "", func(f forty) provisioner.Provisioner { return &retained{f} }),
-			"a volume that is to be kept is kept: that the class says Delete, and the volume Retain, an administrator may want"),
+		ofProvisioner("volumes are always retained", explore.AsClass, func(f forty) provisioner.Provisioner { return &retained{f} }),
 
 		ofDriver("CreateVolume makes another volume each time", explore.NothingLeaks, func() grpc.UnaryServerInterceptor {
 			n := 0

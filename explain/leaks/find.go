@@ -85,6 +85,7 @@ type finder struct {
 	attached    []storagev1.VolumeAttachment
 	csiNodes    []storagev1.CSINode
 	makers      map[trace.Ref]string // the actor that created each object last
+	retained    map[string]string    // volumes that were made to be retained, though their class says Delete, and the class
 }
 
 func (l *finder) add(leak Leak, format string, args ...any) {
@@ -125,10 +126,20 @@ func (l *finder) read() error {
 
 // readMakers reads from the trace who created the objects.
 func (l *finder) readMakers() {
-	l.makers = map[trace.Ref]string{}
+	l.makers, l.retained = map[trace.Ref]string{}, map[string]string{}
+	deletes := map[string]bool{} // classes
 	for _, entry := range l.view.Log.Entries() {
 		if w, ok := entry.Record.(trace.Write); ok && w.Err == nil && w.Old == nil && w.New != nil {
 			l.makers[trace.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}] = entry.Actor
+			switch made := w.New.(type) {
+			case *storagev1.StorageClass:
+				deletes[made.Name] = made.ReclaimPolicy != nil && *made.ReclaimPolicy == v1.PersistentVolumeReclaimDelete
+			case *v1.PersistentVolume:
+				delete(l.retained, made.Name)
+				if deletes[made.Spec.StorageClassName] && made.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimRetain {
+					l.retained[made.Name] = made.Spec.StorageClassName
+				}
+			}
 		}
 	}
 }
@@ -183,15 +194,18 @@ func (l *finder) backends() error {
 func (l *finder) volumes() error {
 	for _, pv := range l.volumeList {
 		ref := pv.Spec.ClaimRef
-		if pv.Annotations[binding.AnnDynamicallyProvisioned] == "" || ref == nil || ref.UID == "" ||
-			pv.Spec.PersistentVolumeReclaimPolicy != v1.PersistentVolumeReclaimDelete {
+		class := l.retained[pv.Name]
+		if pv.Annotations[binding.AnnDynamicallyProvisioned] == "" || ref == nil || ref.UID == "" || l.claimsByUID[ref.UID] != nil ||
+			pv.Spec.PersistentVolumeReclaimPolicy != v1.PersistentVolumeReclaimDelete && class == "" {
 			continue
 		}
-		if l.claimsByUID[ref.UID] == nil {
-			l.add(Leak{
-				Kind: Volume, Volume: pv.Name, Claim: claimOf(&pv), Provisioner: pv.Annotations[binding.AnnDynamicallyProvisioned], Maker: l.volumeMaker(pv.Name),
-			}, "pv %s (%s), whose claim %s/%s is gone", pv.Name, pv.Status.Phase, ref.Namespace, ref.Name)
+		policy := ""
+		if class != "" {
+			policy = fmt.Sprintf("; it was made with reclaim policy Retain, and its class %s says Delete", class)
 		}
+		l.add(Leak{
+			Kind: Volume, Volume: pv.Name, Claim: claimOf(&pv), Provisioner: pv.Annotations[binding.AnnDynamicallyProvisioned], Maker: l.volumeMaker(pv.Name),
+		}, "pv %s (%s), whose claim %s/%s is gone%s", pv.Name, pv.Status.Phase, ref.Namespace, ref.Name, policy)
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
 package leaks_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,4 +186,39 @@ func TestAStoryDoesNotTellAssetsAndTheTraceHasThem(t *testing.T) {
 	c.Settle()
 	require.Contains(t, c.Engine().Trace().String(), " removes /var/openebs/local/"+pv+" on node/node-1 for pod openebs/cleanup-"+pv+"\n")
 	c.RequireNoLeaks()
+}
+
+// retaining makes each volume of a shelf with the policy Retain.
+type retaining struct{ *clustertest.Shelf }
+
+func (r retaining) Provision(ctx context.Context, o provisioner.ProvisionOptions) (*v1.PersistentVolume, provisioner.ProvisioningState, error) {
+	pv, state, err := r.Shelf.Provision(ctx, o)
+	if pv != nil {
+		pv.Spec.PersistentVolumeReclaimPolicy = v1.PersistentVolumeReclaimRetain
+	}
+	return pv, state, err
+}
+
+// An administrator who wants to keep a volume changes its policy later, or asks for it in the class.
+func TestAVolumeThatIsRetainedAgainstItsClassIsALeak(t *testing.T) {
+	for policy, leak := range map[string]string{
+		"Delete": "pv NAME (Released), whose claim default/data is gone; it was made with reclaim policy Retain, and its class shelf says Delete " +
+			"(made by example.com/shelf)",
+		"Retain": "",
+	} {
+		c := storagesimtest.New(t, storagesim.Config{})
+		c.AddProvisioner("example.com/shelf", retaining{clustertest.NewShelf()})
+		c.Apply("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: shelf}\nprovisioner: example.com/shelf\nreclaimPolicy: "+policy,
+			"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"+
+				"spec: {accessModes: [ReadWriteOnce], storageClassName: shelf, resources: {requests: {storage: 1Gi}}}\n")
+		c.Settle()
+		volume := c.Claim("data").Spec.VolumeName
+		c.Delete("pvc/data")
+		c.Settle()
+		if leak == "" {
+			c.RequireNoLeaks()
+			continue
+		}
+		requireLeaks(t, c, strings.ReplaceAll(leak, "NAME", volume))
+	}
 }
