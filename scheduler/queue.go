@@ -37,6 +37,8 @@ type queuedPod struct {
 	rejectedBy []plugin
 	// waitsFor is set while the scheduler makes room for the pod on a node.
 	waitsFor *preempted
+	// unbound is the node on which the pod's volumes could not be bound the last time, "" if none.
+	unbound string
 	// said is the last decision in the trace, not to be repeated.
 	said string
 }
