@@ -64,7 +64,7 @@ func (x *explainer) claim(ns, name string) error {
 // boundOutOfReach blames the volume of a bound claim that no node can reach.
 func (x *explainer) boundOutOfReach(claim *v1.PersistentVolumeClaim) {
 	if volume, err := x.Client.CoreV1().PersistentVolumes().Get(x.ctx, claim.Spec.VolumeName, metav1.GetOptions{}); err == nil {
-		x.outOfReach(volume)
+		x.outOfReach(volume, "its volume "+volume.Name)
 	}
 }
 

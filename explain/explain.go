@@ -228,7 +228,10 @@ func (x *explainer) explanation() Explanation {
 		found.Findings = append(found.Findings, v)
 	}
 	slices.SortStableFunc(found.Events, func(a, b Event) int { return a.Last.Compare(b.Last) })
-	lines := append([]string{found.Verdict.String()}, x.lines...)
+	lines := x.lines
+	if verdict := found.Verdict.String(); len(lines) == 0 || found.Verdict.Class != Well || !says(lines[0], verdict) {
+		lines = append([]string{verdict}, lines...)
+	}
 	for i, e := range found.Events {
 		if i == 0 {
 			lines = append(lines, "events")
@@ -237,6 +240,12 @@ func (x *explainer) explanation() Explanation {
 	}
 	found.Text = strings.Join(append(lines, ""), "\n")
 	return found
+}
+
+// says reports whether a line says a sentence, and perhaps more: "pod default/web is Running on node node-1" says that it is Running.
+func says(line, sentence string) bool {
+	more, ok := strings.CutPrefix(line, sentence)
+	return ok && (more == "" || strings.ContainsAny(more[:1], " :,;("))
 }
 
 // notModelled says which fields of an object a cluster acts on and the simulation does not.

@@ -608,7 +608,7 @@ func nearestOf(v scheduler.NodeVerdict) string {
 // unreachableVolumes blames volumes that are on no node of the cluster: their node was deleted, mostly.
 func (x *explainer) unreachableVolumes(pod *v1.Pod) {
 	for _, pv := range x.persistentVolumes(pod) {
-		x.outOfReach(pv)
+		x.outOfReach(pv, "its volume "+pv.Name)
 	}
 }
 
@@ -622,8 +622,8 @@ func (x *explainer) persistentVolumes(pod *v1.Pod) (list []*v1.PersistentVolume)
 	return list
 }
 
-// outOfReach blames a volume that no node of the cluster can reach.
-func (x *explainer) outOfReach(pv *v1.PersistentVolume) {
+// outOfReach blames a volume that no node of the cluster can reach. it is what the volume is called.
+func (x *explainer) outOfReach(pv *v1.PersistentVolume, it string) {
 	if affinity := pv.Spec.NodeAffinity; affinity == nil || affinity.Required == nil || len(x.nodesOf(pv)) > 0 {
 		return
 	}
@@ -634,7 +634,7 @@ func (x *explainer) outOfReach(pv *v1.PersistentVolume) {
 	x.blame(Verdict{
 		Class: Ill, Code: NodeGone, Object: "pv/" + pv.Name, Field: "spec.nodeAffinity", Value: hostsOf(pv), Do: back + x.otherNodes(pv) +
 			", or give the data up: delete the claim and its pod",
-		Cause: fmt.Sprintf("its volume %s is only on %s, and the cluster has no such node", pv.Name, hostsOf(pv)),
+		Cause: fmt.Sprintf("%s is only on %s, and the cluster has no such node", it, hostsOf(pv)),
 	})
 }
 

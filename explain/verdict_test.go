@@ -267,6 +267,13 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 			c.Delete("node/node-1")
 			c.Settle()
 		}, "pvc/data", want{explain.Ill, explain.NodeGone, "pv/disk", "spec.nodeAffinity"}},
+		"a bound claim whose node is gone, asked of the volume": {empty, func(c *storagesimtest.Cluster) {
+			c.Apply(explainVolume("disk", "1Gi", "node-1", ""), explainClaim("data", "1Gi", ", storageClassName: ''"))
+			c.Settle()
+			c.Stop("node/node-1")
+			c.Delete("node/node-1")
+			c.Settle()
+		}, "pv/disk", want{explain.Ill, explain.NodeGone, "pv/disk", "spec.nodeAffinity"}},
 		"growth is infeasible": {withCSI, func(c *storagesimtest.Cluster) {
 			c.Inject(socket.Fault{Method: "ControllerExpandVolume", Code: codes.OutOfRange, Message: "too big", Times: -1})
 			grow(c, "9Gi")
@@ -398,7 +405,11 @@ func TestAVerdictNamesTheCauseAndTheObjectAtFault(t *testing.T) {
 				got.object = "" // it has a generated name
 			}
 			assert.Equal(t, tt.want, got, why.Text)
-			assert.True(t, strings.HasPrefix(why.Text, v.String()+"\n"), "the verdict is the first line")
+			first, _, _ := strings.Cut(why.Text, "\n")
+			assert.True(t, first == v.String() || v.Class == explain.Well && strings.HasPrefix(first, v.String()), "the verdict is in the first line")
+			if v.Class == explain.Well {
+				assert.Equal(t, 1, strings.Count(why.Text, v.String()), "it is said once:\n%s", why.Text)
+			}
 			if v.Class == explain.Ill && v.Code != explain.NoNodeFits {
 				assert.NotEmpty(t, v.Do, "what to do")
 			}

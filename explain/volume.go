@@ -35,6 +35,9 @@ func (x *explainer) volume(name string) error {
 		if err := x.owner(volume); err != nil {
 			return err
 		}
+		if volume.DeletionTimestamp == nil {
+			x.outOfReach(volume, "it")
+		}
 		if volume.Status.Phase == v1.VolumePending {
 			x.needs(pvcontroller.ActorName, "binds volumes")
 		}
