@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -41,9 +42,9 @@ func objectCommands() []*command {
 			},
 		},
 		{
-			name: "create", usage: "create [-f FILE|DIRECTORY]... [-n NAMESPACE]", run: create, input: true,
+			name: "create", usage: "create [-f FILE|DIRECTORY]... [-n NAMESPACE] | create namespace NAME", run: create, input: true,
 			flags: func(f *pflag.FlagSet) { files(f); inNamespace(f) },
-			help:  "create objects; from files beside the script, or from the input",
+			help:  "create objects; from files beside the script, or from the input; or a namespace by its name",
 		},
 		{
 			name: "delete",
@@ -148,7 +149,23 @@ func apply(c *call) error {
 	return c.eachManifest(c.applyOne)
 }
 
-func create(c *call) error { return c.eachManifest(c.createOne) }
+func create(c *call) error {
+	if len(c.args) == 0 {
+		return c.eachManifest(c.createOne)
+	}
+	if kind, err := manifest.FindResource(c.kinds(), c.args[0]); err != nil || kind.Kind != "Namespace" {
+		return c.misuse("create %s: only a namespace can be created by its name; for others, the YAML follows on the next lines", c.args[0])
+	}
+	if len(c.args) != 2 || c.input != nil {
+		return c.misuse("expected create namespace NAME, without input")
+	}
+	read := manifest.Reader{Kinds: c.kinds()}
+	objects, err := read.Set(manifest.Source{Name: c.file, Data: []byte("{apiVersion: v1, kind: Namespace, metadata: {name: " + strconv.Quote(c.args[1]) + "}}")})
+	if err != nil {
+		return err
+	}
+	return c.createOne(objects[0])
+}
 
 // eachManifest goes on after an object that is refused, and after one of an unknown kind. As kubectl, it tells of unknown kinds last.
 func (c *call) eachManifest(f func(manifest.Object) error) error {

@@ -69,6 +69,25 @@ func TestAScriptMayBeWrittenOnWindows(t *testing.T) {
 	require.Equal(t, "get pvc\n----\nNo resources found in default namespace.\n", play(t, "\ufeffget pvc\r\n----\r\n"))
 }
 
+func TestANamespaceIsCreatedAndDeletedByItsName(t *testing.T) {
+	got := play(t, "create namespace shop\n\ncreate ns other\n\ncreate namespace shop\n\ncreate namespace Shop\n\ndelete namespace shop\n\nsettle quiet\n\nget namespace shop\n")
+	for _, want := range []string{
+		"create namespace shop\n----\nnamespace/shop created\n", "create ns other\n----\nnamespace/other created\n",
+		`Error from server (AlreadyExists): namespaces "shop" already exists`, `The Namespace "Shop" is invalid: metadata.name: Invalid value: "Shop"`,
+		`namespace "shop" deleted`, `Error from server (NotFound): namespaces "shop" not found`,
+	} {
+		require.Contains(t, got, want)
+	}
+	for script, want := range map[string]string{
+		"create namespace\n----\n":      "expected create namespace NAME",
+		"create namespace a b\n----\n":  "expected create namespace NAME",
+		"create configmap shop\n----\n": "create configmap: only a namespace can be created by its name",
+	} {
+		_, err := Run("test.txt", script)
+		require.ErrorContains(t, err, want)
+	}
+}
+
 func TestCommandsTakeANamespaceAsKubectlDoes(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n" +
 		"spec: {containers: [{name: c, image: busybox, command: [sh, -c, 'echo hello; sleep 9000']}]}\n"
