@@ -35,7 +35,7 @@ func (x *explainer) volume(name string) error {
 		if err := x.owner(volume); err != nil {
 			return err
 		}
-		if volume.DeletionTimestamp == nil {
+		if phase := volume.Status.Phase; volume.DeletionTimestamp == nil && (phase == v1.VolumeBound || phase == v1.VolumeAvailable) {
 			x.outOfReach(volume, "it")
 		}
 		if volume.Status.Phase == v1.VolumePending {
