@@ -40,6 +40,27 @@ func wrongDriver(t *testing.T, change func(d *csi.Driver), around func(req, answ
 	return c
 }
 
+// The sidecar saves the volume later, again and again, and has no event for it.
+func TestAVolumeThatTheServerRefusesIsToldOfItsClaim(t *testing.T) {
+	c := wrongDriver(t, func(*csi.Driver) {}, func(_, answer any) {
+		switch a := answer.(type) {
+		case *spec.GetPluginCapabilitiesResponse:
+			a.Capabilities = append(a.Capabilities, &spec.PluginCapability{Type: &spec.PluginCapability_Service_{
+				Service: &spec.PluginCapability_Service{Type: spec.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS},
+			}})
+		case *spec.NodeGetInfoResponse:
+			a.AccessibleTopology = &spec.Topology{Segments: map[string]string{"example.com/rack": "1"}}
+		case *spec.CreateVolumeResponse:
+			a.Volume.AccessibleTopology = []*spec.Topology{{}}
+		}
+	})
+	why, err := c.Lab().Explanation("pvc/data")
+	require.NoError(t, err)
+	require.Equal(t, explain.ProvisioningFailed, why.Verdict.Code)
+	require.Contains(t, why.Text, "provisioner csi.storagesim.io made a volume, and its pv is refused: ")
+	require.Contains(t, why.Text, "must have at least one node selector term")
+}
+
 // The kubelet and the attacher say only that CSINode lacks the driver.
 func TestADriverThatDoesNotRegisterHasItsCause(t *testing.T) {
 	info := func(change func(*spec.NodeGetInfoResponse)) func(req, answer any) {

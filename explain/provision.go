@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/control"
@@ -60,7 +61,10 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 	}
 	x.silently(func() {
 		actor := "actor/" + x.Provisioners[which].ActorName()
+		refused := x.refusedVolume(claim, x.Provisioners[which].ActorName())
 		switch e, failed := x.provisionerWarning(claim); {
+		case refused != nil && !failed:
+			x.ill(ProvisioningFailed, actor, "mend what it returns", "provisioner %s made a volume, and its pv is refused: %s", name, oneLine(refused.Error()))
 		case !failed:
 			x.underWay(Unknown, "", "provisioner %s is to make a volume%s", name, where)
 		case e.Reason == "ProvisioningBlocked":
@@ -69,6 +73,21 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 			x.ill(ProvisioningFailed, actor, mend(e.Message), "provisioner %s failed: %s", name, e.Message)
 		}
 	})
+}
+
+// refusedVolume returns why the API server does not take the PersistentVolume of a claim, where a provisioner tries to save it again and again, as that of CSI
+// drivers does: there is no event of it. nil if nothing is known.
+func (x *explainer) refusedVolume(claim *v1.PersistentVolumeClaim, actor string) error {
+	for _, entry := range slices.Backward(x.Log.Entries()) {
+		w, ok := entry.Record.(trace.Write)
+		if ok && entry.Actor == actor && w.Kind == "PersistentVolume" && w.Verb == "create" && strings.HasSuffix(w.Name, string(claim.UID)) {
+			if apierrors.IsInvalid(w.Err) {
+				return w.Err
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // provisioningFailed is the reason of the event in which a provisioner says why it makes no volume.

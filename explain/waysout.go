@@ -8,10 +8,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/scheduler"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // wayOut says what a user can do about what turned a node down.
@@ -56,6 +58,9 @@ func (x *explainer) volumeWayOut(conflicts scheduler.Conflicts) string {
 			return "create a volume that fits on a node that the pod may use, or use a class whose provisioner makes one there"
 		case scheduler.ErrReasonNotEnoughSpace:
 			if driver := x.unpublished(c.Claim); driver != "" {
+				if refused := x.refusedCapacity(driver); refused != nil {
+					return fmt.Sprintf("mend what driver %s answers to GetCapacity: its CSIStorageCapacity is refused: %s", driver, oneLine(refused.Error()))
+				}
 				return fmt.Sprintf("nothing publishes how much room driver %s has: run its csi-provisioner with --enable-capacity (EnableCapacity in Go), "+
 					"or set spec.storageCapacity of csidriver/%s to false", driver, driver)
 			}
@@ -63,6 +68,17 @@ func (x *explainer) volumeWayOut(conflicts scheduler.Conflicts) string {
 		}
 	}
 	return ""
+}
+
+// refusedCapacity returns why the API server does not take a CSIStorageCapacity of a driver; nil if nothing is known.
+func (x *explainer) refusedCapacity(driver string) error {
+	for _, entry := range slices.Backward(x.Log.Entries()) {
+		w, ok := entry.Record.(trace.Write)
+		if ok && w.Kind == "CSIStorageCapacity" && apierrors.IsInvalid(w.Err) && strings.HasPrefix(entry.Actor, "csi-provisioner/"+driver) {
+			return w.Err
+		}
+	}
+	return nil
 }
 
 // unpublished returns the driver of a claim's class if there is no CSIStorageCapacity of that class at all; "" if there is one. The claim has the
