@@ -622,8 +622,8 @@ func (x *explainer) persistentVolumes(pod *v1.Pod) (list []*v1.PersistentVolume)
 	return list
 }
 
-// outOfReach blames a volume that no node of the cluster can reach. it is what the volume is called.
-func (x *explainer) outOfReach(pv *v1.PersistentVolume, it string) {
+// outOfReach blames a volume that no node of the cluster can reach. The sentence begins with these words for the volume.
+func (x *explainer) outOfReach(pv *v1.PersistentVolume, words string) {
 	if affinity := pv.Spec.NodeAffinity; affinity == nil || affinity.Required == nil || len(x.nodesOf(pv)) > 0 {
 		return
 	}
@@ -634,7 +634,7 @@ func (x *explainer) outOfReach(pv *v1.PersistentVolume, it string) {
 	x.blame(Verdict{
 		Class: Ill, Code: NodeGone, Object: "pv/" + pv.Name, Field: "spec.nodeAffinity", Value: hostsOf(pv), Do: back + x.otherNodes(pv) +
 			", or give the data up: delete the claim and its pod",
-		Cause: fmt.Sprintf("%s is only on %s, and the cluster has no such node", it, hostsOf(pv)),
+		Cause: fmt.Sprintf("%s is only on %s, and the cluster has no such node", words, hostsOf(pv)),
 	})
 }
 

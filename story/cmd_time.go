@@ -253,7 +253,7 @@ func (c *call) advance(words []string, f func() error) error {
 		return err
 	}
 	err = f()
-	c.tell(c.trace().Since(c.told), keep)
+	c.tell(c.news(), keep)
 	c.told = c.trace().Len()
 	return err
 }
@@ -268,6 +268,28 @@ func (c *call) pending() {
 		}
 		c.say("%s is still down; it starts again at %s: run-for lets that time pass", actor, trace.Offset(down[actor].Sub(c.zero)))
 	}
+}
+
+// news returns what is to be told since the last time, without the definitions that came with the first snapshot: they are no act of a user, and those of all
+// other kinds are there from the beginning. trace tells of them.
+func (c *call) news() []trace.Entry {
+	const kind = "CustomResourceDefinition"
+	var installed map[string]bool // read if there is anything about definitions
+	return slices.DeleteFunc(slices.Clone(c.trace().Since(c.told)), func(e trace.Entry) bool {
+		w, ok := e.Record.(trace.Write)
+		if !ok || w.Kind != kind || e.Actor == storagesim.User {
+			return false
+		}
+		if installed == nil {
+			installed = map[string]bool{}
+			for _, e := range c.trace().Entries() {
+				if w, ok := e.Record.(trace.Write); ok && w.Kind == kind && e.Actor == storagesim.Setup {
+					installed[w.Name] = true
+				}
+			}
+		}
+		return installed[w.Name]
+	})
 }
 
 // tell prints entries of the trace.

@@ -70,7 +70,8 @@ func TestAScriptMayBeWrittenOnWindows(t *testing.T) {
 }
 
 func TestANamespaceIsCreatedAndDeletedByItsName(t *testing.T) {
-	got := play(t, "create namespace shop\n\ncreate ns other\n\ncreate namespace shop\n\ncreate namespace Shop\n\ndelete namespace shop\n\nsettle quiet\n\nget namespace shop\n")
+	got := play(t, "create namespace shop\n\ncreate ns other\n\ncreate namespace shop\n\ncreate namespace Shop\n\n" +
+		"delete namespace shop\n\nsettle quiet\n\nget namespace shop\n")
 	for _, want := range []string{
 		"create namespace shop\n----\nnamespace/shop created\n", "create ns other\n----\nnamespace/other created\n",
 		`Error from server (AlreadyExists): namespaces "shop" already exists`, `The Namespace "Shop" is invalid: metadata.name: Invalid value: "Shop"`,
@@ -86,6 +87,15 @@ func TestANamespaceIsCreatedAndDeletedByItsName(t *testing.T) {
 		_, err := Run("test.txt", script)
 		require.ErrorContains(t, err, want)
 	}
+}
+
+func TestTheDefinitionsOfSnapshotsAreNotToldAsNews(t *testing.T) {
+	const script = "cluster nodes=node-1 provisioners=csi\n\napply\napiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshotClass\nmetadata: {name: snaps}\n" +
+		"driver: csi.storagesim.io\ndeletionPolicy: Delete\n\nsettle\n"
+	got := play(t, script)
+	require.Contains(t, got, "creates volumesnapshotclass snaps")
+	require.NotContains(t, got, "customresourcedefinition")
+	require.Contains(t, play(t, script+"\ntrace setup write\n"), "creates customresourcedefinition volumesnapshots.snapshot.storage.k8s.io")
 }
 
 func TestCommandsTakeANamespaceAsKubectlDoes(t *testing.T) {

@@ -357,7 +357,7 @@ func (s *Shell) stepUntil(come func() bool) error {
 	}
 	line := fmt.Sprintf("step %d", n)
 	c := &call{session: s.session, cmd: &command{name: "step"}}
-	c.tell(engine.Trace().Since(c.told), func(e trace.Entry) bool { return !trace.IsDetail(e.Record.Topic()) })
+	c.tell(c.news(), func(e trace.Entry) bool { return !trace.IsDetail(e.Record.Topic()) })
 	c.told = engine.Trace().Len()
 	words, err := split(line)
 	s.played = append(s.played, played{item{line: 1, text: line, words: words}, c.String(), before, records})
