@@ -70,7 +70,7 @@ func TestAScriptMayBeWrittenOnWindows(t *testing.T) {
 }
 
 func TestANamespaceIsCreatedAndDeletedByItsName(t *testing.T) {
-	got := play(t, "create namespace shop\n\ncreate ns other\n\ncreate namespace shop\n\ncreate namespace Shop\n\n" +
+	got := play(t, "create namespace shop\n\ncreate ns other\n\ncreate namespace shop\n\ncreate namespace Shop\n\n"+
 		"delete namespace shop\n\nsettle quiet\n\nget namespace shop\n")
 	for _, want := range []string{
 		"create namespace shop\n----\nnamespace/shop created\n", "create ns other\n----\nnamespace/other created\n",
