@@ -34,7 +34,7 @@ func (s *scheduler) bind(ctx context.Context, c *cycle) *status {
 			c.nominated = c.node
 		}
 		if st := s.runPreBind(ctx, c); st.stops() {
-			c.entry.unbound = c.node
+			c.entry.unboundOn(c.node)
 			return st
 		}
 	}

@@ -81,7 +81,7 @@
 //   - Nodes are looked at one after the other. Upstream looks at several at once, so that
 //     which of them are found, if not all, and which of equal ones comes first, depends on
 //     its threads; here equal ones are taken in order, beginning after a node on which the pod's
-//     volumes could not be bound, or as the policy chooses. Within a
+//     volumes could not be bound, from the second such failure on, or as the policy chooses. Within a
 //     zone nodes are in order of name, upstream in the order in which they came.
 //   - The result for one pod is not kept for the next (OpportunisticBatching, which
 //     saves time and finds the same).

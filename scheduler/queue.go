@@ -37,10 +37,25 @@ type queuedPod struct {
 	rejectedBy []plugin
 	// waitsFor is set while the scheduler makes room for the pod on a node.
 	waitsFor *preempted
-	// unbound is the node on which the pod's volumes could not be bound the last time, "" if none.
-	unbound string
+	// unbound is the node on which the pod's volumes could not be bound the last time, "" if none, and unboundTimes how often that was on any node.
+	unbound      string
+	unboundTimes int
 	// said is the last decision in the trace, not to be repeated.
 	said string
+}
+
+// unboundOn notes that the pod's volumes could not be bound on a node.
+func (p *queuedPod) unboundOn(node string) {
+	p.unbound = node
+	p.unboundTimes++
+}
+
+// patience is how often a pod's volumes may fail to be bound until it leaves the node of the last time for one that is as good.
+const patience = 2
+
+// leaves reports whether it is the turn of other nodes that are as good as this one.
+func (p *queuedPod) leaves(node string) bool {
+	return p != nil && p.unbound == node && p.unboundTimes >= patience
 }
 
 // schedulingQueue holds the pods that have no node.

@@ -8,7 +8,7 @@ const maxNodeScore = 100
 // selectHost takes a node with the best score. Among equals Env.Choose decides: in order
 // the first that was looked at. Upstream's first depends on which of its threads is
 // faster, so that a pod whose volumes could not be made on one node comes to another in the end: here the first
-// is then the one that follows that node.
+// is then, after two failures, the one that follows that node.
 // Upstream: schedule_one.go prioritizeNodes, framework.SortedScoredNodes, v1.37.
 func (s *scheduler) selectHost(c *cycle, feasible []*nodeInfo) (node string, equals int) {
 	if len(feasible) == 1 {
@@ -22,7 +22,7 @@ func (s *scheduler) selectHost(c *cycle, feasible []*nodeInfo) (node string, equ
 		}
 	}
 	s.best = best
-	if at := slices.IndexFunc(best, func(n *nodeInfo) bool { return c.entry != nil && n.node.Name == c.entry.unbound }); at >= 0 {
+	if at := slices.IndexFunc(best, func(n *nodeInfo) bool { return c.entry.leaves(n.node.Name) }); at >= 0 {
 		slices.Reverse(best[:at+1])
 		slices.Reverse(best[at+1:])
 		slices.Reverse(best)

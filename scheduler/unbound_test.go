@@ -41,8 +41,8 @@ func (roomOn) Delete(context.Context, *v1.PersistentVolume) error { return nil }
 func TestAPodWhoseVolumeIsNotMadeOnANodeIsTriedOnTheNextOfEqualOnes(t *testing.T) {
 	for node, want := range map[string][]string{
 		"node-1": {"node-1"},
-		"node-2": {"node-1", "node-2"},
-		"node-3": {"node-1", "node-2", "node-3"},
+		"node-2": {"node-1", "node-1", "node-2"},
+		"node-3": {"node-1", "node-1", "node-2", "node-3"},
 	} {
 		c := storagesimtest.New(t, storagesim.Config{Nodes: storagesim.Nodes("node-1", "node-2", "node-3")})
 		var asked []string
