@@ -39,19 +39,14 @@ func newAsClass(c *storagesim.Cluster) *asClass {
 }
 
 func (a *asClass) write(w trace.Write) error {
-	if w.Err != nil {
-		return nil
-	}
-	switch w.Kind {
-	case "StorageClass":
+	if w.Err == nil && w.Kind == "StorageClass" {
 		delete(a.classes, w.Name)
 		if class, ok := w.New.(*storagev1.StorageClass); ok {
 			a.classes[w.Name] = class
 		}
-	case "PersistentVolume":
-		if pv, ok := w.New.(*v1.PersistentVolume); ok && w.Old == nil && w.Actor != storagesim.User {
-			return a.made(pv)
-		}
+	}
+	if pv, ok := w.New.(*v1.PersistentVolume); ok && w.Err == nil && w.Old == nil && w.Actor != storagesim.User {
+		return a.made(pv)
 	}
 	return nil
 }

@@ -81,9 +81,9 @@ func TestResultsAndErrorsOfAReconciler(t *testing.T) {
 			case 4:
 				return ctrl.Result{RequeueAfter: 7 * time.Second}, nil
 			case 5:
-				return ctrl.Result{Requeue: true}, nil //nolint:staticcheck // reconcilers still return it
+				return ctrl.Result{Requeue: true}, nil
 			case 6:
-				return ctrl.Result{Requeue: true}, nil //nolint:staticcheck // the same
+				return ctrl.Result{Requeue: true}, nil
 			case 7:
 				return ctrl.Result{}, reconcile.TerminalError(errors.New("never"))
 			}
@@ -191,7 +191,7 @@ func TestClientsAndEvents(t *testing.T) {
 		if err := mgr.GetAPIReader().Get(ctx, types.NamespacedName{Namespace: "default", Name: name}, one); err != nil {
 			return ctrl.Result{}, err
 		}
-		mgr.GetEventRecorderFor("op").Eventf(one, v1.EventTypeNormal, "Seen", "it has %d entries", len(one.Data)) //nolint:staticcheck // most operators use it
+		mgr.GetEventRecorderFor("op").Eventf(one, v1.EventTypeNormal, "Seen", "it has %d entries", len(one.Data))
 		mgr.GetEventRecorder("example.com/op").Eventf(one, nil, v1.EventTypeWarning, "Small", "Looking", "it is small")
 		own, err := kubernetes.NewForConfig(mgr.GetConfig())
 		if err != nil {
@@ -236,7 +236,7 @@ func TestAPanicThatIsNotRecoveredEndsTheProcess(t *testing.T) {
 
 // What cannot be played is refused, and says why.
 func TestWhatCannotBePlayed(t *testing.T) {
-	type pair struct{ a, b string }
+	type pair [2]string
 	never := reconcile.Func(func(context.Context, ctrl.Request) (ctrl.Result, error) { return ctrl.Result{}, nil })
 	for says, op := range map[string]ctrlruntime.Operator{
 		"Operator.Name is empty": {Setup: func(manager.Manager) error { return nil }},
