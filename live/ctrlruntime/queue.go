@@ -198,7 +198,7 @@ func (q *queue) reconcile(ctx context.Context, key string) error {
 		q.Forget(request)
 		q.keys.AddAgain(key, result.RequeueAfter)
 		return nil
-	case err == nil && result.Requeue:
+	case err == nil && result.Requeue: //nolint:staticcheck // reconcilers still return it
 		err = errAgain
 	case err == nil:
 		q.Forget(request)
