@@ -27,8 +27,8 @@
 //   - A reconciler works in one goroutine. A call from a goroutine that it has started fails with [ErrGoroutine].
 //   - Runnables that are not controllers are refused, and so is a source that waits for something else than the API, such as a
 //     channel, and a queue whose items are not reconcile.Requests.
-//   - There is no leader election, and the servers for webhooks, metrics and probes are not started: an operator whose work depends
-//     on its own webhooks runs live (AddProgram).
+//   - There is no leader election, and the servers for metrics and probes are not started. The API server asks no webhooks, here as
+//     everywhere in the simulation: what the operator's own would set in an object, the test must write there.
 //   - Requests are taken in the order in which they came: the priorities of the library's queue are not modelled, and a queue of the
 //     operator's own (Options.NewQueue of a controller) is not used.
 //   - A watch of the client's own, a log and a command in a container fail.
