@@ -50,7 +50,7 @@ func (p *queuedPod) unboundOn(node string) {
 	p.unboundTimes++
 }
 
-// patience is how often a pod's volumes may fail to be bound until it leaves the node of the last time for one that is as good.
+// patience is the number of times that a pod's volumes may fail to be bound until it leaves the node of the last time for one that is as good.
 const patience = 2
 
 // leaves reports whether it is the turn of other nodes that are as good as this one.
