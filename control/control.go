@@ -81,6 +81,7 @@ type FullEnv interface {
 	Env
 	Ender
 	Foreign
+	Mortal
 	Outside
 	Points
 }

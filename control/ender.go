@@ -7,6 +7,13 @@ type Ender interface {
 	End(e Ending)
 }
 
+// Mortal is an optional interface of an Env: it tells that the actor's process has ended.
+type Mortal interface {
+	// OnEnd has f called when the process ends: it crashes, is stopped, or the driver is closed. What the actor has started beside its
+	// tasks, such as a goroutine of a library, ends there. What was given last is called first. f must neither wait nor use the Env.
+	OnEnd(f func())
+}
+
 // Ending says why a process ends by itself.
 type Ending struct {
 	// Why is the reason, as the process would log it.

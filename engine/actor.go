@@ -146,6 +146,12 @@ func (a *actor) stop() {
 		t.stop()
 		e.current.Store(nil)
 	}
+	if a.env != nil {
+		for _, end := range slices.Backward(a.env.ends) {
+			end()
+		}
+		a.env.ends = nil
+	}
 	a.tasks, a.feeds, a.waiting, a.behind = nil, nil, nil, nil
 	a.goOn(&a.alone)
 	a.goOn(&a.paused)

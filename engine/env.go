@@ -20,6 +20,7 @@ type env struct {
 	ended atomic.Bool // the life is over; goroutines beside the engine read it
 
 	recorders map[string]*recorder // by component
+	ends      []func()             // of OnEnd
 }
 
 var _ control.FullEnv = (*env)(nil)
@@ -130,6 +131,9 @@ func (v *env) Go(name string, f func(context.Context)) {
 		v.actor.spawn(name, func(ctx context.Context, _ *task) { f(ctx) })
 	}
 }
+
+// OnEnd implements control.Mortal.
+func (v *env) OnEnd(f func()) { v.ends = append(v.ends, f) }
 
 func (v *env) Trace(r trace.Record) {
 	if v.alive() {

@@ -31,7 +31,8 @@ type informers struct {
 	mu        sync.Mutex
 	all       []*informer
 	connected bool
-	failed    chan error // the first that a source met
+	failed    chan error // why a source cannot begin; the first
+	refused   error      // why an informer cannot be played; the first
 
 	registering sync.Mutex
 	number      int // of the source that registers
@@ -55,10 +56,27 @@ func (s *informers) fail(err error) {
 	}
 }
 
-// connect has the cluster feed all informers, in an order that does not depend on the goroutines.
-func (s *informers) connect(env control.Env) {
+// refuse tells that an informer cannot be played. Its maker, newInformer, has no error to return.
+func (s *informers) refuse(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.refused = cmp.Or(s.refused, err)
+}
+
+// err returns why an informer cannot be played.
+func (s *informers) err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
+}
+
+// connect has the cluster feed all informers, in an order that does not depend on the goroutines.
+func (s *informers) connect(env control.Env) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused != nil {
+		return s.refused
+	}
 	s.connected = true
 	for _, i := range s.all {
 		slices.SortStableFunc(i.handlers, func(a, b *handler) int {
@@ -71,6 +89,7 @@ func (s *informers) connect(env control.Env) {
 	for _, i := range s.all {
 		env.Follow(i)
 	}
+	return nil
 }
 
 // informer is the library's informer of one kind, with its store and its indexes. The changes come from the cluster, in steps, and not
@@ -95,28 +114,37 @@ var (
 	_ toolscache.ResourceEventHandler = (*handler)(nil)
 )
 
-// newInformer implements cache.Options.NewInformer. What the informer follows is known only to the functions that list it.
+// newInformer implements cache.Options.NewInformer. One that cannot be played stays empty, and the cache fails from then on.
 func (p *process) newInformer(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration,
 	indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-	real := toolscache.NewSharedIndexInformer(lw, example, resync, indexers)
-	asked := &question{}
-	_, err := toolscache.ToListerWatcherWithContext(lw).ListWithContext(context.WithValue(p.ctx, questionKey{}, asked), metav1.ListOptions{})
-	if asked.request == nil {
-		panic(fmt.Sprintf("the informer of %T does not say what it lists: %v", example, err))
-	}
-	i := &informer{SharedIndexInformer: real, process: p, example: example, id: fmt.Sprintf("%s %T", asked.request.URL, example)}
-	if err := i.follows(asked.request); err != nil {
-		panic(fmt.Sprintf("the informer of %T: %v", example, err))
+	i := &informer{SharedIndexInformer: toolscache.NewSharedIndexInformer(lw, example, resync, indexers), process: p, example: example}
+	if err := i.asks(lw); err != nil {
+		p.informers.refuse(fmt.Errorf("the informer of %T: %w", example, err))
+		return i
 	}
 	p.informers.mu.Lock()
 	defer p.informers.mu.Unlock()
-	if p.informers.connected { // by the first read of a kind, in a step
+	switch {
+	case !p.informers.connected:
+		p.informers.all = append(p.informers.all, i)
+	case p.inside.here(): // the first read of a kind, in a step
 		i.source.AtOnce = true
 		p.env.Follow(i)
-	} else {
-		p.informers.all = append(p.informers.all, i)
+	default:
+		p.informers.refused = cmp.Or(p.informers.refused, fmt.Errorf("the first read of %T: %w", example, ErrGoroutine))
 	}
 	return i
+}
+
+// asks finds what the informer follows: that is known only to the function that lists it.
+func (i *informer) asks(lw toolscache.ListerWatcher) error {
+	asked := &question{}
+	_, err := toolscache.ToListerWatcherWithContext(lw).ListWithContext(context.WithValue(i.process.ctx, questionKey{}, asked), metav1.ListOptions{})
+	if asked.request == nil {
+		return fmt.Errorf("it does not say what it lists: %w", err)
+	}
+	i.id = fmt.Sprintf("%s %T", asked.request.URL, i.example)
+	return i.follows(asked.request)
 }
 
 // question asks for the request by which an informer would list.

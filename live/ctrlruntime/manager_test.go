@@ -262,7 +262,59 @@ func TestWhatCannotBePlayed(t *testing.T) {
 	}
 }
 
-// No process leaves goroutines behind, also if it crashed or could not begin.
+// strange is a selector that says what a selector cannot be.
+type strange struct{ fields.Selector }
+
+func (strange) String() string { return "nonsense" }
+
+// An informer that cannot be played is an error: of Add, or of the first read that needs it.
+func TestAnInformerThatCannotBePlayed(t *testing.T) {
+	says := `the informer of *v1.Secret: invalid selector: 'nonsense'; can't understand 'nonsense'`
+	options := manager.Options{Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&v1.Secret{}: {Field: strange{fields.Everything()}}}}}
+	c := storagesimtest.New(t, storagesim.Config{})
+	err := ctrlruntime.Add(c, ctrlruntime.Operator{Name: "early", Options: options, Setup: func(mgr manager.Manager) error {
+		return ctrl.NewControllerManagedBy(mgr).For(&v1.Secret{}).
+			Complete(reconcile.Func(func(context.Context, ctrl.Request) (ctrl.Result, error) { return ctrl.Result{}, nil }))
+	}})
+	require.ErrorContains(t, err, says)
+
+	var late []error
+	add(t, c, options, controller.Options{}, func(ctx context.Context, mgr manager.Manager, name string) (ctrl.Result, error) {
+		if name == "asks" {
+			late = append(late, mgr.GetClient().Get(ctx, types.NamespacedName{Namespace: "default", Name: "a"}, &v1.Secret{}),
+				mgr.GetClient().List(ctx, &v1.SecretList{}))
+		}
+		return ctrl.Result{}, nil
+	})
+	c.Apply(configMap("asks", ""))
+	c.Settle()
+	require.Len(t, late, 2)
+	require.ErrorContains(t, late[0], says)
+	require.ErrorContains(t, late[1], says)
+}
+
+// The first read of a kind makes its informer, which a goroutine of the reconciler's own cannot do.
+func TestAFirstReadInAGoroutine(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{})
+	var err error
+	add(t, c, manager.Options{}, controller.Options{}, func(ctx context.Context, mgr manager.Manager, name string) (ctrl.Result, error) {
+		if name == "asks" {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				err = mgr.GetClient().List(ctx, &v1.SecretList{})
+			}()
+			<-done
+		}
+		return ctrl.Result{}, nil
+	})
+	c.Apply(configMap("asks", ""))
+	c.Settle()
+	require.ErrorIs(t, err, ctrlruntime.ErrGoroutine)
+	require.ErrorContains(t, err, "the first read of *v1.Secret")
+}
+
+// No process leaves goroutines behind, also if it crashed, could not begin, or never had a step.
 func TestProcessesEndWhole(t *testing.T) {
 	c := storagesimtest.New(t, storagesim.Config{})
 	require.Error(t, ctrlruntime.Add(c, operatorOf(func() *reconciler { return &reconciler{} })))
@@ -274,6 +326,9 @@ func TestProcessesEndWhole(t *testing.T) {
 		c.Settle()
 	}
 	require.NoError(t, c.Close())
+	unused := storagesimtest.New(t, storagesim.Config{})
+	add(t, unused, manager.Options{}, controller.Options{}, nil)
+	require.NoError(t, unused.Close()) // without a step
 	left := func() (all []string) {
 		text := make([]byte, 1<<20)
 		for _, stack := range strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n") {

@@ -42,11 +42,13 @@
 package ctrlruntime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -86,14 +88,11 @@ func Add(c Cluster, op Operator) error {
 	case op.Setup == nil:
 		return fmt.Errorf("ctrlruntime: operator %s: Setup is not set; it must add the controllers to the manager", op.Name)
 	}
-	var last *process
 	return c.Engine().Add(op.Name, func(env control.Env) error {
-		if last != nil {
-			last.end()
+		if err := start(c.Engine(), env, op); err != nil {
+			return fmt.Errorf("operator %s: %w", op.Name, err)
 		}
-		p, err := start(c.Engine(), env, op)
-		last = p
-		return err
+		return nil
 	})
 }
 
@@ -101,31 +100,21 @@ func Add(c Cluster, op Operator) error {
 type process struct {
 	env         control.Env
 	ctx         context.Context // ends with the process
-	end         context.CancelFunc
-	inside      goroutines // those that may call the API server
+	inside      goroutines      // those that may call the API server
 	informers   informers
 	controllers []controller
 }
 
-// start makes the manager and what Setup adds to it, and connects both with the cluster.
-func start(e *engine.Engine, env control.Env, op Operator) (*process, error) {
-	p := &process{env: env, informers: informers{failed: make(chan error, 1)}}
-	p.ctx, p.end = context.WithCancel(context.Background())
-	err := p.begin(e, op)
-	if err != nil {
-		p.end()
-		return p, fmt.Errorf("operator %s: %w", op.Name, err)
+// start makes the manager, has Setup add the controllers to it, and has their sources register with informers and queues of the
+// cluster.
+func start(e *engine.Engine, env control.Env, op Operator) error {
+	mortal, ok := env.(control.Mortal)
+	if !ok {
+		return fmt.Errorf("the environment %T does not tell when a process ends (control.Mortal)", env)
 	}
-	env.Go("manager", func(ctx context.Context) {
-		defer p.end()
-		for env.Sleep(control.InBackground(ctx), long) == nil { // until the process ends
-		}
-	})
-	return p, nil
-}
-
-// begin has Setup add the controllers, and their sources register with informers and queues of the cluster.
-func (p *process) begin(e *engine.Engine, op Operator) error {
+	ctx, end := context.WithCancel(context.Background())
+	mortal.OnEnd(end)
+	p := &process{env: env, ctx: ctx, informers: informers{failed: make(chan error, 1)}}
 	defer p.inside.enter()()
 	options := op.Options
 	options.LeaderElection, options.Metrics, options.HealthProbeBindAddress, options.PprofBindAddress = false, metricsserver.Options{BindAddress: "0"}, "0", ""
@@ -135,7 +124,8 @@ func (p *process) begin(e *engine.Engine, op Operator) error {
 	}
 	options.NewCache = func(config *rest.Config, of cache.Options) (cache.Cache, error) {
 		of.NewInformer = p.newInformer
-		return cache.New(config, of)
+		real, err := cache.New(config, of)
+		return checked{real, &p.informers}, err
 	}
 	real, err := manager.New(p.config(e), options)
 	if err != nil {
@@ -153,8 +143,33 @@ func (p *process) begin(e *engine.Engine, op Operator) error {
 			return err
 		}
 	}
-	p.informers.connect(p.env)
-	return nil
+	return p.informers.connect(p.env)
+}
+
+// checked is the manager's cache, which fails once an informer could not be played.
+type checked struct {
+	cache.Cache
+	informers *informers
+}
+
+func (c checked) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	err := c.Cache.Get(ctx, key, obj, opts...)
+	return cmp.Or(c.informers.err(), err)
+}
+
+func (c checked) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	err := c.Cache.List(ctx, list, opts...)
+	return cmp.Or(c.informers.err(), err)
+}
+
+func (c checked) GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error) {
+	got, err := c.Cache.GetInformer(ctx, obj, opts...)
+	return got, cmp.Or(c.informers.err(), err)
+}
+
+func (c checked) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind, opts ...cache.InformerGetOption) (cache.Informer, error) {
+	got, err := c.Cache.GetInformerForKind(ctx, gvk, opts...)
+	return got, cmp.Or(c.informers.err(), err)
 }
 
 // silent is a log that goes nowhere.

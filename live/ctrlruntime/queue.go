@@ -26,9 +26,6 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// long is a time that does not pass.
-const long = 100 * 365 * 24 * time.Hour
-
 // controller is one of the library's, as far as its fields are needed. Its type is internal to the library.
 type controller struct {
 	manager.Runnable
