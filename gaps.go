@@ -19,7 +19,7 @@ const Simulation = "storagesim"
 // only what it asks for since. What is made with the template of another object is left out, since it
 // was said of that.
 func (c *Cluster) noteGaps(w trace.Write) {
-	if w.Err != nil || w.New == nil || w.New == w.Old || w.Subresource != "" || isOfTemplate(w.New) {
+	if w.Err != nil || w.New == nil || w.New == w.Old || w.Subresource != "" || isOfTemplate(w.New) || c.server().Asks(w.New) {
 		return
 	}
 	var before []gaps.Use

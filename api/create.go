@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,6 +23,7 @@ type preparer struct {
 	clock        call.Clock
 	unprivileged bool // containers may not be privileged
 	plugins      admission.Plugins
+	webhooks     atomic.Pointer[admission.Webhooks] // nil if none is asked
 }
 
 // forCreate brings a new object into the form that is stored, and refuses one that is not valid.
@@ -42,6 +44,10 @@ func (p *preparer) forCreate(d *draft) error {
 	if err := admission.Change(reader{p.tables}, obj, p.plugins); err != nil {
 		return refusal.AsStatus(err)
 	}
+	if err := p.askToChange(d); err != nil {
+		return err
+	}
+	obj = d.obj
 	if err := p.identify(d); err != nil {
 		return err
 	}
@@ -71,10 +77,14 @@ func (p *preparer) forCreate(d *draft) error {
 		obj.SetManagedFields(sent.GetManagedFields())
 	}
 	d.warnOf(d.Kind.Warnings.Write, obj, nil)
+	p.warnUnasked(d.request, obj)
 	if err := admission.Create(reader{p.tables}, obj); err != nil {
 		return refusal.AsStatus(err)
 	}
 	if err := p.checkSecurity(d.request, obj, nil); err != nil {
+		return err
+	}
+	if err := p.askToCheck(d); err != nil {
 		return err
 	}
 	if err := d.measure(); err != nil {

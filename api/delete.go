@@ -31,19 +31,7 @@ func (d *deleter) delete(r request, opts metav1.DeleteOptions) (runtime.Object, 
 		return nil, d.writes.reports.refuse(r, err)
 	}
 	r.DryRun = len(opts.DryRun) > 0
-	out, err := d.writes.writeLocked(r, func(st *table) (outcome, error) {
-		old := st.Get(store.KeyOf(r.Namespace, r.Name))
-		if old == nil {
-			return outcome{}, r.NotFound()
-		}
-		if err := r.CheckUnsafe(opts); err != nil {
-			return outcome{}, err
-		}
-		if ns, ok := old.(*v1.Namespace); ok {
-			return d.deleteNamespace(r, st, ns, opts)
-		}
-		return d.markOrRemove(r, st, old, opts)
-	})
+	out, err := d.deleteAsked(r, opts)
 	switch {
 	case err != nil:
 		return nil, err
@@ -53,6 +41,42 @@ func (d *deleter) delete(r request, opts metav1.DeleteOptions) (runtime.Object, 
 	status := success()
 	status.Details = &metav1.StatusDetails{Name: out.last.GetName(), Group: r.Kind.GVR.Group, Kind: r.Kind.GVR.Resource, UID: out.last.GetUID()}
 	return status, nil
+}
+
+// deleteAsked deletes an object that webhooks were asked about, once more if it was written meanwhile.
+func (d *deleter) deleteAsked(r request, opts metav1.DeleteOptions) (outcome, error) {
+	for {
+		var asked call.Object // nil if none was to be asked
+		if d.writes.prepare.webhooks.Load() != nil && r.Sub == "" {
+			if asked = d.writes.tables.stored(r.Address); asked != nil {
+				if err := d.writes.prepare.askToDelete(r, asked, opts); err != nil {
+					return outcome{}, d.writes.reports.refuse(r, err)
+				}
+			}
+		}
+		out, err := d.writes.writeLocked(r, func(st *table) (outcome, error) {
+			old := st.Get(store.KeyOf(r.Namespace, r.Name))
+			switch {
+			case old == nil:
+				return outcome{}, r.NotFound()
+			case asked != nil && asked.GetResourceVersion() != old.GetResourceVersion():
+				return outcome{}, errStale
+			}
+			if err := r.CheckUnsafe(opts); err != nil {
+				return outcome{}, err
+			}
+			if ns, ok := old.(*v1.Namespace); ok {
+				return d.deleteNamespace(r, st, ns, opts)
+			}
+			return d.markOrRemove(r, st, old, opts)
+		})
+		if !errors.Is(err, errStale) {
+			return out, err
+		}
+		if err := r.ended(); err != nil {
+			return outcome{}, d.writes.reports.refuse(r, err)
+		}
+	}
 }
 
 // success returns the answer to a request that has no object to answer with.

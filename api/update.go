@@ -27,6 +27,10 @@ func (p *preparer) forUpdate(d *draft) error {
 	}
 	d.Kind.SetDefaults(obj, d.applied)
 	p.trackFields(d.request, old, obj)
+	if err := p.askToChange(d); err != nil {
+		return err
+	}
+	obj = d.obj
 	metadata.KeepSystemFields(obj, old)
 	if service, ok := obj.(*v1.Service); ok && d.Sub == "" {
 		var err error
@@ -40,6 +44,7 @@ func (p *preparer) forUpdate(d *draft) error {
 	switch d.Sub {
 	case "":
 		d.warnOf(d.Kind.Warnings.Write, obj, old)
+		p.warnUnasked(d.request, obj)
 	case "status":
 		d.warnOf(d.Kind.Warnings.Status, obj, old)
 	}
@@ -62,6 +67,9 @@ func (p *preparer) forUpdate(d *draft) error {
 		if err := admission.Resize(reader{p.tables}, pod, old.(*v1.Pod)); err != nil {
 			return refusal.AsStatus(err)
 		}
+	}
+	if err := p.askToCheck(d); err != nil {
+		return err
 	}
 	d.Kind.Storable(obj)
 	if !d.DryRun { // Upstream: apiserver storage APIObjectVersioner.PrepareObjectForStorage, v1.37.2

@@ -97,6 +97,14 @@ func (t *Target) Patched(old call.Object, pt types.PatchType, data []byte, value
 	return obj, t.checkName(obj)
 }
 
+// Mutated returns a copy of an object with the JSON patch of a webhook applied.
+func (t *Target) Mutated(obj call.Object, data []byte) (call.Object, error) {
+	if patched, ok := t.patchMetadata(obj, data); ok {
+		return patched, nil
+	}
+	return t.patchJSON(obj, data, jsonPatch)
+}
+
 // patchJSON applies a patch to the object's JSON.
 func (t *Target) patchJSON(old call.Object, data []byte, apply func(before, data []byte) ([]byte, []error, error)) (call.Object, error) {
 	before, err := t.encode(old)

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"strings"
+
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -125,14 +127,17 @@ func admissionKinds() []Kind {
 	for i := range kinds {
 		k := &kinds[i]
 		k.Categories, k.ClusterScoped, k.Generations, k.AllCounts, k.Conditional = []string{"api-extensions"}, true, true, true, true
-		k.Warnings = warnings.Kind{Write: warnUnasked}
+		if !strings.HasSuffix(k.Kind, "WebhookConfiguration") { // of those the server says whether it asks them
+			k.Warnings = warnings.Kind{Write: warnUnasked}
+		}
 	}
 	return kinds
 }
 
-// UnaskedMessage is the warning for webhooks and admission policies, which are not called: a call to another
-// program would take real time, and its answer could not be repeated from a seed.
-const UnaskedMessage = "the simulation stores admission webhooks and policies, but asks none of them: nothing is refused or changed by this object"
+// UnaskedMessage is the warning for admission policies, which are not asked, and for webhooks whose program is not known: a call to a program
+// elsewhere would take real time, and its answer could not be repeated from a seed.
+const UnaskedMessage = "the simulation stores admission policies, and webhooks of programs that it does not know, but asks none of them: " +
+	"nothing is refused or changed by this object"
 
 func warnUnasked(_, _ runtime.Object) []string { return []string{UnaskedMessage} }
 

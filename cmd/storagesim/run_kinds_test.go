@@ -138,8 +138,8 @@ func TestRunSaysOnceThatWebhooksAreNotAsked(t *testing.T) {
 	code, _, errOut := command(t, "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: hook}}",
 		"run", "-f", "-", "-o", "table")
 	assert.Zero(t, code)
-	assert.Equal(t, "note: ValidatingWebhookConfiguration/hook: a cluster asks it about each request that it selects; here it is stored and never asked: "+
-		"nothing is refused or changed by it\n", errOut)
+	assert.Equal(t, "note: ValidatingWebhookConfiguration/hook: a cluster asks it about each request that it selects; here it is stored and not asked, "+
+		"unless it is a webhook of an operator that is played in the process: nothing is refused or changed by it\n", errOut)
 }
 
 func TestTheShellSaysOnceThatWebhooksAreNotAsked(t *testing.T) {
@@ -150,5 +150,5 @@ func TestTheShellSaysOnceThatWebhooksAreNotAsked(t *testing.T) {
 	assert.Zero(t, code)
 	assert.NotContains(t, errOut, "ValidatingWebhookConfiguration", "which the output of apply tells")
 	assert.Contains(t, errOut, "note: HorizontalPodAutoscaler/a: ")
-	assert.Equal(t, 1, strings.Count(out, "Warning: the simulation stores admission webhooks and policies"), out)
+	assert.Equal(t, 1, strings.Count(out, "Warning: the simulation stores admission policies, and webhooks"), out)
 }

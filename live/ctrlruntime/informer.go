@@ -127,7 +127,7 @@ func (p *process) newInformer(lw toolscache.ListerWatcher, example runtime.Objec
 	switch {
 	case !p.informers.connected:
 		p.informers.all = append(p.informers.all, i)
-	case p.inside.here(): // the first read of a kind, in a step
+	case p.inside.here(), p.asked.here() && !p.engine.Driven(): // the first read of a kind, in a step
 		i.source.AtOnce = true
 		p.env.Follow(i)
 	default:

@@ -27,8 +27,9 @@
 //   - A reconciler works in one goroutine. A call from a goroutine that it has started fails with [ErrGoroutine].
 //   - Runnables that are not controllers are refused, and so is a source that waits for something else than the API, such as a
 //     channel, and a queue whose items are not reconcile.Requests.
-//   - There is no leader election, and the servers for metrics and probes are not started. The API server asks no webhooks, here as
-//     everywhere in the simulation: what the operator's own would set in an object, the test must write there.
+//   - There is no leader election, and the servers for metrics and probes are not started.
+//   - Its webhooks are asked if Operator.WebhookService is set, as a part of the step of the write: no virtual time passes, their calls to the API
+//     server are no steps, and they must not wait. Without it the test must write into objects what webhooks would set there.
 //   - Requests are taken in the order in which they came: the priorities of the library's queue are not modelled, and a queue of the
 //     operator's own (Options.NewQueue of a controller) is not used.
 //   - A watch of the client's own, a log and a command in a container fail.
@@ -46,6 +47,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -71,6 +73,10 @@ type Operator struct {
 	// Setup adds the controllers, as main does between manager.New and Start. It is called for each process: what the reconciler
 	// keeps in memory must be made in it, or it outlives a crash.
 	Setup func(mgr manager.Manager) error
+	// WebhookService is the Service, "namespace/name", by which MutatingWebhookConfigurations and ValidatingWebhookConfigurations name
+	// the operator. The API server asks the webhooks of those that are stored; the Service itself, its certificate and its
+	// endpoints need not be there. Default: none is asked.
+	WebhookService string
 }
 
 // Cluster can be a storagesim.Cluster, a storagesimtest.Cluster or an explore.Cluster.
@@ -88,33 +94,49 @@ func Add(c Cluster, op Operator) error {
 	case op.Setup == nil:
 		return fmt.Errorf("ctrlruntime: operator %s: Setup is not set; it must add the controllers to the manager", op.Name)
 	}
-	return c.Engine().Add(op.Name, func(env control.Env) error {
-		if err := start(c.Engine(), env, op); err != nil {
+	asks := &webhooks{}
+	if op.WebhookService != "" {
+		var err error
+		if asks, err = webhooksOf(op); err != nil {
+			return err
+		}
+	}
+	err := c.Engine().Add(op.Name, func(env control.Env) error {
+		p, err := start(c.Engine(), env, op)
+		if err != nil {
 			return fmt.Errorf("operator %s: %w", op.Name, err)
 		}
+		asks.process.Store(p)
 		return nil
 	})
+	if err == nil && op.WebhookService != "" {
+		c.Engine().Server().AskWebhooks(asks)
+	}
+	return err
 }
 
 // process is one life of an operator.
 type process struct {
+	engine      *engine.Engine
 	env         control.Env
 	ctx         context.Context // ends with the process
 	inside      goroutines      // those that may call the API server
+	asked       goroutines      // those of requests that its webhooks are asked about
+	hooks       http.Handler    // of its webhooks
 	informers   informers
 	controllers []controller
 }
 
 // start makes the manager, has Setup add the controllers to it, and has their sources register with informers and queues of the
 // cluster.
-func start(e *engine.Engine, env control.Env, op Operator) error {
+func start(e *engine.Engine, env control.Env, op Operator) (*process, error) {
 	mortal, ok := env.(control.Mortal)
 	if !ok {
-		return fmt.Errorf("the environment %T does not tell when a process ends (control.Mortal)", env)
+		return nil, fmt.Errorf("the environment %T does not tell when a process ends (control.Mortal)", env)
 	}
 	ctx, end := context.WithCancel(context.Background())
 	mortal.OnEnd(end)
-	p := &process{env: env, ctx: ctx, informers: informers{failed: make(chan error, 1)}}
+	p := &process{engine: e, env: env, ctx: ctx, informers: informers{failed: make(chan error, 1)}, hooks: http.NotFoundHandler()}
 	defer p.inside.enter()()
 	options := op.Options
 	options.LeaderElection, options.Metrics, options.HealthProbeBindAddress, options.PprofBindAddress = false, metricsserver.Options{BindAddress: "0"}, "0", ""
@@ -129,21 +151,24 @@ func start(e *engine.Engine, env control.Env, op Operator) error {
 	}
 	real, err := manager.New(p.config(e), options)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := op.Setup(&actorManager{Manager: real, process: p}); err != nil {
-		return err
+		return nil, err
+	}
+	if mux := real.GetWebhookServer().WebhookMux(); mux != nil {
+		p.hooks = mux
 	}
 	go real.GetCache().Start(p.ctx) //nolint:errcheck // it fails only if it is started twice
 	if !real.GetCache().WaitForCacheSync(p.ctx) {
-		return errors.New("the cache did not start")
+		return nil, errors.New("the cache did not start")
 	}
 	for _, c := range p.controllers {
 		if err := c.begin(p); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return p.informers.connect(p.env)
+	return p, p.informers.connect(p.env)
 }
 
 // checked is the manager's cache, which fails once an informer could not be played.

@@ -27,7 +27,7 @@ var ErrGoroutine = errors.New("an operator that is played as an actor calls the 
 // config returns the REST configuration by which all clients of the operator reach the API server: as the actor, in the
 // goroutine that calls.
 func (p *process) config(e *engine.Engine) *restclient.Config {
-	way := apiWay{e.Server(), p.env.Client().(*fake.Clientset)}
+	way := apiWay{e.Server(), p.env.Client().(*fake.Clientset), p}
 	config := rest.New(way, e.Server().Registry(), p.env.Now).Config(p.env.Name())
 	config.Transport = transport{p, config.Transport}
 	return config
@@ -36,11 +36,16 @@ func (p *process) config(e *engine.Engine) *restclient.Config {
 // apiWay is the API server as the actor reaches it.
 type apiWay struct {
 	*api.Server
-	client *fake.Clientset
+	client  *fake.Clientset
+	process *process
 }
 
-// Do implements api.Handler: it is a step of the actor.
+// Do implements api.Handler: it is a step of the actor, or a part of the step of the request that a webhook is asked about.
 func (w apiWay) Do(ctx context.Context, req api.Request) (apiruntime.Object, error) {
+	if w.process.asked.here() {
+		req.Actor = w.process.env.Name()
+		return w.Server.Do(ctx, req)
+	}
 	return w.client.Do(ctx, req)
 }
 
@@ -61,7 +66,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		asked.request = r
 		return nil, errOnlyAsked
 	}
-	if _, ofResource := rest.RequestOf(r); ofResource && !t.process.inside.here() { // discovery is no step
+	if _, ofResource := rest.RequestOf(r); ofResource && !t.process.inside.here() && !t.process.asked.here() { // discovery is no step
 		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, ErrGoroutine)
 	}
 	return t.real.RoundTrip(r)
