@@ -44,6 +44,7 @@ func (p *preparer) forCreate(d *draft) error {
 	if err := admission.Change(reader{p.tables}, obj, p.plugins); err != nil {
 		return refusal.AsStatus(err)
 	}
+	d.named = obj.GetName()
 	if err := p.askToChange(d); err != nil {
 		return err
 	}

@@ -120,6 +120,8 @@ type draft struct {
 	request
 	// old is the stored object that obj replaces, nil if obj is new.
 	old, obj call.Object
+	// named is the name that a new object came with.
+	named string
 	// late refuses the write after its quotas were charged; nil if nothing does.
 	late error
 	// same: nothing changed. ends: the object is removed, since nothing holds it any longer.

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,9 +70,12 @@ func (p *preparer) askToChange(d *draft) error {
 	if asks == nil {
 		return nil
 	}
-	obj, err := asks.Change(reader{p.tables}, p.attempt(d.request, d.obj, d.old))
+	obj, err := asks.Change(reader{p.tables}, p.attempt(d.request, cmp.Or(d.named, d.obj.GetName()), d.obj, d.old))
 	if err != nil {
 		return refusal.AsStatus(err)
+	}
+	if obj != d.obj {
+		d.Kind.UnknownFields(obj) // which drops them
 	}
 	d.obj = obj
 	return nil
@@ -82,7 +87,7 @@ func (p *preparer) askToCheck(d *draft) error {
 	if asks == nil {
 		return nil
 	}
-	return refusal.AsStatus(asks.Check(reader{p.tables}, p.attempt(d.request, d.obj, d.old)))
+	return refusal.AsStatus(asks.Check(reader{p.tables}, p.attempt(d.request, cmp.Or(d.named, d.obj.GetName()), d.obj, d.old)))
 }
 
 // askToDelete asks webhooks whether a stored object may be deleted.
@@ -92,7 +97,7 @@ func (p *preparer) askToDelete(r request, old call.Object, opts metav1.DeleteOpt
 	if asks == nil {
 		return nil
 	}
-	attempt := p.attempt(r, nil, old)
+	attempt := p.attempt(r, r.Name, nil, old)
 	opts.TypeMeta = metav1.TypeMeta{APIVersion: optionsVersion, Kind: "DeleteOptions"}
 	attempt.Operation, attempt.Options = admissionv1.Delete, &opts
 	if r.Verb == "deletecollection" {
@@ -108,18 +113,18 @@ func (p *preparer) askToDelete(r request, old call.Object, opts metav1.DeleteOpt
 const optionsVersion = "meta.k8s.io/v1"
 
 // attempt says what webhooks are asked about. obj is nil for a deletion, old for a new object.
-func (p *preparer) attempt(r request, obj, old call.Object) admission.Attempt {
+func (p *preparer) attempt(r request, name string, obj, old call.Object) admission.Attempt {
 	a := admission.Attempt{
-		Kind: r.Kind, Sub: r.Sub, Namespace: r.Namespace, Name: r.Name, Operation: admissionv1.Update, Obj: obj, Old: r.asShown(old), DryRun: r.DryRun,
+		Kind: r.Kind, Sub: r.Sub, Namespace: r.Namespace, Name: name, Operation: admissionv1.Update, Obj: obj, Old: r.asShown(old), DryRun: r.DryRun,
 		Options: r.options(old == nil), User: views.User(), Warn: r.warn,
-		Patch: func(k *registry.Entry, obj call.Object, data []byte) (call.Object, error) {
-			target := r.target()
-			target.Kind, target.Strict, target.Warn = k, false, nil
-			patched, err := target.Mutated(obj, data)
+		Patch: func(k *registry.Entry, obj call.Object, patch jsonpatch.Patch) (call.Object, error) {
+			target, in := r.target(), r.Address
+			target.Kind, target.Strict, target.Warn, in.Kind = k, false, nil, k
+			patched, err := target.Mutated(obj, patch)
 			if err != nil {
 				return nil, err
 			}
-			return r.Accept(patched, nil)
+			return in.Accept(patched, nil)
 		},
 		UID: func(webhook string) types.UID {
 			about := admissionv1.SchemeGroupVersion.WithResource("admissionreviews").GroupResource()
@@ -154,8 +159,6 @@ func (r request) options(isNew bool) runtime.Object {
 	}
 	kind := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: optionsVersion, Kind: kind} }
 	switch {
-	case r.Verb == "patch":
-		return &metav1.PatchOptions{TypeMeta: kind("PatchOptions"), DryRun: dryRun, FieldManager: r.manager, FieldValidation: validation}
 	case isNew:
 		return &metav1.CreateOptions{TypeMeta: kind("CreateOptions"), DryRun: dryRun, FieldManager: r.manager, FieldValidation: validation}
 	}

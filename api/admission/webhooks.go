@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -59,7 +60,7 @@ type Attempt struct {
 	DryRun   bool
 	User     authenticationv1.UserInfo
 	// Patch returns a copy of an object with a JSON patch applied. The kind says in which version both are.
-	Patch func(k *registry.Entry, obj call.Object, patch []byte) (call.Object, error)
+	Patch func(k *registry.Entry, obj call.Object, patch jsonpatch.Patch) (call.Object, error)
 	// Warn tells the client something; nil if it is not to be told.
 	Warn func(text string)
 	// UID returns the UID of the review for a webhook of that name.
@@ -180,17 +181,28 @@ func (w Webhooks) change(r Reader, h hook, a *Attempt) (changed, called bool, _ 
 	if len(answer.Patch) == 0 {
 		return false, true, nil
 	}
+	patch, err := jsonpatch.DecodePatch(answer.Patch)
+	if err != nil {
+		return false, true, h.failed(fmt.Errorf("received undecodable patch in webhook response: %w", err))
+	}
+	if len(patch) == 0 {
+		return false, true, nil
+	}
 	if a.Obj == nil {
 		return false, true, apierrors.NewInternalError(
 			fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", h.name))
 	}
-	obj, err := a.Patch(k, inVersion(a.Obj, a.Kind, k), answer.Patch)
+	if kind := answer.PatchType; kind != nil && *kind != admissionv1.PatchTypeJSONPatch {
+		return false, true, h.failed(fmt.Errorf("unsupported patch type %q", *kind))
+	}
+	obj, err := a.Patch(k, inVersion(a.Obj, a.Kind, k), patch)
 	if err != nil {
 		return false, true, apierrors.NewInternalError(err)
 	}
 	obj = inVersion(obj, k, a.Kind)
 	a.Kind.SetDefaults(obj, false)
-	changed = !semantic.Equal(a.Obj, obj)
+	// The times of managed fields lose their nanoseconds in JSON, so that upstream finds any patched struct changed.
+	changed = a.Kind.Scheme != nil || !semantic.Equal(a.Obj, obj)
 	a.Obj = obj
 	return changed, true, nil
 }
@@ -367,6 +379,9 @@ func (w Webhooks) ask(h hook, a *Attempt, as *registry.Entry, mutating bool) (*a
 	if err != nil {
 		return nil, h.failed(fmt.Errorf("failed to call webhook: %w", err))
 	}
+	if got, want := review.GroupVersionKind(), question.Review.GroupVersionKind(); got != want && got.GroupKind() == want.GroupKind() {
+		return nil, h.failed(fmt.Errorf("failed to call webhook: converting (%s.AdmissionReview) to (%s.AdmissionReview): unknown conversion", got.Version, want.Version))
+	}
 	if err := verify(review, question.Review, mutating); err != nil {
 		return nil, h.failed(fmt.Errorf("received invalid webhook response: %w", err))
 	}
@@ -468,8 +483,6 @@ func verify(answer, asked *admissionv1.AdmissionReview, mutating bool) error {
 		return errors.New("webhook returned response.patchType but not response.patch")
 	case mutating && patched && *response.PatchType == "":
 		return fmt.Errorf("webhook returned invalid response.patchType of %q", *response.PatchType)
-	case mutating && patched && *response.PatchType != admissionv1.PatchTypeJSONPatch:
-		return fmt.Errorf("unsupported patch type %q", *response.PatchType)
 	case !mutating && patched:
 		return errors.New("validating webhook may not return response.patch")
 	case !mutating && response.PatchType != nil:

@@ -97,12 +97,23 @@ func (t *Target) Patched(old call.Object, pt types.PatchType, data []byte, value
 	return obj, t.checkName(obj)
 }
 
-// Mutated returns a copy of an object with the JSON patch of a webhook applied.
-func (t *Target) Mutated(obj call.Object, data []byte) (call.Object, error) {
-	if patched, ok := t.patchMetadata(obj, data); ok {
-		return patched, nil
+// Mutated returns a copy of an object with the JSON patch of a webhook applied. Errors are those of the patch library and the decoder. Fields that a kind
+// with a schema does not have are still there.
+// Upstream: apiserver admission/plugin/webhook/mutating mutatingDispatcher.callAttrMutatingHook, v0.37.2.
+func (t *Target) Mutated(obj call.Object, patch jsonpatch.Patch) (call.Object, error) {
+	before, err := t.encode(obj)
+	if err != nil {
+		return nil, err
 	}
-	return t.patchJSON(obj, data, jsonPatch)
+	after, err := patch.Apply(before)
+	if err != nil {
+		return nil, err
+	}
+	out := t.Kind.NewObject()
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(after, out); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // patchJSON applies a patch to the object's JSON.
