@@ -380,7 +380,8 @@ func (w Webhooks) ask(h hook, a *Attempt, as *registry.Entry, mutating bool) (*a
 		return nil, h.failed(fmt.Errorf("failed to call webhook: %w", err))
 	}
 	if got, want := review.GroupVersionKind(), question.Review.GroupVersionKind(); got != want && got.GroupKind() == want.GroupKind() {
-		return nil, h.failed(fmt.Errorf("failed to call webhook: converting (%s.AdmissionReview) to (%s.AdmissionReview): unknown conversion", got.Version, want.Version))
+		return nil, h.failed(fmt.Errorf("failed to call webhook: converting (%s.AdmissionReview) to (%s.AdmissionReview): unknown conversion",
+			got.Version, want.Version))
 	}
 	if err := verify(review, question.Review, mutating); err != nil {
 		return nil, h.failed(fmt.Errorf("received invalid webhook response: %w", err))
@@ -414,7 +415,9 @@ func questionOf(h hook, a *Attempt, as *registry.Entry) Question {
 	}
 	return Question{
 		Webhook: h.name, Client: h.client, Timeout: time.Duration(seconds) * time.Second,
-		Review: &admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: reviewVersion(h.versions).String(), Kind: "AdmissionReview"}, Request: request(h.name, a, as)},
+		Review: &admissionv1.AdmissionReview{
+			TypeMeta: metav1.TypeMeta{APIVersion: reviewVersion(h.versions).String(), Kind: "AdmissionReview"}, Request: request(h.name, a, as),
+		},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -196,7 +197,8 @@ spec:
   names: {kind: Thing, plural: things}
   versions:
   - &version {name: v1, served: true, storage: true, subresources: {status: {}},
-      schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer, default: 3}}}, status: {type: object, properties: {x: {type: string}}}}}}}
+      schema: {openAPIV3Schema: {type: object, properties: {
+        spec: {type: object, properties: {size: {type: integer, default: 3}}}, status: {type: object, properties: {x: {type: string}}}}}}}
   - {<<: *version, name: v2, storage: false}
 `
 
@@ -230,7 +232,8 @@ func asks() []ask {
 		configMap("plain"),
 		post(configMapsPath+"?dryRun=All&fieldManager=me&fieldValidation=Strict", "{apiVersion: v1, kind: ConfigMap, metadata: {generateName: made-}}"),
 		{"PATCH", configMapsPath + "/plain", "application/merge-patch+json", "{metadata: {labels: {a: b}}}"},
-		{"PATCH", configMapsPath + "/plain?fieldManager=me&force=true", "application/apply-patch+yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}, data: {x: z}}"},
+		{"PATCH", configMapsPath + "/plain?fieldManager=me&force=true", "application/apply-patch+yaml",
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}, data: {x: z}}"},
 		{"PUT", configMapsPath + "/plain", "application/yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}}"},
 		{"PUT", configMapsPath + "/absent", "application/yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: absent}}"},
 		{"DELETE", configMapsPath + "/plain", "application/json", `{"propagationPolicy":"Background"}`},
@@ -264,12 +267,15 @@ func asks() []ask {
 		configMap("refused-code", "check", `{allowed: false, status: {code: 418, message: "tea", status: Success}}`),
 		configMap("refused-low", "check", `{allowed: false, status: {code: 200, message: "low"}, warnings: [also]}`),
 		configMap("kept", "check", "{}"),
-		{"PATCH", configMapsPath + "/kept", "application/merge-patch+json", `{metadata: {annotations: {answer.check: "{allowed: false}", answer.first: "", answer.second: ""}}}`},
-		{"PATCH", configMapsPath + "/warned", "application/json-patch+json", `[{op: add, path: /metadata/annotations/answer.first, value: '` + "{patchType: JSONPatch, patch: \"[{\\\"op\\\":\\\"add\\\",\\\"path\\\":\\\"/metadata/labels/y\\\",\\\"value\\\":\\\"x\\\"}]\"}" + `'}]`},
+		{"PATCH", configMapsPath + "/kept", "application/merge-patch+json",
+			`{metadata: {annotations: {answer.check: "{allowed: false}", answer.first: "", answer.second: ""}}}`},
+		{"PATCH", configMapsPath + "/warned", "application/merge-patch+json",
+			"metadata: {annotations: {answer.first: " + strconv.Quote(adds("/metadata/labels/y")) + "}}"},
 		{"DELETE", configMapsPath + "/warned", "application/json", ""},
 		{"DELETE", configMapsPath + "?labelSelector=first", "application/json", `{"gracePeriodSeconds":0}`},
 
-		post(claimsPath, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: c}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"),
+		post(claimsPath, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: c}, "+
+			"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"),
 		{"PATCH", claimsPath + "/c/status", "application/merge-patch+json", "{status: {phase: Bound}}"},
 		{"DELETE", claimsPath + "/c", "application/json", ""},
 
@@ -280,13 +286,16 @@ func asks() []ask {
 	}
 	for _, version := range []string{"v1", "v2"} {
 		things := "/apis/example.com/" + version + "/namespaces/default/things"
-		thing := func(name, more string) string {
-			return fmt.Sprintf("{apiVersion: example.com/%s, kind: Thing, metadata: {name: %s%s}, spec: {}}", version, name, more)
+		thing := func(name, hook, patch string) string {
+			if hook != "" {
+				patch = ", labels: {a: b}, annotations: {answer." + hook + ": " + strconv.Quote("{patchType: JSONPatch, patch: '["+patch+"]'}") + "}"
+			}
+			return fmt.Sprintf("{apiVersion: example.com/%s, kind: Thing, metadata: {name: %s%s}, spec: {}}", version, name, patch)
 		}
 		list = append(list,
-			post(things, thing("t"+version, "")),
-			post(things, thing("p"+version, `, labels: {a: b}, annotations: {answer.first: '`+`{patchType: JSONPatch, patch: "[{\"op\":\"add\",\"path\":\"/spec/size\",\"value\":7}]"}`+`'}`)),
-			post(things, thing("same"+version, `, labels: {a: b}, annotations: {answer.second: '`+`{patchType: JSONPatch, patch: "[{\"op\":\"replace\",\"path\":\"/metadata/labels/a\",\"value\":\"b\"}]"}`+`'}`)),
+			post(things, thing("t"+version, "", "")),
+			post(things, thing("p"+version, "first", `{"op":"add","path":"/spec/size","value":7}`)),
+			post(things, thing("same"+version, "second", `{"op":"replace","path":"/metadata/labels/a","value":"b"}`)),
 			ask{"PATCH", things + "/t" + version + "/status", "application/merge-patch+json", "{status: {x: z}}"},
 			ask{"DELETE", things + "/t" + version, "application/json", ""},
 		)
