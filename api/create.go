@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +22,7 @@ type preparer struct {
 	clock        call.Clock
 	unprivileged bool // containers may not be privileged
 	plugins      admission.Plugins
-	webhooks     atomic.Pointer[admission.Webhooks] // nil if none is asked
+	webhooks     *asker
 }
 
 // forCreate brings a new object into the form that is stored, and refuses one that is not valid.
@@ -45,7 +44,7 @@ func (p *preparer) forCreate(d *draft) error {
 		return refusal.AsStatus(err)
 	}
 	d.named = obj.GetName()
-	if err := p.askToChange(d); err != nil {
+	if err := p.webhooks.change(d); err != nil {
 		return err
 	}
 	obj = d.obj
@@ -78,14 +77,14 @@ func (p *preparer) forCreate(d *draft) error {
 		obj.SetManagedFields(sent.GetManagedFields())
 	}
 	d.warnOf(d.Kind.Warnings.Write, obj, nil)
-	p.warnUnasked(d.request, obj)
+	p.webhooks.warn(d.request, obj)
 	if err := admission.Create(reader{p.tables}, obj); err != nil {
 		return refusal.AsStatus(err)
 	}
 	if err := p.checkSecurity(d.request, obj, nil); err != nil {
 		return err
 	}
-	if err := p.askToCheck(d); err != nil {
+	if err := p.webhooks.check(d); err != nil {
 		return err
 	}
 	if err := d.measure(); err != nil {

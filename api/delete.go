@@ -47,9 +47,9 @@ func (d *deleter) delete(r request, opts metav1.DeleteOptions) (runtime.Object, 
 func (d *deleter) deleteAsked(r request, opts metav1.DeleteOptions) (outcome, error) {
 	for {
 		var asked call.Object // nil if none was to be asked
-		if d.writes.prepare.webhooks.Load() != nil && r.Sub == "" {
+		if d.writes.prepare.webhooks.known.Load() != nil && r.Sub == "" {
 			if asked = d.writes.tables.stored(r.Address); asked != nil {
-				if err := d.writes.prepare.askToDelete(r, asked, opts); err != nil {
+				if err := d.writes.prepare.webhooks.delete(r, asked, opts); err != nil {
 					return outcome{}, d.writes.reports.refuse(r, err)
 				}
 			}

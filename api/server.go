@@ -15,6 +15,7 @@ import (
 	"github.com/storagesim/storagesim/api/internal/services"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/store"
+	"github.com/storagesim/storagesim/api/webhook"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -82,7 +83,7 @@ func NewServer(cfg Config) *Server {
 	t.removed = a.restore
 	s := &Server{tables: t, events: &recorder{tables: t, names: names, clock: clock}}
 	s.reports = &reporter{tables: t, clock: clock}
-	prepare := &preparer{tables: t, names: names, clock: clock, unprivileged: cfg.DenyPrivileged,
+	prepare := &preparer{tables: t, names: names, clock: clock, webhooks: &asker{tables: t, names: names}, unprivileged: cfg.DenyPrivileged,
 		plugins: admission.Plugins{TaintNodes: cfg.TaintNewNodes, ServiceAccount: cfg.RequireAccounts}}
 	s.writes = &writer{tables: t, prepare: prepare, reports: s.reports, accounts: a, names: names, clock: clock}
 	s.deletes = &deleter{writes: s.writes, clock: clock}
@@ -95,6 +96,15 @@ func NewServer(cfg Config) *Server {
 
 // Registry returns the kinds of the server.
 func (s *Server) Registry() *registry.Registry { return s.tables.registry }
+
+// AskWebhooks has the server ask those webhooks that a program serves, about the writes that their configurations select. Where two programs
+// serve one, the first that was given is asked. Other webhooks are stored and not asked.
+func (s *Server) AskWebhooks(program webhook.Asker) { s.writes.prepare.webhooks.add(program) }
+
+// Asks reports whether the server asks all webhooks of a configuration; false for other objects.
+func (s *Server) Asks(configuration runtime.Object) bool {
+	return s.writes.prepare.webhooks.asks(configuration)
+}
 
 // Count returns the number of stored objects, of all kinds.
 func (s *Server) Count() int {

@@ -175,6 +175,23 @@ func (t *tables) remove(st *table, old, last call.Object) {
 	t.removed(last)
 }
 
+// versions returns the entries of a kind in all its versions.
+func (t *tables) versions(k *registry.Entry) (list []*registry.Entry) {
+	for _, other := range t.registry.Entries() {
+		if other.GVK.GroupKind() == k.GVK.GroupKind() {
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
+// version returns the version of the latest write.
+func (t *tables) version() uint64 {
+	t.objects.RLock()
+	defer t.objects.RUnlock()
+	return t.objects.Version()
+}
+
 // held reads what is stored, for a caller that holds the lock.
 type held struct{ *tables }
 

@@ -27,7 +27,7 @@ func (p *preparer) forUpdate(d *draft) error {
 	}
 	d.Kind.SetDefaults(obj, d.applied)
 	p.trackFields(d.request, old, obj)
-	if err := p.askToChange(d); err != nil {
+	if err := p.webhooks.change(d); err != nil {
 		return err
 	}
 	obj = d.obj
@@ -44,7 +44,7 @@ func (p *preparer) forUpdate(d *draft) error {
 	switch d.Sub {
 	case "":
 		d.warnOf(d.Kind.Warnings.Write, obj, old)
-		p.warnUnasked(d.request, obj)
+		p.webhooks.warn(d.request, obj)
 	case "status":
 		d.warnOf(d.Kind.Warnings.Status, obj, old)
 	}
@@ -68,7 +68,7 @@ func (p *preparer) forUpdate(d *draft) error {
 			return refusal.AsStatus(err)
 		}
 	}
-	if err := p.askToCheck(d); err != nil {
+	if err := p.webhooks.check(d); err != nil {
 		return err
 	}
 	d.Kind.Storable(obj)

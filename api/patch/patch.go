@@ -97,8 +97,8 @@ func (t *Target) Patched(old call.Object, pt types.PatchType, data []byte, value
 	return obj, t.checkName(obj)
 }
 
-// Mutated returns a copy of an object with the JSON patch of a webhook applied. Errors are those of the patch library and the decoder. Fields that a kind
-// with a schema does not have are still there.
+// Mutated returns a copy of an object with the JSON patch of a webhook applied. Errors come as the patch library and the decoder have them. Fields that a
+// kind with a schema does not have are still there.
 // Upstream: apiserver admission/plugin/webhook/mutating mutatingDispatcher.callAttrMutatingHook, v0.37.2.
 func (t *Target) Mutated(obj call.Object, patch jsonpatch.Patch) (call.Object, error) {
 	before, err := t.encode(obj)

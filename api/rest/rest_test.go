@@ -249,7 +249,8 @@ func TestAFieldThatIsAppliedTwiceIsAWarningUnlessStrict(t *testing.T) {
 func TestWhatIsStoredAndNotActedOnIsAWarning(t *testing.T) {
 	const path, webhook = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
 		"kind: ValidatingWebhookConfiguration\napiVersion: admissionregistration.k8s.io/v1\nmetadata: {name: a}\n"
-	want := []string{`299 - "the simulation stores admission policies, and webhooks of programs that it does not know, but asks none of them: nothing is refused or changed by this object"`}
+	want := []string{`299 - "the simulation stores admission policies, and webhooks of programs that it does not know, but asks none of them: ` +
+		`nothing is refused or changed by this object"`}
 	code, header, body := ask(t, "POST", path, "application/yaml", "", webhook)
 	assert.Equal(t, 201, code, body)
 	assert.Equal(t, want, header.Values("Warning"))

@@ -24,7 +24,7 @@ type Layer struct {
 // Layers returns the house, from the ground up.
 func Layers() []Layer {
 	ground := []string{"points", "rules", "trace", "contract", "machines", "volumes", "sockets", "calls"}
-	rooms := []string{"api parts", "api store", "api views", "api kinds", "api addresses", "api admission", "api patches"} // of the API server
+	rooms := []string{"api parts", "api store", "api views", "api kinds", "api addresses", "api admission", "api webhooks", "api patches"} // of the API server
 	cluster := append(append(slices.Clone(ground), rooms...), "api", "drivers", "provisioners", "csi", "controllers", "explanations", "cluster")
 	return []Layer{
 		{Name: "internal", Tops: []string{"internal"}},
@@ -44,6 +44,7 @@ func Layers() []Layer {
 		{Name: "api kinds", Tops: []string{"api/registry"}, May: []string{"api parts", "api views"}},
 		{Name: "api addresses", Tops: []string{"api/address"}, May: []string{"api parts", "api kinds", "api store"}},
 		{Name: "api admission", Tops: []string{"api/admission"}, May: []string{"api parts", "api kinds"}},
+		{Name: "api webhooks", Tops: []string{"api/webhook"}, May: []string{"api parts", "api kinds", "api admission"}},
 		{Name: "api patches", Tops: []string{"api/patch"}, May: []string{"api parts", "api kinds"}},
 		{Name: "api", Tops: []string{"api"}, May: append([]string{"rules", "trace", "contract"}, rooms...)},
 		{Name: "drivers", Tops: []string{"engine"}, May: []string{"points", "trace", "contract", "api", "api store", "api views"}},

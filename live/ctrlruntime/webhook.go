@@ -22,7 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
 
-	"github.com/storagesim/storagesim/api/admission"
+	"github.com/storagesim/storagesim/api/webhook"
 	"github.com/storagesim/storagesim/trace"
 )
 
@@ -32,7 +32,7 @@ type webhooks struct {
 	process            atomic.Pointer[process]
 }
 
-var _ admission.Asker = (*webhooks)(nil)
+var _ webhook.Asker = (*webhooks)(nil)
 
 // webhooksOf reads Operator.WebhookService.
 func webhooksOf(op Operator) (*webhooks, error) {
@@ -43,13 +43,13 @@ func webhooksOf(op Operator) (*webhooks, error) {
 	return &webhooks{namespace: namespace, service: service}, nil
 }
 
-// Serves implements admission.Asker.
+// Serves implements webhook.Asker.
 func (w *webhooks) Serves(client *admissionregistrationv1.WebhookClientConfig) bool {
 	return client.Service != nil && client.Service.Namespace == w.namespace && client.Service.Name == w.service
 }
 
-// Ask implements admission.Asker. The handler runs in the goroutine of the request that is admitted, as a part of its step.
-func (w *webhooks) Ask(q admission.Question) (_ *admissionv1.AdmissionReview, err error) {
+// Ask implements webhook.Asker. The handler runs in the goroutine of the request that is admitted, as a part of its step.
+func (w *webhooks) Ask(q webhook.Question) (_ *admissionv1.AdmissionReview, err error) {
 	path, port := "", int32(443)
 	if at := q.Client.Service; at.Path != nil {
 		path = *at.Path
@@ -92,7 +92,7 @@ func (w *webhooks) Ask(q admission.Question) (_ *admissionv1.AdmissionReview, er
 }
 
 // tellPatch records what a webhook changes. What it refuses is told with the write.
-func (p *process) tellPatch(q admission.Question, answer *admissionv1.AdmissionResponse) {
+func (p *process) tellPatch(q webhook.Question, answer *admissionv1.AdmissionResponse) {
 	var operations []struct{ Op, Path string }
 	if answer == nil || !answer.Allowed || json.Unmarshal(answer.Patch, &operations) != nil || len(operations) == 0 {
 		return
@@ -113,8 +113,8 @@ var compiler = sync.OnceValue(func() cel.ConditionCompiler {
 	return cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 })
 
-// Holds implements admission.Asker.
-func (w *webhooks) Holds(conditions []admissionregistrationv1.MatchCondition, q admission.Question) (bool, error) {
+// Holds implements webhook.Asker.
+func (w *webhooks) Holds(conditions []admissionregistrationv1.MatchCondition, q webhook.Question) (bool, error) {
 	var expressions []cel.ExpressionAccessor
 	for i := range conditions {
 		expressions = append(expressions, (*matchconditions.MatchCondition)(&conditions[i]))

@@ -24,10 +24,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/crd"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/rest"
+	"github.com/storagesim/storagesim/api/webhook"
 )
 
 // hooks answers reviews as the object says in its annotation "answer" + the path, and allows where it says nothing. It keeps what it was asked.
@@ -92,16 +92,16 @@ func (h *hooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(whole)
 }
 
-// Serves, Holds and Ask implement admission.Asker.
+// Serves, Holds and Ask implement webhook.Asker.
 func (h *hooks) Serves(client *admissionregistrationv1.WebhookClientConfig) bool {
 	return client.URL != nil
 }
 
-func (h *hooks) Holds([]admissionregistrationv1.MatchCondition, admission.Question) (bool, error) {
+func (h *hooks) Holds([]admissionregistrationv1.MatchCondition, webhook.Question) (bool, error) {
 	return true, nil
 }
 
-func (h *hooks) Ask(q admission.Question) (*admissionv1.AdmissionReview, error) {
+func (h *hooks) Ask(q webhook.Question) (*admissionv1.AdmissionReview, error) {
 	body, err := json.Marshal(q.Review)
 	if err != nil {
 		return nil, err
@@ -317,7 +317,7 @@ func withoutPhase(asked []string) (list []string) {
 // settling is the time after a request in which the real server's caches learn of what was written.
 const settling = 50 * time.Millisecond
 
-// played is what a server answered, and what it asked meanwhile.
+// played has the answer of a server, and the questions that it asked meanwhile.
 type played struct {
 	answer string
 	asked  []string

@@ -1,9 +1,13 @@
-package admission
+// Package webhook asks admission webhooks: which of those that are stored are asked about a write, in which words, and what becomes of their
+// answers. A program that has the handlers is an [Asker]; webhooks of other programs are not asked. Begin at [Webhooks.Change], which asks those that
+// may change an object, before it is validated, and [Webhooks.Check], which asks those that may refuse it, afterwards.
+package webhook
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 
+	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/internal/call"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/internal/semantic"
@@ -54,7 +58,7 @@ type Attempt struct {
 	Kind                 *registry.Entry
 	Sub, Namespace, Name string
 	Operation            admissionv1.Operation
-	// Obj is what is to be stored, nil for a deletion. Old is what is stored, nil for a new object.
+	// Obj is the object that is to be stored, nil for a deletion. Old is the stored one, nil for a new object.
 	Obj, Old call.Object
 	Options  runtime.Object
 	DryRun   bool
@@ -128,7 +132,7 @@ func hooksOf(configuration runtime.Object) (hooks []hook) {
 }
 
 // stored returns the webhooks of all configurations of a resource whose program is known.
-func (w Webhooks) stored(r Reader, resource schema.GroupVersionResource) (hooks []hook) {
+func (w Webhooks) stored(r admission.Reader, resource schema.GroupVersionResource) (hooks []hook) {
 	for _, c := range r.List(resource, "") {
 		hooks = append(hooks, w.served(hooksOf(c))...)
 	}
@@ -138,7 +142,7 @@ func (w Webhooks) stored(r Reader, resource schema.GroupVersionResource) (hooks 
 // Change asks the webhooks that may change an object, and returns it changed.
 //
 // Upstream: mutatingDispatcher.Dispatch, v0.37.2. A webhook that asks to be asked again is, once, if another has changed the object after it.
-func (w Webhooks) Change(r Reader, a Attempt) (call.Object, error) {
+func (w Webhooks) Change(r admission.Reader, a Attempt) (call.Object, error) {
 	if len(w.Askers) == 0 || isExempt(a.Kind.GVK) {
 		return a.Obj, nil
 	}
@@ -169,7 +173,7 @@ func (w Webhooks) Change(r Reader, a Attempt) (call.Object, error) {
 }
 
 // change asks one webhook, and puts what it makes of the object in its place.
-func (w Webhooks) change(r Reader, h hook, a *Attempt) (changed, called bool, _ error) {
+func (w Webhooks) change(r admission.Reader, h hook, a *Attempt) (changed, called bool, _ error) {
 	k, err := w.shouldCall(r, h, a)
 	if k == nil || err != nil {
 		return false, false, err
@@ -210,7 +214,7 @@ func (w Webhooks) change(r Reader, h hook, a *Attempt) (changed, called bool, _ 
 // Check asks the webhooks that may refuse an object. Each of them is asked; the first refusal is the answer.
 //
 // Upstream: validatingDispatcher.Dispatch, v0.37.2, which asks all at once.
-func (w Webhooks) Check(r Reader, a Attempt) error {
+func (w Webhooks) Check(r admission.Reader, a Attempt) error {
 	if len(w.Askers) == 0 || isExempt(a.Kind.GVK) {
 		return nil
 	}
@@ -259,7 +263,7 @@ func (w Webhooks) served(hooks []hook) (list []hook) {
 // shouldCall returns the kind, in the version that the webhook wants, if it is to be asked, and nil if it is not.
 //
 // Upstream: generic Webhook.ShouldCallHook, v0.37.2. A kind whose versions have stores of their own has no equivalent ones here.
-func (w Webhooks) shouldCall(r Reader, h hook, a *Attempt) (*registry.Entry, error) {
+func (w Webhooks) shouldCall(r admission.Reader, h hook, a *Attempt) (*registry.Entry, error) {
 	inNamespace, err := matchesNamespace(r, h, a)
 	if !inNamespace && err == nil {
 		return nil, nil
@@ -276,17 +280,22 @@ func (w Webhooks) shouldCall(r Reader, h hook, a *Attempt) (*registry.Entry, err
 		return as, err
 	}
 	holds, err := h.asker.Holds(h.conditions, questionOf(h, a, as))
-	switch {
-	case err != nil && !h.mayFail():
-		return nil, apierrors.NewForbidden(a.Kind.GVR.GroupResource(), a.Name, err)
-	case err != nil, !holds:
+	if err != nil {
+		return nil, h.unlessIgnored(apierrors.NewForbidden(a.Kind.GVR.GroupResource(), a.Name, err))
+	}
+	if !holds {
 		return nil, nil
 	}
 	return as, nil
 }
 
-// mayFail reports whether the failure of a webhook is to be ignored.
-func (h hook) mayFail() bool { return h.failure != nil && *h.failure == admissionregistrationv1.Ignore }
+// unlessIgnored returns the failure of a webhook, nil if its failures are to be ignored.
+func (h hook) unlessIgnored(failure error) error {
+	if h.failure != nil && *h.failure == admissionregistrationv1.Ignore {
+		return nil
+	}
+	return failure
+}
 
 // matches returns the kind in the version of a rule that matches, nil if none does.
 func (w Webhooks) matches(h hook, a *Attempt) *registry.Entry {
@@ -330,7 +339,7 @@ func hasOrAll[T ~string](list []T, item T) bool {
 
 // matchesNamespace reports whether a webhook is asked about objects in the namespace of a write.
 // Upstream: predicates/namespace Matcher.MatchNamespaceSelector, v0.37.2.
-func matchesNamespace(r Reader, h hook, a *Attempt) (bool, error) {
+func matchesNamespace(r admission.Reader, h hook, a *Attempt) (bool, error) {
 	isNamespace := a.Kind.GVR.Resource == registry.Namespaces.Resource
 	if a.Namespace == "" && !isNamespace {
 		return true, nil
@@ -346,8 +355,9 @@ func matchesNamespace(r Reader, h hook, a *Attempt) (bool, error) {
 	if isNamespace {
 		name = a.Name
 	}
-	namespace := get[*v1.Namespace](r, registry.Namespaces, name)
-	if namespace == nil {
+	stored, _ := r.Get(registry.Namespaces, name)
+	namespace, ok := stored.(*v1.Namespace)
+	if !ok {
 		return false, apierrors.NewNotFound(registry.Namespaces.GroupResource(), name)
 	}
 	return selects.Matches(labels.Set(namespace.Labels)), nil
@@ -393,18 +403,40 @@ func (w Webhooks) ask(h hook, a *Attempt, as *registry.Entry, mutating bool) (*a
 		}
 	}
 	if !answer.Allowed {
-		return nil, webhookerrors.ToStatusErr(h.name, answer.Result.DeepCopy())
+		return nil, denied(h.name, answer.Result)
 	}
 	return answer, nil
+}
+
+// denied returns the refusal of a webhook.
+// Upstream: admission/plugin/webhook/errors ToStatusErr, v0.37.2.
+func denied(webhook string, says *metav1.Status) error {
+	var status metav1.Status
+	if says != nil {
+		status = *says
+	}
+	if status.Code < http.StatusBadRequest {
+		status.Code = http.StatusBadRequest
+	}
+	if status.Status == "" || status.Status == metav1.StatusSuccess {
+		status.Status = metav1.StatusFailure
+	}
+	by := fmt.Sprintf("admission webhook %q denied the request", webhook)
+	switch {
+	case status.Message != "":
+		status.Message = by + ": " + status.Message
+	case status.Reason != "":
+		status.Message = by + ": " + string(status.Reason)
+	default:
+		status.Message = by + " without explanation"
+	}
+	return &apierrors.StatusError{ErrStatus: status}
 }
 
 // failed returns the error of a webhook that did not answer as it has to; nil if such failures are to be ignored.
 // Upstream: apiserver util/webhook ErrCallingWebhook, v0.37.2.
 func (h hook) failed(why error) error {
-	if h.mayFail() {
-		return nil
-	}
-	return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: %w", h.name, why))
+	return h.unlessIgnored(apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: %w", h.name, why)))
 }
 
 // questionOf returns what a webhook is asked.

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/storagesim/storagesim/api"
-	"github.com/storagesim/storagesim/api/admission"
 	"github.com/storagesim/storagesim/api/fake"
 	"github.com/storagesim/storagesim/api/registry"
+	"github.com/storagesim/storagesim/api/webhook"
 )
 
 // answers is a program whose webhooks answer what the object says in the annotation with their name, and allow where it says nothing. "down" is an error.
@@ -32,14 +32,14 @@ func (a *answers) Serves(client *admissionregistrationv1.WebhookClientConfig) bo
 	return client.Service != nil && client.Service.Name == "known"
 }
 
-func (a *answers) Holds(conditions []admissionregistrationv1.MatchCondition, _ admission.Question) (bool, error) {
+func (a *answers) Holds(conditions []admissionregistrationv1.MatchCondition, _ webhook.Question) (bool, error) {
 	if conditions[0].Expression == "fails" {
 		return false, fmt.Errorf("expression %q fails", conditions[0].Name)
 	}
 	return conditions[0].Expression == "true", nil
 }
 
-func (a *answers) Ask(q admission.Question) (*admissionv1.AdmissionReview, error) {
+func (a *answers) Ask(q webhook.Question) (*admissionv1.AdmissionReview, error) {
 	r := q.Review.Request
 	a.asked = append(a.asked, fmt.Sprintf("%s %s %s", q.Webhook, r.Operation, r.Name))
 	if a.then != nil {
@@ -104,7 +104,7 @@ func noted(name string, notes ...string) *v1.ConfigMap {
 	return c
 }
 
-// labelling is an answer that sets a label.
+// labelling returns an answer that sets a label.
 func labelling(key, value string) string {
 	return fmt.Sprintf(`{patchType: JSONPatch, patch: '[{"op":"add","path":"/metadata/labels/%s","value":"%s"}]'}`, key, value)
 }
