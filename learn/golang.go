@@ -128,7 +128,7 @@ func (e *Exercise) playGo(ctx context.Context, files fs.FS, wait time.Duration) 
 		return o, e.broken(fmt.Errorf("the judge printed %q: %w", printed, err))
 	}
 	for _, g := range goals {
-		o.Goals = append(o.Goals, Goal{Met: g.Met, Got: g.Got})
+		o.Goals = append(o.Goals, Goal{Met: g.Met, Got: strings.ReplaceAll(e.plainPaths(g.Got), "at start/", "at ")})
 	}
 	if len(o.Goals) != goGoals {
 		return o, e.broken(fmt.Errorf("the judge has %d goals; expected %d", len(o.Goals), goGoals))

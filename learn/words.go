@@ -7,6 +7,8 @@ type Words struct {
 
 	// Passed and NotYet say what came of playing; NotYet has how many lines of the goal are met, and of how many.
 	Passed, NotYet string
+	// NotPlayed is for files that cannot be played.
+	NotPlayed string
 	// Prints has a command before what it printed, and Nothing stands for no output.
 	Prints, Nothing string
 	// Unguessed has a file and a name in it that has no guess, Misguessed the guess, too.
@@ -30,7 +32,7 @@ type Words struct {
 var words = map[string]Words{
 	Default: {
 		Goal: "## Goal", Hint: "## Hint", TakeAway: "## Take away",
-		Passed: "passed", NotYet: "not yet, %d of %d",
+		Passed: "passed", NotYet: "not yet, %d of %d", NotPlayed: "not yet, it cannot be played",
 		Prints: "%s prints: ", Nothing: "nothing",
 		Unguessed: "%s: %s is empty", Misguessed: "%s: %s: %s is not what the run gives",
 		Mistake: "mistake: ", Refused: "refused: ", Played: "%s, played:",
@@ -41,7 +43,7 @@ var words = map[string]Words{
 	},
 	"zh": {
 		Goal: "## 目标", Hint: "## 提示", TakeAway: "## 要点",
-		Passed: "通过", NotYet: "还没有，%d/%d",
+		Passed: "通过", NotYet: "还没有，%d/%d", NotPlayed: "还没有，它跑不起来",
 		Prints: "%s 输出：", Nothing: "（空）",
 		Unguessed: "%s：%s 还是空的", Misguessed: "%s：%s：%s 和运行的结果不一样",
 		Mistake: "错误：", Refused: "被拒绝：", Played: "%s 跑了一遍：",

@@ -224,6 +224,9 @@ func verdict(o learn.Outcome, w learn.Words) string {
 	if o.Passed() {
 		return w.Passed
 	}
+	if len(o.Goals) == 0 {
+		return w.NotPlayed
+	}
 	return fmt.Sprintf(w.NotYet, o.Met(), len(o.Goals))
 }
 

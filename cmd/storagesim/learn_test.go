@@ -153,6 +153,12 @@ func TestWrongUsesOfLearnAreTold(t *testing.T) {
 	}
 }
 
+func TestFilesThatCannotBePlayedHaveNoGoalsToCount(t *testing.T) {
+	broken := learn.Outcome{Problems: []string{"disks.go:28:3: declared and not used: id"}}
+	require.Equal(t, "not yet, it cannot be played", verdict(broken, learn.WordsOf("en")))
+	require.Equal(t, "还没有，它跑不起来", verdict(broken, learn.WordsOf("zh")))
+}
+
 func TestATranslatedExerciseIsToldInItsLanguageOnly(t *testing.T) {
 	l, seen := newLearner(t)
 	l.language = "zh"

@@ -3,6 +3,7 @@ package exercises
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,4 +66,54 @@ func TestALearnersOwnFileIsBuiltAndPlayed(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, o.Passed())
 	require.Contains(t, strings.Join(o.Problems, "\n"), "disks.go:")
+}
+
+// report plays an exercise with its answer changed, and returns what the learner is told.
+func report(t *testing.T, name, file string, change func(answer string) string) string {
+	t.Helper()
+	all, exercises := inGo(t)
+	e := exercises[slices.IndexFunc(exercises, func(e *learn.Exercise) bool { return e.Name == name })]
+	course, _, err := learn.Open(t.Context(), t.TempDir(), all)
+	require.NoError(t, err)
+	_, _, err = course.Begin(e, learn.Default)
+	require.NoError(t, err)
+	own := change(e.Answer()[file])
+	require.NotEqual(t, e.Answer()[file], own)
+	require.NoError(t, os.WriteFile(filepath.Join(course.Folder(e), file), []byte(own), 0o644))
+	o, err := course.Check(t.Context(), e)
+	require.NoError(t, err)
+	require.Empty(t, o.Problems)
+	require.False(t, o.Passed())
+	return e.Report(o, learn.Default)
+}
+
+// A failure is made smaller by leaving out what the user did. The reports of these answers showed runs without the deletions, in which all was well.
+func TestAFailureIsNotMadeSmallerThanTheMistake(t *testing.T) {
+	noFinalizer := report(t, "21-deleted-too-early", "disks.go", func(answer string) string { return strings.Replace(answer, "AddFinalizer: true,", "", 1) })
+	require.Contains(t, noFinalizer, "0 volumes are there, and the cloud has these disks: [disk-1]")
+	require.Contains(t, noFinalizer, "deletes pv pvc-")
+
+	neverUnloaded := report(t, "23-staged-for-ever", "node.go", func(answer string) string {
+		return strings.Replace(answer, "if n.tapes.Loaded(", "if false && n.tapes.Loaded(", 1)
+	})
+	require.Contains(t, neverUnloaded, "no pod runs, and 1 tape is loaded")
+	require.Contains(t, neverUnloaded, "deletes pod default/one", "with one pod all of it is seen")
+	require.NotContains(t, neverUnloaded, "ends by itself", "the sidecars have no part in it")
+}
+
+func TestAPanicIsToldAtTheLearnersLine(t *testing.T) {
+	panics := report(t, "20-called-twice", "disks.go", func(answer string) string {
+		const find = "id, ok := p.cloud.Find(options.PVName)"
+		return strings.Replace(answer, find, "var none map[string]string\n\tnone[\"\"] = \"\"\n\t"+find, 1)
+	})
+	require.Regexp(t, `at disks\.go:\d+: assignment to entry in nil map`, panics)
+	require.NotContains(t, panics, "start/disks.go")
+}
+
+func TestAnAnswerThatDeletesOnAGuessDoesNotPass(t *testing.T) {
+	guess := report(t, "22-forgotten-in-a-crash", "disks.go", func(answer string) string {
+		const list = "p.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})\n"
+		return strings.Replace(answer, "volumes, err := "+list+"\tif err != nil {\n\t\treturn nil, err\n\t}\n", "volumes, _ := "+list, 1)
+	})
+	require.Contains(t, guess, "the volume of claim old is to be retained, and its disk disk-")
 }
