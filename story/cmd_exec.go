@@ -22,7 +22,11 @@ func execCommands() []*command {
 		},
 		{
 			name: "logs", usage: "logs POD|TYPE/NAME [-n NAMESPACE] [-c CONTAINER] [--previous]", run: logs, reads: true,
-			flags: func(f *pflag.FlagSet) { container(f); f.BoolP("previous", "p", false, "") },
+			flags: func(f *pflag.FlagSet) {
+				container(f)
+				f.BoolP("previous", "p", false, "")
+				f.BoolP("follow", "f", false, "")
+			},
 			help: "print what a container has printed, or with --previous the one before it\n" +
 				"Of a workload or a Service (deployment/web), a pod that is ready is taken.",
 		},
@@ -57,6 +61,9 @@ func exec(c *call) error {
 func logs(c *call) error {
 	if err := c.want(1, 1); err != nil {
 		return err
+	}
+	if c.on("follow") {
+		return c.misuse("there is nothing to follow, since no time passes while a command prints; settle or run-for first, and then logs without -f")
 	}
 	pod, namespace, err := c.podNamed(c.inNamespace(c.args[0]))
 	var text string

@@ -356,13 +356,17 @@ func (c *call) deleteOptions() (opts metav1.DeleteOptions, err error) {
 	if err != nil {
 		return opts, err
 	}
-	switch { // Upstream: kubectl pkg/cmd/delete/delete.go Complete and Validate, v0.37.2, for which 0 without --force is 1
-	case c.on("force") && grace > 0:
+	switch { // Upstream: kubectl pkg/cmd/delete/delete.go Complete and Validate, v0.37.2
+	case c.on("now") && grace >= 0:
+		return opts, errors.New("--now and --grace-period cannot be specified together")
+	case c.on("force") && (grace > 0 || c.on("now")):
 		return opts, errors.New("--force and --grace-period greater than 0 cannot be specified together")
 	case c.on("force"):
 		grace = 0
-	case c.on("now"):
-		grace = 1
+		c.say("Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. " +
+			"The resource may continue to run on the cluster indefinitely.")
+	case c.on("now") || grace == 0:
+		grace = 1 // without --force a pod on a dead node stays
 	}
 	if grace >= 0 {
 		opts.GracePeriodSeconds = &grace

@@ -84,6 +84,15 @@ var habits = map[string]string{
 	"debug":     "exec POD -- COMMAND runs a program in a container, explain says why an object is as it is",
 	"attach":    "logs prints what a container prints, exec POD -- COMMAND runs a program in it",
 	"watch":     "get TYPE -w prints the rows of objects as they change",
+
+	"diff":          "apply says whether it changes an object, and trace user write tells which fields",
+	"port-forward":  "containers have no network; exec POD -- COMMAND runs a program in one",
+	"proxy":         "containers have no network, and a story is no server; storagesim serve offers a cluster to other programs",
+	"api-resources": "get with a TYPE that does not exist lists the short names of those that do",
+	"auth":          "there is no RBAC: a user may do everything",
+	"config":        "a story has one cluster; the first command, cluster, says how it is made",
+	"cluster-info":  "a story has one cluster; get nodes lists its machines",
+	"version":       "storagesim version prints which Kubernetes is simulated",
 }
 
 // Commands returns the names of the commands of scripts.

@@ -140,3 +140,44 @@ func TestExplainTakesAnObjectAsDescribeDoes(t *testing.T) {
 func TestAnObjectThatWasWrittenOutIsCreatedAnew(t *testing.T) {
 	require.Contains(t, play(t, "create\n{apiVersion: v1, kind: ConfigMap, metadata: {name: conf, resourceVersion: \"71\"}}\n----\n"), "configmap/conf created\n")
 }
+
+// A learner who leaves out --force sees what a cluster shows: the pod stays until its node answers.
+func TestOnlyForceEndsAPodWithoutItsNode(t *testing.T) {
+	script := "cluster nodes=node-1 provisioners=\n\napply\napiVersion: v1\nkind: Pod\nmetadata: {name: web}\n" +
+		"spec: {containers: [{name: c, image: busybox, command: [sleep, infinity]}]}\n\nsettle quiet\n\nstop node/node-1\n"
+	for _, command := range []string{
+		"delete pod web --grace-period 0", "run-for 10m quiet", "get pod web", "delete pod web --now --grace-period 3", "delete pod web --now --force",
+		"delete pod web --grace-period 0 --force", "get pod web",
+	} {
+		script += "\n" + command + "\n"
+	}
+	_, got, _ := strings.Cut(play(t, script), "stop node/node-1\n")
+	for _, want := range []string{
+		"----\npod \"web\" deleted from default namespace\n", "Terminating", "error: --now and --grace-period cannot be specified together\n",
+		"error: --force and --grace-period greater than 0 cannot be specified together\n",
+		"Warning: Immediate deletion does not wait for confirmation that the running resource has been", "pod \"web\" force deleted from default namespace\n",
+		`(NotFound): pods "web" not found`,
+	} {
+		_, after, found := strings.Cut(got, want)
+		require.True(t, found, "%s in %s", want, got)
+		got = after
+	}
+}
+
+func TestCommandsOfKubectlThatAreNotThereAreAnswered(t *testing.T) {
+	for command, want := range map[string]string{
+		"logs -f web":              "there is nothing to follow, since no time passes while a command prints",
+		"diff -f web.yaml":         "apply says whether it changes an object",
+		"port-forward pod/web 80":  "containers have no network",
+		"proxy":                    "storagesim serve offers a cluster to other programs",
+		"api-resources":            "get with a TYPE that does not exist lists",
+		"auth can-i get pods":      "a user may do everything",
+		"config current-context":   "a story has one cluster",
+		"cluster-info":             "get nodes lists its machines",
+		"version":                  "storagesim version prints",
+		"rollout status deploy/db": "settle runs until the cluster is at rest",
+	} {
+		var out strings.Builder
+		require.ErrorContains(t, Play(t.Context(), &out, "test.txt", command+"\n", Options{}), want, command)
+	}
+}

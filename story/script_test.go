@@ -549,7 +549,7 @@ node/node-1 untainted
 error: taint "dedicated" not found
 persistentvolumeclaim "data" deleted from default namespace
 persistentvolumeclaim "data" deleted from default namespace
-node "node-1" force deleted`, strings.Join(lines, "\n"))
+node "node-1" deleted`, strings.Join(lines, "\n"))
 }
 
 func TestTimeAndTroubleAreTold(t *testing.T) {

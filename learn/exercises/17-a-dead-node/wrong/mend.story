@@ -1,4 +1,4 @@
-delete pod db-0 --grace-period 0
+delete pod db-0 --grace-period 0 --force
 
 run-for 3m quiet
 
