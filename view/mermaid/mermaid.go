@@ -1,5 +1,7 @@
 // Package mermaid writes a view.Page as a sequence diagram in the language of Mermaid, which issue trackers draw. Write is the entry.
 //
+// The time stands before a step, where it is another one than before.
+//
 // A diagram has at most Limit bytes. What has no room is left out: first events, retries and commands, then the end; the diagram says so.
 package mermaid
 
@@ -8,8 +10,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	"github.com/storagesim/storagesim/trace"
 	"github.com/storagesim/storagesim/view"
 )
 
@@ -71,8 +75,15 @@ func (d drawing) draw(n int) string {
 	for _, i := range lanes {
 		fmt.Fprintf(&b, "  participant p%d as %s\n", i, d.label(d.page.Lanes[i]))
 	}
+	last := ""
 	for _, s := range d.steps[:n] {
-		b.WriteString(d.line(s))
+		at := trace.Offset(time.Duration(s.T) * time.Millisecond)
+		if at == last {
+			b.WriteString(d.line(s, ""))
+		} else {
+			b.WriteString(d.line(s, at+" "))
+		}
+		last = at
 	}
 	if said := d.leftOut(n); said != "" {
 		fmt.Fprintf(&b, "  Note over p%d: %s\n", lanes[0], said)
@@ -120,10 +131,10 @@ func (d drawing) ends(s view.Step) (from, to int) {
 	return s.Lane, s.Lane
 }
 
-// line returns the statement of a step.
-func (d drawing) line(s view.Step) string {
+// line returns the statement of a step. at comes before its text: the time, where it is another one than that of the step before.
+func (d drawing) line(s view.Step, at string) string {
 	from, to := d.ends(s)
-	text := escape(s.Text, d.width)
+	text := at + escape(s.Text, d.width)
 	switch {
 	case from == to:
 		return fmt.Sprintf("  Note over p%d: %s\n", from, text)

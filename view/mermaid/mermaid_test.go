@@ -38,17 +38,17 @@ func TestAStepIsAnArrowOrANote(t *testing.T) {
   participant p1 as kubelet node-1
   participant p2 as d
   participant p4 as API server
-  p0->>p4: creates pvc default/data
+  p0->>p4: 0:00:00 creates pvc default/data
   p0-xp4: is refused
   p1->>p2: calls NodePublishVolume
-  p1-xp2: calls NodeStageVolume
+  p1-xp2: 0:00:01.500 calls NodeStageVolume
   Note over p1: mounts a: /x -#62; /y
 `, drawn(t, page(
 		view.Step{Kind: "write", Text: "creates pvc\n default/data", Write: &view.Write{}},
 		view.Step{Kind: "write", Text: "is refused", Write: &view.Write{Refused: &view.Refusal{}}},
 		view.Step{Kind: "call", Lane: 1, Text: "calls NodePublishVolume", Call: &view.Call{To: new(2), Code: "OK"}},
-		view.Step{Kind: "call", Lane: 1, Text: "calls NodeStageVolume", Call: &view.Call{To: new(2), Code: "Internal"}},
-		view.Step{Kind: "mount", Lane: 1, Text: "mounts a: /x -> /y"},
+		view.Step{Kind: "call", Lane: 1, T: 1500, Text: "calls NodeStageVolume", Call: &view.Call{To: new(2), Code: "Internal"}},
+		view.Step{Kind: "mount", Lane: 1, T: 1500, Text: "mounts a: /x -> /y"},
 		view.Step{Kind: "delivery", Lane: 1, Detail: true},
 		view.Step{Kind: "write", Text: "a detail", Detail: true, Write: &view.Write{}},
 	)))

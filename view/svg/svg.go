@@ -1,4 +1,4 @@
-// Package svg writes a view.Page as a picture: a column for each actor and a row for each step, with arrows to the API server and to
+// Package svg writes a view.Page as a picture: a column for each actor that does something, and a row for each step, with arrows to the API server and to
 // drivers. Write is the entry. The picture has no script and loads nothing; what records say is text in it.
 package svg
 
@@ -21,8 +21,9 @@ const Rows = 400
 // Measures, in pixels.
 const (
 	timeWidth, laneWidth, textWidth = 80, 92, 760
-	rowHeight, headHeight           = 18, 48
-	longText                        = 120 // characters
+	rowHeight, headHeight           = 18, 60
+	// letter is the average width of a letter in a wide font; longText and longName are numbers of letters.
+	letter, longText, longName = 7, textWidth/letter - 1, laneWidth/letter + 1
 )
 
 // The colours: of lines and words, of what goes well, of refusals and errors, of what is down.
@@ -38,7 +39,8 @@ func Write(w io.Writer, p view.Page) error {
 			steps = append(steps, s)
 		}
 	}
-	d := drawing{bufio.NewWriter(w), p, min(len(steps), Rows)}
+	d := drawing{bufio.NewWriter(w), p, min(len(steps), Rows), map[int]int{}}
+	d.place(steps[:d.rows])
 	d.begin(len(steps))
 	last := ""
 	for i, s := range steps[:d.rows] {
@@ -61,6 +63,21 @@ type drawing struct {
 	out  *bufio.Writer
 	page view.Page
 	rows int
+	// column is the column of each lane that has something in it.
+	column map[int]int
+}
+
+// place gives each lane a column that one of the steps begins or ends in.
+func (d drawing) place(steps []view.Step) {
+	used := map[int]bool{}
+	for _, s := range steps {
+		used[s.Lane], used[d.target(s)] = true, true
+	}
+	for lane := range d.page.Lanes {
+		if used[lane] {
+			d.column[lane] = len(d.column)
+		}
+	}
 }
 
 func (d drawing) printf(format string, args ...any) {
@@ -68,11 +85,11 @@ func (d drawing) printf(format string, args ...any) {
 }
 
 // x returns the middle of a lane, and y that of a row.
-func (d drawing) x(lane int) int { return timeWidth + laneWidth*lane + laneWidth/2 }
+func (d drawing) x(lane int) int { return timeWidth + laneWidth*d.column[lane] + laneWidth/2 }
 func (d drawing) y(row int) int  { return headHeight + rowHeight*row + rowHeight/2 }
 
 // textX returns the left end of the sentences.
-func (d drawing) textX() int { return timeWidth + laneWidth*len(d.page.Lanes) + 8 }
+func (d drawing) textX() int { return timeWidth + laneWidth*len(d.column) + 8 }
 
 // begin writes the head: the names of the lanes, and their lines.
 func (d drawing) begin(steps int) {
@@ -87,8 +104,17 @@ func (d drawing) begin(steps int) {
 	d.printf(`<defs><marker id="to" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" `+
 		`fill="%s"/></marker></defs>`+"\n", good)
 	for i, lane := range d.page.Lanes {
-		d.middle(d.x(i), 16, lane.Name)
-		d.middle(d.x(i), 32, lane.Node)
+		if _, ok := d.column[i]; !ok {
+			continue
+		}
+		first, second := halves(lane.Name)
+		names := []string{first, second, lane.Node}
+		if second == "" {
+			names = []string{first, lane.Node, ""}
+		}
+		for line, name := range names {
+			d.middle(d.x(i), 16+14*line, name)
+		}
 		d.printf(`<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s"/>`+"\n", d.x(i), headHeight-8, d.x(i), height-4, faint)
 	}
 }
@@ -140,19 +166,41 @@ func (d drawing) text(x, y int, color, text string) {
 }
 
 func (d drawing) middle(x, y int, text string) {
-	if text != "" {
-		d.printf(`<text x="%d" y="%d" fill="%s" text-anchor="middle">%s</text>`+"\n", x, y, ink, escape(cut(text, 14)))
-	}
+	d.printf(`<text x="%d" y="%d" fill="%s" text-anchor="middle">%s</text>`+"\n", x, y, ink, escape(cut(text, longName)))
 }
 
-// cut returns the first characters of a text.
+// halves returns a name in two lines, if it is too long for one and can be divided after a dash, a dot or a slash.
+func halves(name string) (first, second string) {
+	if len(name) <= longName {
+		return name, ""
+	}
+	end := strings.LastIndexAny(name[:longName], "-./ ") + 1
+	if end == 0 {
+		return name, ""
+	}
+	return name[:end], name[end:]
+}
+
+// cut returns as much of a text as has the width of so many letters. A character that is not of an alphabet is as wide as two.
 func cut(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
+	width, last := 0, 0
+	for i, r := range text {
+		if width < most {
+			last = i
+		}
+		width++
+		if r >= wide {
+			width++
+		}
+	}
+	if width <= most {
 		return text
 	}
-	return string(runes[:most-1]) + "…"
+	return text[:last] + "…"
 }
+
+// wide is the first of the characters with which East Asian scripts and their punctuation begin.
+const wide = 0x2e80
 
 // escape returns text for XML, in which control characters and some others cannot stand at all.
 func escape(text string) string {

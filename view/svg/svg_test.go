@@ -51,8 +51,30 @@ func elements(t testing.TB, p view.Page) map[string]int {
 
 func TestARowForEachStepAndALineForEachLane(t *testing.T) {
 	require.Equal(t, map[string]int{
-		"svg": 1, "title": 1, "defs": 1, "marker": 1, "path": 1, "circle": 3, "line": 4 + 3, "rect": 1 + 3, "text": 5 + 6 + 3, // names, sentences, times
+		"svg": 1, "title": 1, "defs": 1, "marker": 1, "path": 1, "circle": 3, "line": 4 + 3, "rect": 1 + 3, "text": 4*3 + 6 + 3, // names, sentences, times
 	}, elements(t, page("x")))
+}
+
+// The driver of CSI made a picture wider than a screen: each of its sidecars had a column, also one that did nothing.
+func TestOnlyActorsThatDoSomethingHaveAColumn(t *testing.T) {
+	p := page("x")
+	p.Lanes = append(p.Lanes, view.Lane{Name: "idle"})
+	require.Equal(t, elements(t, page("x")), elements(t, p))
+	p.Steps = p.Steps[:1]
+	require.Equal(t, 2+1, elements(t, p)["line"], "the user and the API server, and an arrow")
+}
+
+func TestWhatIsTooLongIsDividedOrCutWhereItHasRoom(t *testing.T) {
+	p := page("x")
+	p.Lanes[0].Name, p.Lanes[1].Name, p.Lanes[2].Name = "csi.storagesim.io", "openebs.io/local", "Provisionerofdisks"
+	p.Steps[0].Text, p.Steps[1].Text = strings.Repeat("m", 200), strings.Repeat("卷", 200)
+	var b bytes.Buffer
+	require.NoError(t, svg.Write(&b, p))
+	for _, want := range []string{
+		">csi.<", ">storagesim.io<", ">openebs.io/<", ">local<", ">Provisionerof…<", ">" + strings.Repeat("m", 106) + "…<", ">" + strings.Repeat("卷", 53) + "…<",
+	} {
+		require.Contains(t, b.String(), want)
+	}
 }
 
 func TestALongRunIsCut(t *testing.T) {
