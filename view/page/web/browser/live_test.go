@@ -68,6 +68,22 @@ func servedWith(t *testing.T, args ...string) (url string, stop func()) {
 // last is an expression: the number of steps in the page.
 const last = `Number(document.querySelector("input[type=range]").max)`
 
+// On a telephone the answer to a line was below the buttons, out of sight: it seemed that nothing had happened.
+func TestTheAnswerToALineIsInSightWithAllButtonsOpen(t *testing.T) {
+	url, _ := served(t, "--nodes", "node-1", "--provisioners", "")
+	b := openURL(t, url, look{calm: true, width: 390, height: 844})
+	b.until(`!!document.querySelector(".live-panel")`)
+	b.click(".live-more summary")
+	eval[bool](b, `(document.querySelector(".live-line").value = "frobnicate", document.querySelector(".live-line").focus(), true)`)
+	b.press("\r")
+	b.until(`document.querySelector(".live-said.bad") !== null`)
+	b.is(`(() => {
+		const said = document.querySelector(".live-said"), box = said.getBoundingClientRect();
+		const panel = document.querySelector(".live-panel").getBoundingClientRect();
+		return box.top > panel.top && box.bottom <= panel.bottom + 1 && document.elementFromPoint(box.x + 30, box.y + 10) === said;
+	})()`)
+}
+
 func TestALivePageStepsAppliesBreaksAndAsksWhy(t *testing.T) {
 	url, _ := served(t, "--nodes", "node-1", "--provisioners", "")
 	b := openURL(t, url, look{calm: true})
