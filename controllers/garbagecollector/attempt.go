@@ -46,9 +46,9 @@ func (c *controller) attemptToDeleteItem(ctx context.Context, item string) error
 		if err := c.unblockCircle(ctx, k, latest); err != nil {
 			return err
 		}
-		return c.deleteObject(ctx, k, latest, metav1.DeletePropagationForeground, why(latest, dangling, waiting))
+		return c.deleteObject(ctx, k, latest, metav1.DeletePropagationForeground, c.why(latest, dangling, waiting))
 	}
-	return c.deleteObject(ctx, k, latest, policyOf(latest), why(latest, dangling, waiting))
+	return c.deleteObject(ctx, k, latest, policyOf(latest), c.why(latest, dangling, waiting))
 }
 
 // policyOf returns the policy with which an object is deleted after its owners.
@@ -112,21 +112,26 @@ func (c *controller) deleteObject(ctx context.Context, k *kind, obj control.Obje
 }
 
 // why says why the object is deleted.
-func why(obj control.Object, dangling, waiting []metav1.OwnerReference) string {
+func (c *controller) why(obj control.Object, dangling, waiting []metav1.OwnerReference) string {
 	var parts []string
 	if len(dangling) > 0 {
-		parts = append(parts, "its owner is gone: "+names(obj, dangling))
+		parts = append(parts, "its owner is gone: "+c.names(obj, dangling))
 	}
 	if len(waiting) > 0 {
-		parts = append(parts, "its owner waits until it is gone: "+names(obj, waiting))
+		parts = append(parts, "its owner waits until it is gone: "+c.names(obj, waiting))
 	}
 	return strings.Join(parts, "; ")
 }
 
-func names(obj control.Object, refs []metav1.OwnerReference) string {
+// names names the owners of an object. They are in its namespace, unless they are of a kind without namespaces, such as a Node.
+func (c *controller) names(obj control.Object, refs []metav1.OwnerReference) string {
 	var list []string
 	for _, ref := range refs {
-		list = append(list, trace.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}.String())
+		owner := trace.Ref{Kind: ref.Kind, Name: ref.Name}
+		if c.kinds[idOf(ref)].namespaced {
+			owner.Namespace = obj.GetNamespace()
+		}
+		list = append(list, owner.String())
 	}
 	return strings.Join(list, ", ")
 }

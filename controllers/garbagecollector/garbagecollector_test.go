@@ -375,3 +375,10 @@ func TestThePodsOfADeletedStatefulSetGoWithIt(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(err))
 	require.Contains(t, c.Engine.Trace().String(), "generic-garbage-collector pod default/db-0: its owner is gone: statefulset default/db")
 }
+
+func TestAnOwnerWithoutNamespaceIsNamedWithoutOne(t *testing.T) {
+	c := newCluster(t, engine.Config{})
+	c.object("child", metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "gone"})
+	c.Settle()
+	require.Contains(t, c.Engine.Trace().String(), "configmap default/child: its owner is gone: node n1\n")
+}
