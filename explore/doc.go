@@ -33,7 +33,8 @@
 // A run that fails is played again with less: without one fault or the other, then with fewer
 // choices away from the plain order, then without some of what the user did, object by object,
 // as long as the same rule is broken (delta debugging). Of what the user did, only Cluster.Apply
-// and Cluster.Delete can be left out.
+// and Cluster.Delete can be left out. A scenario should compare with what is in the cluster, such as the number of its
+// PersistentVolumes, and not with what it has asked for: without a deletion a fixed number is wrong, and the smaller run tells nothing.
 //
 // # What a scenario must keep to
 //

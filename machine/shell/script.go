@@ -214,9 +214,24 @@ func (p *Program) exec(proc *Process) int32 {
 // command it lists the programs, since its reader may not know them.
 func (p *Program) notFound(proc *Process) string {
 	if !proc.top {
-		return fmt.Sprintf("sh: %s: not found", proc.Argv[0])
+		return fmt.Sprintf("sh: %s: not found%s", proc.Argv[0], lacking(proc.Argv[0]))
 	}
 	return fmt.Sprintf("%s: not found; %s", proc.Argv[0], p.unknown(proc.Argv[0]))
+}
+
+// applets are programs that busybox has and the simulation does not.
+const applets = " arping awk bc blkid bunzip2 bzip2 cal chroot cksum cmp comm cpio dc diff dmesg dnsdomainname ed expand expr fallocate fdisk flock fold " +
+	"free fsync fuser gunzip gzip hexdump hostid httpd ifconfig install ionice ip killall less link logger losetup lsof mkfifo mkfs.ext2 " +
+	"mkfs.vfat mknod more mountpoint nc netstat nice nl nohup nproc nslookup od paste patch pgrep ping pkill printenv ps rev route setsid " +
+	"shuf split strings sum swapon tac taskset telnet timeout top tree truncate tsort tty umount uname unexpand unlink unxz unzip uptime " +
+	"users vi watch wget which who xxd xz yes zcat "
+
+// lacking says of a program of busybox that only the simulation lacks it; of any other it says nothing.
+func lacking(program string) string {
+	if program != "" && strings.Contains(applets, " "+program+" ") {
+		return "; busybox has it, and this simulation does not"
+	}
+	return ""
 }
 
 // unknown says of a container's own program that it is not known, and which ones there are.
