@@ -111,3 +111,19 @@ func TestAProgramThatIsNotThereExcusesTheWholeCommand(t *testing.T) {
 	require.False(t, p.Excused())
 	require.EqualValues(t, 4, p.ExitCode())
 }
+
+// In the middle of a script a program is not taken for one of the image. Its message says who lacks it, unless nothing is taken.
+func TestAProgramOfBusyboxIsLackedByTheSimulation(t *testing.T) {
+	for does, want := range map[shell.Absent]string{
+		shell.Runs:     "sh: mkfifo: not found; busybox has it, and this simulation does not\nsh: xyz: not found\n127\n",
+		shell.NotFound: "sh: mkfifo: not found\nsh: xyz: not found\n127\n",
+	} {
+		c := newBox(t)
+		config := c.config("sh", "-c", "mkfifo /data/f; xyz; echo $?")
+		config.Absent = func(string) shell.Absent { return does }
+		p := shell.New(config)
+		t.Cleanup(p.Stop)
+		p.Run(c.host)
+		require.Equal(t, want, p.Log())
+	}
+}

@@ -128,7 +128,7 @@ func (s *shell) runProgram(argv []string, inPlace bool) int32 {
 		if code, taken := s.program.take(p); taken {
 			return code
 		}
-		p.complain(&ExitError{127, fmt.Sprintf("%s: %s: not found%s", s.name, argv[0], lacking(argv[0]))})
+		p.complain(&ExitError{127, fmt.Sprintf("%s: %s: not found%s", s.name, argv[0], s.program.lacking(argv[0]))})
 		return 127
 	}
 	return s.program.exec(p)

@@ -214,7 +214,7 @@ func (p *Program) exec(proc *Process) int32 {
 // command it lists the programs, since its reader may not know them.
 func (p *Program) notFound(proc *Process) string {
 	if !proc.top {
-		return fmt.Sprintf("sh: %s: not found%s", proc.Argv[0], lacking(proc.Argv[0]))
+		return fmt.Sprintf("sh: %s: not found%s", proc.Argv[0], p.lacking(proc.Argv[0]))
 	}
 	return fmt.Sprintf("%s: not found; %s", proc.Argv[0], p.unknown(proc.Argv[0]))
 }
@@ -226,9 +226,10 @@ const applets = " arping awk bc blkid bunzip2 bzip2 cal chroot cksum cmp comm cp
 	"shuf split strings sum swapon tac taskset telnet timeout top tree truncate tsort tty umount uname unexpand unlink unxz unzip uptime " +
 	"users vi watch wget which who xxd xz yes zcat "
 
-// lacking says of a program of busybox that only the simulation lacks it; of any other it says nothing.
-func lacking(program string) string {
-	if program != "" && strings.Contains(applets, " "+program+" ") {
+// lacking says of a program of busybox that only the simulation lacks it. Of any other it says nothing, nor if Config.Absent does not take
+// programs for those of the image.
+func (p *Program) lacking(program string) string {
+	if p.cfg.Absent != nil && p.cfg.Absent(program) != NotFound && program != "" && strings.Contains(applets, " "+program+" ") {
 		return "; busybox has it, and this simulation does not"
 	}
 	return ""
