@@ -3,6 +3,7 @@ package browser
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -379,5 +380,35 @@ func TestTheKeyHasEachSignOfAStory(t *testing.T) {
 	b.click(`button[title="What the signs mean"]`)
 	for _, kind := range []string{"write", "event", "decision", "call", "retry", "down", "up", "fault", "mount", "command", "file", "delivery", "gap"} {
 		b.is(`document.querySelector(".key .s-` + kind + `") !== null`)
+	}
+}
+
+// "kubelet node-1" stood as "kubelet node-" and "1", touching the name beside it.
+func TestNoWordOfALanesNameIsDivided(t *testing.T) {
+	const words = `[...document.querySelectorAll(".lanes-head .col")].flatMap((name) => {
+		const found = [], texts = document.createTreeWalker(name, NodeFilter.SHOW_TEXT);
+		for (let text; (text = texts.nextNode());) for (const word of text.data.matchAll(/\S+/g)) {
+			const range = document.createRange();
+			range.setStart(text, word.index), range.setEnd(text, word.index + word[0].length);
+			found.push(range);
+		}
+		return found;
+	})`
+	program, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := exec.Command(program, "story", filepath.Join(root(t), "story", "testdata", "multi_attach.txt"), "-o", "html").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(file, page, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range []int64{1000, 1200, 1400} {
+		b := open(t, file, look{calm: true, width: width, height: 900})
+		b.is(words + `.length > 6`)
+		b.is(words + `.every((word) => word.getClientRects().length === 1)`)
 	}
 }
