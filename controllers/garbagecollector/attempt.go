@@ -128,7 +128,7 @@ func (c *controller) names(obj control.Object, refs []metav1.OwnerReference) str
 	var list []string
 	for _, ref := range refs {
 		owner := trace.Ref{Kind: ref.Kind, Name: ref.Name}
-		if c.kinds[idOf(ref)].namespaced {
+		if k := c.kinds[idOf(ref)]; k == nil || k.namespaced { // a definition may have gone meanwhile
 			owner.Namespace = obj.GetNamespace()
 		}
 		list = append(list, owner.String())
