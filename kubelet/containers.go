@@ -51,20 +51,23 @@ type containerWaiting struct {
 // podStatus asks the runtime about a pod; nil if the pod has no sandbox.
 //
 // Upstream: kuberuntime_manager.go GetPodStatus, v1.37.
-func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
+func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) { return k.podStatusOf(w, w.pod) }
+
+// podStatusOf is podStatus for a version of the pod.
+func (k *kubelet) podStatusOf(w *podWorker, pod *v1.Pod) (*podStatus, error) {
 	sandbox, err := k.runtime.PodSandboxStatus(w.uid)
 	if sandbox == nil || err != nil {
 		return nil, err
 	}
 	w.sandboxSeen = w.sandboxSeen || sandbox.Ready
-	s := &podStatus{about: w.pod, stopped: !sandbox.Ready}
+	s := &podStatus{about: pod, stopped: !sandbox.Ready}
 	switch {
 	case sandbox.HostNetwork:
 		s.IP = k.node.HostIP()
 	case w.sandboxSeen: // one that was stopped in an earlier life has lost its address
 		s.IP = sandbox.IP
 	}
-	if w.pod == nil {
+	if pod == nil {
 		return s.ofSandbox(sandbox), nil
 	}
 	states := func(containers []v1.Container) []containerState {
@@ -77,8 +80,8 @@ func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) {
 		}
 		return list
 	}
-	s.Init, s.Containers = states(w.pod.Spec.InitContainers), states(w.pod.Spec.Containers)
-	s.Ephemeral = states(ephemeralContainers(w.pod))
+	s.Init, s.Containers = states(pod.Spec.InitContainers), states(pod.Spec.Containers)
+	s.Ephemeral = states(ephemeralContainers(pod))
 	return s, nil
 }
 

@@ -49,7 +49,12 @@ type podWorker struct {
 	sandboxSeen bool
 	// hasDirs says that the pod's directories were made in this life.
 	hasDirs bool
-	// awaited says that the waits queue has the pod, and is false as soon as its volumes are mounted.
+	// syncing is the version of the pod with which the sync has begun that waits for its volumes; nil if none waits. What changes meanwhile counts
+	// from the next sync on, which comes at once after this one.
+	syncing *v1.Pod
+	// backsOff is when a pod whose wait for its volumes has timed out is synced again, if it does not change before; zero once it is.
+	backsOff time.Time
+	// awaited says that the waits queue has the pod.
 	awaited bool
 	// deadline is when the pod's activeDeadlineSeconds are over, once that is awaited. It only becomes earlier.
 	deadline time.Time
@@ -186,6 +191,9 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 	}
 	changed := old != nil && factsChanged(old, pod)
 	w.pod, w.gone = pod, false
+	if changed && !w.backsOff.IsZero() {
+		w.backsOff = k.env.Now()
+	}
 	w.ran = w.ran || pod.Status.Phase == v1.PodRunning
 	w.untold = w.untold || old == nil && w.ended()
 	undecided := old == nil && pod.DeletionTimestamp != nil // lookAtVolumes comes
@@ -283,7 +291,7 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 		return err
 	}
 	// This is looked at when a sync begins, also one of a pod that is to end, as in generateAPIPodStatus. One that waits for volumes has begun before.
-	if w.pod != nil && !w.gone && !w.ended() && w.failure == nil && !(w.awaited && !w.terminating()) && k.pastActiveDeadline(w) {
+	if w.pod != nil && !w.gone && !w.ended() && w.failure == nil && !(w.syncing != nil && !w.terminating()) && k.pastActiveDeadline(w) {
 		w.failure = &podFailure{deadlineReason, deadlineMessage}
 		k.recorder.Event(w.pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
 	}

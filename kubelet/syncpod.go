@@ -136,19 +136,23 @@ func (k *kubelet) retellEnd(ctx context.Context, w *podWorker, r *podStatus) err
 //
 // Upstream: kubelet.go SyncPod and kuberuntime_manager.go SyncPod, v1.37.
 func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*podStatus, error) {
-	unwritten := k.status.writeStatus(ctx, w, r, false)
+	pod, begins := k.syncBegins(w)
+	if !begins {
+		return nil, nil
+	}
+	unwritten := k.writeBegin(ctx, w, r)
 	if ctx.Err() != nil {
 		return nil, unwritten
 	}
 	if err := k.makePodDataDirs(w); err != nil {
 		return nil, err
 	}
-	if w.terminating() || !k.waitForAttachAndMount(ctx, w) {
+	if w.terminating() || !k.waitForAttachAndMount(ctx, w, pod) {
 		return nil, unwritten
 	}
 	k.prober.AddPod(w.pod)
 	if r == nil || r.stopped {
-		if err := k.runPodSandbox(w.pod); err != nil {
+		if err := k.runPodSandbox(pod); err != nil {
 			return nil, err
 		}
 	}
@@ -161,11 +165,24 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*po
 	if w.terminating() || !k.volumes.AreMounted(w.uid) { // it was asked to end meanwhile
 		return nil, nil
 	}
-	r, err := k.podStatus(w)
+	r, err := k.podStatusOf(w, pod)
 	if r != nil && err == nil {
-		err = k.startPod(ctx, w, w.pod, r)
+		err = k.startPod(ctx, w, pod, r)
 	}
-	return r, err
+	if err != nil || ctx.Err() != nil || !factsChanged(pod, w.pod) {
+		return r, err
+	}
+	k.volumes.ReprocessPod(w.uid) // the next sync does
+	k.podQueue.Add(string(w.uid))
+	return k.podStatus(w)
+}
+
+// writeBegin writes the status with which a sync begins. One that waits for volumes has begun with the pod as it was then: what could not be written is.
+func (k *kubelet) writeBegin(ctx context.Context, w *podWorker, r *podStatus) error {
+	if w.syncing != nil {
+		return k.status.patchStatus(ctx, w, w.lastStatus())
+	}
+	return k.status.writeStatus(ctx, w, r, false)
 }
 
 // purgeInitContainers removes the init containers of a sandbox that was stopped, so that they run again.

@@ -3,11 +3,13 @@ package kubelet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/kubelet/volumemanager"
 )
 
@@ -18,43 +20,97 @@ import (
 const podAttachAndMountTimeout = 2*time.Minute + 3*time.Second
 
 // waitForAttachAndMount reports whether the pod's volumes are there. If they are not, the pod
-// wakes when an operation has ended, or when the wait times out.
+// wakes when an operation has ended, or when the wait times out. pod is the version with which the sync began.
 //
 // Upstream: volume_manager.go WaitForAttachAndMount, v1.37, which looks again every
 // 300 ms.
-func (k *kubelet) waitForAttachAndMount(ctx context.Context, w *podWorker) bool {
+func (k *kubelet) waitForAttachAndMount(ctx context.Context, w *podWorker, pod *v1.Pod) bool {
 	if k.volumes.AreMounted(w.uid) {
-		if w.awaited && k.volumes.ComesRound(ctx, volumemanager.PodAttachAndMountRetryInterval) != nil {
+		if w.syncing != nil && k.volumes.ComesRound(ctx, volumemanager.PodAttachAndMountRetryInterval) != nil {
 			return false
 		}
-		w.awaited = false
+		w.syncing = nil
 		return !w.terminating()
 	}
-	if k.volumes.ArePopulated(w.uid) && !w.awaited { // else it is told what is wrong
-		w.awaited = true
-		k.waitQueue.AddRateLimited(string(w.uid))
+	if k.volumes.ArePopulated(w.uid) { // else it is told what is wrong
+		w.syncing = pod
+		if !w.awaited {
+			w.awaited = true
+			k.waitQueue.AddRateLimited(string(w.uid))
+		}
 	}
 	return false
 }
 
-// waitTimedOut ends a pod's wait; the next one begins. That volumes are just not there in time
+// waitTimedOut ends a pod's wait; the next one begins with the next sync. That volumes are just not there in time
 // is an error for the trace, and no event. If a volume found the node full, the kubelet gives
 // the pod up, so that its controller makes another one for another node.
 func (k *kubelet) waitTimedOut(ctx context.Context, key string) error {
 	w := k.workers[types.UID(key)]
-	if w == nil || !w.awaited || !w.wantsVolumes() || k.volumes.AreMounted(w.uid) {
+	if w == nil {
 		return nil
 	}
-	err := k.volumes.WaitTimedOut(ctx, w.uid)
+	var err error
+	if w.waitsForVolumes() {
+		err = k.volumes.WaitTimedOut(ctx, w.uid)
+	}
+	w.awaited = err != nil && w.waitsForVolumes() && !k.volumes.AreMounted(w.uid)
+	if !w.awaited {
+		return nil
+	}
 	if _, full := errors.AsType[*volumemanager.VolumeAttachLimitExceededError](err); full {
 		k.rejectPod(w, volumeAttachmentLimitExceeded, "Node has reached its volume attachment limit, rejecting pod. "+err.Error())
 		return nil
 	}
-	if w.pod.Spec.ActiveDeadlineSeconds != nil { // the next sync looks at it
+	// Of a pod that is past its deadline the kubelet's loop says so each second.
+	changed := factsChanged(w.syncing, w.pod) || k.pastActiveDeadline(w)
+	w.syncing = nil
+	k.syncAgain(w, changed)
+	if changed {
 		w.awaited = false
-		k.podQueue.AddAfter(key, backOffPeriod)
+		k.note(w.ref(), fmt.Sprintf("is synced again at once, since it has changed: %v", err))
+		return nil
 	}
 	return err
+}
+
+// waitsForVolumes reports whether a sync of the pod waits for its volumes.
+func (w *podWorker) waitsForVolumes() bool { return w.syncing != nil && w.wantsVolumes() }
+
+// syncAgain syncs a pod again whose wait for its volumes has timed out: after a while, or at once.
+//
+// Upstream: pod_workers.go completeWork, v1.37.2, which does not wait where an update is pending.
+func (k *kubelet) syncAgain(w *podWorker, atOnce bool) {
+	w.backsOff = k.env.Now()
+	if atOnce {
+		k.podQueue.Add(string(w.uid))
+		return
+	}
+	d := backOffPeriod + k.volumes.Part(backOffPeriod/2)
+	w.backsOff = w.backsOff.Add(d)
+	k.env.Go("sync of "+w.ref().String(), func(ctx context.Context) {
+		if k.env.Sleep(control.InBackground(ctx), d) == nil {
+			k.podQueue.Add(string(w.uid))
+		}
+	})
+}
+
+// syncBegins returns the version of the pod of the sync that has begun or begins now, and whether one does: none does of a pod that backs off. A sync looks
+// at the pod's volumes again, since they may be older than their API objects.
+//
+// Upstream: volume_manager.go WaitForAttachAndMount, which calls ReprocessPod, v1.37.2.
+func (k *kubelet) syncBegins(w *podWorker) (pod *v1.Pod, begins bool) {
+	switch {
+	case w.syncing != nil:
+		return w.syncing, true
+	case w.backsOff.IsZero():
+		return w.pod, true
+	case k.env.Now().Before(w.backsOff):
+		return w.pod, false
+	}
+	w.backsOff = time.Time{}
+	k.volumes.ReprocessPod(w.uid)
+	return w.pod, true
 }
 
 // volumeAttachmentLimitExceeded is the reason for which a pod is given up.

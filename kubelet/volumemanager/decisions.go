@@ -88,8 +88,8 @@ const loopPeriod = 100 * time.Millisecond
 // portions is the number of parts of a time of which some are waited for.
 const portions = 4
 
-// part returns a part of a time, by choice, if what is to be done may be late.
-func (g *given) part(of time.Duration) time.Duration {
+// Part returns a part of a time, by choice, if what is to be done may be late.
+func (g *given) Part(of time.Duration) time.Duration {
 	if !g.decisions.Late {
 		return 0
 	}
@@ -99,7 +99,7 @@ func (g *given) part(of time.Duration) time.Duration {
 // ComesRound waits until a loop of that period comes round, if it may be late (Decisions.Late): a part of the period, by choice. The error is that of the
 // context.
 func (g *given) ComesRound(ctx context.Context, period time.Duration) error {
-	if late := g.part(period); late > 0 {
+	if late := g.Part(period); late > 0 {
 		return g.env.Sleep(ctx, late)
 	}
 	return nil

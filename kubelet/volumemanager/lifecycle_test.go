@@ -67,17 +67,23 @@ func TestAPodThatEndsUnseenHoldsUpNobody(t *testing.T) {
 	require.Len(t, r.pods.woken, 4, "it has been seen")
 }
 
-// A pod whose volumes are known is not processed again, only looked at; one without is, when it is new or has changed.
+// A pod whose volumes are known is not processed again, only looked at; one without is, when it is new or has changed, and one with a container that was
+// added and uses a volume that no other does.
 func TestWhichNewsOfAPodMakesItsVolumesBeProcessed(t *testing.T) {
-	for name, c := range map[string]struct{ populated, added, changed, want bool }{
+	for name, c := range map[string]struct{ populated, unused, added, changed, want bool }{
 		"it is new":             {added: true, want: true},
 		"it has changed":        {changed: true, want: true},
 		"its status has":        {},
-		"its volumes are known": {populated: true, added: true, changed: true},
+		"its volumes are known": {populated: true, unused: true, added: true, changed: true},
+		"one more is used":      {populated: true, changed: true, want: true},
+		"one more is, unseen":   {populated: true},
 	} {
 		r, _ := newFakeRig(t, nil, nil)
 		r.Settle()
 		pod := podOf("pod-1", false)
+		if c.unused {
+			pod.Spec.Containers[0].VolumeMounts = nil
+		}
 		r.pods.pods["pod-1"] = pod
 		r.vm.desired.pods["pod-1"] = &processedPod{populated: c.populated}
 		r.vm.UpdatePod(pod, c.added, c.changed)

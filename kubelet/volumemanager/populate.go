@@ -327,7 +327,7 @@ func podVolumeNames(pod *v1.Pod) (mounts, devices map[string]bool) {
 }
 
 // syncRegularly begins, with a pod's first volume that needs it, to look at its volumes a minute after each sync of the pod: at those that must be
-// set up again, and at those that may have grown. As long as the pod waits for other volumes its sync goes on: see syncAgain.
+// set up again, and at those that may have grown. As long as the pod waits for other volumes its sync goes on.
 //
 // Upstream: pod_workers.go completeWork, v1.37.
 func (p *populator) syncRegularly(uid types.UID) {
@@ -356,26 +356,9 @@ func (p *populator) resync(uid types.UID, state *processedPod) {
 	}
 }
 
-// syncAgain looks at the volumes of a pod whose wait for its volumes has timed out once it is synced again: those that are mounted while others are
-// not may be older than their API objects.
-//
-// Upstream: pod_workers.go completeWork, v1.37.2.
-func (p *populator) syncAgain(uid types.UID) {
-	state := p.desired.pods[uid]
-	if state == nil || state.nextSync.IsZero() {
-		return
-	}
-	p.env.Go("sync of "+p.podRef(uid).String(), func(ctx context.Context) {
-		err := p.env.Sleep(control.InBackground(ctx), backOffPeriod+p.part(backOffPeriod/2))
-		if err == nil && p.desired.pods[uid] == state {
-			p.reprocess(uid)
-		}
-	})
-}
-
 // synced notes that a pod is being synced: the next sync is a minute later, if nothing syncs it before.
 func (p *populator) synced(state *processedPod) {
-	state.nextSync = p.env.Now().Add(syncFrequency + p.part(syncFrequency/2))
+	state.nextSync = p.env.Now().Add(syncFrequency + p.Part(syncFrequency/2))
 }
 
 // reprocess looks at the volumes of a pod again, because it is synced.
@@ -383,8 +366,27 @@ func (p *populator) reprocess(uid types.UID) {
 	if state := p.desired.pods[uid]; state != nil && !state.nextSync.IsZero() {
 		p.synced(state)
 	}
+	if p.lacks(uid) {
+		p.desired.pods[uid].populated = false
+		p.queue.Add(string(uid))
+	}
 	p.markRemountRequired(uid)
 	p.reprocessSizes(uid)
+}
+
+// lacks reports whether a container of a pod uses a volume that none used when its volumes were added: an ephemeral container that was added later.
+func (p *populator) lacks(uid types.UID) bool {
+	if !p.desired.isPopulated(uid) || !p.pods.WantsVolumes(uid) {
+		return false
+	}
+	mounts, devices := podVolumeNames(p.pods.GetPodByUID(uid))
+	for _, v := range p.desired.ofPod(uid) {
+		for _, name := range v.outerNames {
+			delete(mounts, name)
+			delete(devices, name)
+		}
+	}
+	return len(mounts)+len(devices) > 0
 }
 
 // markRemountRequired makes the pod's volumes whose content comes from API objects be set up

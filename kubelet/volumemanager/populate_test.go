@@ -360,9 +360,10 @@ func TestAVolumeOfAPodThatWaitsForAnotherIsLookedAtAfterTheWait(t *testing.T) {
 	assert.Empty(t, p.calls)
 
 	require.Error(t, r.vm.WaitTimedOut(context.Background(), "pod-1"))
-	r.run(9 * time.Second)
+	r.run(time.Second)
 	assert.Empty(t, p.calls)
-	r.run(2 * time.Second)
+	r.vm.ReprocessPod("pod-1")
+	r.run(time.Second)
 	assert.Equal(t, []string{"SetUp"}, p.calls)
 
 	r.vm.desired.volumes.remove(other)

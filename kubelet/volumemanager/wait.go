@@ -68,7 +68,6 @@ func (vm *VolumeManager) WaitTimedOut(ctx context.Context, uid types.UID) error 
 	if vm.attachLimitExceeded(ctx, uid) {
 		return &VolumeAttachLimitExceededError{err}
 	}
-	vm.populator.syncAgain(uid)
 	return err
 }
 
