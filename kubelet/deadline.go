@@ -55,7 +55,10 @@ type podFailure struct{ reason, message string }
 //
 // Upstream: kubelet.go SyncTerminatingPod, v1.37.2.
 func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podStatus) error {
-	if r != nil && r.anyRunning() {
+	if r == nil {
+		return k.failUnstarted(ctx, w)
+	}
+	if r.anyRunning() {
 		if err := k.status.writeStatus(ctx, w, r, false); ctx.Err() != nil {
 			return err
 		}
@@ -69,4 +72,21 @@ func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podStatus) error
 		k.releaseVolumes(w)
 	}
 	return unwritten
+}
+
+// failUnstarted ends a pod that has nothing in the runtime. Until its worker has completed that, containers of it could run, so that the API sees the
+// failure only then, and that of the containers with it. Volumes that are not mounted are still tried, without its ConfigMaps and Secrets.
+//
+// Upstream: status_manager.go mergePodStatus and TerminatePod, kubelet.go SyncTerminatedPod, v1.37.2.
+func (k *kubelet) failUnstarted(ctx context.Context, w *podWorker) error {
+	want := k.status.generateAPIPodStatus(w, nil, true)
+	if left := k.endOf(w).Sub(k.env.Now()); left > 0 {
+		old := w.lastStatus()
+		want.Phase, want.Reason, want.Message = old.Phase, old.Reason, old.Message
+		k.podQueue.AddAfter(string(w.uid), left)
+		return k.status.patchStatus(ctx, w, want)
+	}
+	k.releaseVolumes(w)
+	w.registered = false
+	return k.status.patchStatus(ctx, w, terminatePod(w.pod, want))
 }

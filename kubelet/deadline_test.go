@@ -69,11 +69,20 @@ func TestAPodThatIsActiveForTooLongFails(t *testing.T) {
 	}
 }
 
+// Its worker waits twice for the runtime until nothing of the pod can run.
+// Conformance: made/deadline_over_while_waiting.
 func TestAPodThatWaitsForItsVolumesForTooLongFailsToo(t *testing.T) {
 	w := newWorld(t, engine.Config{}, kubelet.Config{})
 	w.create(limited(pod("web", claim("missing")), 60))
 	require.NoError(t, w.e.RunFor(61*time.Second))
-	require.Equal(t, v1.PodFailed, w.get("web").Status.Phase)
+	status := w.get("web").Status
+	require.Equal(t, v1.PodPending, status.Phase)
+	require.Equal(t, "PodFailed", status.Conditions[2].Reason)
+	require.NoError(t, w.e.RunFor(2*time.Second))
+	status = w.get("web").Status
+	require.Equal(t, v1.PodFailed, status.Phase)
+	require.Equal(t, "DeadlineExceeded", status.Reason)
+	require.Equal(t, int32(137), status.ContainerStatuses[0].State.Terminated.ExitCode)
 	w.delete("web")
 	w.settle()
 	w.requireNothingLeft()

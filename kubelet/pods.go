@@ -36,7 +36,7 @@ type podWorker struct {
 	stopped bool
 	// removed says that the API was asked to remove the pod's object, which nothing of the node stands behind any more: it is stopped and released.
 	removed bool
-	// ends is when a pod that was deleted while it waited for its volumes has ended.
+	// ends is when a pod that was deleted, or failed, while it waited for its volumes has ended.
 	ends time.Time
 	// foundEnding says that this life has found the pod when it was to end already.
 	foundEnding bool

@@ -144,18 +144,22 @@ const plegRelistPeriod = time.Second
 // findAndRemoveDeletedPods, which keeps a volume that is not mounted as long as the pod
 // exists, v1.37.
 func (k *kubelet) endsLater(w *podWorker, r *podStatus) bool {
-	now := k.env.Now()
-	if w.ends.IsZero() {
-		if w.gone || w.rejected || r != nil || !k.volumes.ArePopulated(w.uid) || k.volumes.AreMounted(w.uid) {
-			return false
-		}
-		since := now.Sub(k.started)
-		w.ends = now.Add(2*plegRelistPeriod - since%plegRelistPeriod)
+	if w.ends.IsZero() && (w.gone || w.rejected || r != nil || !k.volumes.ArePopulated(w.uid) || k.volumes.AreMounted(w.uid)) {
+		return false
 	}
-	left := w.ends.Sub(now)
+	left := k.endOf(w).Sub(k.env.Now())
 	if w.gone || left <= 0 {
 		return false
 	}
 	k.podQueue.AddAfter(string(w.uid), left)
 	return true
+}
+
+// endOf returns when the worker of a pod that has nothing in the runtime has completed its end, which begins now if it has not begun.
+func (k *kubelet) endOf(w *podWorker) time.Time {
+	if w.ends.IsZero() {
+		now := k.env.Now()
+		w.ends = now.Add(2*plegRelistPeriod - now.Sub(k.started)%plegRelistPeriod)
+	}
+	return w.ends
 }
