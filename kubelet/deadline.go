@@ -2,7 +2,10 @@ package kubelet
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -49,7 +52,11 @@ func (k *kubelet) awaitDeadline(w *podWorker, d time.Duration) {
 }
 
 // podFailure is why the kubelet ends a pod.
-type podFailure struct{ reason, message string }
+type podFailure struct {
+	reason, message string
+	// rejected says that a sync has given up the pod before it began, whose first status says nothing else.
+	rejected bool
+}
 
 // failPod ends a pod that the kubelet gives up: its containers, and then its volumes. A status that cannot be written keeps none of that.
 //
@@ -79,14 +86,29 @@ func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podStatus) error
 //
 // Upstream: status_manager.go mergePodStatus and TerminatePod, kubelet.go SyncTerminatedPod, v1.37.2.
 func (k *kubelet) failUnstarted(ctx context.Context, w *podWorker) error {
-	want := k.status.generateAPIPodStatus(w, nil, true)
-	if left := k.endOf(w).Sub(k.env.Now()); left > 0 {
-		old := w.lastStatus()
+	want, now, end := k.status.generateAPIPodStatus(w, nil, true), k.env.Now(), k.endOf(w)
+	if now.Before(end) {
+		next, old := end, w.lastStatus()
+		if begins := end.Add(-plegRelistPeriod); w.failure.rejected && now.Before(begins) {
+			next, want = begins, bareStatus(old)
+		}
 		want.Phase, want.Reason, want.Message = old.Phase, old.Reason, old.Message
-		k.podQueue.AddAfter(string(w.uid), left)
+		k.podQueue.AddAfter(string(w.uid), next.Sub(now))
 		return k.status.patchStatus(ctx, w, want)
 	}
 	k.releaseVolumes(w)
 	w.registered = false
 	return k.status.patchStatus(ctx, w, terminatePod(w.pod, want))
+}
+
+// bareStatus returns the status of a pod that is given up as it is first: phase, reason and message alone.
+//
+// Upstream: kubelet.go rejectPod, and status_manager.go updateStatusInternal and mergePodStatus, v1.37.2, which keep what is not the kubelet's.
+func bareStatus(old *v1.PodStatus) *v1.PodStatus {
+	s := old.DeepCopy()
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c v1.PodCondition) bool { return isOwnCondition(c.Type) })
+	s.HostIP, s.HostIPs, s.PodIP, s.PodIPs = "", nil, "", nil
+	s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses = nil, nil, nil
+	s.Resources, s.AllocatedResources = nil, nil
+	return s
 }

@@ -79,7 +79,7 @@ func (k *kubelet) localStorageEviction(ctx context.Context, w *podWorker) (done 
 		return false
 	}
 	k.recorder.Event(w.pod, v1.EventTypeWarning, evictedReason, message)
-	w.failure = &podFailure{evictedReason, message}
+	w.failure = &podFailure{reason: evictedReason, message: message}
 	k.podQueue.Add(string(w.uid))
 	return true
 }

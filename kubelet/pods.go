@@ -292,7 +292,7 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 	}
 	// This is looked at when a sync begins, also one of a pod that is to end, as in generateAPIPodStatus. One that waits for volumes has begun before.
 	if w.pod != nil && !w.gone && !w.ended() && w.failure == nil && !(w.syncing != nil && !w.terminating()) && k.pastActiveDeadline(w) {
-		w.failure = &podFailure{deadlineReason, deadlineMessage}
+		w.failure = &podFailure{reason: deadlineReason, message: deadlineMessage}
 		k.recorder.Event(w.pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
 	}
 	if w.terminating() {

@@ -126,7 +126,7 @@ func (k *kubelet) rejectPod(w *podWorker, reason, message string) {
 		return
 	}
 	k.recorder.Event(w.pod, v1.EventTypeWarning, reason, message)
-	w.failure = &podFailure{reason, "Pod was rejected: " + message}
+	w.failure = &podFailure{reason, "Pod was rejected: " + message, true}
 	k.podQueue.Add(string(w.uid))
 }
 

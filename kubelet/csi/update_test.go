@@ -2,6 +2,8 @@ package csi_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +111,24 @@ func (w *world) failAttach(code codes.Code) {
 	require.NoError(w.t, err)
 }
 
+// statuses returns what a pod's status says, each change once, for a time.
+func (w *world) statuses(name string, d time.Duration) (list []string) {
+	w.t.Helper()
+	for ; d > 0; d -= 50 * time.Millisecond {
+		w.run(50 * time.Millisecond)
+		p, err := w.user.CoreV1().Pods("default").Get(context.Background(), name, metav1.GetOptions{})
+		require.NoError(w.t, err)
+		container := "none"
+		for _, c := range p.Status.ContainerStatuses {
+			if container = "ended"; c.State.Terminated == nil {
+				container = "waiting"
+			}
+		}
+		list = append(list, fmt.Sprintf("%s: %d conditions, %s", p.Status.Phase, len(p.Status.Conditions), container))
+	}
+	return slices.Compact(list)
+}
+
 func TestAPodWhoseVolumeFindsTheNodeFullIsGivenUpAndTheLimitIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec   storagev1.CSIDriverSpec
@@ -127,7 +147,7 @@ func TestAPodWhoseVolumeFindsTheNodeFullIsGivenUpAndTheLimitIsTold(t *testing.T)
 			w.create(pod("web", claim("data")))
 			w.run(2 * time.Minute)
 			require.Equal(t, v1.PodPending, w.phase("web"))
-			w.run(10 * time.Second)
+			seen := w.statuses("web", 10*time.Second)
 			if !c.failed {
 				require.Equal(t, v1.PodPending, w.phase("web"))
 				require.Equal(t, 1, w.asked())
@@ -135,6 +155,8 @@ func TestAPodWhoseVolumeFindsTheNodeFullIsGivenUpAndTheLimitIsTold(t *testing.T)
 			}
 			p, err := w.user.CoreV1().Pods("default").Get(context.Background(), "web", metav1.GetOptions{})
 			require.NoError(t, err)
+			require.Equal(t, []string{"Pending: 5 conditions, waiting", "Pending: 0 conditions, none", "Pending: 5 conditions, waiting", "Failed: 5 conditions, ended"}, seen,
+				"conformance: a node told so")
 			words := "Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: " +
 				"context deadline exceeded"
 			require.Equal(t, v1.PodFailed, p.Status.Phase)
