@@ -65,8 +65,10 @@ func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podStatus) error
 	if r == nil {
 		return k.failUnstarted(ctx, w)
 	}
-	if r.anyRunning() {
-		if err := k.status.writeStatus(ctx, w, r, false); ctx.Err() != nil {
+	if !r.stopped { // as long as containers could run the phase stays
+		want := k.status.generateAPIPodStatus(w, r, false)
+		keepPhase(w.lastStatus(), want)
+		if err := k.status.patchStatus(ctx, w, want); ctx.Err() != nil {
 			return err
 		}
 	}
@@ -92,7 +94,7 @@ func (k *kubelet) failUnstarted(ctx context.Context, w *podWorker) error {
 		if begins := end.Add(-plegRelistPeriod); w.failure.rejected && now.Before(begins) {
 			next, want = begins, bareStatus(old)
 		}
-		want.Phase, want.Reason, want.Message = old.Phase, old.Reason, old.Message
+		keepPhase(old, want)
 		k.podQueue.AddAfter(string(w.uid), next.Sub(now))
 		return k.status.patchStatus(ctx, w, want)
 	}

@@ -88,6 +88,35 @@ func TestAPodThatWaitsForItsVolumesForTooLongFailsToo(t *testing.T) {
 	w.requireNothingLeft()
 }
 
+// A container that was never created counts as ended when the pod's volumes are unmounted, an init container too.
+// Upstream: status_manager.go TerminatePod, v1.37.2. Conformance: made/deadline_container_waits.
+func TestContainersThatWaitEndWithAPodThatIsActiveForTooLong(t *testing.T) {
+	missing := []v1.EnvVar{{Name: "E", ValueFrom: &v1.EnvVarSource{ConfigMapKeyRef: &v1.ConfigMapKeySelector{
+		LocalObjectReference: v1.LocalObjectReference{Name: "none"}, Key: "a",
+	}}}}
+	w := simple(t)
+	p := limited(pod("web"), 60)
+	p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: "d", Image: "busybox", Env: missing})
+	w.create(p)
+	p = limited(pod("init"), 60)
+	p.Spec.InitContainers = []v1.Container{{Name: "i", Image: "busybox", Env: missing}}
+	w.create(p)
+	require.NoError(t, w.e.RunFor(61*time.Second))
+	ended := func(s v1.ContainerStatus) {
+		t.Helper()
+		require.NotNil(t, s.State.Terminated)
+		require.Equal(t, "ContainerStatusUnknown", s.State.Terminated.Reason)
+	}
+	status := w.get("web").Status
+	require.Equal(t, v1.PodFailed, status.Phase)
+	require.Equal(t, int32(0), status.ContainerStatuses[0].State.Terminated.ExitCode)
+	ended(status.ContainerStatuses[1])
+	status = w.get("init").Status
+	require.Equal(t, v1.PodFailed, status.Phase)
+	ended(status.InitContainerStatuses[0])
+	require.NotNil(t, status.ContainerStatuses[0].State.Waiting, "it had no turn")
+}
+
 // A sync that waits for volumes goes on when they are mounted, and the next one finds the pod past its deadline. If they are not mounted in time, the sync
 // after the wait finds it.
 // Conformance: a pod with 6 s whose volume was mounted after 5.7 s, which the kubelet noticed after 6.05 s.

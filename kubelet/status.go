@@ -128,6 +128,11 @@ func mergePodStatus(old, want *v1.PodStatus, r *podStatus) {
 	if isTerminal(old.Phase) || !isTerminal(want.Phase) || r == nil || !r.anyRunning() {
 		return
 	}
+	keepPhase(old, want)
+}
+
+// keepPhase keeps the phase, and what is said of it.
+func keepPhase(old, want *v1.PodStatus) {
 	want.Phase, want.Reason, want.Message = old.Phase, old.Reason, old.Message
 }
 

@@ -102,7 +102,9 @@ func (k *kubelet) endRest(ctx context.Context, w *podWorker, r *podStatus) (*pod
 	return k.podStatus(w)
 }
 
-// finishPod takes network and volumes from a pod whose containers have ended for good.
+// finishPod takes network and volumes from a pod whose containers have ended for good. Those that were never created count as ended then.
+//
+// Upstream: kubelet.go SyncTerminatedPod, v1.37.2.
 func (k *kubelet) finishPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	if err := k.runtime.StopPodSandbox(w.uid); err != nil {
 		return err
@@ -111,7 +113,10 @@ func (k *kubelet) finishPod(ctx context.Context, w *podWorker, r *podStatus) err
 	if w.untold {
 		return k.retellEnd(ctx, w, r)
 	}
-	return k.writeTerminated(ctx, w)
+	if err := k.writeTerminated(ctx, w); err != nil || w.terminating() || !k.volumes.WaitForUnmount(w.uid) || k.volumes.PodVolumesExist(w.uid) {
+		return err
+	}
+	return k.status.patchStatus(ctx, w, terminatePod(w.pod, w.lastStatus()))
 }
 
 // retellEnd writes, once, what this life of the kubelet knows of a pod that had ended before it, such as that it has no address any more, and tells
