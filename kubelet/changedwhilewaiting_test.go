@@ -2,6 +2,7 @@ package kubelet_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -77,6 +78,32 @@ func TestAnEphemeralContainerUsesAVolumeThatNoneUsed(t *testing.T) {
 			require.Zero(t, w.emitted("Failed"))
 		})
 	}
+}
+
+// The sync of a pod that runs waits, too: meanwhile nothing is begun, ended or told.
+// Conformance: made/running_pod_waits.
+func TestAPodThatRunsWaitsForAnotherVolume(t *testing.T) {
+	w := simple(t)
+	p := limited(pod("web"), 60)
+	p.Spec.Volumes = append(p.Spec.Volumes, hostPath("host", "/later", v1.HostPathDirectory),
+		v1.Volume{Name: "e", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
+	w.create(p)
+	w.settle()
+	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+	for _, volume := range []string{"host", "e"} {
+		w.patchPod("web", fmt.Sprintf(`{"spec":{"ephemeralContainers":[{"name":"of-%[1]s","image":"busybox","volumeMounts":[{"name":"%[1]s","mountPath":"/n"}]}]}}`, volume),
+			"ephemeralcontainers")
+		require.NoError(t, w.e.RunFor(time.Second))
+	}
+	w.patchPod("web", `{"spec":{"containers":[{"name":"c","image":"busybox:2"}]}}`)
+	require.NoError(t, w.e.RunFor(59*time.Second))
+	status := w.get("web").Status
+	require.Equal(t, v1.PodRunning, status.Phase, "its deadline is not looked at")
+	require.Zero(t, status.ContainerStatuses[0].RestartCount)
+	require.NoError(t, w.node.MkdirAll("/later", 0o755))
+	require.NoError(t, w.e.RunFor(time.Minute))
+	require.Equal(t, "DeadlineExceeded", w.get("web").Status.Reason)
+	require.Equal(t, 2, w.emitted("Started"), "the one that waited has begun")
 }
 
 // A wait takes 123 s. The next sync comes 10 s later, or at once if the pod has changed or is past its deadline.

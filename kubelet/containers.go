@@ -242,6 +242,9 @@ func (k *kubelet) containerEnded(pod types.UID, id string) {
 		k.tellNotFound(w.pod, s)
 	}
 	k.wakeHooks(id)
+	if !w.backsOff.IsZero() {
+		w.backsOff = k.env.Now()
+	}
 	k.podQueue.Add(string(pod))
 }
 

@@ -40,7 +40,7 @@ type podWorker struct {
 	ends time.Time
 	// foundEnding says that this life has found the pod when it was to end already.
 	foundEnding bool
-	// registered says that ConfigMaps and Secrets may be read for the pod: this life has begun to sync it before it was to end.
+	// registered says that ConfigMaps and Secrets may be read for the pod: this life has begun to sync it before it was to end, and has not completed its end.
 	registered bool
 	// released says that no container needs the volumes any more. A pod may be released without being stopped: one that is refused, or that is
 	// being stopped.

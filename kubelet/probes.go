@@ -62,11 +62,10 @@ func (k *kubelet) setProbed(w *podWorker, c *containerState) {
 
 // killUnhealthy ends the containers whose image the pod has changed, and those whose liveness or startup probe has failed, and reports
 // whether there was one. Those that are to run again are started by the same sync, as far as their backoff allows: after a change of the
-// image whatever the restart policy says, and without the backoff of what ran before.
+// image whatever the restart policy says, and without the backoff of what ran before. pod is the version with which the sync began.
 //
 // Upstream: kuberuntime_manager.go computePodActions and SyncPod, kuberuntime_container.go computeInitContainerActions, helpers.go GetBackoffKey, v1.37.2.
-func (k *kubelet) killUnhealthy(ctx context.Context, w *podWorker, r *podStatus) (killed bool, err error) {
-	pod := w.pod
+func (k *kubelet) killUnhealthy(ctx context.Context, w *podWorker, pod *v1.Pod, r *podStatus) (killed bool, err error) {
 	var kills []func() error
 	look := func(spec *v1.Container, c *containerState, what string, regular bool) {
 		if !c.running() {

@@ -22,7 +22,7 @@ import (
 func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	pod := w.pod
 	w.registered = true
-	if r != nil && !restartCleanedUp(r) && shouldAllContainersRestart(pod, r, w.lastStatus()) {
+	if r != nil && w.syncing == nil && !restartCleanedUp(r) && shouldAllContainersRestart(pod, r, w.lastStatus()) {
 		var err error
 		if r, err = k.restartAll(ctx, w, pod, r); err != nil {
 			return err
@@ -35,21 +35,10 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 		if r, err = k.beginPod(ctx, w, r); r == nil || err != nil {
 			return err
 		}
-	} else if k.volumes.AreMounted(w.uid) {
-		k.prober.AddPod(w.pod)
-		if r.goesOn(pod) {
-			if err := k.status.writeStatus(ctx, w, r, false); ctx.Err() != nil { // what cannot be written now is written with the rest
-				return err
-			}
-		}
-		killed, err := k.killUnhealthy(ctx, w, r)
-		if err != nil {
+	} else {
+		var err error
+		if r, started, err = k.syncBegun(ctx, w, r); r == nil || err != nil {
 			return err
-		}
-		if started = killed || r.goesOn(pod); started {
-			if err := k.startPod(ctx, w, pod, r); err != nil {
-				return err
-			}
 		}
 	}
 	r, err := k.endRest(ctx, w, r)
@@ -84,6 +73,56 @@ func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error
 	return unwritten
 }
 
+// syncBegun starts what is to be started of a pod that has begun, and ends what is not to run on; started says that there was something. A pod that wants
+// another volume, or whose volumes a new life of the kubelet has not found yet, waits for that: it returns no status then.
+//
+// Upstream: kubelet.go SyncPod and kuberuntime_manager.go SyncPod, v1.37.2.
+func (k *kubelet) syncBegun(ctx context.Context, w *podWorker, r *podStatus) (_ *podStatus, started bool, err error) {
+	pod, mounted := w.pod, k.volumes.AreMounted(w.uid)
+	waits := !mounted && k.volumes.ArePopulated(w.uid) && (r.running() || r.startsMore(pod))
+	if waits || w.syncing != nil || !w.backsOff.IsZero() {
+		if pod, mounted = k.syncBegins(w); !mounted {
+			return nil, false, nil
+		}
+		if err := k.writeBegin(ctx, w, r); ctx.Err() != nil || w.terminating() || !k.waitForAttachAndMount(ctx, w, pod) {
+			return nil, false, err
+		}
+		if r, err = k.podStatusOf(w, pod); r == nil || err != nil {
+			return nil, false, err
+		}
+	}
+	if !mounted {
+		return r, false, nil
+	}
+	k.prober.AddPod(w.pod)
+	if r.goesOn(pod) && !factsChanged(pod, w.pod) {
+		if err := k.status.writeStatus(ctx, w, r, false); ctx.Err() != nil { // what cannot be written now is written with the rest
+			return nil, false, err
+		}
+	}
+	killed, err := k.killUnhealthy(ctx, w, pod, r)
+	if err != nil {
+		return nil, false, err
+	}
+	if started = killed || r.goesOn(pod); started {
+		if err := k.startPod(ctx, w, pod, r); err != nil {
+			return nil, false, err
+		}
+	}
+	r, err = k.followedBy(w, pod, r)
+	return r, started, err
+}
+
+// followedBy has a pod synced again at once that has changed since a sync has begun with it, and returns the status of the pod as it is now.
+func (k *kubelet) followedBy(w *podWorker, pod *v1.Pod, r *podStatus) (*podStatus, error) {
+	if !factsChanged(pod, w.pod) {
+		return r, nil
+	}
+	k.volumes.ReprocessPod(w.uid) // the next sync does
+	k.podQueue.Add(string(w.uid))
+	return k.podStatus(w)
+}
+
 // endRest stops what still runs of a pod whose containers have ended for good: sidecars and ephemeral containers.
 //
 // Upstream: kuberuntime_manager.go computePodActions and SyncPod, kubelet.go SyncTerminatingPod, v1.37.2.
@@ -116,6 +155,7 @@ func (k *kubelet) finishPod(ctx context.Context, w *podWorker, r *podStatus) err
 	if err := k.writeTerminated(ctx, w); err != nil || w.terminating() || !k.volumes.WaitForUnmount(w.uid) || k.volumes.PodVolumesExist(w.uid) {
 		return err
 	}
+	w.registered = false
 	return k.status.patchStatus(ctx, w, terminatePod(w.pod, w.lastStatus()))
 }
 
@@ -174,12 +214,10 @@ func (k *kubelet) beginPod(ctx context.Context, w *podWorker, r *podStatus) (*po
 	if r != nil && err == nil {
 		err = k.startPod(ctx, w, pod, r)
 	}
-	if err != nil || ctx.Err() != nil || !factsChanged(pod, w.pod) {
+	if err != nil || ctx.Err() != nil {
 		return r, err
 	}
-	k.volumes.ReprocessPod(w.uid) // the next sync does
-	k.podQueue.Add(string(w.uid))
-	return k.podStatus(w)
+	return k.followedBy(w, pod, r)
 }
 
 // writeBegin writes the status with which a sync begins. One that waits for volumes has begun with the pod as it was then: what could not be written is.
@@ -265,6 +303,7 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 		k.volumes.ForgetPod(w.uid)
 		return nil
 	}
+	w.registered = false
 	if err := k.status.patchStatus(ctx, w, terminatePod(w.pod, w.lastStatus())); err != nil {
 		return err
 	}
@@ -281,7 +320,7 @@ func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) (unwr
 	if w.stopped && !w.gone {
 		unwritten = k.status.patchStatus(ctx, w, w.lastStatus())
 	}
-	told := w.gone || w.stopped || w.rejected || isTerminal(w.writtenStatus().Phase) && (r == nil || r.IP != "")
+	told := w.gone || w.stopped || w.rejected || isTerminal(w.writtenStatus().Phase) && (r == nil && !w.untold || r != nil && r.IP != "")
 	if !told {
 		unwritten = k.status.writeStatus(ctx, w, r, false)
 	}
