@@ -17,7 +17,8 @@ import (
 
 func (w *world) patchPod(name, patch string, subresource ...string) {
 	w.t.Helper()
-	_, err := w.user.CoreV1().Pods("default").Patch(context.Background(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, subresource...)
+	pods := w.user.CoreV1().Pods("default")
+	_, err := pods.Patch(context.Background(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, subresource...)
 	require.NoError(w.t, err)
 }
 
@@ -91,8 +92,8 @@ func TestAPodThatRunsWaitsForAnotherVolume(t *testing.T) {
 	w.settle()
 	require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
 	for _, volume := range []string{"host", "e"} {
-		w.patchPod("web", fmt.Sprintf(`{"spec":{"ephemeralContainers":[{"name":"of-%[1]s","image":"busybox","volumeMounts":[{"name":"%[1]s","mountPath":"/n"}]}]}}`, volume),
-			"ephemeralcontainers")
+		const debugger = `{"spec":{"ephemeralContainers":[{"name":"of-%[1]s","image":"busybox","volumeMounts":[{"name":"%[1]s","mountPath":"/n"}]}]}}`
+		w.patchPod("web", fmt.Sprintf(debugger, volume), "ephemeralcontainers")
 		require.NoError(t, w.e.RunFor(time.Second))
 	}
 	w.patchPod("web", `{"spec":{"containers":[{"name":"c","image":"busybox:2"}]}}`)

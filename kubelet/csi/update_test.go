@@ -155,8 +155,9 @@ func TestAPodWhoseVolumeFindsTheNodeFullIsGivenUpAndTheLimitIsTold(t *testing.T)
 			}
 			p, err := w.user.CoreV1().Pods("default").Get(context.Background(), "web", metav1.GetOptions{})
 			require.NoError(t, err)
-			require.Equal(t, []string{"Pending: 5 conditions, waiting", "Pending: 0 conditions, none", "Pending: 5 conditions, waiting", "Failed: 5 conditions, ended"}, seen,
-				"conformance: a node told so")
+			require.Equal(t, []string{ // conformance: a node told so
+				"Pending: 5 conditions, waiting", "Pending: 0 conditions, none", "Pending: 5 conditions, waiting", "Failed: 5 conditions, ended",
+			}, seen)
 			words := "Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: " +
 				"context deadline exceeded"
 			require.Equal(t, v1.PodFailed, p.Status.Phase)
