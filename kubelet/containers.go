@@ -53,7 +53,7 @@ type containerWaiting struct {
 // Upstream: kuberuntime_manager.go GetPodStatus, v1.37.
 func (k *kubelet) podStatus(w *podWorker) (*podStatus, error) { return k.podStatusOf(w, w.pod) }
 
-// podStatusOf is podStatus for a version of the pod.
+// podStatusOf does what podStatus does, for a version of the pod.
 func (k *kubelet) podStatusOf(w *podWorker, pod *v1.Pod) (*podStatus, error) {
 	sandbox, err := k.runtime.PodSandboxStatus(w.uid)
 	if sandbox == nil || err != nil {
