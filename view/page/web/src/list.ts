@@ -101,7 +101,7 @@ export class List {
     this.head.classList.toggle("slanted", narrow);
     put(this.head, ...this.geometry!.columns.map((c) => {
       const cell = h("div", { class: c.spine ? "col spine" : "col", title: c.lanes.map((l) => plain(this.store.page.lanes[l]!.id)).join("\n") },
-        h("span", {}, ...c.title.split(/\s+/).flatMap((word) => [h("span", { class: "word" }, word), " "]))); // no word is divided, as "node-1" would be
+        h("span", {}, ...c.title.split(/\s+/).flatMap((word, i) => [i ? " " : "", h("span", { class: "word" }, word)]))); // no word is divided, as "node-1" would be
       cell.style.left = `${timeWidth + c.x}px`;
       cell.style.width = `${c.width}px`;
       return cell;
