@@ -77,7 +77,7 @@ func NewServer(cfg Config) *Server {
 		cfg.Registry = registry.New()
 	}
 	clock, names := call.Clock(cfg.Now), names.Namer{Seed: cfg.Seed}
-	t := &tables{registry: cfg.Registry, byHome: map[schema.GroupVersionResource]*table{}, services: services.New(names.Digest)}
+	t := &tables{registry: cfg.Registry, byHome: make(map[schema.GroupVersionResource]*table, len(cfg.Registry.Entries())), services: services.New(names.Digest)}
 	t.objects = store.New(store.Config{Now: cfg.Now, LogLimit: cfg.LogLimit, Reopen: t.followed})
 	a := &accounts{tables: t, names: names, clock: clock, on: cfg.DefaultAccounts}
 	t.removed = a.restore

@@ -40,7 +40,7 @@ type actor struct {
 	unlisted int     // feeds that have had no list yet
 	waiting  []*task // made before that: they start when it is 0
 
-	follows   map[string]bool // resources it has caches of, in any life
+	followed  []string // resources it had caches of in earlier lives, sorted
 	down      bool
 	stopped   bool          // until Start
 	off       bool          // stopped because its machine was switched off
@@ -133,6 +133,7 @@ func (a *actor) stop() {
 		e.last = nil
 	}
 	e.dropReady(func(f *feed) bool { return f.actor == a })
+	a.followed = a.follows()
 	for _, f := range a.feeds {
 		f.cursor.Stop()
 	}

@@ -83,6 +83,8 @@ type Engine struct {
 	faults   fault.Script[*Fault]
 	points   points
 	choices  []uint32
+	// alternatives has the ID of each alternative that a policy asked about, which is 0 in the key.
+	alternatives map[Alternative]int
 	onCall   func(number int, call *api.Request)
 	counted  int // calls since OnCall
 
@@ -222,7 +224,7 @@ func (e *Engine) Add(name string, factory control.Factory) error {
 	if name != "" && factory == nil {
 		return fmt.Errorf("actor %q needs a factory", name)
 	}
-	return e.add(&actor{engine: e, name: name, factory: factory, follows: map[string]bool{}})
+	return e.add(&actor{engine: e, name: name, factory: factory})
 }
 
 func (e *Engine) add(a *actor) error {
@@ -336,13 +338,30 @@ func (e *Engine) alternative(i int) Alternative {
 	from, i := e.locate(i, len(e.ready))
 	switch from {
 	case lastTask:
-		return Alternative{Actor: e.last.actor.name, Does: e.last.name}
+		return e.numbered(&e.last.step, Alternative{Actor: e.last.actor.name, Does: e.last.name})
 	case deliveries:
 		f := e.ready[i]
-		return Alternative{Actor: f.actor.name, Hears: f.target.Source().Resource.Resource}
+		return e.numbered(&f.step, Alternative{Actor: f.actor.name, Hears: f.target.Source().Resource.Resource})
 	}
 	t := e.tasks[i]
-	return Alternative{Actor: t.actor.name, Does: t.name}
+	return e.numbered(&t.step, Alternative{Actor: t.actor.name, Does: t.name})
+}
+
+// numbered returns a with its ID. A task or feed keeps it in step, as 1 more, so that it is looked up once.
+func (e *Engine) numbered(step *int, a Alternative) Alternative {
+	if *step == 0 {
+		id, known := e.alternatives[a]
+		if !known {
+			if e.alternatives == nil {
+				e.alternatives = map[Alternative]int{}
+			}
+			id = len(e.alternatives)
+			e.alternatives[a] = id
+		}
+		*step = id + 1
+	}
+	a.ID = *step - 1
+	return a
 }
 
 // choose asks the policy, and records the answer where there was a choice.

@@ -23,6 +23,7 @@ type feed struct {
 	queued bool  // in engine.ready
 	missed bool  // changes came while it was held back
 	past   *past // what its first list is, if not that of its time
+	step   int   // see Engine.numbered
 }
 
 // follow subscribes target. Its first list is a step of its own.
@@ -37,7 +38,6 @@ func (a *actor) follow(target control.Feed) {
 		f.cursor = a.engine.server.Follow(src.Resource, selectorOf(src), f.notify)
 	}
 	a.feeds = append(a.feeds, f)
-	a.follows[src.Resource.Resource] = true
 	if src.AtOnce {
 		f.listed = true
 		target.Replace(f.list())
@@ -189,10 +189,23 @@ func (f *feed) relist() {
 // follower returns the actor of that name, which has a cache of the resource.
 func (e *Engine) follower(name, resource string) (*actor, error) {
 	a, err := e.actor(name)
-	if err == nil && !a.follows[resource] {
-		err = fmt.Errorf("actor %s has no cache of %q; it has caches of %q", name, resource, slices.Sorted(maps.Keys(a.follows)))
+	if err != nil {
+		return nil, err
 	}
-	return a, err
+	if follows := a.follows(); !slices.Contains(follows, resource) {
+		return nil, fmt.Errorf("actor %s has no cache of %q; it has caches of %q", name, resource, follows)
+	}
+	return a, nil
+}
+
+// follows returns the resources that it has caches of or had in an earlier life, sorted.
+func (a *actor) follows() []string {
+	list := slices.Clone(a.followed)
+	for _, f := range a.feeds {
+		list = append(list, f.target.Source().Resource.Resource)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // Follows returns the resources (plural) that an actor has caches of, sorted.
@@ -201,7 +214,7 @@ func (e *Engine) Follows(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Sorted(maps.Keys(a.follows)), nil
+	return a.follows(), nil
 }
 
 // Hold keeps an actor's caches of a resource (plural, "persistentvolumes") from

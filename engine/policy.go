@@ -19,6 +19,8 @@ type Alternative struct {
 	// Hears is the resource (plural) whose next change the step delivers to a cache, "" if it
 	// is a task's step.
 	Hears string
+	// ID is one number for all steps of a run that are alike in the fields above: 0 of the first that was ever asked for, then 1, and so on.
+	ID int
 }
 
 // Picker is a Policy that wants to know whose the next step's alternatives are. What is

@@ -23,6 +23,7 @@ type task struct {
 	tally   *tally   // if it is none
 	dead    bool
 	ended   bool
+	step    int // see Engine.numbered
 }
 
 // crashed is the value of the panic that unwinds the code of a crashed actor.

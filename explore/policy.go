@@ -71,14 +71,14 @@ const fairAfter = 10 * pctSteps
 // workers and caches and k choices.
 type pct struct {
 	rng      *rand.Rand
-	priority map[engine.Alternative]int64
+	priority []int64      // by the ID of the alternative; 0: it has none yet
 	change   map[int]bool // choices at which the first of the line goes to its end
 	at       int
 	lowest   int64
 }
 
 func newPCT(seed uint64, depth, steps int) *pct {
-	p := &pct{rng: rand.New(rand.NewPCG(seed, 0x9c7)), priority: map[engine.Alternative]int64{}, change: map[int]bool{}}
+	p := &pct{rng: rand.New(rand.NewPCG(seed, 0x9c7)), change: map[int]bool{}}
 	for range depth - 1 {
 		p.change[p.rng.IntN(steps)] = true
 	}
@@ -102,18 +102,25 @@ func (p *pct) Pick(n int, of func(i int) engine.Alternative) int {
 	return best
 }
 
-func (p *pct) best(n int, of func(i int) engine.Alternative) (int, engine.Alternative) {
-	best, first, highest := 0, engine.Alternative{}, int64(0)
+// best returns the alternative of the highest priority, and its ID.
+func (p *pct) best(n int, of func(i int) engine.Alternative) (best, id int) {
+	var highest int64
 	for i := range n {
 		a := of(i)
-		priority, known := p.priority[a]
-		if !known {
-			priority = p.rng.Int64N(1 << 40)
-			p.priority[a] = priority
-		}
-		if i == 0 || priority > highest {
-			best, first, highest = i, a, priority
+		if priority := p.of(a.ID); i == 0 || priority > highest {
+			best, id, highest = i, a.ID, priority
 		}
 	}
-	return best, first
+	return best, id
+}
+
+// of returns the priority of an alternative, which it gets when it is first seen.
+func (p *pct) of(id int) int64 {
+	for id >= len(p.priority) {
+		p.priority = append(p.priority, 0)
+	}
+	if p.priority[id] == 0 {
+		p.priority[id] = 1 + p.rng.Int64N(1<<40)
+	}
+	return p.priority[id]
 }

@@ -43,7 +43,7 @@ const (
 func builtinRecyclers(client kubernetes.Interface, clock control.Clock, recorder control.Recorder) map[string]Recycler {
 	recycler := func(minimum time.Duration, source func(*v1.PersistentVolume) *v1.VolumeSource) Recycler {
 		return &podRecycler{
-			client: client, clock: clock, recorder: recorder, template: newRecyclerPod(),
+			client: client, clock: clock, recorder: recorder,
 			source: source, minimum: minimum, perGi: 30 * time.Second,
 		}
 	}
@@ -130,6 +130,9 @@ func newRecyclerPod() *v1.Pod {
 // fillIn makes the template that of the volume's pod, also if another recycling uses it.
 // Upstream: the Recycle of the plugins host_path and nfs, v1.37.
 func (r *podRecycler) fillIn(volume *v1.PersistentVolume) {
+	if r.template == nil {
+		r.template = newRecyclerPod()
+	}
 	deadline := r.deadline(volume)
 	r.template.Name = "recycler-for-" + volume.Name
 	r.template.Spec.ActiveDeadlineSeconds = &deadline

@@ -28,7 +28,7 @@ type Config struct {
 func New(cfg Config) control.Factory {
 	return func(env control.Env) error {
 		c := &controller{
-			env: env, objects: env.Objects(), kinds: map[string]*kind{},
+			env: env, objects: env.Objects(), kinds: make(map[string]*kind, len(cfg.Kinds)),
 			learning: map[string]bool{}, items: map[types.UID]string{}, dependents: map[types.UID]map[string]bool{},
 		}
 		for _, kind := range cfg.Kinds {

@@ -83,9 +83,6 @@ func New(cfg Config) *Containers {
 	if cfg.Kind == "" {
 		cfg.Kind = Containerd
 	}
-	if cfg.Commands == nil {
-		cfg.Commands = shell.Default()
-	}
 	s := &Containers{
 		cfg: cfg, sandboxes: map[types.UID]*sandbox{}, containers: map[string]*container{},
 		taken: map[string]types.UID{}, images: map[string]bool{},

@@ -94,6 +94,9 @@ func (s *Containers) commandOf(c *container) (shell.Config, bool) {
 
 // programOf returns the configuration of a container's command, without the command. A program of the image ends at once, or just runs.
 func (s *Containers) programOf(c *container, endsAtOnce bool) shell.Config {
+	if s.cfg.Commands == nil { // here, since most nodes run no program
+		s.cfg.Commands = shell.Default()
+	}
 	commands := s.cfg.Commands
 	if own := imagePrograms(c.config.Image); len(own) > 0 {
 		commands = maps.Clone(commands)

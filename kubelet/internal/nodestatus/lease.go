@@ -113,13 +113,15 @@ func (l *nodeLease) retryUpdateLease(ctx context.Context, base *coordinationv1.L
 // Upstream: component-helpers apimachinery/lease controller.go newLease, and
 // pkg/kubelet/util SetNodeOwnerFunc, v1.37.
 func (l *nodeLease) newLease(ctx context.Context, base *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-	seconds, holder := int32(nodeLeaseDurationSeconds), l.node
-	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: l.node, Namespace: v1.NamespaceNodeLease},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds},
-	}
+	var lease *coordinationv1.Lease
 	if base != nil {
 		lease = base.DeepCopy()
+	} else {
+		seconds, holder := int32(nodeLeaseDurationSeconds), l.node
+		lease = &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: l.node, Namespace: v1.NamespaceNodeLease},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds},
+		}
 	}
 	now := metav1.NewMicroTime(l.env.Now())
 	lease.Spec.RenewTime = &now
