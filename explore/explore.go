@@ -624,6 +624,8 @@ type ends struct {
 	rests []restOf
 	end   tally
 	lost  []leaks.Loss // at the end
+	// failing is how much work of each actor fails at the end.
+	failing map[string]int
 }
 
 // play returns one run. What it does is noted in r, if that is given. If it does not fail, its twins are played, too:
@@ -895,6 +897,6 @@ func (r *recorded) finish(c *storagesim.Cluster, seen *objects) error {
 		}
 	}
 	r.choices = len(c.Engine().Choices())
-	r.ends.end, r.ends.lost = maps.Clone(seen.tally), c.Lab().Lost()
+	r.ends.end, r.ends.lost, r.ends.failing = maps.Clone(seen.tally), c.Lab().Lost(), seen.failing.count()
 	return nil
 }

@@ -48,11 +48,12 @@ var watched = map[string]bool{"Pod": true, "PersistentVolume": true, "VolumeAtta
 
 // objects follows the objects of one run.
 type objects struct {
-	c     *storagesim.Cluster
-	known map[types.UID]standing
-	tally tally
-	acts  int // writes of the user so far
-	rests []restOf
+	c       *storagesim.Cluster
+	known   map[types.UID]standing
+	tally   tally
+	acts    int // writes of the user so far
+	rests   []restOf
+	failing *failing
 	// states has the states of objects at the rests so far.
 	states map[string][]string
 	// partial is set if acts of the user are left out: then not all that is expected comes true.
@@ -84,7 +85,7 @@ type restOf struct {
 
 // follow counts the objects of a cluster from now on, at each of its rests.
 func follow(c *storagesim.Cluster) *objects {
-	o := &objects{c: c, known: map[types.UID]standing{}, tally: tally{}, states: map[string][]string{}}
+	o := &objects{c: c, known: map[types.UID]standing{}, tally: tally{}, failing: followFailing(c), states: map[string][]string{}}
 	c.Engine().Server().OnWrite(o.write)
 	rests := 0
 	c.Lab().OnRest(func() {

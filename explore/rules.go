@@ -39,6 +39,8 @@ import (
 //   - Liveness: at each rest (before the scenario acts, and at the end) as many pods run, as many claims are bound, and
 //     as many other objects are finished as in the plain run at the same rest, and no more are being deleted. What is
 //     behind has 20 minutes without trouble.
+//   - Succeeds: at the end no more work of provisioners and operators of the scenario fails, and is tried again, than in the plain run. What
+//     fails has 20 minutes without trouble.
 //   - PlainRun: in the plain run each claim is bound, and each pod runs, at each rest and at the end, except what waits
 //     by design and what Config.Expect names;
 //   - Returns: the code of provisioners and drivers does not panic, and returns, also in the goroutines that it starts (one that
@@ -46,7 +48,7 @@ import (
 //
 // That finalizers go last needs no rule: the API server sees to it.
 func BuiltInRules() []string {
-	return []string{OneOwner, OneNode, NotInUse, AsClass, CSIAnswers, CallOrder, CSICalls, Returns, NothingLost, NothingLeaks, Liveness, PlainRun}
+	return []string{OneOwner, OneNode, NotInUse, AsClass, CSIAnswers, CallOrder, CSICalls, Returns, NothingLost, NothingLeaks, Liveness, Succeeds, PlainRun}
 }
 
 // The names of the built-in rules.
@@ -61,6 +63,7 @@ const (
 	NothingLost  = "nothing is lost"
 	NothingLeaks = "nothing leaks"
 	Liveness     = "what runs in order runs"
+	Succeeds     = "work succeeds in the end"
 	PlainRun     = "the plain run works"
 	Returns      = "the author's code returns"
 )
@@ -118,6 +121,8 @@ func (cfg Config) builtIn(plain *ends, objects *objects) []Rule {
 	if plain != nil {
 		rules = append(rules, Rule{Liveness, func(*storagesim.Cluster) Check {
 			return Check{Rest: func() error { return objects.behindOf(plain.end, "") }}
+		}}, Rule{Succeeds, func(*storagesim.Cluster) Check {
+			return Check{Rest: func() error { return objects.failing.more(plain.failing) }}
 		}})
 	}
 	rules = append(rules, Rule{NothingLost, func(c *storagesim.Cluster) Check {
