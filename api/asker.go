@@ -147,8 +147,7 @@ func (r request) options(isNew bool) runtime.Object {
 		validation = metav1.FieldValidationIgnore
 	}
 	kind := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: optionsVersion, Kind: kind} }
-	switch {
-	case isNew:
+	if isNew {
 		return &metav1.CreateOptions{TypeMeta: kind("CreateOptions"), DryRun: dryRun, FieldManager: r.manager, FieldValidation: validation}
 	}
 	return &metav1.UpdateOptions{TypeMeta: kind("UpdateOptions"), DryRun: dryRun, FieldManager: r.manager, FieldValidation: validation}

@@ -172,8 +172,13 @@ func TestWebhooksAreAskedAboutUpdatesAndDeletions(t *testing.T) {
 	require.ErrorContains(t, err, "denied")
 	assert.Equal(t, []string{"a.example.com UPDATE cm", "b.example.com UPDATE cm", "d.example.com UPDATE cm"}, a.asked[:3])
 
-	// The object is written while the webhook thinks: it is asked again.
 	a.asked = nil
+	other := types.UID("other")
+	err = maps.Delete(ctx, "cm", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &other}})
+	require.True(t, apierrors.IsConflict(err), "%v", err)
+	assert.Empty(t, a.asked, "a precondition refuses before")
+
+	// The object is written while the webhook thinks: it is asked again.
 	writes := 0
 	a.then = func() {
 		if writes++; writes == 1 {

@@ -49,7 +49,7 @@ func (d *deleter) deleteAsked(r request, opts metav1.DeleteOptions) (outcome, er
 		var asked call.Object // nil if none was to be asked
 		if d.writes.prepare.webhooks.known.Load() != nil && r.Sub == "" {
 			if asked = d.writes.tables.stored(r.Address); asked != nil {
-				if err := d.writes.prepare.webhooks.delete(r, asked, opts); err != nil {
+				if err := d.ask(r, asked, opts); err != nil {
 					return outcome{}, d.writes.reports.refuse(r, err)
 				}
 			}
@@ -77,6 +77,25 @@ func (d *deleter) deleteAsked(r request, opts metav1.DeleteOptions) (outcome, er
 			return outcome{}, d.writes.reports.refuse(r, err)
 		}
 	}
+}
+
+// preconditionFailed begins the message of a namespace's deletion that a precondition refuses.
+const preconditionFailed = "Precondition failed"
+
+// ask asks webhooks about a deletion, unless a precondition refuses it, or it changes nothing since the object is being deleted already.
+// Upstream: registry/generic/registry Store.Delete, which asks them last, v1.37.
+func (d *deleter) ask(r request, old call.Object, opts metav1.DeleteOptions) error {
+	check := func() error { return r.CheckDeletion(old, opts.Preconditions) }
+	if _, ok := old.(*v1.Namespace); ok {
+		check = func() error { return r.CheckMarking(old, opts.Preconditions, preconditionFailed) }
+	}
+	if err := check(); err != nil {
+		return err
+	}
+	if _, _, pending := deletion.Begin(d.clock, old.DeepCopyObject().(call.Object), opts.GracePeriodSeconds); pending {
+		return nil
+	}
+	return d.writes.prepare.webhooks.delete(r, old, opts)
 }
 
 // success returns the answer to a request that has no object to answer with.
@@ -185,7 +204,7 @@ func (d *deleter) deleteCollection(r request, opts metav1.DeleteOptions, listOpt
 // controller does when it has emptied it. Then it is deleted as anything else.
 // Upstream: registry/core/namespace/storage REST.Delete, v1.37.
 func (d *deleter) deleteNamespace(r request, st *table, old *v1.Namespace, opts metav1.DeleteOptions) (outcome, error) {
-	if err := r.CheckMarking(old, opts.Preconditions, "Precondition failed"); err != nil {
+	if err := r.CheckMarking(old, opts.Preconditions, preconditionFailed); err != nil {
 		return outcome{}, err
 	}
 	switch old.Name {

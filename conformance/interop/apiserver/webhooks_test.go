@@ -277,7 +277,14 @@ func asks() []ask {
 		post(claimsPath, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: c}, "+
 			"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"),
 		{"PATCH", claimsPath + "/c/status", "application/merge-patch+json", "{status: {phase: Bound}}"},
+		{"DELETE", claimsPath + "/c", "application/json", `{"preconditions":{"uid":"other"}}`},
 		{"DELETE", claimsPath + "/c", "application/json", ""},
+
+		post("/api/v1/namespaces/default/pods", "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeName: n, containers: [{name: c, image: c}]}}"),
+		{"DELETE", "/api/v1/namespaces/default/pods/p", "application/json", ""},
+		{"DELETE", "/api/v1/namespaces/default/pods/p", "application/json", ""},
+		{"DELETE", "/api/v1/namespaces/default/pods/p", "application/json", `{"gracePeriodSeconds":5}`},
+		{"DELETE", "/api/v1/namespaces/default/pods/p", "application/json", `{"gracePeriodSeconds":0}`},
 
 		post("/api/v1/namespaces", "{apiVersion: v1, kind: Namespace, metadata: {name: free, labels: {unchecked: 'yes'}}}"),
 		post("/api/v1/namespaces/free/configmaps", `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, annotations: {answer.check: "{allowed: false}"}}}`),
