@@ -83,7 +83,7 @@ type Engine struct {
 	faults   fault.Script[*Fault]
 	points   points
 	choices  []uint32
-	// alternatives has the ID of each alternative that a policy asked about, which is 0 in the key.
+	// alternatives numbers the steps that a policy chose among. In a key ID is 0.
 	alternatives map[Alternative]int
 	onCall   func(number int, call *api.Request)
 	counted  int // calls since OnCall

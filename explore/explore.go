@@ -624,7 +624,7 @@ type ends struct {
 	rests []restOf
 	end   tally
 	lost  []leaks.Loss // at the end
-	// failing is how much work of each actor fails at the end.
+	// failing counts, by actor, the work that fails at the end.
 	failing map[string]int
 }
 
