@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	podresource "k8s.io/component-helpers/resource"
 
 	"github.com/storagesim/storagesim/control"
 	"github.com/storagesim/storagesim/internal/semantic"
@@ -93,9 +94,16 @@ func nodeSchedulingPropertiesChange(old, node *v1.Node) []action {
 // sameRequests says at little cost, as of most changes, that the pod needs what it did.
 func sameRequests(old, pod *v1.Pod) bool {
 	same := func(a, b v1.Container) bool { return sameList(a.Resources.Requests, b.Resources.Requests) }
+	has := func(a, b v1.ContainerStatus) bool {
+		return a.Name == b.Name && sameList(a.AllocatedResources, b.AllocatedResources) && semantic.Equal(a.Resources, b.Resources)
+	}
 	return slices.EqualFunc(old.Spec.Containers, pod.Spec.Containers, same) &&
 		slices.EqualFunc(old.Spec.InitContainers, pod.Spec.InitContainers, same) &&
-		semantic.Equal(old.Spec.Resources, pod.Spec.Resources)
+		semantic.Equal(old.Spec.Resources, pod.Spec.Resources) &&
+		slices.EqualFunc(old.Status.ContainerStatuses, pod.Status.ContainerStatuses, has) &&
+		slices.EqualFunc(old.Status.InitContainerStatuses, pod.Status.InitContainerStatuses, has) &&
+		semantic.Equal(old.Status.Resources, pod.Status.Resources) && sameList(old.Status.AllocatedResources, pod.Status.AllocatedResources) &&
+		podresource.IsPodResizeInfeasible(old) == podresource.IsPodResizeInfeasible(pod)
 }
 
 // Upstream: framework/events.go PodSchedulingPropertiesChange, v1.37.

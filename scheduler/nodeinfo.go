@@ -169,7 +169,7 @@ func (s *clusterState) setPod(pod *v1.Pod) {
 	switch {
 	case pod.Spec.NodeName != "" && !ended(pod):
 		if known && !old.assumed && old.node == pod.Spec.NodeName {
-			old.pod = pod
+			s.update(old, pod)
 			return
 		}
 		s.forget(pod.UID)
@@ -177,6 +177,18 @@ func (s *clusterState) setPod(pod *v1.Pod) {
 	case known && (!old.assumed || ended(pod)):
 		s.forget(pod.UID)
 	}
+}
+
+// update takes in that a pod changed that counts on its node: it may be resized.
+// Upstream: cache.UpdatePod.
+func (s *clusterState) update(p *placement, pod *v1.Pod) {
+	if !sameRequests(p.pod, pod) {
+		info := s.info(p.node)
+		info.requested.add(p.request, -1)
+		p.request = podRequest(pod)
+		info.requested.add(p.request, 1)
+	}
+	p.pod = pod
 }
 
 // assume counts the pod on the node from now on.

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -54,6 +55,38 @@ func TestAnAssumedPodCountsUntilItIsSeenBoundOrGivenBack(t *testing.T) {
 	ended.Status.Phase = v1.PodSucceeded
 	s.cluster.setPod(ended)
 	free()
+}
+
+func TestAPodThatIsResizedCountsForTheMostOfWhatItAsksForAndHas(t *testing.T) {
+	s := stillScheduler(Config{}, []runtime.Object{testNode("node-1")})
+	counts := func(pod *v1.Pod, want int64) {
+		t.Helper()
+		s.cluster.setPod(pod)
+		pods, cpu := used(s, "node-1")
+		assert.EqualValues(t, 1, pods)
+		assert.Equal(t, want, cpu)
+	}
+	pod := on(asking(testPod("web", "data"), "2", "1Gi"), "node-1")
+	counts(pod, 2000)
+	pod = asking(pod.DeepCopy(), "500m", "1Gi")
+	counts(pod, 500) // its node has not looked at it yet
+
+	has := func(cpu string) v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)} }
+	pod = pod.DeepCopy()
+	pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, AllocatedResources: has("1"),
+		Resources: &v1.ResourceRequirements{Requests: has("2")}}}
+	counts(pod, 2000)
+	pod = asking(pod.DeepCopy(), "3", "1Gi")
+	counts(pod, 3000)
+	pod = pod.DeepCopy()
+	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: v1.PodReasonInfeasible}}
+	counts(pod, 2000) // it never gets what it asks for
+	pod = pod.DeepCopy()
+	pod.Status.Phase = v1.PodSucceeded
+	s.cluster.setPod(pod)
+	pods, cpu := used(s, "node-1")
+	assert.Zero(t, pods)
+	assert.Zero(t, cpu)
 }
 
 func TestOldNewsOfABoundPodDoesNotQueueItAgain(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	podresource "k8s.io/component-helpers/resource"
 )
 
 // What a pod counts for in scoring when it asks for nothing.
@@ -94,60 +95,16 @@ func (r resources) asksForNothing() bool {
 	return r.milliCPU == 0 && r.memory == 0 && r.ephemeral == 0 && len(r.scalar) == 0
 }
 
-// podRequest returns what the pod needs at its peak: the containers and the sidecars
-// together, or an init container beside the sidecars started before it,
-// whichever is more, and the overhead.
-// Upstream: component-helpers/resource PodRequests, v1.37.
+// podRequest returns what the pod needs at its peak: the containers and the sidecars together, or an init container beside the sidecars started before it,
+// whichever is more, and the overhead. While a pod is resized it counts for the most of what its spec asks for, what its node has allocated and what its
+// containers have; for the latter two only if the node says that it can never have more.
+// Upstream: framework/types.go CalculateResource, v1.37.
 func podRequest(pod *v1.Pod) resources {
-	sum := sumRequests(&pod.Spec, func(c *v1.Container) v1.ResourceList { return c.Resources.Requests })
-	if pod.Spec.Resources != nil {
-		maps.Copy(sum, pod.Spec.Resources.Requests)
-	}
-	addList(sum, pod.Spec.Overhead)
-	nonZero := sumRequests(&pod.Spec, func(c *v1.Container) v1.ResourceList {
-		list := v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(defaultMilliCPU, resource.DecimalSI),
-			v1.ResourceMemory: *resource.NewQuantity(defaultMemory, resource.BinarySI)}
-		maps.Copy(list, c.Resources.Requests)
-		return list
-	})
-	r, least := resourcesOf(sum), resourcesOf(nonZero)
+	options := podresource.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
+	r := resourcesOf(podresource.PodRequests(pod, options))
+	options.NonMissingContainerRequests = v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(defaultMilliCPU, resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(defaultMemory, resource.BinarySI)}
+	least := resourcesOf(podresource.PodRequests(pod, options))
 	r.nonZeroCPU, r.nonZeroMemory = least.milliCPU, least.memory
 	return r
-}
-
-func sumRequests(spec *v1.PodSpec, of func(*v1.Container) v1.ResourceList) v1.ResourceList {
-	sum, sidecars, peak := v1.ResourceList{}, v1.ResourceList{}, v1.ResourceList{}
-	for i := range spec.Containers {
-		addList(sum, of(&spec.Containers[i]))
-	}
-	for i := range spec.InitContainers {
-		c := &spec.InitContainers[i]
-		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
-			addList(sum, of(c))
-			addList(sidecars, of(c))
-			maxList(peak, sidecars)
-			continue
-		}
-		now := maps.Clone(sidecars)
-		addList(now, of(c))
-		maxList(peak, now)
-	}
-	maxList(sum, peak)
-	return sum
-}
-
-func addList(sum, list v1.ResourceList) {
-	for name, q := range list {
-		total := sum[name].DeepCopy()
-		total.Add(q)
-		sum[name] = total
-	}
-}
-
-func maxList(most, list v1.ResourceList) {
-	for name, q := range list {
-		if have, ok := most[name]; !ok || have.Cmp(q) < 0 {
-			most[name] = q
-		}
-	}
 }
