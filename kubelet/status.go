@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,7 +66,7 @@ func (m *statusManager) sandboxReady(ctx context.Context, w *podWorker) error {
 
 // writeReadiness writes which of the containers that run, as far as the API knows, are ready now. Nothing else of the status changes.
 //
-// Upstream: status_manager.go SetContainerReadiness and SetContainerStartup, v1.37.2.
+// Upstream: status_manager.go SetContainerReadiness, v1.37.2.
 func (k *kubelet) writeReadiness(ctx context.Context, w *podWorker) error {
 	r, err := k.podStatus(w)
 	if r == nil || w.pod == nil || w.gone || err != nil {
@@ -82,6 +83,33 @@ func (k *kubelet) writeReadiness(ctx context.Context, w *podWorker) error {
 		setCondition(want, c, k.status.now())
 	}
 	return k.status.patchStatus(ctx, w, want)
+}
+
+// writeStarted writes which of the containers that run, as far as the API knows, have started by what their startup probes say. Nothing else of the
+// status changes: that they are ready is written by the sync that follows.
+//
+// Upstream: status_manager.go SetContainerStartup, and kubelet.go syncLoopIteration, v1.37.2.
+func (k *kubelet) writeStarted(ctx context.Context, w *podWorker, r *podStatus) error {
+	want, changed := w.lastStatus().DeepCopy(), false
+	for _, c := range r.all() {
+		s := statusIn(want, c)
+		if s == nil || s.State.Running == nil || s.ContainerID != containerID(k.runtime, c.last.ID) || !hasStartupProbe(w.pod, s.Name) {
+			continue
+		}
+		if s.Started != nil && *s.Started != c.started {
+			s.Started, changed = &c.started, true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return k.status.patchStatus(ctx, w, want)
+}
+
+// hasStartupProbe reports whether a container of a pod is said to have started by a probe.
+func hasStartupProbe(pod *v1.Pod, name string) bool {
+	has := func(c v1.Container) bool { return c.Name == name && c.StartupProbe != nil }
+	return slices.ContainsFunc(pod.Spec.Containers, has) || slices.ContainsFunc(pod.Spec.InitContainers, has)
 }
 
 // statusIn returns the status of a container that runs, nil if there is none.

@@ -22,6 +22,11 @@ import (
 func (k *kubelet) syncPod(ctx context.Context, w *podWorker, r *podStatus) error {
 	pod := w.pod
 	w.registered = true
+	if r != nil {
+		if err := k.writeStarted(ctx, w, r); ctx.Err() != nil { // what cannot be written now is written with the rest
+			return err
+		}
+	}
 	if r != nil && w.syncing == nil && !restartCleanedUp(r) && shouldAllContainersRestart(pod, r, w.lastStatus()) {
 		var err error
 		if r, err = k.restartAll(ctx, w, pod, r); err != nil {
