@@ -3,6 +3,8 @@ package story
 import (
 	"fmt"
 	"strings"
+
+	"github.com/storagesim/storagesim/internal/manifest"
 )
 
 const fence = "----"
@@ -40,6 +42,9 @@ func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line,
 
 // parse reads a script; outputs are dropped.
 func parse(file, text string) (*script, error) {
+	if err := manifest.CheckText(file, []byte(text)); err != nil {
+		return nil, err
+	}
 	s := &script{file: file}
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n") // as editors on Windows write it
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")

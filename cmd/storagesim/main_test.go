@@ -343,6 +343,50 @@ func TestStoriesArePlayedWrittenAndChecked(t *testing.T) {
 	assert.Contains(t, errOut, `standard input:1: unknown command "nonsense"`)
 }
 
+// The line ends and the mark at the beginning that editors on Windows write are no difference, and -w keeps the line ends.
+func TestAStoryFromWindowsIsCheckedAndWritten(t *testing.T) {
+	const played = "# see\r\nget pv\r\n----\r\nNo resources found\r\n"
+	path := file(t, "a.txt", "\ufeff"+played)
+	code, _, errOut := command(t, "", "story", "--check", path)
+	assert.Zero(t, code, errOut)
+	path = file(t, "b.txt", "# see\r\nget pv\r\n----\r\n")
+	code, _, errOut = command(t, "", "story", "--check", path)
+	assert.Equal(t, exitError, code)
+	assert.Contains(t, errOut, path+":4: the output is no longer what the file says\n- \n+ No resources found\n")
+	code, _, errOut = command(t, "", "story", "-w", path)
+	assert.Zero(t, code, errOut)
+	written, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, played, string(written))
+	path = file(t, "c.txt", "get pv\r\nrun-for ten\r\n\r\n# end\r\n")
+	code, _, _ = command(t, "", "story", "-w", path)
+	assert.Equal(t, exitError, code)
+	written, err = os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "get pv\r\n----\r\nNo resources found\r\n\r\nrun-for ten\r\n\r\n# end\r\n", string(written))
+}
+
+func TestAFileThatIsNoStoryIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                            "a.txt: is empty; expected at least one command",
+		" \n\n":                       "a.txt: is empty; expected at least one command",
+		"\xff\xfeg\x00e\x00t\x00":     "a.txt: is encoded in UTF-16; expected UTF-8",
+		"get pv\n# caf\xe9\n":         "a.txt:2: is not UTF-8: the byte 0xE9 is part of another encoding; save the file as UTF-8",
+		"get pv\n\nget\x00\x00\x00\n": "a.txt:3: is not text: it has a byte 0x00",
+	} {
+		path := file(t, "a.txt", text)
+		for _, args := range [][]string{{"story", path}, {"story", "--check", path}, {"story", "-w", path}, {"page", path}} {
+			code, out, errOut := command(t, "", args...)
+			assert.NotZero(t, code, args)
+			assert.Empty(t, out, args)
+			assert.Contains(t, errOut, want, args)
+		}
+		left, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, text, string(left), "-w leaves it")
+	}
+}
+
 func TestKeptDirectoriesHoldTheVolumes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "nodes")
 	code, _, errOut := command(t, "", "run", "-f", file(t, "all.yaml", manifests), "--keep", dir)

@@ -49,7 +49,7 @@ func situations() ([]situation, error) {
 
 // situationOf returns the situation of a script: the comment at its top is the title, and what comes after an empty line of it the introduction.
 func situationOf(file, script string) situation {
-	s := situation{file: file, title: file, script: strings.ReplaceAll(script, "\r\n", "\n")}
+	s := situation{file: file, title: file, script: plainLines(script)}
 	head, _ := s.parts()
 	if head == "" {
 		return s

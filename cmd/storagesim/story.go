@@ -144,19 +144,23 @@ func (o storyOptions) play(cmd *cobra.Command, file string) (err error) {
 			return err
 		}
 		if ok { // what comes after it stays as it was
-			lines := strings.SplitAfter(script, "\n")
+			lines := strings.SplitAfter(plainLines(script), "\n")
 			played.WriteString(strings.Join(lines[wrong.Line-1:], ""))
 		}
+		text := played.String()
+		if strings.Contains(script, "\r\n") { // as the editor wrote it: else each line of the file would differ
+			text = strings.ReplaceAll(text, "\n", "\r\n")
+		}
 		if file == "-" {
-			_, err2 := io.Copy(cmd.OutOrStdout(), &played)
+			_, err2 := io.WriteString(cmd.OutOrStdout(), text)
 			return errors.Join(err, err2)
 		}
-		return errors.Join(err, os.WriteFile(file, played.Bytes(), 0o644))
+		return errors.Join(err, os.WriteFile(file, []byte(text), 0o644))
 	}
 	if err != nil {
 		return err
 	}
-	return firstDifference(name, script, played.String())
+	return firstDifference(name, plainLines(script), played.String())
 }
 
 // tellMissed tells of faults that struck nothing, which is an error with --check: a script that shows a fault shows nothing then.
@@ -171,13 +175,22 @@ func (o storyOptions) tellMissed(cmd *cobra.Command, name string, missed []strin
 	return err
 }
 
+// readScript reads a script. An empty one is a mistake: a redirection that failed, or the wrong file.
 func readScript(file string, in io.Reader) (string, error) {
+	name, read := file, manifest.ReadFile
 	if file == "-" {
-		data, err := manifest.ReadAll("standard input", in)
-		return string(data), err
+		name, read = "standard input", func(name string) ([]byte, error) { return manifest.ReadAll(name, in) }
 	}
-	data, err := manifest.ReadFile(file)
+	data, err := read(name)
+	if err == nil && len(bytes.TrimSpace(data)) == 0 {
+		err = fmt.Errorf("%s: is empty; expected at least one command", name)
+	}
 	return string(data), err
+}
+
+// plainLines returns a script without what editors on Windows write: a byte order mark, and line ends of two characters. It is played so.
+func plainLines(script string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(script, "\ufeff"), "\r\n", "\n")
 }
 
 // firstDifference returns an error with the first line in which the outputs differ.

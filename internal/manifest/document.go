@@ -33,8 +33,8 @@ func documents(file string, data []byte) (nodes []*yaml.Node, err error) {
 			err = &Error{File: file, Problem: fmt.Sprintf("not valid YAML: the parser failed: %v", p)}
 		}
 	}()
-	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		return nil, &Error{File: file, Problem: "is encoded in UTF-16; expected UTF-8"}
+	if err := utf16(file, data); err != nil {
+		return nil, err
 	}
 	trimmed := bytes.TrimSpace(data)
 	if len(trimmed) == 0 {
@@ -67,6 +67,29 @@ func documents(file string, data []byte) (nodes []*yaml.Node, err error) {
 		}
 		nodes = append(nodes, root)
 	}
+}
+
+// CheckText returns the problem of a file, such as a script, that is not text in UTF-8, or nil.
+func CheckText(file string, data []byte) error {
+	if err := utf16(file, data); err != nil {
+		return err
+	}
+	if err := notUTF8(file, data); err != nil {
+		return err
+	}
+	before, _, found := bytes.Cut(data, []byte{0})
+	if !found {
+		return nil
+	}
+	return &Error{File: file, Line: 1 + bytes.Count(before, []byte("\n")), Problem: "is not text: it has a byte 0x00"}
+}
+
+// utf16 returns the problem of a file that begins as editors and shells on Windows begin UTF-16.
+func utf16(file string, data []byte) error {
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return &Error{File: file, Problem: "is encoded in UTF-16; expected UTF-8"}
+	}
+	return nil
 }
 
 // notUTF8 returns the problem of a file with a byte that is none of UTF-8, with the line of the first one.
