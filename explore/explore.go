@@ -88,6 +88,8 @@ func (cfg Config) check() error {
 		return fmt.Errorf("explore: Config.Budget: %s is negative; it must be positive, or 0 for no limit", cfg.Budget)
 	case cfg.First < 0:
 		return fmt.Errorf("explore: Config.First: %d is negative; it must be the number of a run, or 0 for the first", cfg.First)
+	case cfg.First > cfg.runs():
+		return fmt.Errorf("explore: Config.First: %d is after the last run, %d; Config.Runs counts those before First, too", cfg.First, cfg.runs())
 	case cfg.Shards < 0 || cfg.Shard < 0 || cfg.Shard > cfg.Shards || cfg.Shard == 0 && cfg.Shards > 0:
 		return fmt.Errorf("explore: Config.Shard, Shards: there is no part %d of %d; Shard must be from 1 to Shards, or both 0", cfg.Shard, cfg.Shards)
 	case cfg.Workers < 0:

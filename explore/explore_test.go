@@ -166,6 +166,7 @@ func TestAConfigurationThatMakesNoSenseIsRefused(t *testing.T) {
 	for says, cfg := range map[string]explore.Config{
 		"Config.Runs: -1 is negative":                                {Runs: -1},
 		"Config.Workers: -1 is negative":                             {Workers: -1},
+		"Config.First: 1001 is after the last run, 1000":             {First: 1001},
 		"Seed and Policy are chosen":                                 {Cluster: storagesim.Config{Seed: 1}},
 		"leave Dir and RealMounts out":                               {Cluster: storagesim.Config{Dir: "/x"}},
 		"Config.Nodes[0].Name: \"A_b\" is":                           {Cluster: storagesim.Config{Nodes: storagesim.Nodes("A_b")}},

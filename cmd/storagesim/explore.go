@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -172,6 +173,8 @@ func (o *exploreOptions) config() (explore.Config, error) {
 		return cfg, fmt.Errorf("-o: unknown format %q%s", o.format, prose.OneOf(o.format, exploreFormats()))
 	case o.runs < 1 || o.first < 1:
 		return cfg, fmt.Errorf("--runs %d, --from %d: both must be 1 or more", o.runs, o.first)
+	case o.first > o.runs:
+		return cfg, fmt.Errorf("--from %d: it is after the last run, %d; --runs counts the runs before --from, too", o.first, o.runs)
 	case o.budget < 0:
 		return cfg, fmt.Errorf("--time %s: the time must not be negative", o.budget)
 	}
@@ -180,7 +183,11 @@ func (o *exploreOptions) config() (explore.Config, error) {
 		cfg.Expect = append(cfg.Expect, explore.Expect(object, state))
 	}
 	if o.shard != "" {
-		if n, err := fmt.Sscanf(o.shard, "%d/%d", &cfg.Shard, &cfg.Shards); n != 2 || err != nil || cfg.Shard < 1 || cfg.Shard > cfg.Shards {
+		part, parts, _ := strings.Cut(o.shard, "/")
+		var err, err2 error
+		cfg.Shard, err = strconv.Atoi(part)
+		cfg.Shards, err2 = strconv.Atoi(parts)
+		if err != nil || err2 != nil || cfg.Shard < 1 || cfg.Shard > cfg.Shards {
 			return cfg, fmt.Errorf("--shard: %q is not PART/PARTS, such as 3/16", o.shard)
 		}
 	}
@@ -384,12 +391,15 @@ func (o *exploreOptions) readAccepted() error {
 	if o.accept == "" {
 		return nil
 	}
-	text, err := os.ReadFile(o.accept)
+	data, err := manifest.ReadFile(o.accept)
+	if err == nil {
+		err = manifest.CheckText(o.accept, data)
+	}
 	if err != nil {
 		return fmt.Errorf("--accept: %w", err)
 	}
 	number := 0
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(plainLines(string(data))) {
 		number++
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue

@@ -45,6 +45,11 @@ func TestAnExplorationOfManifestsFindsWhatOneFaultBreaksAndRepeatsIt(t *testing.
 			`" names an object as older versions did; the key of such a failure has the form pvc/default/data now`)
 	}
 
+	require.NoError(t, os.WriteFile(accept, []byte("\xff\xfen\x00o\x00"), 0o600)) // a redirection in a shell of Windows
+	code, _, errOut = command(t, "", "explore", "-f", path, "--accept", accept)
+	require.Equal(t, 2, code)
+	require.Contains(t, errOut, "--accept: "+accept+": is encoded in UTF-16; expected UTF-8")
+
 	code, out, _ = command(t, "", "explore", "-f", path, "--replay", answer.Failure.Replay)
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "nothing leaks: 1 left behind:")
@@ -202,7 +207,10 @@ func TestAWrongExplorationIsRefusedBeforeAnythingIsRead(t *testing.T) {
 		"-f x --except leaks":                `--except: there is no rule "leaks"; there are ["one owner"`,
 		"-f x --replay y1":                   `it begins with "y1", and this version of storagesim plays lines that begin with "x1"`,
 		"-f x --time -1s":                    "--time -1s: the time must not be negative",
-		"-f x --accept nowhere.txt":          "--accept: open nowhere.txt: no such file",
+		"-f x --shard 3/16x":                 `--shard: "3/16x" is not PART/PARTS, such as 3/16`,
+		"-f x --runs 5 --from 6":             "--from 6: it is after the last run, 5; --runs counts the runs before --from, too",
+		"-f x --accept nowhere.txt":          "--accept: nowhere.txt: no such file",
+		"-f x --accept testdata/../..":       "--accept: testdata/../..: it is a directory; expected a file",
 		"-f x -o yaml":                       `-o: unknown format "yaml"`,
 		"-f x --csi-endpoint unix:///x.sock": "--csi-endpoint: a driver in another process does not repeat itself",
 	} {
