@@ -169,6 +169,8 @@ func (o *exploreOptions) config() (explore.Config, error) {
 		return cfg, errors.New("-o json has the whole story of a failure; leave --about and --actor out")
 	case o.views() && o.replay == "":
 		return cfg, fmt.Errorf("-o %s: it shows one run; name its line with --replay", o.format)
+	case o.views() && o.filter.set():
+		return cfg, o.filter.checkOutput(o.format)
 	case o.format != "" && !slices.Contains(exploreFormats(), o.format):
 		return cfg, fmt.Errorf("-o: unknown format %q%s", o.format, prose.OneOf(o.format, exploreFormats()))
 	case o.runs < 1 || o.first < 1:

@@ -33,6 +33,14 @@ func (o *filterOptions) add(flags *pflag.FlagSet) {
 // set reports whether anything is left out.
 func (o filterOptions) set() bool { return len(o.about)+len(o.actors) > 0 }
 
+// checkOutput refuses the flags with a format that tells no story.
+func (o filterOptions) checkOutput(format string) error {
+	if !o.set() {
+		return nil
+	}
+	return fmt.Errorf("-o %s: it tells no story, and --about and --actor choose what a story tells; leave them out", format)
+}
+
 // keep returns the choice of entries, nil for all. An object or an actor that a cluster's story does not have is an error.
 func (o filterOptions) keep(c *storagesim.Cluster) (func(trace.Entry) bool, error) {
 	if !o.set() {

@@ -78,6 +78,29 @@ func TestStoriesOfScriptsExhibitsAndFailuresAreToldOfAnObjectOrAnActor(t *testin
 	require.Contains(t, errOut, "-o json has the whole story")
 }
 
+// A format that tells no story is refused with --about and --actor, which it would ignore; the entries of -o trace are chosen.
+func TestAFormatWithoutAStoryIsRefusedWithAFilter(t *testing.T) {
+	claim := file(t, "claim.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n")
+	script := file(t, "story.txt", "cluster nodes=node-1\n")
+	code, out, errOut := command(t, "", "run", "-f", claim, "-o", "trace", "--actor", "user")
+	require.Equal(t, 0, code, errOut)
+	require.Contains(t, out, `"actor":"user"`)
+	require.NotContains(t, out, "FailedBinding")
+	for _, args := range [][]string{
+		{"run", "-f", claim, "-o", "table"}, {"run", "-f", claim, "-o", "yaml"}, {"run", "-f", claim, "-o", "json"}, {"run", "-f", claim, "-o", "html"},
+		{"story", script, "-o", "mermaid"}, {"museum", "3", "-o", "svg"}, {"explore", "-f", claim, "--replay", "x1", "-o", "perfetto"},
+	} {
+		code, out, errOut := command(t, "", append(args, "--actor", "user")...)
+		require.Equal(t, exitUsage, code, args)
+		require.Empty(t, out, args)
+		require.Contains(t, errOut, "error: -o "+args[len(args)-1]+": it tells no story, and --about and --actor choose what a story tells; leave them out\n")
+	}
+	code, out, errOut = command(t, "", "museum", "-o", "html")
+	require.Equal(t, exitUsage, code)
+	require.Empty(t, out)
+	require.Contains(t, errOut, "error: --output: it is about an exhibit; name the NUMBER of one\n")
+}
+
 func TestAStoryFoldsNoiseUnlessToldInDetail(t *testing.T) {
 	args := []string{"run", "-f", "../../examples/csi-snapshots", "-o", "story", "--width", "0"}
 	_, out, _ := command(t, "", args...)

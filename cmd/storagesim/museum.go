@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/storagesim/storagesim/explore"
 	"github.com/storagesim/storagesim/explore/museum"
@@ -37,6 +38,9 @@ Exit codes: 0 nothing was broken; 1 a rule was broken; 2 the command line is wro
   storagesim museum 3 --find --runs 1000`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags := changed(cmd); len(args) == 0 && len(flags) > 0 {
+				return usageError{fmt.Errorf("--%s: it is about an exhibit; name the NUMBER of one", flags[0])}
+			}
 			if len(args) == 0 {
 				return listMuseum(cmd.OutOrStdout())
 			}
@@ -52,7 +56,7 @@ Exit codes: 0 nothing was broken; 1 a rule was broken; 2 the command line is wro
 			if output == "" {
 				return show(cmd.Context(), cmd.OutOrStdout(), e, fixed, find, runs, filter)
 			}
-			if err := errors.Join(checkView(output, cmd.OutOrStdout()), checkMuseumView(output, fixed, find)); err != nil {
+			if err := errors.Join(checkView(output, cmd.OutOrStdout()), checkMuseumView(output, fixed, find), filter.checkOutput(output)); err != nil {
 				return usageError{err}
 			}
 			return viewExhibit(cmd.OutOrStdout(), e, output)
@@ -64,6 +68,13 @@ Exit codes: 0 nothing was broken; 1 a rule was broken; 2 the command line is wro
 	cmd.Flags().BoolVar(&find, "find", false, "let the explorer look for the bug")
 	cmd.Flags().IntVar(&runs, "runs", museum.DefaultRuns, "how many runs --find makes at most")
 	return cmd
+}
+
+// changed returns the names of the flags that are given, in order.
+func changed(cmd *cobra.Command) []string {
+	var names []string
+	cmd.Flags().Visit(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
 }
 
 func exhibit(number string) (museum.Exhibit, error) {

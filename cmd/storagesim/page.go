@@ -125,7 +125,7 @@ func (o storyOptions) checkOutput(out io.Writer, files []string) error {
 	if err := checkFormat(o.output); err != nil {
 		return err
 	}
-	return checkView(o.output, out)
+	return errors.Join(checkView(o.output, out), o.filter.checkOutput(o.output))
 }
 
 // view plays a script and writes the view of its cluster.

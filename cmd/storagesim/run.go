@@ -279,6 +279,8 @@ func (o *runOptions) check() error {
 		return errors.New("nothing to apply: give manifests with -f")
 	case !slices.Contains(outputs, o.output):
 		return fmt.Errorf("-o: unknown format %q%s", o.output, prose.OneOf(o.output, outputs[1:]))
+	case o.filter.set() && !slices.Contains([]string{"", "story", "trace"}, o.output):
+		return o.filter.checkOutput(o.output)
 	case o.width != 0 && o.width < terminal.LeastWidth:
 		return badWidth(o.width)
 	case o.passing < 0:
@@ -622,11 +624,11 @@ func warner(errOut io.Writer, before string) func(text string) {
 }
 
 func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
+	keep, err := o.filter.keep(c)
+	if err != nil {
+		return err
+	}
 	if o.output == "" || o.output == "story" {
-		keep, err := o.filter.keep(c)
-		if err != nil {
-			return err
-		}
 		how := trace.Telling{Width: o.width, Shorten: c.Trace().ShortIDs, Keep: unlessTold(keep), Fold: trace.FoldNoise}
 		if o.verbose {
 			how.Details, how.Fold = true, trace.FoldUpkeep
@@ -651,7 +653,11 @@ func (o *runOptions) print(out io.Writer, c *storagesim.Cluster) error {
 		}
 		return why(out, c, o.width)
 	case "trace":
-		records, err := trace.JSON(c.Trace().Records())
+		entries := c.Trace().Records()
+		if keep != nil {
+			entries = slices.DeleteFunc(slices.Clone(entries), func(e trace.Entry) bool { return !keep(e) })
+		}
+		records, err := trace.JSON(entries)
 		if err == nil {
 			_, err = io.WriteString(out, records)
 		}
