@@ -143,6 +143,7 @@ func TestWrongUsesOfLearnAreTold(t *testing.T) {
 		{[]string{"a", "b"}, 2, "2 folders are named; expected at most one"},
 		{[]string{"a", "--verify"}, 2, "a: --check and --verify take no other folder"},
 		{[]string{"--verify", "--check", "x"}, 2, "--check and --verify exclude each other"},
+		{[]string{"3"}, 2, "3: a folder is expected here; write --exercise 3 to begin with that exercise, or ./3 for a folder of that name"},
 		{[]string{dir, "--exercise", "99"}, 2, `--exercise: there is no "99"; expected one of 01-a-class-that-is-not-there, `},
 		{[]string{"--check", filepath.Join(dir, "none")}, 1, "there is no folder "},
 		{[]string{"--check", dir}, 1, "is not an exercise of this version of storagesim"},
