@@ -80,7 +80,8 @@ func TestStoriesOfScriptsExhibitsAndFailuresAreToldOfAnObjectOrAnActor(t *testin
 
 // A format that tells no story is refused with --about and --actor, which it would ignore; the entries of -o trace are chosen.
 func TestAFormatWithoutAStoryIsRefusedWithAFilter(t *testing.T) {
-	claim := file(t, "claim.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n")
+	claim := file(t, "claim.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"+
+		"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n")
 	script := file(t, "story.txt", "cluster nodes=node-1\n")
 	code, out, errOut := command(t, "", "run", "-f", claim, "-o", "trace", "--actor", "user")
 	require.Equal(t, 0, code, errOut)

@@ -62,7 +62,8 @@ command line is wrong; 130 interrupted.`,
 				return usageError{errors.New("--check and --verify exclude each other")}
 			}
 			if len(args) > 0 && args[0] != "" && strings.Trim(args[0], "0123456789") == "" { // as page and museum take a number
-				return usageError{fmt.Errorf("%s: a folder is expected here; write --exercise %[1]s to begin with that exercise, or ./%[1]s for a folder of that name", args[0])}
+				return usageError{fmt.Errorf("%s: a folder is expected here; write --exercise %[1]s to begin with that exercise, "+
+					"or ./%[1]s for a folder of that name", args[0])}
 			}
 			return nil
 		},
