@@ -47,7 +47,7 @@ func Tell(entries []Entry, how Telling) string {
 		how.Shorten = func(text string) string { return text }
 	}
 	var told []Entry
-	width := 0
+	width, fraction := 0, 0
 	for _, e := range fold(entries, how.Fold) {
 		if event, ok := e.Record.(Event); ok && event.Repeated {
 			continue
@@ -57,20 +57,21 @@ func Tell(entries []Entry, how Telling) string {
 		}
 		told = append(told, e)
 		width = max(width, prose.Columns(e.Actor))
+		fraction = max(fraction, len(fractionOf(e.Time.Sub(how.Start))))
 	}
 	var b strings.Builder
 	b.Grow(usualLine * len(told))
 	last, actor := "", ""
 	for _, e := range told {
-		at := Offset(e.Time.Sub(how.Start))
-		shown := at
-		if at == last {
-			shown = ""
+		since := e.Time.Sub(how.Start)
+		at, shown := Offset(since), ""
+		if at != last {
+			shown = fmt.Sprintf("%*s", timeColumns+len(fractionOf(since)), at) // seconds stand below seconds
 		}
-		begin := fmt.Sprintf("%9s  %s  ", shown, prose.Pad(e.Actor, width))
+		begin := fmt.Sprintf("%-*s  %s  ", timeColumns+fraction, shown, prose.Pad(e.Actor, width))
 		if how.Width > 0 && how.Width < NarrowWidth {
 			if at != last || e.Actor != actor {
-				fmt.Fprintf(&b, "%9s  %s\n", shown, e.Actor)
+				fmt.Fprintf(&b, "%-*s  %s\n", timeColumns+fraction, shown, e.Actor)
 			}
 			begin = strings.Repeat(" ", narrowIndent)
 		}
@@ -83,6 +84,9 @@ func Tell(entries []Entry, how Telling) string {
 
 // usualLine is about the number of bytes of a line.
 const usualLine = 128
+
+// timeColumns is the number of columns of a time without its fraction.
+const timeColumns = 9
 
 // narrowIndent is the column at which sentences begin under the line of their actor.
 const narrowIndent = 4
@@ -99,9 +103,13 @@ func isCall(e Entry) bool {
 
 // Offset returns a time since the start as h:mm:ss, with milliseconds unless they are 0.
 func Offset(d time.Duration) string {
-	s := fmt.Sprintf("%d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
+	return fmt.Sprintf("%d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60) + fractionOf(d)
+}
+
+// fractionOf returns the milliseconds of a time as Offset has them.
+func fractionOf(d time.Duration) string {
 	if ms := d.Milliseconds() % 1000; ms != 0 {
-		s += fmt.Sprintf(".%03d", ms)
+		return fmt.Sprintf(".%03d", ms)
 	}
-	return s
+	return ""
 }

@@ -261,3 +261,17 @@ func TestANarrowStoryGivesTheActorALineOfItsOwn(t *testing.T) {
 	}
 	require.Contains(t, Tell(entries, Telling{Width: 100}), "  0:00:00  user                      says of pod")
 }
+
+// Seconds stand below seconds, and actors below actors, also where some times have a fraction.
+func TestTimesWithAFractionKeepTheirColumns(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(after time.Duration) Entry {
+		return Entry{Time: start.Add(after), Actor: "x", Record: Write{Verb: "create", Name: "a", Kind: "Node"}}
+	}
+	require.Equal(t, `  0:00:00      x  creates node a
+               x  creates node a
+  0:00:01.500  x  creates node a
+ 12:00:02      x  creates node a
+`, Tell([]Entry{at(0), at(0), at(1500 * time.Millisecond), at(12*time.Hour + 2*time.Second)}, Telling{Start: start}))
+	require.Equal(t, "  0:00:00  x  creates node a\n", Tell([]Entry{at(0)}, Telling{Start: start}))
+}
