@@ -85,8 +85,8 @@ type Engine struct {
 	choices  []uint32
 	// alternatives numbers the steps that a policy chose among. In a key ID is 0.
 	alternatives map[Alternative]int
-	onCall   func(number int, call *api.Request)
-	counted  int // calls since OnCall
+	onCall       func(number int, call *api.Request)
+	counted      int // calls since OnCall
 
 	window uint64          // counts the times that a stepLimit has begun to look at
 	work   map[workKey]int // in the latest, of keys that their queue has forgotten
