@@ -55,7 +55,8 @@ func TestRunWithTwoNodesAndADriverEachAsksTheProcessOfEachNode(t *testing.T) {
 	other := outside.Start(t, outside.Config{Node: "id-2"})
 	require.NoError(t, os.Symlink(p.Socket, p.Socket+"-node-1"))
 	require.NoError(t, os.Symlink(other.Socket, p.Socket+"-node-2"))
-	code, out, errOut := command(t, "", "run", "-f", file(t, "all.yaml", outsideManifests), "--for", "1m", "-v", "--width", "200", "--csi-endpoint", p.Endpoint()+"-{node}")
+	code, out, errOut := command(t, "", "run", "-f", file(t, "all.yaml", outsideManifests), "--for", "1m", "-v", "--width", "200",
+		"--csi-endpoint", p.Endpoint()+"-{node}")
 	require.Zero(t, code, errOut)
 	assert.Regexp(t, `kubelet/node-1 +calls NodeGetInfo of outside.csi.example.com: OK, node_id id-1`, out)
 	assert.Regexp(t, `kubelet/node-2 +calls NodeGetInfo of outside.csi.example.com: OK, node_id id-2`, out)
