@@ -10,8 +10,9 @@ import (
 	"github.com/storagesim/storagesim/trace"
 )
 
-// failing follows the work of the author's actors that fails and is tried again. Its objects may all look well, as those of an operator that
-// takes it for an error that its second attempt finds what its first has made.
+// failing follows the work of the author's actors that fails and is tried again. Their objects may all look well, as those of an operator that
+// takes it for an error that its second attempt finds what its first has made. The snapshot controller is upstream's, though a scenario
+// installs it: where it is stuck, its objects tell.
 type failing struct {
 	c    *storagesim.Cluster
 	base base
@@ -41,7 +42,7 @@ func (f *failing) now() []work {
 		entries := log.Since(f.seen)
 		f.seen += len(entries)
 		for _, entry := range entries {
-			if r, ok := entry.Record.(trace.Retry); ok && f.base.isAuthors(entry.Actor) {
+			if r, ok := entry.Record.(trace.Retry); ok && f.base.isAuthors(entry.Actor) && entry.Actor != storagesim.SnapshotController {
 				if f.work == nil { // most runs have none
 					f.work = map[work]attempt{}
 				}
