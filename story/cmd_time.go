@@ -89,7 +89,7 @@ func cluster(c *call) error {
 	}
 	if seed, ok := set["seed"]; ok {
 		if cfg.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
-			return c.misuse("seed: %q is not a whole number", seed)
+			return c.misuse("seed: %q is not a whole number from 0 to 18446744073709551615", seed)
 		}
 	}
 	if only, ok := set["only"]; ok {

@@ -3,6 +3,7 @@ package story
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,7 +209,7 @@ func (c *call) repeated(key string) (values []string) {
 func (c *call) number(what, text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return 0, c.misuse("%s: %q is not a whole number such as 3", what, text)
+		return 0, c.misuse("%s: %q is not a whole number such as 3, at most %d", what, text, math.MaxInt)
 	}
 	return n, nil
 }
@@ -217,7 +218,7 @@ func (c *call) number(what, text string) (int, error) {
 func (c *call) duration(what, text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, c.misuse("%s: %q is not a time such as 90s, 6m or 1h30m", what, text)
+		return 0, c.misuse("%s: %q is not a time such as 90s, 6m or 1h30m, at most 2562047h", what, text)
 	}
 	return d, nil
 }

@@ -28,8 +28,8 @@
 //     example the YAML of apply. Most commands take none. A command without output yet needs no
 //     ----: its input ends before an empty line and the next command, and playing the script adds it.
 //
-//   - The lines after ---- up to an empty line, or the end, are the output. An
-//     output with empty lines stands between two pairs of fences instead:
+//   - The lines after ---- up to an empty line, or the end, are the output. A command there would be dropped with it, and is an error.
+//     An output with empty lines, or one that begins or ends as a command does, stands between two pairs of fences instead:
 //
 //     describe pvc data
 //     ----

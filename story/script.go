@@ -88,8 +88,13 @@ func (s *script) command(lines []string, i int) (int, error) {
 	}
 	end++
 	if end == len(lines) || lines[end] != fence {
+		begin := end
 		for end < len(lines) && lines[end] != "" {
 			end++
+		}
+		if at := strayCommand(lines[begin:end]); at >= 0 {
+			return 0, &Error{s.file, begin + at + 1, fmt.Sprintf("%q would be dropped as old output of %q: put an empty line before a command",
+				lines[begin+at], words[0])}
 		}
 		return end, nil
 	}
@@ -144,6 +149,17 @@ func beginsCommand(line string) bool {
 	return err == nil
 }
 
+// strayCommand returns which line of an output was written as a command: its first or its last, -1 if neither. Lines between them may look
+// like commands, as "events" in what describe prints does.
+func strayCommand(output []string) int {
+	for _, at := range []int{0, len(output) - 1} {
+		if at >= 0 && at < len(output) && beginsCommand(output[at]) {
+			return at
+		}
+	}
+	return -1
+}
+
 // lastInput returns the end of an input without the empty lines and comments below it.
 func lastInput(lines []string, begin, end int) int {
 	for end > begin && (strings.TrimSpace(lines[end-1]) == "" || lines[end-1][0] == '#') {
@@ -163,7 +179,7 @@ func (c item) printed(output string) string {
 	output = strings.TrimRight(output, "\n")
 	switch {
 	case output == "":
-	case strings.Contains(output, "\n\n") || output[0] == '\n' || strings.HasPrefix(output, fence+"\n"):
+	case strings.Contains(output, "\n\n") || output[0] == '\n' || strings.HasPrefix(output, fence+"\n") || strayCommand(strings.Split(output, "\n")) >= 0:
 		fmt.Fprintf(&b, "%s\n%s\n%s\n%s\n", fence, output, fence, fence)
 	default:
 		b.WriteString(output + "\n")

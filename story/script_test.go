@@ -36,8 +36,23 @@ func TestAScriptComesBackWithItsOutputsAndNothingElseChanged(t *testing.T) {
 func TestOutputsWithEmptyLinesStandBetweenTwoFences(t *testing.T) {
 	script := "write node/node-1:/a\none\n\ntwo\n----\n\nread node/node-1:/a\n----\n\nhelp help\n----\n"
 	got := play(t, script)
-	assert.Contains(t, got, "read node/node-1:/a\n----\n----\none\n\ntwo\n----\n----\n\nhelp help\n----\nhelp [COMMAND]\n")
+	assert.Contains(t, got, "read node/node-1:/a\n----\n----\none\n\ntwo\n----\n----\n")
 	assert.Equal(t, got, play(t, got))
+}
+
+// An output that begins as a command does is kept apart as well, and a command that would be dropped as output is refused.
+func TestNoCommandIsDroppedAsOldOutput(t *testing.T) {
+	got := play(t, "help help\n----\nold\n\nget pv\n----\n")
+	assert.Equal(t, "help help\n----\n----\nhelp [COMMAND]\n    list the commands, or explain one\n----\n----\n\nget pv\n----\nNo resources found\n", got)
+	assert.Equal(t, got, play(t, got))
+	for script, want := range map[string]string{
+		"get pv\n----\nsettle\n----\n":                      `test.txt:3: "settle" would be dropped as old output of "get": put an empty line before a command`,
+		"get pv\n----\n! get nope\nNo resources found\n":    `test.txt:3: "! get nope" would be dropped as`,
+		"get pv\n----\nNo resources found\nrun-for 1m fault": `test.txt:4: "run-for 1m fault" would be dropped as`,
+	} {
+		_, err := Run("test.txt", script)
+		assert.ErrorContains(t, err, want)
+	}
 }
 
 func TestWordsAreSplitAsAShellDoes(t *testing.T) {
@@ -69,12 +84,12 @@ func TestAWrongScriptNamesFileLineAndWhatIsAllowed(t *testing.T) {
 		"cluster node=a\n----\n": `test.txt:1: cluster: unknown setting "node" (did you mean "nodes"?); expected one of nodes, ` +
 			`seed, provisioners, csi, stand-ins, disk, disk-size, only, phase`,
 		"cluster seed=1 seed=2\n----\n":     `test.txt:1: cluster: seed is set twice`,
-		"cluster seed=x\n----\n":            `test.txt:1: cluster: seed: "x" is not a whole number`,
+		"cluster seed=x\n----\n":            `test.txt:1: cluster: seed: "x" is not a whole number from 0 to 18446744073709551615`,
 		"cluster nodes=a,a\n----\n":         `test.txt:1: cluster: nodes: "a" is given twice`,
 		"cluster nodes=2\n----\n":           `test.txt:1: cluster: nodes: 2 would be the name of one node; name each, such as node-1,node-2`,
 		"cluster provisioners=ceph\n----\n": `test.txt:1: cluster: provisioners: there is no "ceph"; expected one of csi, local-path, nfs, openebs`,
 		"cluster phase=soon\n----\n":        `test.txt:1: cluster: phase: "soon" is not a time such as 90s, 6m or 1h30m`,
-		"run-for ever\n----\n":              `test.txt:1: run-for: TIME: "ever" is not a time such as 90s, 6m or 1h30m; usage: run-for TIME`,
+		"run-for ever\n----\n":              `test.txt:1: run-for: TIME: "ever" is not a time such as 90s, 6m or 1h30m, at most 2562047h; usage: run-for TIME`,
 		"settle nobody\n----\n": `test.txt:1: settle: "nobody" is not an actor, a topic or an object such as pvc/data; actors: ` +
 			`persistent-volume-binder,`,
 		"step 0\n----\n":                                           `test.txt:1: step: "0" is not an actor`,
@@ -176,8 +191,8 @@ func TestLabelsAndAnnotationsAreToldAsKubectlTellsThem(t *testing.T) {
 	for _, c := range [][2]string{
 		{"label cm c a=b a-", "error: can not both modify and remove a label in the same command\n"},
 		{"label cm c a=b*", `error: invalid label value: "a=b*": ` + strings.Join(validation.IsValidLabelValue("b*"), ";") + "\n"},
-		{"label cm c zz-", "label \"zz\" not found.\nconfigmap/c not labeled\n"},
-		{"label cm c zz- new=x", "label \"zz\" not found.\nconfigmap/c labeled\n"},
+		{"label cm c zz-", "----\nlabel \"zz\" not found.\nconfigmap/c not labeled\n----\n----\n"},
+		{"label cm c zz- new=x", "----\nlabel \"zz\" not found.\nconfigmap/c labeled\n----\n----\n"},
 		{"label cm c new=x", "configmap/c not labeled\n"},
 		{"label cm c new- newer=x", "configmap/c modified\n"},
 		{"label cm c newer-", "configmap/c unlabeled\n"},

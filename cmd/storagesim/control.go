@@ -52,7 +52,7 @@ func newRunFor() *cobra.Command {
 				return usageError{fmt.Errorf("run-for takes one time such as 90s, 6m or 1h30m, but %d are given", len(args))}
 			}
 			if d, err := time.ParseDuration(args[0]); err != nil || d < 0 {
-				return usageError{fmt.Errorf("%q is not a time such as 90s, 6m or 1h30m", args[0])}
+				return usageError{fmt.Errorf("%q is not a time such as 90s, 6m or 1h30m, at most 2562047h", args[0])}
 			}
 			return nil
 		},

@@ -160,7 +160,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	flag := wrong.GetFlag()
 	expected := map[string]string{
-		"duration": "a time such as 90s, 6m or 1h30m", "uint64": "a whole number such as 7", "int": "a whole number such as 7",
+		"duration": "a time such as 90s, 6m or 1h30m, at most 2562047h", "uint64": "a whole number such as 7, at most 18446744073709551615",
+		"int":     "a whole number such as 7, at most 9223372036854775807",
 		"float32": "a number such as 50 or 0.5", "bool": "true or false",
 	}[flag.Value.Type()]
 	if expected == "" {

@@ -134,7 +134,7 @@ func (s *run) move(w http.ResponseWriter, r *http.Request, command string) {
 		if wrong != nil || d < 0 {
 			refuse(w, metav1.Status{
 				Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest,
-				Message: fmt.Sprintf("duration %q is not a time such as 90s, 6m or 1h30m", r.URL.Query().Get("duration")),
+				Message: fmt.Sprintf("duration %q is not a time such as 90s, 6m or 1h30m, at most 2562047h", r.URL.Query().Get("duration")),
 			})
 			return
 		}

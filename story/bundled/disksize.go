@@ -2,6 +2,7 @@ package bundled
 
 import (
 	"fmt"
+	"math"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -15,5 +16,5 @@ func ParseDiskSize(flag, text string) (int64, error) {
 	if size, whole := q.AsInt64(); err == nil && whole && size > 0 {
 		return size, nil
 	}
-	return 0, fmt.Errorf("%s: %q is not a size such as 512Mi or 20Gi", flag, text)
+	return 0, fmt.Errorf("%s: %q is not a size such as 512Mi or 20Gi, at most %d bytes", flag, text, math.MaxInt64)
 }
