@@ -123,9 +123,10 @@
 //     StorageObjectInUseProtection, DefaultStorageClass, PersistentVolumeClaimResize,
 //     DefaultTolerationSeconds, Priority, RuntimeClass, PodSecurity (without an audit log and exemptions), LimitRanger and ResourceQuota, the last two
 //     not for the subresource resize. Admission policies are stored and do nothing, and so are webhooks whose program is not known
-//     ([Server.AskWebhooks]); a client is warned of that. Those that are asked are not asked about bindings, evictions, tokens, scales and
-//     connections, nor about events that controllers of the simulation record; a field that the schema does not have is dropped before the
-//     next webhook sees the object; and a kind whose versions have stores of their own is asked about in the version of the request alone.
+//     ([Server.AskWebhooks]; package live/webhooks asks programs outside); a client is warned of that. Those that are asked are not asked about
+//     bindings, evictions, tokens, scales and connections, nor about events that controllers of the simulation record; a field that the schema does not
+//     have is dropped before the next webhook sees the object; and a kind whose versions have stores of their own is asked about in the version of the
+//     request alone.
 //     ServiceAccount ([Config.RequireAccounts], which a Cluster asks for) gives no pod a volume with a token. A pod that
 //     names no account is treated as one of the account "default", if that exists, but is not given its name; so a projected
 //     serviceAccountToken needs no serviceAccountName. The control plane of the recordings is without the plugin.

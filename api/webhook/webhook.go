@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -51,6 +52,19 @@ type Question struct {
 	Timeout time.Duration
 	// Review has the request, with the objects as structs or maps that say their kind. They are shared: do not modify them.
 	Review *admissionv1.AdmissionReview
+}
+
+// Changes says in words what the answer to a question changes in an object; "" if nothing. What an answer refuses is told with the write.
+func (q Question) Changes(answer *admissionv1.AdmissionResponse) string {
+	var operations []struct{ Op, Path string }
+	if answer == nil || !answer.Allowed || json.Unmarshal(answer.Patch, &operations) != nil || len(operations) == 0 {
+		return ""
+	}
+	var does []string
+	for _, o := range operations {
+		does = append(does, o.Op+" "+o.Path)
+	}
+	return fmt.Sprintf("webhook %s changes what is to be stored: %s", q.Webhook, strings.Join(does, ", "))
 }
 
 // Attempt is a write that webhooks are asked about.

@@ -354,7 +354,10 @@ func (o *runOptions) checkCluster() error {
 
 // checkKeep refuses a directory with something in it: what an earlier run left
 // there would be the nodes' disks of this one.
-func checkKeep(dir string) error {
+func checkKeep(dir string) error { return checkNewOrEmpty("--keep", dir) }
+
+// checkNewOrEmpty reports what is wrong with the directory that a flag names, "" if it is not given.
+func checkNewOrEmpty(flag, dir string) error {
 	if dir == "" {
 		return nil
 	}
@@ -363,9 +366,9 @@ func checkKeep(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("--keep: %w", err)
+		return fmt.Errorf("%s: %w", flag, err)
 	case len(entries) > 0:
-		return fmt.Errorf("--keep %s: the directory is not empty, it has %q; name a new or an empty one", dir, entries[0].Name())
+		return fmt.Errorf("%s %s: the directory is not empty, it has %q; name a new or an empty one", flag, dir, entries[0].Name())
 	}
 	return nil
 }

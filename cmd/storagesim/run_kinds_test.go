@@ -139,7 +139,7 @@ func TestRunSaysOnceThatWebhooksAreNotAsked(t *testing.T) {
 		"run", "-f", "-", "-o", "table")
 	assert.Zero(t, code)
 	assert.Equal(t, "note: ValidatingWebhookConfiguration/hook: a cluster asks it about each request that it selects; here it is stored and not asked, "+
-		"unless it is a webhook of an operator that is played in the process: nothing is refused or changed by it\n", errOut)
+		"unless it is a webhook of an operator that is played in the process, or one that serve asks over HTTPS: nothing is refused or changed by it\n", errOut)
 }
 
 func TestTheShellSaysOnceThatWebhooksAreNotAsked(t *testing.T) {

@@ -32,6 +32,7 @@ type serveOptions struct {
 	only       []string
 	page       bool
 	looks      bool // the page only looks
+	hooks      webhookOptions
 }
 
 func newServe() *cobra.Command {
@@ -49,6 +50,9 @@ a real cluster. It writes a kubeconfig, which is removed at the end:
 Virtual time goes as fast as that of the machine, n times faster (--speed 60x), or
 only when it is told to (--speed step): storagesim step, settle and run-for do that,
 at any speed. kubectl get --raw /storagesim/story tells what has happened.
+
+Admission webhooks that have a URL are asked, and those of the Services of
+--webhook-service, as soon as their configurations are there.
 
 Only who has the token in the kubeconfig gets in; who has it may do everything that
 the API can do, and reaches nothing but the simulation. The server listens on this
@@ -93,6 +97,10 @@ mounted: an error names each mount and the command that ends it.`,
 	flags.BoolVar(&o.page, "page", false,
 		"offer a page for a browser, too, on a port of its own: it shows what happens, and steps, crashes and breaks; --speed is step unless it is given")
 	flags.BoolVar(&o.looks, "page-view", false, "offer a page that only looks: it shows what happens, and its server plays no command")
+	flags.StringArrayVar(&o.hooks.services, "webhook-service", nil,
+		"`NAMESPACE/NAME=ADDRESS:PORT` of the program that listens for the Service of admission webhooks, such as shop/webhook=127.0.0.1:9443; may be repeated")
+	flags.StringVar(&o.hooks.certs, "webhook-certs", "",
+		"write the certificate of those programs, tls.crt and tls.key, to `DIR`, which must be new or empty, and trust it where no caBundle is given")
 	flags.BoolVar(&o.remote, "remote", false, "allow --listen an address that other machines can reach: who has the token can use the API from there")
 	return cmd
 }
@@ -110,7 +118,7 @@ func (o *serveOptions) check() (speed float64, err error) {
 	if _, err := o.controllers(); err != nil {
 		return 0, err
 	}
-	return speed, errors.Join(o.checkCluster(), checkKeep(o.keep))
+	return speed, errors.Join(o.checkCluster(), checkKeep(o.keep), o.hooks.check())
 }
 
 // controllers returns the actors that --only names; nil for all.
@@ -139,6 +147,11 @@ func (o *serveOptions) serve(ctx context.Context, speed float64, in io.Reader, o
 	if err != nil {
 		return err
 	}
+	endHooks, err := o.hooks.begin()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endHooks()) }()
 	zero := time.Now().UTC().Truncate(time.Second)
 	another := func(errOut io.Writer) (*offered, error) {
 		return o.offered(ctx, storagesim.Config{Start: zero, Dir: o.keep, TakePrograms: true, Only: only, RecordValues: o.page || o.looks}, objects, errOut)
@@ -193,6 +206,9 @@ type offered struct {
 func (o *serveOptions) offered(ctx context.Context, cfg storagesim.Config, objects []manifest.Object, errOut io.Writer) (*offered, error) {
 	c, end, err := o.cluster(ctx, cfg, errOut)
 	made := &offered{Cluster: c, end: end}
+	if err == nil {
+		err = o.hooks.ask(c)
+	}
 	if err != nil {
 		return made, err
 	}
@@ -225,6 +241,8 @@ func (o *serveOptions) neverBack() string {
 		return fmt.Sprintf("time goes by itself here (--speed %s), and such a run cannot be played again; with --speed step it can", o.speed)
 	case len(o.csi) > 0 || len(o.commands) > 0:
 		return "a CSI driver here runs in a process of its own, and cannot go back"
+	case len(o.hooks.services) > 0:
+		return "admission webhooks run in a process of their own, which cannot go back"
 	case o.keep != "":
 		return "with --keep the nodes' directories stay as they are, so that a run cannot be played again in them"
 	case o.realMounts:
@@ -242,7 +260,7 @@ func (o *serveOptions) begin(ctx context.Context, c *storagesim.Cluster, objects
 	if err := c.Settle(); err != nil {
 		return err
 	}
-	tellGaps(errOut, objects)
+	tellGaps(errOut, slices.DeleteFunc(slices.Clone(objects), func(obj manifest.Object) bool { return c.Engine().Server().Asks(obj.Object) }))
 	c.Lab().AnnotateApplied()        // for kubectl, which may apply the same files when they have changed
 	_ = applyAll(c, objects, errOut) // which tells of the errors
 	return nil

@@ -49,6 +49,7 @@ func Layers() []Layer {
 		{Name: "api", Tops: []string{"api"}, May: append([]string{"rules", "trace", "contract"}, rooms...)},
 		{Name: "drivers", Tops: []string{"engine"}, May: []string{"points", "trace", "contract", "api", "api store", "api views"}},
 		{Name: "remote", Tops: []string{"live/remote"}, May: []string{"trace", "contract", "api", "api views"}},
+		{Name: "webhooks outside", Tops: []string{"live/webhooks"}, May: []string{"trace", "api webhooks"}},
 		{Name: "live", Tops: []string{"live"}, May: cluster},
 		{Name: "workloads", Tops: []string{"internal/workload"}, May: ground},
 		{Name: "provisioners", Tops: []string{"provisioner"}, May: ground},
@@ -68,7 +69,8 @@ func Layers() []Layer {
 		{Name: "test support", Tops: []string{"internal/rigs"}, // below the cluster
 			May: append(slices.Clone(ground), "provisioners", "api", "api views", "drivers")},
 		{Name: "top", Tops: []string{"cmd", "examples"},
-			May: append(slices.Clone(cluster), "bundled", "scripts", "lessons", "exploration", "museum", "serving", "remote", "views", "pages", "test support")},
+			May: append(slices.Clone(cluster), "bundled", "scripts", "lessons", "exploration", "museum", "serving", "remote", "webhooks outside", "views", "pages",
+				"test support")},
 	}
 }
 

@@ -17,8 +17,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -27,7 +25,7 @@ import (
 	"github.com/storagesim/storagesim/api/crd"
 	"github.com/storagesim/storagesim/api/registry"
 	"github.com/storagesim/storagesim/api/rest"
-	"github.com/storagesim/storagesim/api/webhook"
+	"github.com/storagesim/storagesim/live/webhooks"
 )
 
 // hooks answers reviews as the object says in its annotation "answer" + the path, and allows where it says nothing. It keeps what it was asked.
@@ -90,29 +88,6 @@ func (h *hooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(whole)
-}
-
-// Serves, Holds and Ask implement webhook.Asker.
-func (h *hooks) Serves(client *admissionregistrationv1.WebhookClientConfig) bool {
-	return client.URL != nil
-}
-
-func (h *hooks) Holds([]admissionregistrationv1.MatchCondition, webhook.Question) (bool, error) {
-	return true, nil
-}
-
-func (h *hooks) Ask(q webhook.Question) (*admissionv1.AdmissionReview, error) {
-	body, err := json.Marshal(q.Review)
-	if err != nil {
-		return nil, err
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, fmt.Sprintf("%s?timeout=%s", *q.Client.URL, q.Timeout), bytes.NewReader(body)))
-	if w.Code != http.StatusOK {
-		return nil, fmt.Errorf("status %d", w.Code)
-	}
-	review := &admissionv1.AdmissionReview{}
-	return review, json.Unmarshal(w.Body.Bytes(), review)
 }
 
 // plain returns JSON without what each server chooses for itself.
@@ -360,40 +335,42 @@ func play(t *testing.T, url string, transport http.RoundTripper, h *hooks, list 
 	return all
 }
 
-// Which webhooks are asked about which request, in which words, and what becomes of their answers.
-func TestWebhooksAreAskedAsByTheRealServer(t *testing.T) {
-	real := start(t)
-	theirs := &hooks{}
-	backend := httptest.NewTLSServer(theirs)
-	defer backend.Close()
+// configure has a server ask webhooks, which answer over HTTPS, and know the kind that they are asked about.
+func configure(t *testing.T, url string, transport http.RoundTripper, h *hooks) {
+	backend := httptest.NewTLSServer(h)
+	t.Cleanup(backend.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: backend.Certificate().Raw})
-	host := strings.TrimPrefix(backend.URL, "https://")
 	encoded, err := json.Marshal(ca)
 	require.NoError(t, err)
-	configs := strings.NewReplacer("HOST", host, `"CA"`, string(encoded)).Replace(hookConfigs)
-	before := []ask{post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", twoVersions)}
-	for _, text := range strings.Split(configs, "\n---\n") {
+	configs := strings.NewReplacer("HOST", strings.TrimPrefix(backend.URL, "https://"), `"CA"`, string(encoded)).Replace(hookConfigs)
+	list := []ask{post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", twoVersions)}
+	for text := range strings.SplitSeq(configs, "\n---\n") {
 		object := &metav1.PartialObjectMetadata{}
 		require.NoError(t, yaml.Unmarshal([]byte(text), object))
 		plural, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
-		before = append(before, post("/apis/admissionregistration.k8s.io/v1/"+plural.Resource, text))
+		list = append(list, post("/apis/admissionregistration.k8s.io/v1/"+plural.Resource, text))
 	}
+	for i, p := range play(t, url, transport, h, list) {
+		require.Contains(t, p.answer[:4], "201", list[i].body+"\n"+p.answer)
+	}
+}
 
+// Which webhooks are asked about which request, in which words, and what becomes of their answers.
+func TestWebhooksAreAskedAsByTheRealServer(t *testing.T) {
+	real := start(t)
+	theirs, mine := &hooks{}, &hooks{}
 	now := func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 	kinds := registry.New()
 	server := api.NewServer(api.Config{Now: now, Registry: kinds})
 	require.NoError(t, crd.Install(server, now))
 	require.NoError(t, server.Furnish(nil))
-	mine := &hooks{}
-	server.AskWebhooks(mine)
+	over, err := webhooks.New(webhooks.Config{})
+	require.NoError(t, err)
+	server.AskWebhooks(over)
 	transport := rest.New(server, kinds, now).Config("kubectl").Transport
 
-	for i, p := range play(t, real.URL, real.Transport(), theirs, before) {
-		require.Contains(t, p.answer[:4], "201", before[i].body+"\n"+p.answer)
-	}
-	for i, p := range play(t, "http://storagesim", transport, mine, before) {
-		require.Contains(t, p.answer[:4], "201", before[i].body+"\n"+p.answer)
-	}
+	configure(t, real.URL, real.Transport(), theirs)
+	configure(t, "http://storagesim", transport, mine)
 	time.Sleep(3 * time.Second) // the real server's caches learn of the webhooks and of the definition
 	list := asks()
 	want, got := play(t, real.URL, real.Transport(), theirs, list), play(t, "http://storagesim", transport, mine, list)
