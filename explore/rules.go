@@ -19,6 +19,8 @@ import (
 //
 //   - OneOwner: no two claims are bound to one volume, and no two volumes to one claim; no
 //     controller gives a volume that has an owner to another one;
+//   - OneDisk: no two volumes that were provisioned for different claims have their data in one place, such as a directory of an NFS server or
+//     of the same nodes; those of CSI drivers are CSIAnswers' to tell apart;
 //   - OneNode: a volume whose access modes allow one node is attached to one, except for
 //     attachments that are being deleted, of which the driver may have detached it;
 //   - NotInUse: no claim is removed while a pod on a node uses it, no volume while it is attached (by a driver that attaches);
@@ -48,12 +50,15 @@ import (
 //
 // That finalizers go last needs no rule: the API server sees to it.
 func BuiltInRules() []string {
-	return []string{OneOwner, OneNode, NotInUse, AsClass, CSIAnswers, CallOrder, CSICalls, Returns, NothingLost, NothingLeaks, Liveness, Succeeds, PlainRun}
+	return []string{
+		OneOwner, OneDisk, OneNode, NotInUse, AsClass, CSIAnswers, CallOrder, CSICalls, Returns, NothingLost, NothingLeaks, Liveness, Succeeds, PlainRun,
+	}
 }
 
 // The names of the built-in rules.
 const (
 	OneOwner     = "one owner"
+	OneDisk      = "one disk"
 	OneNode      = "one node"
 	NotInUse     = "not in use"
 	AsClass      = "as the class says"
@@ -74,6 +79,7 @@ func stateless() []Rule {
 		{OneOwner, func(*storagesim.Cluster) Check {
 			return Check{Write: (&owners{map[string]types.UID{}, map[types.UID]string{}}).write}
 		}},
+		{OneDisk, func(*storagesim.Cluster) Check { return Check{Write: (&disks{map[string]disk{}}).write} }},
 		{OneNode, func(*storagesim.Cluster) Check {
 			return Check{Write: (&places{map[string]bool{}, map[string]string{}}).write}
 		}},

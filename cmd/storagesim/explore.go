@@ -66,11 +66,11 @@ has other faults, or another order of events. The strategies take turns:
   pct      workers and caches have priorities by chance
   storm    a random order with up to three faults
 
-In each run these rules must hold: a volume has one owner and a claim one volume; a
-volume for one node is attached to one; what is in use does not go; volumes are
-attached, staged and published in that order; nothing is left behind; and what runs
-in the plain run runs, too: before the objects are deleted and in the end. What is late
-has 20 minutes without faults. The plain run itself must work: what is not bound or
+In each run these rules must hold: a volume has one owner and a claim one volume; no two
+claims are given one disk; a volume for one node is attached to one; what is in use does
+not go; volumes are attached, staged and published in that order; nothing is left behind;
+and what runs in the plain run runs, too: before the objects are deleted and in the end.
+What is late has 20 minutes without faults. The plain run itself must work: what is not bound or
 does not run there, and does not wait by design, is a failure unless --expect names it.
 
 A program that an image may have and the simulation does not is taken to run, as run
