@@ -35,7 +35,7 @@ func (c *controller) updateStatefulSet(ctx context.Context, set *appsv1.Stateful
 	if stop || err != nil {
 		return err
 	}
-	unhealthy := firstUnhealthy(condemned)
+	unhealthy := c.firstUnavailable(set, condemned)
 	stop, err = forAll(set, len(condemned), func(i int) (wait bool, err error) { return c.processCondemned(ctx, set, condemned[i], unhealthy) })
 	if stop || err != nil {
 		return err
@@ -91,18 +91,19 @@ func sortPods(set *appsv1.StatefulSet, pods []*v1.Pod) (replicas map[int64]*v1.P
 	return replicas, condemned
 }
 
-// firstUnhealthy returns the condemned pod with the lowest ordinal that is unhealthy, nil if all are healthy.
-func firstUnhealthy(condemned []*v1.Pod) *v1.Pod {
+// firstUnavailable returns the condemned pod with the lowest ordinal that is unavailable, nil if all are available.
+// Upstream: stateful_set_control.go updateStatefulSet, stateful_set_utils.go isUnavailable, v1.37.
+func (c *controller) firstUnavailable(set *appsv1.StatefulSet, condemned []*v1.Pod) *v1.Pod {
 	for _, pod := range slices.Backward(condemned) {
-		if !isRunningAndReady(pod) || pod.DeletionTimestamp != nil {
+		if pod.DeletionTimestamp != nil || !isAvailable(pod, set.Spec.MinReadySeconds, c.env.Now()) {
 			return pod
 		}
 	}
 	return nil
 }
 
-// processReplica creates a replica's pod, or deletes one that has ended so that it can be created again. It reports
-// whether the next replica has to wait.
+// processReplica creates a replica's pod, or deletes one that has ended so that it can be created again, and restores what makes a pod
+// the replica's. It reports whether the next replica has to wait.
 // Upstream: stateful_set_control.go processReplica, v1.37.
 func (c *controller) processReplica(ctx context.Context, set *appsv1.StatefulSet, versions *versions, ordinal int64, pod *v1.Pod) (wait bool, err error) {
 	switch {
@@ -111,7 +112,12 @@ func (c *controller) processReplica(ctx context.Context, set *appsv1.StatefulSet
 		if c.podClaimIsStale(set, pod) {
 			return true, nil // as upstream: the deletion of the claim does not queue the set again
 		}
-		return true, c.createStatefulPod(ctx, set, pod)
+		if err := c.createStatefulPod(ctx, set, pod); err != nil || monotonic(set) {
+			return true, err
+		}
+		if err := c.env.Sleep(ctx, 0); err != nil { // the cache may have heard of the claims' owners by now, or not
+			return true, err
+		}
 	case pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded:
 		if pod.DeletionTimestamp == nil {
 			err = c.deleteStatefulPod(ctx, set, pod)
@@ -122,11 +128,13 @@ func (c *controller) processReplica(ctx context.Context, set *appsv1.StatefulSet
 			return true, err
 		}
 	}
-	wait = pod.DeletionTimestamp != nil || !isRunningAndAvailable(pod, set.Spec.MinReadySeconds, c.env.Now())
-	if wait && monotonic(set) || c.claimsMatchRetentionPolicy(set, pod) {
-		return wait, nil
+	if monotonic(set) && (pod.DeletionTimestamp != nil || !isRunningAndAvailable(pod, set.Spec.MinReadySeconds, c.env.Now())) {
+		return true, nil
 	}
-	return wait, c.updateStatefulPod(ctx, set, pod)
+	if identityMatches(pod) && storageMatches(set, ordinal, pod) && c.claimsMatchRetentionPolicy(set, pod) {
+		return false, nil
+	}
+	return false, c.updateStatefulPod(ctx, set, ordinal, pod)
 }
 
 // processCondemned deletes a surplus pod, and reports whether the next has to wait. With one thing at a time an

@@ -60,12 +60,36 @@ func newStatefulPod(set *appsv1.StatefulSet, template *v1.PodTemplateSpec, revis
 		},
 		Spec: template.Spec,
 	}
-	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.StatefulSetPodNameLabel, pod.Name)
-	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.PodIndexLabel, strconv.FormatInt(ordinal, 10))
+	updateIdentity(ordinal, pod)
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.ControllerRevisionHashLabelKey, revision)
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, set.Spec.ServiceName
 	updateStorage(set, ordinal, pod)
 	return pod
+}
+
+// updateIdentity gives the pod of a replica the labels that tell which it is.
+// Upstream: stateful_set_utils.go updateIdentity, v1.37. Pods of other names are no members of the set.
+func updateIdentity(ordinal int64, pod *v1.Pod) {
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.StatefulSetPodNameLabel, pod.Name)
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.PodIndexLabel, strconv.FormatInt(ordinal, 10))
+}
+
+// identityMatches reports whether the pod of a replica has the label of its name.
+// Upstream: stateful_set_utils.go identityMatches, v1.37.
+func identityMatches(pod *v1.Pod) bool { return pod.Labels[appsv1.StatefulSetPodNameLabel] == pod.Name }
+
+// storageMatches reports whether the pod has a volume for each of its claims.
+// Upstream: stateful_set_utils.go storageMatches, v1.37.
+func storageMatches(set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) bool {
+	for i := range set.Spec.VolumeClaimTemplates {
+		template := &set.Spec.VolumeClaimTemplates[i]
+		if !slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
+			return v.Name == template.Name && v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claimName(set, template, ordinal)
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // updateStorage adds a volume to the pod for each of its claims. It replaces a volume of the same name in the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -33,16 +34,65 @@ func (c *controller) createStatefulPod(ctx context.Context, set *appsv1.Stateful
 	return err
 }
 
-// updateStatefulPod updates a pod's claims to the retention policy. Upstream then also writes the unchanged pod, and
-// emits an event for it.
+// updateStatefulPod restores the identity and the claims of a replica's pod, and the owners of these. It writes the pod, too, where only an
+// owner has changed. What is in conflict is tried again with the pod of the cache.
 // Upstream: stateful_pod_control.go UpdateStatefulPod, v1.37.
-func (c *controller) updateStatefulPod(ctx context.Context, set *appsv1.StatefulSet, pod *v1.Pod) error {
-	err := c.updatePodClaimForRetentionPolicy(ctx, set, pod)
-	if err == nil {
+func (c *controller) updateStatefulPod(ctx context.Context, set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) error {
+	pod = pod.DeepCopy()
+	attempted := false
+	err := c.retryOnConflict(ctx, func() error {
+		consistent, err := c.restore(ctx, set, ordinal, pod)
+		if err != nil {
+			c.recordPodEvent("Update", set, pod, err)
+		}
+		if consistent || err != nil {
+			return err
+		}
+		attempted = true
 		_, err = c.client.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
+		if known, found := c.pods.Get(control.Key(pod)); found && err != nil {
+			pod = known.DeepCopy()
+		}
+		return err
+	})
+	if attempted {
+		c.recordPodEvent("Update", set, pod, err)
 	}
-	c.recordPodEvent("Update", set, pod, err)
 	return err
+}
+
+// restore restores the claims of a replica's pod and what of the pod itself is to be written. It reports whether the pod needs no write.
+func (c *controller) restore(ctx context.Context, set *appsv1.StatefulSet, ordinal int64, pod *v1.Pod) (consistent bool, err error) {
+	consistent = true
+	if !identityMatches(pod) {
+		updateIdentity(ordinal, pod)
+		consistent = false
+	}
+	if !storageMatches(set, ordinal, pod) {
+		updateStorage(set, ordinal, pod)
+		consistent = false
+		if err := c.createPersistentVolumeClaims(ctx, set, ordinal, pod); err != nil {
+			return false, err
+		}
+	}
+	if !c.claimsMatchRetentionPolicy(set, pod) {
+		return false, c.updatePodClaimForRetentionPolicy(ctx, set, pod)
+	}
+	return consistent, nil
+}
+
+// retryOnConflict tries something again while it is in conflict, four times in all.
+// Upstream: client-go util/retry RetryOnConflict with its DefaultBackoff, v0.37.
+func (c *controller) retryOnConflict(ctx context.Context, try func() error) error {
+	for pause := 10 * time.Millisecond; ; pause *= 5 {
+		err := try()
+		if !apierrors.IsConflict(err) || pause > 250*time.Millisecond {
+			return err
+		}
+		if err := c.env.Sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
 }
 
 // createMissingPersistentVolumeClaims creates the claims that a pending pod lacks,

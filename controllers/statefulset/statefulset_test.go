@@ -390,6 +390,47 @@ func TestAPodOfSomebodyElseIsInTheWayAndLeftAlone(t *testing.T) {
 	require.NotEqual(t, stranger.UID, c.pod("db-0").UID)
 }
 
+// The API server refuses new volumes of a pod. Upstream: stateful_pod_control.go UpdateStatefulPod, v1.37.
+// Conformance: made/set_adopts_pod_without_volumes_parallel.
+func TestAnAdoptedPodWithoutItsVolumesCannotBeMended(t *testing.T) {
+	c := newCluster(t, engine.Config{})
+	_, err := c.User.CoreV1().Pods("default").Create(ctx, &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "db-0", Namespace: "default", Labels: map[string]string{"app": "db"}},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox"}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	c.apply(2, parallel)
+	c.Settle()
+	require.Equal(t, "db-0", c.pods(), "the next batch waits for the first")
+	require.Equal(t, "data-db-0", c.claims())
+	require.Contains(t, strings.Join(c.said("db"), "\n"),
+		`Warning FailedUpdate: Update Pod db-0 in StatefulSet db failed error: Pod "db-0" is invalid: spec: Forbidden: `)
+	c.deletePod("db-0")
+	require.NoError(t, c.Engine.RunFor(20*time.Minute)) // its backoff
+	require.Equal(t, "db-0 db-1", c.pods())
+}
+
+// Upstream: stateful_set_utils.go identityMatches and updateIdentity, v1.37. Conformance: made/set_restores_labels_orderedready.
+func TestALabelThatNamesAPodIsRestored(t *testing.T) {
+	c := newCluster(t, engine.Config{})
+	c.apply(1)
+	c.Settle()
+	change := func(labels string) map[string]string {
+		_, err := c.User.CoreV1().Pods("default").Patch(ctx, "db-0", types.MergePatchType, []byte(`{"metadata":{"labels":`+labels+`}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+		c.Settle()
+		return c.pod("db-0").Labels
+	}
+	require.NotContains(t, change(`{"statefulset.kubernetes.io/pod-name":null}`), appsv1.StatefulSetPodNameLabel, "it is waited for")
+	c.runs("db-0")
+	require.Equal(t, "db-0", c.pod("db-0").Labels[appsv1.StatefulSetPodNameLabel])
+	require.NotContains(t, change(`{"apps.kubernetes.io/pod-index":null}`), appsv1.PodIndexLabel, "that one alone is not missed")
+	labels := change(`{"statefulset.kubernetes.io/pod-name":"other"}`)
+	require.Equal(t, "db-0", labels[appsv1.StatefulSetPodNameLabel])
+	require.Equal(t, "0", labels[appsv1.PodIndexLabel])
+	require.Contains(t, c.said("db"), "Normal SuccessfulUpdate: Update Pod db-0 in StatefulSet db successful")
+}
+
 func TestASetOfTheSameNameDoesNotTakeTheOldOnesPods(t *testing.T) {
 	c := newCluster(t, engine.Config{})
 	c.apply(1)

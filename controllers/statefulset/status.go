@@ -69,9 +69,15 @@ func isRunningAndReady(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodRunning && podstatus.IsReady(pod)
 }
 
-// isRunningAndAvailable reports whether the pod has been ready for that many seconds.
+// isRunningAndAvailable reports whether the pod runs and has been ready for that many seconds.
 // Upstream: stateful_set_utils.go isRunningAndAvailable, v1.37.
 func isRunningAndAvailable(pod *v1.Pod, minReadySeconds int32, now time.Time) bool {
+	return isRunningAndReady(pod) && isAvailable(pod, minReadySeconds, now)
+}
+
+// isAvailable reports whether the pod has been ready for that many seconds.
+// Upstream: api/v1/pod/util.go IsPodAvailable, v1.37.
+func isAvailable(pod *v1.Pod, minReadySeconds int32, now time.Time) bool {
 	since, _ := podstatus.ReadySince(pod)
-	return isRunningAndReady(pod) && !now.Before(since.Add(time.Duration(minReadySeconds)*time.Second))
+	return podstatus.IsReady(pod) && !now.Before(since.Add(time.Duration(minReadySeconds)*time.Second))
 }
