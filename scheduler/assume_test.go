@@ -201,6 +201,8 @@ func TestCheckBindingsSaysWhyWaitingIsInVain(t *testing.T) {
 		return v
 	}
 	node, pv := testNode("node-1"), testVolume("pv", "1Gi", delayed, "node-1", claimRef("x"))
+	ended := pod.DeepCopy()
+	ended.Status.Phase = v1.PodSucceeded
 	claim := testClaim("data", "1Gi", delayed)
 	chosen := testClaim("data", "1Gi", dynamic, selectedNode("node-1"))
 	tests := map[string]struct {
@@ -211,6 +213,7 @@ func TestCheckBindingsSaysWhyWaitingIsInVain(t *testing.T) {
 	}{
 		"node gone":                    {[]runtime.Object{pod}, wrote(), false, `failed to get node "node-1": node "node-1" not found`},
 		"semantics 2 must 7: pod gone": {[]runtime.Object{node}, wrote(), false, `pod does not exist any more: pod "web" not found`},
+		"pod ended, as good as gone":   {[]runtime.Object{node, ended}, wrote(), false, `pod does not exist any more: pod "web" not found`},
 		"volume gone":                  {[]runtime.Object{node, pod, claim}, wrote(pv), false, `failed to check binding: persistentvolumes "pv" not found`},
 		"claim gone": {[]runtime.Object{node, pod, pv}, wrote(pv), false,
 			`failed to check binding: persistentvolumeclaims "default/data" not found`},

@@ -69,7 +69,7 @@ func (b *volumeBinder) checkBindings(pod *v1.Pod, nodeName string, podVolumes *P
 	if !ok {
 		return false, fmt.Errorf("failed to get node %q: %w", nodeName, notFound("node", nodeName))
 	}
-	if cached, ok := b.pods.Get(control.Key(pod)); !ok || b.waitByUID && cached.UID != pod.UID {
+	if cached, ok := knownPod(b.pods, control.Key(pod)); !ok || b.waitByUID && cached.UID != pod.UID {
 		return false, fmt.Errorf("pod does not exist any more: %w", notFound("pod", pod.Name))
 	}
 	for _, bound := range podVolumes.StaticBindings {

@@ -197,7 +197,7 @@ func (s *scheduler) handleSchedulingFailure(ctx context.Context, c *cycle, st *s
 // replaced reports whether the pod has been deleted and made anew under its name, as a StatefulSet
 // does, and still has no node. With Config.WaitByUID it may have one.
 func (s *scheduler) replaced(pod *v1.Pod) bool {
-	known, ok := s.caches.pods.Get(control.Key(pod))
+	known, ok := knownPod(s.caches.pods, control.Key(pod))
 	return ok && known.UID != pod.UID && (s.cfg.WaitByUID || known.Spec.NodeName == "")
 }
 

@@ -359,7 +359,7 @@ func (s *scheduler) isPreempting(entry *queuedPod) bool {
 	if w == nil || w.last == nil {
 		return w != nil
 	}
-	victim, ok := s.caches.pods.Get(control.Key(w.last))
+	victim, ok := knownPod(s.caches.pods, control.Key(w.last))
 	return ok && victim.DeletionTimestamp == nil
 }
 

@@ -77,9 +77,16 @@ func newScheduler(cfg Config, env control.Env) *scheduler {
 	return s
 }
 
+// knownPod returns a pod as last heard of. Of a pod that has ended the scheduler hears that it is gone.
+// Upstream: scheduler.go newPodInformer, v1.37.
+func knownPod(pods *control.Cache[*v1.Pod], key string) (*v1.Pod, bool) {
+	pod, ok := pods.Get(key)
+	return pod, ok && !ended(pod)
+}
+
 // podOf returns the pod of a queue entry as last heard of, nil if it is gone.
 func (s *scheduler) podOf(entry *queuedPod) *v1.Pod {
-	if pod, ok := s.caches.pods.Get(entry.key); ok && pod.UID == entry.uid {
+	if pod, ok := knownPod(s.caches.pods, entry.key); ok && pod.UID == entry.uid {
 		return pod
 	}
 	return nil
