@@ -67,6 +67,23 @@ func TestAnInitContainerOfTheFakeRuntimeRunsOn(t *testing.T) {
 	require.Equal(t, v1.PodPending, w.get("web").Status.Phase)
 }
 
+// When its init container is stopped it succeeds, but the kubelet ends the pod as it knew it before: the other container never had its turn.
+// Upstream: kubelet.go SyncTerminatedPod and status_manager.go hasPodInitialized, v1.37.2. Conformance: made/deleted_in_init_container.
+func TestAPodDeletedWhileItsInitContainerRunsHasNotBegun(t *testing.T) {
+	w := fakeRuntime(t)
+	p := pod("web")
+	p.Spec.InitContainers = []v1.Container{{Name: "init", Image: "busybox"}}
+	p.Finalizers = []string{"example.com/look"} // to look at it when the kubelet is done
+	w.create(p)
+	w.settle()
+	w.delete("web")
+	w.settle()
+	status := w.get("web").Status
+	require.Equal(t, v1.PodFailed, status.Phase)
+	require.NotNil(t, status.InitContainerStatuses[0].State.Terminated)
+	require.NotNil(t, status.ContainerStatuses[0].State.Waiting)
+}
+
 // Upstream: prober/worker.go doProbe, v1.37.2, which asks the status whether the container has started, and not the result of the probe.
 func TestAYoungSidecarCountsAsNotStartedAfterARestartUntilItsStartupProbeSucceedsAgain(t *testing.T) {
 	w := fakeRuntime(t)

@@ -34,6 +34,9 @@ type podWorker struct {
 	ran, untold bool
 	// stopped says that the pod's containers were stopped and the API told, at its end.
 	stopped bool
+	// endedAs is the pod as it was when the kubelet began to stop its containers. What they told since does not count when nothing of it is left:
+	// upstream's SyncTerminatedPod comes at once after SyncTerminatingPod, with the same pod, and waits for its volumes.
+	endedAs *v1.Pod
 	// removed says that the API was asked to remove the pod's object, which nothing of the node stands behind any more: it is stopped and released.
 	removed bool
 	// ends is when a pod that was deleted, or failed, while it waited for its volumes has ended.

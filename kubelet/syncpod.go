@@ -309,7 +309,7 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 		return nil
 	}
 	w.registered = false
-	if err := k.status.patchStatus(ctx, w, terminatePod(w.pod, w.lastStatus())); err != nil {
+	if err := k.status.patchStatus(ctx, w, terminatePod(w.endedAs, w.lastStatus())); err != nil {
 		return err
 	}
 	return k.deletePodObject(ctx, w)
@@ -324,6 +324,9 @@ func (k *kubelet) syncTerminatingPod(ctx context.Context, w *podWorker, r *podSt
 func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) (unwritten, err error) {
 	if w.stopped && !w.gone {
 		unwritten = k.status.patchStatus(ctx, w, w.lastStatus())
+	}
+	if !w.stopped {
+		w.endedAs = w.pod
 	}
 	told := w.gone || w.stopped || w.rejected || isTerminal(w.writtenStatus().Phase) && (r == nil && !w.untold || r != nil && r.IP != "")
 	if !told {
