@@ -36,6 +36,11 @@ func (r *Recording) whole() bool {
 	return len(r.Before) > 0 || slices.ContainsFunc(r.Steps, func(s Step) bool { return len(s.Action.Kubelet)+len(s.Action.Program) > 0 })
 }
 
+// applies reports whether the user applies something in the recording.
+func (r *Recording) applies() bool {
+	return slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Action.Patch != nil && s.Action.Patch.Type == "apply" })
+}
+
 // acts reports whether an actor wrote something in the recording.
 func (r *Recording) acts(actor string) bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool {

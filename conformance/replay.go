@@ -377,8 +377,9 @@ func (r *replay) attachments(node string, do func(name string) error) error {
 }
 
 // request makes the user's request. That it is refused is something to compare;
-// anything but an answer of the API server is not.
+// anything but an answer of the API server is not. Where something is applied, it is told apart whose fields are in conflict.
 func (r *replay) request(req api.Request) (refused bool, err error) {
+	req.Track = r.rec.applies()
 	_, err = r.client.Do(context.Background(), req)
 	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) {
 		return false, bad("%s %s: %w", req.Verb, req.Resource.Resource, err)

@@ -128,12 +128,6 @@ func (t *Target) Check(config *unstructured.Unstructured) error {
 	if metadata, _ := config.Object["metadata"].(map[string]any); metadata["name"] == "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", t.Name))
 	}
-	if name := config.GetName(); name != "" && name != t.Name {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, t.Name))
-	}
-	if ns := config.GetNamespace(); t.Kind.Namespaced && ns != "" && ns != t.Namespace {
-		return refusal.Namespace()
-	}
 	asJSON, err := json.Marshal(config.Object)
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -163,8 +157,23 @@ func (t *Target) Applied(live call.Object, config *unstructured.Unstructured, ma
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("apply returned a %T, which is no API object", out))
 	}
+	if err := t.checkPlace(config); err != nil {
+		return nil, err
+	}
 	obj.SetName(t.Name) // which the configuration may leave out
 	return obj, nil
+}
+
+// checkPlace refuses a configuration of another name or namespace. A conflict is found before.
+// Upstream: apiserver endpoints/handlers patcher.applyPatch, v1.37.2.
+func (t *Target) checkPlace(config *unstructured.Unstructured) error {
+	if ns := config.GetNamespace(); t.Kind.Namespaced && ns != "" && ns != t.Namespace {
+		return refusal.Namespace()
+	}
+	if name := config.GetName(); name != "" && name != t.Name {
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, t.Name))
+	}
+	return nil
 }
 
 // Form returns the target of a request for another form of the object, such as its Scale.
