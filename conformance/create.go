@@ -27,19 +27,30 @@ import (
 	"github.com/storagesim/storagesim/internal/quantity"
 )
 
-// nodes makes nodes, each by the requests that the recorder sent for it.
+// nodes makes nodes, each by the requests that the recorder sent for it. A refusal that is recorded is an observation.
 func (r *replay) nodes(nodes []Node) error {
 	for _, n := range nodes {
 		for _, request := range r.requestsFor(n) {
-			if err := request(context.Background(), r.client.CoreV1().Nodes()); err != nil {
+			err := request(context.Background(), r.client.CoreV1().Nodes())
+			if err != nil && !r.refusedNode(n) {
 				return &stepError{err}
 			}
 			if err := r.meanwhile(); err != nil {
 				return err
 			}
+			if err != nil {
+				break
+			}
 		}
 	}
 	return nil
+}
+
+// refusedNode reports whether the recorder was refused a node.
+func (r *replay) refusedNode(n Node) bool {
+	return slices.ContainsFunc(r.rec.Steps[r.current].Writes, func(e Entry) bool {
+		return e.Actor == storagesim.User && e.Verb == "create" && e.Resource == "nodes" && e.Name == n.Name && e.Code >= 400
+	})
 }
 
 // nodeRequest is one request of the user's about a node.

@@ -23,7 +23,7 @@ func (r *replay) look(what []string) ([]File, error) {
 	for _, place := range places {
 		file, err := r.readDir(place[0], place[1])
 		if err != nil {
-			file = File{Mode: "nothing: " + err.Error()}
+			file = File{Mode: r.uids.hide("nothing: " + err.Error())}
 		}
 		file.Path = r.uids.hide(place[1])
 		files = append(files, file)

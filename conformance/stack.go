@@ -404,7 +404,7 @@ func (r *Recorder) readDir(node, dir string) File {
 		file, err = readDir(root, path.Clean(dir))
 	}
 	if err != nil {
-		file = File{Mode: "nothing: " + err.Error()}
+		file = File{Mode: r.uids.hide("nothing: " + err.Error())}
 	}
 	file.Path = r.uids.hide(dir)
 	return file
