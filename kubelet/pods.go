@@ -93,6 +93,10 @@ type podWorker struct {
 	// status is the status that was made last, and written the one that the API has accepted last; nil before the first one. What is written was
 	// made, and they differ while a write has failed.
 	status, written *v1.PodStatus
+	// sent holds the statuses that were written and of which the cache has not told; the first it may have told.
+	sent []*v1.PodStatus
+	// reconciles is when the status is written again that another client has changed, zero if none has.
+	reconciles time.Time
 }
 
 // terminating reports whether the pod is to end.
@@ -202,17 +206,20 @@ func (k *kubelet) podAdded(pod *v1.Pod) {
 	undecided := old == nil && pod.DeletionTimestamp != nil // lookAtVolumes comes
 	w.foundEnding = w.foundEnding || undecided
 	k.volumes.UpdatePod(pod, old == nil && !undecided, changed)
-	if changed || old == nil || statusMatters(old, pod) {
+	if old != nil {
+		k.noticeStatus(w, old, pod)
+	}
+	if changed || old == nil || w.statusMatters(old, pod) {
 		k.podQueue.Add(string(pod.UID))
 	}
 }
 
 // statusMatters reports whether a pod must be looked at although perhaps only its status
-// has changed, mostly by this kubelet's own write.
+// has changed by this kubelet's own write. That another client has changed the phase is noticed by the next sync.
 //
 // Upstream: kubelet.go HandlePodReconcile, v1.37.
-func statusMatters(old, pod *v1.Pod) bool {
-	ended := isTerminal(pod.Status.Phase) && !isTerminal(old.Status.Phase)
+func (w *podWorker) statusMatters(old, pod *v1.Pod) bool {
+	ended := isTerminal(pod.Status.Phase) && !isTerminal(old.Status.Phase) && (w.status == nil || isTerminal(w.status.Phase))
 	return ended || len(pod.Spec.ReadinessGates) > 0
 }
 
@@ -274,6 +281,9 @@ func (k *kubelet) syncPodWorker(ctx context.Context, key string) error {
 		return err
 	}
 	defer release()
+	if done, err := k.reconcile(ctx, w); done || err != nil {
+		return err
+	}
 	admitted, err := k.admitPod(ctx, w)
 	switch {
 	case err != nil:

@@ -183,6 +183,7 @@ func (m *statusManager) patchStatus(ctx context.Context, w *podWorker, want *v1.
 	}
 	if err == nil {
 		w.written = want
+		w.sent = append(w.sent, want)
 	}
 	return err
 }
