@@ -38,7 +38,7 @@ func New(cfg Config) (*Cluster, error) {
 		Start: cfg.Start, Policy: policy, Patience: cfg.Patience, Phase: cfg.ResyncPhase, StepLimit: cfg.StepLimit, Seed: cfg.Seed, Blocked: cfg.Blocked,
 		TraceLimit: cfg.TraceLimit, RecordValues: cfg.RecordValues,
 		Server: api.Config{DefaultAccounts: true, TaintNewNodes: cfg.runs(NodeLifecycle), DenyPrivileged: cfg.DenyPrivileged,
-			RequireAccounts: !cfg.NoServiceAccountAdmission},
+			RequireAccounts: !cfg.NoServiceAccountAdmission, Manager: managerOf},
 	})
 	if err := crd.Install(e.Server(), e.Now); err != nil {
 		return nil, err

@@ -61,6 +61,18 @@ func (cfg Config) controlPlane() (actors []control.Actor) {
 	return actors
 }
 
+// managerOf returns the field manager of what an actor writes: the name of the program whose part it is on a cluster.
+func managerOf(actor string) string {
+	program, of, _ := strings.Cut(actor, "/")
+	switch {
+	case of != "" && (program == "kubelet" || strings.HasPrefix(program, "csi-")):
+		return program
+	case actor != Scheduler && slices.Contains(actorNames(), actor):
+		return "kube-controller-manager"
+	}
+	return actor
+}
+
 // factory makes an actor of the control plane.
 func (cfg Config) factory(name string) control.Factory {
 	switch name {

@@ -23,6 +23,7 @@ type preparer struct {
 	unprivileged bool // containers may not be privileged
 	plugins      admission.Plugins
 	webhooks     *asker
+	managerOf    func(actor string) string // Config.Manager
 }
 
 // forCreate brings a new object into the form that is stored, and refuses one that is not valid.
@@ -73,7 +74,7 @@ func (p *preparer) forCreate(d *draft) error {
 		return d.Invalid(errs)
 	}
 	if sent != nil {
-		d.target().Track(nil, sent, cmp.Or(d.manager, d.actor), now)
+		d.target().Track(nil, sent, p.owner(d.request), now)
 		obj.SetManagedFields(sent.GetManagedFields())
 	}
 	d.warnOf(d.Kind.Warnings.Write, obj, nil)

@@ -21,7 +21,7 @@ type request struct {
 	actor      string
 	form       *registry.Entry   // in which a patch is written, where it is not Kind: see doEventsV1
 	ended      func() error      // the error of the request's context
-	manager    string            // field manager; the actor if empty
+	manager    string            // the field manager that the client has named: see preparer.owner
 	tracked    bool              // obj comes with its managedFields: an apply, or a write of another form of it
 	applied    bool              // obj is the outcome of an apply
 	untidy     *bool             // set by an apply whose outcome is stored otherwise than it is shown

@@ -49,6 +49,9 @@ type Config struct {
 	// give pods the imagePullSecrets of their account, as kube-apiserver does with its admission plugin ServiceAccount, which is on by default
 	// there. Default: pods are taken as they are, since a server without DefaultAccounts has no account.
 	RequireAccounts bool
+	// Manager returns the field manager of an actor that names none: on a cluster that is the program, of which an actor may be a part.
+	// Default: the actor's name.
+	Manager func(actor string) string
 }
 
 // defaultLogLimit is Config.LogLimit where it is 0.
@@ -81,9 +84,12 @@ func NewServer(cfg Config) *Server {
 	t.objects = store.New(store.Config{Now: cfg.Now, LogLimit: cfg.LogLimit, Reopen: t.followed})
 	a := &accounts{tables: t, names: names, clock: clock, on: cfg.DefaultAccounts}
 	t.removed = a.restore
+	if cfg.Manager == nil {
+		cfg.Manager = func(actor string) string { return actor }
+	}
 	s := &Server{tables: t, events: &recorder{tables: t, names: names, clock: clock}}
 	s.reports = &reporter{tables: t, clock: clock}
-	prepare := &preparer{tables: t, names: names, clock: clock, webhooks: &asker{tables: t, names: names}, unprivileged: cfg.DenyPrivileged,
+	prepare := &preparer{tables: t, names: names, clock: clock, webhooks: &asker{tables: t, names: names}, unprivileged: cfg.DenyPrivileged, managerOf: cfg.Manager,
 		plugins: admission.Plugins{TaintNodes: cfg.TaintNewNodes, ServiceAccount: cfg.RequireAccounts}}
 	s.writes = &writer{tables: t, prepare: prepare, reports: s.reports, accounts: a, names: names, clock: clock}
 	s.deletes = &deleter{writes: s.writes, clock: clock}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -77,7 +76,7 @@ func requestToken(w *writer, r request, in runtime.Object) (runtime.Object, erro
 	given = given.DeepCopy()
 	views.DefaultTokenLife(given)
 	if r.tracks {
-		r.target().Form(r.Kind.Subresources[r.Sub].GVK).Track(nil, given, cmp.Or(r.manager, r.actor), w.clock.Now())
+		r.target().Form(r.Kind.Subresources[r.Sub].GVK).Track(nil, given, w.prepare.owner(r), w.clock.Now())
 	}
 	now := w.clock.Now()
 	account := w.tables.stored(r.Address)

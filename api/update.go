@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -116,6 +115,14 @@ func (p *preparer) update(d *draft, old, obj call.Object) field.ErrorList {
 	return append(d.Kind.Validation.ValidateUpdate(obj, old), p.privilegeErrors(obj)...)
 }
 
+// owner returns the field manager of what a request writes.
+func (p *preparer) owner(r request) string {
+	if r.manager != "" {
+		return r.manager
+	}
+	return p.managerOf(r.actor)
+}
+
 // trackFields notes which manager set which field in an update of an object whose fields are tracked, or are to be: a client may send
 // managedFields. It does so before the server changes the object.
 // Upstream: apiserver endpoints/handlers UpdateResource and patcher.applyPatchToCurrentObject, v1.37.2.
@@ -123,7 +130,7 @@ func (p *preparer) trackFields(r request, old, obj call.Object) {
 	switch {
 	case r.tracked: // by an apply
 	case len(old.GetManagedFields()) > 0, r.tracks && len(obj.GetManagedFields()) > 0:
-		r.target().Track(old, obj, cmp.Or(r.manager, r.actor), p.clock.Now())
+		r.target().Track(old, obj, p.owner(r), p.clock.Now())
 	default:
 		obj.SetManagedFields(nil)
 	}

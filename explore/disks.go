@@ -24,8 +24,8 @@ type disk struct {
 	claim v1.ObjectReference
 }
 
-// write checks the rule OneDisk. A volume that a user makes may share its data with another one on purpose. The volumes of CSI drivers are those of
-// CSIAnswers, which names the call.
+// write checks the rule OneDisk. A volume that a user makes may share its data with another one on purpose. CSIAnswers tells the volumes of CSI drivers
+// apart, and names the call.
 func (d *disks) write(w trace.Write) error {
 	if w.Kind != "PersistentVolume" {
 		return nil

@@ -81,7 +81,7 @@ func plantedBugs() []plantedBug {
 		ofProvisioner("a disk is named by the time", "", func(f forty) provisioner.Provisioner {
 			return &named{f, func(provisioner.ProvisionOptions) string { return fmt.Sprint("disk-", time.Now().UnixNano()) }, map[string]string{}}
 		}),
-		ofProvisioner("a disk is named by its claim", explore.NothingLost, func(f forty) provisioner.Provisioner {
+		ofProvisioner("a disk is named by its claim", explore.OneDisk, func(f forty) provisioner.Provisioner {
 			return &named{f, func(o provisioner.ProvisionOptions) string { return o.PVC.Namespace + "-" + o.PVC.Name }, map[string]string{}}
 		}),
 		ofProvisioner("Delete fails if the disk is gone", explore.NothingLeaks, func(f forty) provisioner.Provisioner { return &strictDelete{f} }),
