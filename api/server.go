@@ -89,8 +89,8 @@ func NewServer(cfg Config) *Server {
 	}
 	s := &Server{tables: t, events: &recorder{tables: t, names: names, clock: clock}}
 	s.reports = &reporter{tables: t, clock: clock}
-	prepare := &preparer{tables: t, names: names, clock: clock, webhooks: &asker{tables: t, names: names}, unprivileged: cfg.DenyPrivileged, managerOf: cfg.Manager,
-		plugins: admission.Plugins{TaintNodes: cfg.TaintNewNodes, ServiceAccount: cfg.RequireAccounts}}
+	prepare := &preparer{tables: t, names: names, clock: clock, webhooks: &asker{tables: t, names: names}, unprivileged: cfg.DenyPrivileged,
+		managerOf: cfg.Manager, plugins: admission.Plugins{TaintNodes: cfg.TaintNewNodes, ServiceAccount: cfg.RequireAccounts}}
 	s.writes = &writer{tables: t, prepare: prepare, reports: s.reports, accounts: a, names: names, clock: clock}
 	s.deletes = &deleter{writes: s.writes, clock: clock}
 	for _, name := range furniture.Namespaces() {

@@ -2,12 +2,12 @@ package explore
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/storagesim/storagesim/binding"
 	"github.com/storagesim/storagesim/trace"
@@ -21,7 +21,7 @@ type disks struct {
 // disk is the place of a volume's data, and the claim that it was made for.
 type disk struct {
 	place string
-	claim v1.ObjectReference
+	claim types.UID
 }
 
 // write checks the rule OneDisk. A volume that a user makes may share its data with another one on purpose. CSIAnswers tells the volumes of CSI drivers
@@ -41,19 +41,15 @@ func (d *disks) write(w trace.Write) error {
 	if pv.Annotations[binding.AnnDynamicallyProvisioned] == "" || pv.Spec.CSI != nil || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID == "" {
 		return nil
 	}
-	made := disk{placeOf(pv), *pv.Spec.ClaimRef}
+	made := disk{placeOf(pv), pv.Spec.ClaimRef.UID}
 	d.of[pv.Name] = made
 	for _, name := range slices.Sorted(maps.Keys(d.of)) {
-		if other := d.of[name]; other.place == made.place && other.claim.UID != made.claim.UID {
-			return about(pathOfVolume(pv.Name), "%s, made for %s, has its data where %s has it, made for %s: %s",
-				pathOfVolume(pv.Name), claimOf(made.claim), pathOfVolume(name), claimOf(other.claim), made.place)
+		if other := d.of[name]; other.place == made.place && other.claim != made.claim {
+			return about(pathOfVolume(pv.Name), "%s has its data where %s, which was made for another claim, has it: %s",
+				pathOfVolume(pv.Name), pathOfVolume(name), made.place)
 		}
 	}
 	return nil
-}
-
-func claimOf(ref v1.ObjectReference) string {
-	return fmt.Sprintf("%s with UID %s", trace.Ref{Kind: claimKind, Namespace: ref.Namespace, Name: ref.Name}.Path(), ref.UID)
 }
 
 // placeOf says where the data of a volume is: on which nodes and in which directory.

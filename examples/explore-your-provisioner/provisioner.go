@@ -20,12 +20,6 @@ type backend struct {
 	next  int
 }
 
-func (b *backend) has(disk string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Contains(b.disks, disk)
-}
-
 func (b *backend) make(disk string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
