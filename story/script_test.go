@@ -46,8 +46,8 @@ func TestNoCommandIsDroppedAsOldOutput(t *testing.T) {
 	assert.Equal(t, "help help\n----\n----\nhelp [COMMAND]\n    list the commands, or explain one\n----\n----\n\nget pv\n----\nNo resources found\n", got)
 	assert.Equal(t, got, play(t, got))
 	for script, want := range map[string]string{
-		"get pv\n----\nsettle\n----\n":                      `test.txt:3: "settle" would be dropped as old output of "get": put an empty line before a command`,
-		"get pv\n----\n! get nope\nNo resources found\n":    `test.txt:3: "! get nope" would be dropped as`,
+		"get pv\n----\nsettle\n----\n":                       `test.txt:3: "settle" would be dropped as old output of "get": put an empty line before a command`,
+		"get pv\n----\n! get nope\nNo resources found\n":     `test.txt:3: "! get nope" would be dropped as`,
 		"get pv\n----\nNo resources found\nrun-for 1m fault": `test.txt:4: "run-for 1m fault" would be dropped as`,
 	} {
 		_, err := Run("test.txt", script)

@@ -61,7 +61,7 @@ var kinds = []*Gap{
 			"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 		},
 		Cluster: "asks it about each request that it selects",
-		Here:    "it is stored and not asked, unless it is a webhook of an operator that is played in the process, or one that serve asks over HTTPS: " +
+		Here: "it is stored and not asked, unless it is a webhook of an operator that is played in the process, or one that serve asks over HTTPS: " +
 			"nothing is refused or changed by it",
 	},
 }
