@@ -51,13 +51,14 @@ Virtual time goes as fast as that of the machine, n times faster (--speed 60x), 
 only when it is told to (--speed step): storagesim step, settle and run-for do that,
 at any speed. kubectl get --raw /storagesim/story tells what has happened.
 
-Admission webhooks that have a URL are asked, and those of the Services of
---webhook-service, as soon as their configurations are there.
+Admission webhooks of programs outside are asked over HTTPS: those of the Services of
+--webhook-service, and with --webhook-urls those that have a URL.
 
 Only who has the token in the kubeconfig gets in; who has it may do everything that
-the API can do, and reaches nothing but the simulation. The server listens on this
-machine alone: with --remote, --listen can name an address that others can reach.
-They need the token too, but the server does not limit how often they guess.
+the API can do, and reaches nothing but the simulation, unless --webhook-urls is given.
+The server listens on this machine alone: with --remote, --listen can name an address
+that others can reach. They need the token too, but the server does not limit how often
+they guess.
 
 Ctrl-C ends it, and leaves nothing but the nodes' directories of --keep, and the
 directory in which a CSI driver of --csi-endpoint or --csi-command still has something
@@ -99,6 +100,8 @@ mounted: an error names each mount and the command that ends it.`,
 	flags.BoolVar(&o.looks, "page-view", false, "offer a page that only looks: it shows what happens, and its server plays no command")
 	flags.StringArrayVar(&o.hooks.services, "webhook-service", nil,
 		"`NAMESPACE/NAME=ADDRESS:PORT` of the program that listens for the Service of admission webhooks, such as shop/webhook=127.0.0.1:9443; may be repeated")
+	flags.BoolVar(&o.hooks.urls, "webhook-urls", false,
+		"ask admission webhooks that have a URL: who has the token can have any HTTPS address called from here")
 	flags.StringVar(&o.hooks.certs, "webhook-certs", "",
 		"write the certificate of those programs, tls.crt and tls.key, to `DIR`, which must be new or empty, and trust it where no caBundle is given")
 	flags.BoolVar(&o.remote, "remote", false, "allow --listen an address that other machines can reach: who has the token can use the API from there")
@@ -241,7 +244,7 @@ func (o *serveOptions) neverBack() string {
 		return fmt.Sprintf("time goes by itself here (--speed %s), and such a run cannot be played again; with --speed step it can", o.speed)
 	case len(o.csi) > 0 || len(o.commands) > 0:
 		return "a CSI driver here runs in a process of its own, and cannot go back"
-	case len(o.hooks.services) > 0:
+	case o.hooks.outside():
 		return "admission webhooks run in a process of their own, which cannot go back"
 	case o.keep != "":
 		return "with --keep the nodes' directories stay as they are, so that a run cannot be played again in them"

@@ -20,12 +20,13 @@ import (
 type webhookOptions struct {
 	services []string
 	certs    string
+	urls     bool
 
 	config webhooks.Config
 }
 
 func (o *webhookOptions) check() error {
-	o.config.Services = map[string]string{}
+	o.config.Services, o.config.URLs = map[string]string{}, o.urls
 	for _, text := range o.services {
 		service, address, ok := strings.Cut(text, "=")
 		if !ok {
@@ -44,6 +45,9 @@ func (o *webhookOptions) check() error {
 	}
 	return checkNewOrEmpty("--webhook-certs", o.certs)
 }
+
+// outside reports whether any program outside is asked.
+func (o *webhookOptions) outside() bool { return o.urls || len(o.services) > 0 }
 
 // begin writes the certificate. end removes it.
 func (o *webhookOptions) begin() (end func() error, err error) {
@@ -79,6 +83,9 @@ func removed(name string) error {
 
 // ask makes a cluster ask webhooks that run outside.
 func (o *webhookOptions) ask(c *storagesim.Cluster) error {
+	if !o.outside() {
+		return nil
+	}
 	config := o.config
 	config.Tell = func(about trace.Ref, text string) {
 		c.Engine().Trace().Add(trace.Entry{Time: c.Now(), Actor: "kube-apiserver", Record: trace.Decision{About: about, Text: text}})

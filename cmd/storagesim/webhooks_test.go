@@ -36,6 +36,7 @@ webhooks:
   clientConfig: {service: {namespace: shop, name: webhook, path: /mutate}}
   rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [persistentvolumeclaims]}]
   sideEffects: None
+  timeoutSeconds: 30
   admissionReviewVersions: [v1]
 `)
 	claim := &v1.PersistentVolumeClaim{}

@@ -12,14 +12,17 @@ import (
 type webhookOptions struct {
 	services []string
 	certs    string
+	urls     bool
 }
 
 func (o *webhookOptions) check() error {
-	if len(o.services) > 0 || o.certs != "" {
-		return errors.New("--webhook-service, --webhook-certs: no program can be reached from here")
+	if o.outside() || o.certs != "" {
+		return errors.New("--webhook-service, --webhook-urls, --webhook-certs: no program can be reached from here")
 	}
 	return nil
 }
+
+func (o *webhookOptions) outside() bool { return o.urls || len(o.services) > 0 }
 
 func (o *webhookOptions) begin() (end func() error, err error) {
 	return func() error { return nil }, nil

@@ -1,6 +1,6 @@
-// Package webhooks asks the admission webhooks of programs that run outside, over HTTPS, as kube-apiserver does: those whose configuration has a
-// URL, and those of a Service that [Config.Services] leads to an address. `storagesim serve` asks them. In a cluster that is not served nothing
-// waits for another program, so that its runs can be repeated.
+// Package webhooks asks the admission webhooks of programs that run outside, over HTTPS, as kube-apiserver does: those of a Service that
+// [Config.Services] leads to an address and, with [Config.URLs], those whose configuration has a URL. `storagesim serve` can ask them. In a cluster
+// that is not served nothing waits for another program, so that its runs can be repeated.
 //
 // A call takes real time. A write of an actor waits for it as that of a client does, and meanwhile no actor does anything.
 package webhooks
@@ -34,6 +34,9 @@ type Config struct {
 	// certificate for name.namespace.svc, which the configuration's caBundle verifies. Webhooks of other Services are not asked, and who writes
 	// their configuration is warned of that.
 	Services map[string]string
+	// URLs says that webhooks are asked whose configuration has a URL. Who may write a configuration can then make this machine call any HTTPS address.
+	// Default: they are not asked, and who writes one is warned.
+	URLs bool
 	// CABundle verifies the certificates of webhooks whose configuration has no caBundle, in PEM. Default: the machine's own authorities, as in
 	// kube-apiserver.
 	CABundle []byte
@@ -86,7 +89,7 @@ func (w *Webhooks) Serves(client *admissionregistrationv1.WebhookClientConfig) b
 	if at := client.Service; at != nil {
 		return w.config.Services[at.Namespace+"/"+at.Name] != ""
 	}
-	return client.URL != nil
+	return client.URL != nil && w.config.URLs
 }
 
 // Holds implements webhook.Asker.

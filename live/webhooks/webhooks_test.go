@@ -112,7 +112,7 @@ const service = "shop/webhook"
 
 // byService configures a webhook of the Service, with a bundle unless it is empty.
 func byService(ca []byte) string {
-	return "  admissionReviewVersions: [v1]\n  timeoutSeconds: 1\n" +
+	return "  admissionReviewVersions: [v1]\n  timeoutSeconds: 30\n" +
 		"  clientConfig: {service: {namespace: shop, name: webhook, path: /change, port: 8443}, caBundle: '" +
 		base64.StdEncoding.EncodeToString(ca) + "'}\n"
 }
@@ -129,21 +129,24 @@ func TestAWebhookOfAServiceIsAskedOverHTTPS(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "x", made.Data["more"])
 	assert.Equal(t, []string{"ConfigMap webhook a.example.com changes what is to be stored: add /data/more"}, told)
-	assert.Equal(t, []string{"webhook.shop.svc:8443/change?timeout=1s admission.k8s.io/v1"}, h.asked)
+	assert.Equal(t, []string{"webhook.shop.svc:8443/change?timeout=30s admission.k8s.io/v1"}, h.asked)
 
 	const failed = `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: `
 	for answer, want := range map[string]string{
 		"no":       `admission webhook "a.example.com" denied the request: never`,
-		"late":     failed + `Post "https://webhook.shop.svc:8443/change?timeout=1s": context deadline exceeded`,
 		"broken":   failed + "the server responded with the status code 418 but did not return more information",
 		"nonsense": failed + "couldn't get version/kind; json parse error: ",
 	} {
 		_, err := create(t, client, answer)
 		assert.ErrorContains(t, err, want, answer)
 	}
-	backend.Close()
+	client = configured(t, webhooks.Config{Services: map[string]string{service: backend.Listener.Addr().String()}},
+		strings.Replace(byService(ca), "timeoutSeconds: 30", "timeoutSeconds: 1", 1))
+	_, err = create(t, client, "late")
+	assert.ErrorContains(t, err, failed+`Post "https://webhook.shop.svc:8443/change?timeout=1s": `)
+	client = configured(t, webhooks.Config{Services: map[string]string{service: "127.0.0.1:1"}}, byService(ca)) // where no program listens
 	_, err = create(t, client, "yes")
-	assert.ErrorContains(t, err, failed+`Post "https://webhook.shop.svc:8443/change?timeout=1s": dial tcp `+backend.Listener.Addr().String())
+	assert.ErrorContains(t, err, failed+`Post "https://webhook.shop.svc:8443/change?timeout=30s": dial tcp 127.0.0.1:1: `)
 }
 
 func TestAWebhookIsAskedOnlyIfItsCertificateIsTrusted(t *testing.T) {
@@ -180,7 +183,7 @@ func TestAWebhookIsAskedOnlyIfItsCertificateIsTrusted(t *testing.T) {
 func TestAWebhookWithAURLIsAskedInTheVersionThatItKnowsIfItsConditionsHold(t *testing.T) {
 	h := &reviewer{}
 	backend, ca := serving(t, h, service)
-	client := configured(t, webhooks.Config{}, "  admissionReviewVersions: [v1beta1, v1]\n  timeoutSeconds: 30\n"+
+	client := configured(t, webhooks.Config{URLs: true}, "  admissionReviewVersions: [v1beta1, v1]\n  timeoutSeconds: 30\n"+
 		"  clientConfig: {url: '"+backend.URL+"/x', caBundle: '"+
 		base64.StdEncoding.EncodeToString(ca)+"'}\n  matchConditions: [{name: asks, expression: \"object.data.answer != 'skip'\"}]\n")
 	_, err := create(t, client, "skip")
@@ -192,13 +195,17 @@ func TestAWebhookWithAURLIsAskedInTheVersionThatItKnowsIfItsConditionsHold(t *te
 	assert.Equal(t, []string{strings.TrimPrefix(backend.URL, "https://") + "/x?timeout=30s admission.k8s.io/v1beta1"}, h.asked)
 }
 
-func TestOtherServicesAreNotAsked(t *testing.T) {
+func TestOtherServicesAndURLsAreNotAsked(t *testing.T) {
 	h := &reviewer{}
 	backend, ca := serving(t, h, service)
-	client := configured(t, webhooks.Config{Services: map[string]string{"shop/other": backend.Listener.Addr().String()}}, byService(ca))
-	_, err := create(t, client, "no")
-	require.NoError(t, err)
-	assert.Empty(t, h.asked)
+	for _, fields := range []string{
+		byService(ca), "  admissionReviewVersions: [v1]\n  clientConfig: {url: '" + backend.URL + "', caBundle: '" + base64.StdEncoding.EncodeToString(ca) + "'}\n",
+	} {
+		client := configured(t, webhooks.Config{Services: map[string]string{"shop/other": backend.Listener.Addr().String()}}, fields)
+		_, err := create(t, client, "no")
+		require.NoError(t, err)
+		assert.Empty(t, h.asked)
+	}
 }
 
 func TestAWrongServiceIsNamed(t *testing.T) {

@@ -364,7 +364,7 @@ func TestWebhooksAreAskedAsByTheRealServer(t *testing.T) {
 	server := api.NewServer(api.Config{Now: now, Registry: kinds})
 	require.NoError(t, crd.Install(server, now))
 	require.NoError(t, server.Furnish(nil))
-	over, err := webhooks.New(webhooks.Config{})
+	over, err := webhooks.New(webhooks.Config{URLs: true})
 	require.NoError(t, err)
 	server.AskWebhooks(over)
 	transport := rest.New(server, kinds, now).Config("kubectl").Transport
