@@ -264,6 +264,32 @@ func TestPodRequestIsWhatThePodNeedsAtItsPeak(t *testing.T) {
 	assert.True(t, podRequest(testPodWith(2)).asksForNothing())
 }
 
+// A pod that names no resource is counted without the library, and alike.
+func TestAPodThatNamesNoResourceCountsAsTheLibrarySays(t *testing.T) {
+	for n := range 4 {
+		pod := testPodWith(n)
+		require.True(t, namesNoResource(pod))
+		assert.Equal(t, peakRequest(pod), podRequest(pod))
+	}
+	some := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+	for name, change := range map[string]func(p *v1.Pod){
+		"container":      func(p *v1.Pod) { p.Spec.Containers[1].Resources.Requests = some },
+		"init container": func(p *v1.Pod) { p.Spec.InitContainers = make([]v1.Container, 1) },
+		"overhead":       func(p *v1.Pod) { p.Spec.Overhead = some },
+		"pod":            func(p *v1.Pod) { p.Spec.Resources = &v1.ResourceRequirements{Requests: some} },
+		"resized container": func(p *v1.Pod) {
+			p.Status.ContainerStatuses = []v1.ContainerStatus{{Resources: &v1.ResourceRequirements{Requests: some}}}
+		},
+		"allotted container": func(p *v1.Pod) { p.Status.ContainerStatuses = []v1.ContainerStatus{{AllocatedResources: some}} },
+		"resized pod":        func(p *v1.Pod) { p.Status.Resources = &v1.ResourceRequirements{Requests: some} },
+		"allotted pod":       func(p *v1.Pod) { p.Status.AllocatedResources = some },
+	} {
+		pod := testPodWith(2)
+		change(pod)
+		assert.False(t, namesNoResource(pod), name)
+	}
+}
+
 func testPodWith(containers int) *v1.Pod {
 	pod := testPod("web")
 	pod.Spec.Containers = make([]v1.Container, containers)

@@ -100,6 +100,15 @@ func (r resources) asksForNothing() bool {
 // containers have; for the latter two only if the node says that it can never have more.
 // Upstream: framework/types.go CalculateResource, v1.37.
 func podRequest(pod *v1.Pod) resources {
+	if namesNoResource(pod) { // as most pods of a test
+		n := int64(len(pod.Spec.Containers))
+		return resources{nonZeroCPU: n * defaultMilliCPU, nonZeroMemory: n * defaultMemory}
+	}
+	return peakRequest(pod)
+}
+
+// peakRequest is podRequest for every pod.
+func peakRequest(pod *v1.Pod) resources {
 	options := podresource.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
 	r := resourcesOf(podresource.PodRequests(pod, options))
 	options.NonMissingContainerRequests = v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(defaultMilliCPU, resource.DecimalSI),
@@ -107,4 +116,12 @@ func podRequest(pod *v1.Pod) resources {
 	least := resourcesOf(podresource.PodRequests(pod, options))
 	r.nonZeroCPU, r.nonZeroMemory = least.milliCPU, least.memory
 	return r
+}
+
+// namesNoResource reports whether neither the pod nor a container of it names a resource, and no container runs before the others.
+func namesNoResource(pod *v1.Pod) bool {
+	named := func(c v1.Container) bool { return len(c.Resources.Requests) > 0 }
+	given := func(c v1.ContainerStatus) bool { return c.Resources != nil || len(c.AllocatedResources) > 0 }
+	return len(pod.Spec.InitContainers) == 0 && len(pod.Spec.Overhead) == 0 && pod.Spec.Resources == nil && !slices.ContainsFunc(pod.Spec.Containers, named) &&
+		pod.Status.Resources == nil && len(pod.Status.AllocatedResources) == 0 && !slices.ContainsFunc(pod.Status.ContainerStatuses, given)
 }
