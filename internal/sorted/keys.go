@@ -4,43 +4,60 @@ package sorted
 
 import (
 	"iter"
+	"slices"
 
 	"k8s.io/utils/third_party/forked/golang/btree"
 )
 
-// degree is the number of children a node of the tree has at least: some thirty strings
-// lie beside each other.
-const degree = 32
+// few is the number of keys up to which a list is faster than a tree, and smaller.
+const few = 32
 
-// noNodes keeps no nodes for later: most trees are of one node, and a list of their own would be larger.
+// noNodes keeps no nodes for later: a list of their own would be larger than most trees.
 var noNodes = btree.NewFreeList[string](0)
 
 // Keys is a set of strings. The zero value is an empty one. Any number may read it at
 // once, but not while it changes.
 type Keys struct {
-	tree *btree.BTree[string] // nil until there is a key: most caches of most kinds stay empty
+	list []string             // in order; nil where there is a tree
+	tree *btree.BTree[string] // nil until there have been more than a few
 }
 
 // Len returns the number of keys.
 func (k *Keys) Len() int {
 	if k.tree == nil {
-		return 0
+		return len(k.list)
 	}
 	return k.tree.Len()
 }
 
 // Add adds a key; one that is there already stays.
 func (k *Keys) Add(key string) {
-	if k.tree == nil {
-		k.tree = btree.NewWithFreeList(degree, btree.Less[string](), noNodes)
+	if k.tree != nil {
+		k.tree.ReplaceOrInsert(key)
+		return
 	}
-	k.tree.ReplaceOrInsert(key)
+	at, there := slices.BinarySearch(k.list, key)
+	if there {
+		return
+	}
+	if k.list = slices.Insert(k.list, at, key); len(k.list) <= few {
+		return
+	}
+	k.tree = btree.NewWithFreeList(few, btree.Less[string](), noNodes)
+	for _, key := range k.list {
+		k.tree.ReplaceOrInsert(key)
+	}
+	k.list = nil
 }
 
 // Remove removes a key if it is there.
 func (k *Keys) Remove(key string) {
 	if k.tree != nil {
 		k.tree.Delete(key)
+		return
+	}
+	if at, there := slices.BinarySearch(k.list, key); there {
+		k.list = slices.Delete(k.list, at, at+1)
 	}
 }
 
@@ -48,6 +65,9 @@ func (k *Keys) Remove(key string) {
 func (k *Keys) List() []string {
 	if k.Len() == 0 {
 		return nil
+	}
+	if k.tree == nil {
+		return slices.Clone(k.list)
 	}
 	list := make([]string, 0, k.Len())
 	k.tree.Ascend(func(key string) bool {
@@ -59,27 +79,27 @@ func (k *Keys) List() []string {
 
 // All walks the keys in order. They must not change meanwhile: see Clone.
 func (k *Keys) All() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if k.tree != nil {
-			k.tree.Ascend(yield)
-		}
+	if k.tree == nil {
+		return slices.Values(k.list)
 	}
+	return func(yield func(string) bool) { k.tree.Ascend(yield) }
 }
 
 // Range walks the keys from one on, in order, and ends before another.
 func (k *Keys) Range(from, before string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if k.tree != nil {
-			k.tree.AscendRange(from, before, yield)
-		}
+	if k.tree == nil {
+		first, _ := slices.BinarySearch(k.list, from)
+		end, _ := slices.BinarySearch(k.list, before)
+		return slices.Values(k.list[first:max(first, end)])
 	}
+	return func(yield func(string) bool) { k.tree.AscendRange(from, before, yield) }
 }
 
-// Clone returns the set as it is now. It costs next to nothing: both share what neither
+// Clone returns the set as it is now. It costs little: trees share what neither
 // changes. It counts as a change.
 func (k *Keys) Clone() *Keys {
 	if k.tree == nil {
-		return &Keys{}
+		return &Keys{list: slices.Clone(k.list)}
 	}
-	return &Keys{k.tree.Clone()}
+	return &Keys{tree: k.tree.Clone()}
 }
