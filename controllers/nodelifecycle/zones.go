@@ -2,8 +2,6 @@ package nodelifecycle
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -92,7 +90,7 @@ func (c *controller) handleDisruption(ctx context.Context, conditions map[string
 		states[key] = computeZoneState(list)
 		allAre = allAre && states[key] == stateFullDisruption
 	}
-	for _, key := range slices.Sorted(maps.Keys(c.zones)) {
+	for key := range c.zones { // in any order: each is looked at by itself
 		if _, have := conditions[key]; !have {
 			delete(c.zones, key)
 			continue
@@ -105,8 +103,7 @@ func (c *controller) handleDisruption(ctx context.Context, conditions map[string
 		c.stopEvictions(ctx, nodes)
 	default:
 		now := c.env.Now()
-		for _, key := range slices.Sorted(maps.Keys(c.zones)) {
-			z := c.zones[key]
+		for key, z := range c.zones {
 			if allWere || z.state != states[key] {
 				z.swapLimiter(qps(states[key], len(conditions[key])), now)
 				z.state = states[key]

@@ -115,6 +115,9 @@ func oldestFirst(pods []*v1.Pod) []*v1.Pod {
 // cache may be behind.
 // Upstream: gc_controller.go gcOrphaned and discoverDeletedNodes, v1.37.
 func (c *controller) gcOrphaned(ctx context.Context, pods []*v1.Pod) {
+	if len(pods) == 0 && len(c.missing) == 0 {
+		return
+	}
 	now := c.env.Now()
 	names := map[string]bool{}
 	for _, pod := range pods {

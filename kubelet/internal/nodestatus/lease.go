@@ -53,6 +53,7 @@ func (n *Node) renewNodeLease(ctx context.Context) {
 // sync renews the lease, or creates it. It reports whether it has renewed it after a round that
 // failed.
 func (l *nodeLease) sync(ctx context.Context) (recovered bool) {
+	ctx = readonly.Answers(ctx)
 	if l.latest != nil && l.retryUpdateLease(ctx, l.latest) {
 		return false
 	}
@@ -115,7 +116,8 @@ func (l *nodeLease) retryUpdateLease(ctx context.Context, base *coordinationv1.L
 func (l *nodeLease) newLease(ctx context.Context, base *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	var lease *coordinationv1.Lease
 	if base != nil {
-		lease = base.DeepCopy()
+		copied := *base // what it shares is never written to
+		lease = &copied
 	} else {
 		seconds, holder := int32(nodeLeaseDurationSeconds), l.node
 		lease = &coordinationv1.Lease{
@@ -128,7 +130,7 @@ func (l *nodeLease) newLease(ctx context.Context, base *coordinationv1.Lease) (*
 	if len(lease.OwnerReferences) > 0 {
 		return lease, nil
 	}
-	node, err := l.env.Client().CoreV1().Nodes().Get(readonly.Answers(ctx), l.node, metav1.GetOptions{})
+	node, err := l.env.Client().CoreV1().Nodes().Get(ctx, l.node, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}

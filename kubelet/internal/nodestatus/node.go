@@ -104,7 +104,7 @@ func (n *Node) tellLater(ctx context.Context) {
 
 // isOutdated reports whether a turn would change the Node's status.
 func (n *Node) isOutdated(node *v1.Node) bool {
-	is := node.DeepCopy()
+	is := withOwnConditions(node)
 	n.setNodeStatus(is)
 	return !semantic.Equal(node.Status, is.Status)
 }

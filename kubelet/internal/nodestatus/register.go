@@ -75,7 +75,7 @@ func (n *Node) Register(ctx context.Context) error {
 // Upstream: kubelet_node_status.go tryRegisterWithAPIServer, v1.37.
 func (n *Node) registerNode(ctx context.Context) (_ *v1.Node, existed bool, err error) {
 	nodes, ctx := n.env.Client().CoreV1().Nodes(), readonly.Answers(ctx)
-	initial := n.template.DeepCopy()
+	initial := withOwnConditions(n.template)
 	n.setNodeStatus(initial)
 	node, err := nodes.Create(ctx, initial, metav1.CreateOptions{})
 	if existed = apierrors.IsAlreadyExists(err); existed {
@@ -84,7 +84,8 @@ func (n *Node) registerNode(ctx context.Context) (_ *v1.Node, existed bool, err 
 	if err != nil {
 		return nil, existed, fmt.Errorf("cannot register node %s: %w", n.name(), err)
 	}
-	reconciled := node.DeepCopy()
+	reconciled := withOwnConditions(node)
+	reconciled.Labels, reconciled.Annotations = maps.Clone(node.Labels), maps.Clone(node.Annotations)
 	for _, label := range defaultLabels() {
 		if value, ok := initial.Labels[label]; ok {
 			metav1.SetMetaDataLabel(&reconciled.ObjectMeta, label, value)

@@ -100,7 +100,7 @@ func (n *Node) syncNodeStatus(ctx context.Context) error {
 	}
 	n.latest = old
 	n.recordNodeSchedulableEvent(old)
-	node := old.DeepCopy()
+	node := withOwnConditions(old)
 	n.setNodeStatus(node)
 	if !semantic.Equal(old.Status, node.Status) {
 		beat(node, n.now())
@@ -112,6 +112,13 @@ func (n *Node) syncNodeStatus(ctx context.Context) error {
 	n.latest, n.synced = node, node.ResourceVersion
 	n.volumes.MarkVolumesAsReportedInUse(node.Status.VolumesInUse)
 	return nil
+}
+
+// withOwnConditions returns a copy of a node whose conditions may be changed, as setNodeStatus and beat do. Everything else is shared.
+func withOwnConditions(node *v1.Node) *v1.Node {
+	copied := *node
+	copied.Status.Conditions = slices.Clone(node.Status.Conditions)
+	return &copied
 }
 
 // beat sets the heartbeats of the kubelet's conditions to now.
@@ -126,12 +133,11 @@ func beat(node *v1.Node, now metav1.Time) {
 	}
 }
 
-// setNodeStatus sets the status of a node. A condition that has not changed keeps its times.
+// setNodeStatus sets the status of a node. A condition that has not changed keeps its times. What comes from the template is shared with it.
 //
 // Upstream: kubelet_node_status.go setNodeStatus and nodestatus/setters.go, v1.37.
 func (n *Node) setNodeStatus(node *v1.Node) {
-	template := n.template.Status.DeepCopy()
-	s := &node.Status
+	template, s := &n.template.Status, &node.Status
 	s.Capacity, s.Allocatable, s.Addresses, s.NodeInfo = template.Capacity, template.Allocatable, template.Addresses, template.NodeInfo
 	now := n.now()
 	set := func(kind v1.NodeConditionType, status v1.ConditionStatus, reason, message string) {

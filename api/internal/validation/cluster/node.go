@@ -68,11 +68,13 @@ func checkNodeAnnotations(p *validation.Problems, annotations map[string]string)
 
 // checkNodeResources validates what a node has. Upstream: ValidateNodeResources, v1.37.
 func checkNodeResources(p *validation.Problems, n *v1.Node) {
-	for _, name := range validation.ResourceNames(n.Status.Capacity) {
-		validation.CheckQuantity(p, name, n.Status.Capacity[name], validation.StatusPath.Child("capacity", string(name)))
-	}
-	for _, name := range validation.ResourceNames(n.Status.Allocatable) {
-		validation.CheckQuantity(p, name, n.Status.Allocatable[name], validation.StatusPath.Child("allocatable", string(name)))
+	checkQuantities(p, n.Status.Capacity, validation.StatusPath.Child("capacity"))
+	checkQuantities(p, n.Status.Allocatable, validation.StatusPath.Child("allocatable"))
+}
+
+func checkQuantities(p *validation.Problems, list v1.ResourceList, at *field.Path) {
+	for _, name := range validation.ResourceNames(list) {
+		validation.CheckQuantity(p, name, list[name], at.Child(string(name)))
 	}
 }
 
