@@ -88,6 +88,7 @@ type Cache[T Object] struct {
 	items    map[string]T
 	keys     sorted.Keys
 	handlers []Handler[T]
+	few      [1]Handler[T] // where handlers begins: most caches have one
 	indexes  map[string]*index[T]
 	synced   bool
 }
@@ -134,7 +135,12 @@ func newCache[T Object](env Env, source Source) *Cache[T] {
 }
 
 // Handle adds a handler. It is called for every change delivered from now on.
-func (c *Cache[T]) Handle(h Handler[T]) { c.handlers = append(c.handlers, h) }
+func (c *Cache[T]) Handle(h Handler[T]) {
+	if c.handlers == nil {
+		c.handlers = c.few[:0]
+	}
+	c.handlers = append(c.handlers, h)
+}
 
 // AddIndex adds an index by the values that f gives each object.
 func (c *Cache[T]) AddIndex(name string, f func(T) []string) {

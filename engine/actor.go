@@ -35,7 +35,7 @@ type actor struct {
 	paused bool            // until Resume; guarded by Engine.mu
 	behind []*task         // those that could run, while the actor is alone or paused
 	env    *env            // of this life
-	ctx    context.Context // of the tasks of this life: it knows the hook of package mayfail
+	ctx    context.Context // of this life, see context
 
 	unlisted int     // feeds that have had no list yet
 	waiting  []*task // made before that: they start when it is 0
@@ -64,11 +64,11 @@ func (a *actor) start() error {
 			q.settle(it)
 		}
 	}
-	a.tasks, a.feeds, a.queues = map[*task]struct{}{}, nil, map[string]*queue{}
+	a.tasks, a.feeds, a.queues, a.ctx = nil, nil, nil, nil
 	a.unlisted, a.waiting = 1, nil // 1 for the factory itself
 	a.client = fake.NewWithoutActions(&gate{Server: a.engine.server, actor: a, life: a.life}, a.name)
-	v := &env{actor: a, life: a.life, recorders: map[string]*recorder{}}
-	a.env, a.ctx = v, mayfail.With(context.Background(), v)
+	v := &env{actor: a, life: a.life}
+	a.env = v
 	err := a.build(v)
 	a.listed()
 	return err
@@ -89,6 +89,14 @@ func (a *actor) roundsOf(name string) *rounds {
 		a.rounds[name] = &rounds{}
 	}
 	return a.rounds[name]
+}
+
+// context returns the context of the tasks of this life. It knows the hook of package mayfail.
+func (a *actor) context() context.Context {
+	if a.ctx == nil { // many actors of a cluster have nothing to do
+		a.ctx = mayfail.With(context.Background(), a.env)
+	}
+	return a.ctx
 }
 
 // build calls the factory; what it panics with is an error.
@@ -133,9 +141,11 @@ func (a *actor) stop() {
 		e.last = nil
 	}
 	e.dropReady(func(f *feed) bool { return f.actor == a })
-	a.followed = a.follows()
 	for _, f := range a.feeds {
 		f.cursor.Stop()
+	}
+	if !e.closed {
+		a.followed = a.follows()
 	}
 	// Unwinding runs the deferred functions of several coroutines. Their order
 	// cannot matter: whatever they ask of the Env or the API does nothing.
@@ -153,7 +163,10 @@ func (a *actor) stop() {
 		}
 		a.env.ends = nil
 	}
-	a.tasks, a.feeds, a.waiting, a.behind = nil, nil, nil, nil
+	a.tasks, a.waiting, a.behind = nil, nil, nil
+	if !e.closed { // otherwise they say what it followed
+		a.feeds = nil
+	}
 	a.goOn(&a.alone)
 	a.goOn(&a.paused)
 }

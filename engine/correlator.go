@@ -29,7 +29,7 @@ const (
 // Upstream: client-go tools/record EventCorrelator, v1.37.2.
 type correlator struct {
 	known  map[subject]*list.Element
-	recent *list.List // of *history, what was spoken of last in front
+	recent list.List // of *history, what was spoken of last in front
 }
 
 // subject names events that share a limit: those of one type about one object.
@@ -64,10 +64,6 @@ type observed struct {
 	sent                       bool // the server has the event as it is
 }
 
-func newCorrelator() *correlator {
-	return &correlator{known: map[subject]*list.Element{}, recent: list.New()}
-}
-
 // correlate returns the event that counts what is said now, and whether it is kept back. It is new if it has no event yet.
 // Upstream: client-go tools/record EventCorrelate, v1.37.2.
 func (c *correlator) correlate(now time.Time, ref *v1.ObjectReference, eventtype, reason, message string) (*observed, bool) {
@@ -82,6 +78,9 @@ func (c *correlator) history(s subject) *history {
 		return known.Value.(*history)
 	}
 	h := &history{subject: s, limit: rate.NewLimiter(rate.Limit(float32(spamQPS)), spamBurst)}
+	if c.known == nil {
+		c.known = map[subject]*list.Element{}
+	}
 	c.known[s] = c.recent.PushFront(h)
 	if c.recent.Len() > maxCorrelated {
 		delete(c.known, c.recent.Remove(c.recent.Back()).(*history).subject)

@@ -150,6 +150,9 @@ func (v *env) Recorder(component string) control.Recorder {
 	r := v.recorders[component]
 	if r == nil {
 		r = newRecorder(v, component)
+		if v.recorders == nil {
+			v.recorders = map[string]*recorder{}
+		}
 		v.recorders[component] = r
 	}
 	return r

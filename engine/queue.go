@@ -48,6 +48,9 @@ func (v *env) Queue(cfg control.QueueConfig) control.Queue {
 		actor: v.actor, life: v.life, cfg: cfg,
 		tokens: float64(cfg.Limiter.Burst), refill: v.Now(),
 	}
+	if v.actor.queues == nil {
+		v.actor.queues = map[string]*queue{}
+	}
 	v.actor.queues[cfg.Name] = q
 	return q
 }

@@ -21,11 +21,11 @@ import (
 type recorder struct {
 	env             *env
 	component, host string
-	correlator      *correlator
+	correlator      correlator
 }
 
 func newRecorder(v *env, component string) *recorder {
-	r := &recorder{env: v, component: component, correlator: newCorrelator()}
+	r := &recorder{env: v, component: component}
 	if process, node, ok := strings.Cut(v.actor.name, "/"); ok && process == component {
 		r.host = node // "kubelet/node-1"
 	}

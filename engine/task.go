@@ -46,14 +46,22 @@ func (a *actor) line(t *task) {
 		a.lineAtOnce(t)
 		return
 	}
-	a.tasks[t] = struct{}{}
+	a.take(t)
 	a.waiting = append(a.waiting, t)
 }
 
 // lineAtOnce puts a new task in line that needs no cache.
 func (a *actor) lineAtOnce(t *task) {
-	a.tasks[t] = struct{}{}
+	a.take(t)
 	t.enable()
+}
+
+// take makes the task one of the actor's.
+func (a *actor) take(t *task) {
+	if a.tasks == nil {
+		a.tasks = map[*task]struct{}{}
+	}
+	a.tasks[t] = struct{}{}
 }
 
 // enable puts the task in line: at once, or when the actor, which stands still, goes on.
@@ -73,7 +81,7 @@ func (t *task) begin() {
 		t.actor.survive(recover(), t.name)
 		t.ended = t.queue == nil || !returned // a worker is back when there is a key again
 	}()
-	t.f(t.actor.ctx, t)
+	t.f(t.actor.context(), t)
 	returned = true
 }
 

@@ -43,11 +43,15 @@ func New(server api.Handler, actor string) *Clientset {
 // NewWithoutActions makes a clientset that keeps no calls, which makes it faster: the
 // objects of a call need not be copied for it.
 func NewWithoutActions(server api.Handler, actor string) *Clientset {
-	c := &Clientset{server: server, actor: actor}
-	c.Groups = typed.Groups{Client: (*requester)(c)}
-	c.ReactionChain = []testing.Reactor{(*serverReactor)(c)}
-	c.WatchReactionChain = []testing.WatchReactor{(*serverWatchReactor)(c)}
-	return c
+	c := &struct {
+		Clientset
+		reactor [1]testing.Reactor
+		watches [1]testing.WatchReactor
+	}{Clientset: Clientset{server: server, actor: actor}}
+	c.Groups = typed.Groups{Client: (*requester)(&c.Clientset)}
+	c.reactor[0], c.watches[0] = (*serverReactor)(&c.Clientset), (*serverWatchReactor)(&c.Clientset)
+	c.ReactionChain, c.WatchReactionChain = c.reactor[:], c.watches[:]
+	return &c.Clientset
 }
 
 // Do carries out a request of any kind, except a watch, as the clientset's actor, as the

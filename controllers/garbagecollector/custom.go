@@ -60,7 +60,7 @@ func (c *controller) followResource(ctx context.Context, name string) bool {
 // do: the objects are the same in all of them.
 func (c *controller) kindOf(ctx context.Context, ref metav1.OwnerReference) (*kind, bool) {
 	k, found := c.kinds[idOf(ref)]
-	if !found || k.apiVersion == ref.APIVersion {
+	if !found || k.apiVersion() == ref.APIVersion {
 		return k, found
 	}
 	group, err := schema.ParseGroupVersion(ref.APIVersion)

@@ -15,7 +15,6 @@ type kind struct {
 	id         string // "Pod", "StatefulSet.apps"
 	name       string // "Pod"
 	custom     bool   // defined by a CustomResourceDefinition
-	apiVersion string
 	namespaced bool
 	resource   schema.GroupVersionResource
 	objects    control.Objects
@@ -28,9 +27,8 @@ func (c *controller) follow(r metav1.APIResource, custom bool) {
 	if _, known := c.kinds[id]; known {
 		return
 	}
-	group := schema.GroupVersion{Group: r.Group, Version: r.Version}
 	k := &kind{
-		id: id, name: r.Kind, custom: custom, apiVersion: group.String(), namespaced: r.Namespaced, resource: group.WithResource(r.Name), objects: c.objects,
+		id: id, name: r.Kind, custom: custom, namespaced: r.Namespaced, resource: schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name}, objects: c.objects,
 	}
 	k.cache = control.NewCache[control.Object](c.env, k.resource)
 	c.kinds[id] = k
@@ -40,6 +38,9 @@ func (c *controller) follow(r metav1.APIResource, custom bool) {
 		Delete: func(obj control.Object) { c.deleted(k, obj) },
 	})
 }
+
+// apiVersion returns the version of the kind in which it is followed, as objects write it.
+func (k *kind) apiVersion() string { return k.resource.GroupVersion().String() }
 
 // in returns the namespace of an owner that an object in this namespace names: "" for a cluster-scoped kind.
 func (k *kind) in(namespace string) string {
