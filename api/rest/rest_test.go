@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -303,6 +304,30 @@ func TestAListIsServedAsATable(t *testing.T) {
 	for collection, rows := range map[string]string{"limitranges": `"rows":null`, "configmaps": `"rows":[]`} { // the first has no columns of its own
 		_, _, body = ask(t, "GET", "/api/v1/namespaces/none/"+collection, "", "application/json;as=Table;v=v1;g=meta.k8s.io", "")
 		assert.Contains(t, body, rows, collection)
+	}
+}
+
+func TestARowOfAPodThatHasEndedSaysSo(t *testing.T) {
+	server := api.NewServer(api.Config{})
+	pods := clients(t, handler(server).Config("tester")).CoreV1().Pods("default")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err)
+	for phase, want := range map[string]string{
+		"Running":   "",
+		"Succeeded": `"conditions":[{"type":"Completed","status":"True","reason":"Succeeded","message":"The pod has completed successfully."}]`,
+		"Failed":    `"conditions":[{"type":"Completed","status":"True","reason":"Failed","message":"The pod failed."}]`,
+	} {
+		_, err = pods.Patch(t.Context(), "p", types.MergePatchType, []byte(`{"status":{"phase":"`+phase+`"}}`), metav1.PatchOptions{}, "status")
+		require.NoError(t, err)
+		r := httptest.NewRequest("GET", "/api/v1/namespaces/default/pods", nil)
+		r.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+		w := httptest.NewRecorder()
+		handler(server).ServeHTTP(w, r)
+		if want == "" {
+			assert.NotContains(t, w.Body.String(), `"conditions"`)
+		}
+		assert.Contains(t, w.Body.String(), want)
 	}
 }
 

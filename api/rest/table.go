@@ -2,6 +2,7 @@ package rest
 
 import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -96,9 +97,28 @@ func (c *call) cells(obj runtime.Object) []any {
 	return tables.Cells(printedKind(c.kind.gvk.GroupKind()), obj, c.h.now())
 }
 
+// rowConditions returns what a row says of an object beside its cells: that a pod has ended.
+// Upstream: pkg/printers/internalversion printPod, v1.37.2.
+func rowConditions(obj runtime.Object) []metav1.TableRowCondition {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	ended := metav1.TableRowCondition{Type: metav1.RowCompleted, Status: metav1.ConditionTrue, Reason: string(pod.Status.Phase)}
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded:
+		ended.Message = "The pod has completed successfully."
+	case corev1.PodFailed:
+		ended.Message = "The pod failed."
+	default:
+		return nil
+	}
+	return []metav1.TableRowCondition{ended}
+}
+
 // addRow adds an object, with as much of it as the client wants to have beside the cells.
 func (c *call) addRow(t *metav1.Table, obj runtime.Object, gv schema.GroupVersion, opts *metav1.TableOptions) error {
-	row := metav1.TableRow{Cells: c.cells(obj)}
+	row := metav1.TableRow{Cells: c.cells(obj), Conditions: rowConditions(obj)}
 	switch opts.IncludeObject {
 	case metav1.IncludeNone:
 	case metav1.IncludeObject:
