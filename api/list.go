@@ -33,7 +33,7 @@ func get(t *tables, r request, opts metav1.GetOptions) (runtime.Object, error) {
 // list returns the selected objects, in order of key.
 func list(t *tables, r request, opts metav1.ListOptions) (runtime.Object, error) {
 	k := r.Kind
-	sel, err := store.SelectorOf(k.Fields, r.Namespace, opts, false)
+	sel, err := store.SelectorOf(k.Fields, k.Namespaced, r.Namespace, opts, false)
 	if err != nil {
 		return nil, err
 	}

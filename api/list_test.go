@@ -38,6 +38,7 @@ func TestListsAreSelectedByLabelsFieldsAndNamespace(t *testing.T) {
 		{"", metav1.ListOptions{LabelSelector: "!app"}, []string{"b", "c"}},
 		{"", metav1.ListOptions{FieldSelector: "spec.nodeName=node-1"}, []string{"a", "c"}},
 		{"", metav1.ListOptions{FieldSelector: "spec.nodeName!=node-1"}, []string{"b"}},
+		{"", metav1.ListOptions{FieldSelector: "spec.host=node-1"}, []string{"a", "c"}},
 		{"", metav1.ListOptions{FieldSelector: "status.phase=Running"}, []string{"b"}},
 		{"", metav1.ListOptions{FieldSelector: "spec.schedulerName=default-scheduler,metadata.namespace=kube-system"}, []string{"c"}},
 		{"", metav1.ListOptions{FieldSelector: "metadata.name=a"}, []string{"a"}},
@@ -61,6 +62,14 @@ func TestAFieldThatCannotBeSelectedByIsABadRequest(t *testing.T) {
 	assert.EqualError(t, err, `"spec.color" is not a known field selector: only "metadata.name", "metadata.namespace"`)
 	_, err = c.CoreV1().PersistentVolumes().Watch(ctx, metav1.ListOptions{FieldSelector: "spec.color=red"})
 	assert.True(t, apierrors.IsBadRequest(err))
+
+	noNamespace := metav1.ListOptions{FieldSelector: "metadata.namespace!=x"}
+	_, err = c.CoreV1().Nodes().List(ctx, noNamespace)
+	assert.EqualError(t, err, "field label not supported: metadata.namespace")
+	_, err = c.CoreV1().Namespaces().Watch(ctx, noNamespace)
+	assert.EqualError(t, err, "field label not supported: metadata.namespace")
+	_, err = c.CoreV1().PersistentVolumes().List(ctx, noNamespace) // this kind has no fields of its own
+	assert.NoError(t, err)
 }
 
 func TestALongListComesInPages(t *testing.T) {

@@ -96,6 +96,7 @@ func of[T runtime.Object](get func(T) string) func(runtime.Object) string {
 
 func podFields() Selectable {
 	return Selectable{
+		"spec.host":                of(func(p *v1.Pod) string { return p.Spec.NodeName }), // its older name
 		"spec.nodeName":            of(func(p *v1.Pod) string { return p.Spec.NodeName }),
 		"spec.restartPolicy":       of(func(p *v1.Pod) string { return string(p.Spec.RestartPolicy) }),
 		"spec.schedulerName":       of(func(p *v1.Pod) string { return p.Spec.SchedulerName }),

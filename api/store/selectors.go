@@ -173,7 +173,7 @@ func (t *Table) selected(f *filter) iter.Seq2[string, call.Object] {
 
 // SelectorOf reads the selectors of a list or watch request, whose other options it checks, too.
 // Upstream: apiserver endpoints/handlers ListResource, v1.37.2, whose order of checks this is.
-func SelectorOf(known Fields, namespace string, opts metav1.ListOptions, watch bool) (Selector, error) {
+func SelectorOf(known Fields, namespaced bool, namespace string, opts metav1.ListOptions, watch bool) (Selector, error) {
 	sel := Selector{Namespace: namespace}
 	var err error
 	if opts.LabelSelector != "" {
@@ -190,16 +190,19 @@ func SelectorOf(known Fields, namespace string, opts metav1.ListOptions, watch b
 		return sel, err
 	}
 	for _, r := range sel.Fields.Requirements() {
-		if err := knowsField(known, r.Field); err != nil {
+		if err := knowsField(known, namespaced, r.Field); err != nil {
 			return sel, apierrors.NewBadRequest(err.Error())
 		}
 	}
 	return sel, nil
 }
 
-// knowsField refuses a field that objects of this kind cannot be selected by.
-func knowsField(known Fields, field string) error {
-	if field == fieldName || field == fieldNamespace {
+// knowsField refuses a field that objects of this kind cannot be selected by. Kinds outside of namespaces with fields of their own, and
+// custom ones, know no namespace; the others do.
+// Upstream: apimachinery runtime DefaultMetaV1FieldSelectorConversion, pkg/apis/core/v1 addConversionFuncs, and apiextensions-apiserver
+// pkg/apiserver/conversion ConvertFieldLabel, v1.37.2.
+func knowsField(known Fields, namespaced bool, field string) error {
+	if field == fieldName || field == fieldNamespace && (namespaced || known == nil) {
 		return nil
 	}
 	if known == nil {

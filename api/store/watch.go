@@ -34,7 +34,7 @@ type watcher struct {
 // Watch begins a watch, which ends with ctx or when it is stopped. It takes the lock. shared: the caller only reads the events.
 func (t *Table) Watch(ctx context.Context, form Form, namespace string, opts metav1.ListOptions, shared bool) (watch.Interface, error) {
 	setListOptionsDefaults(&opts)
-	sel, err := SelectorOf(form.Fields, namespace, opts, true)
+	sel, err := SelectorOf(form.Fields, t.Namespaced, namespace, opts, true)
 	if err != nil {
 		return nil, err
 	}
