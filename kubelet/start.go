@@ -242,12 +242,26 @@ func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]vo
 				cm.Kept, err = k.volumes.KeepSubPath(part, replacesFiles(pod, m.Name))
 			}
 		}
+		if err == nil {
+			err = resolveRecursiveReadOnly(m)
+		}
 		if err != nil {
 			return nil, err
 		}
 		mounts = append(mounts, cm)
 	}
 	return mounts, k.addSources(mounts)
+}
+
+// resolveRecursiveReadOnly refuses a mount below which others must be read-only, too: the runtime cannot do that. What it must not be
+// beside that, validation has refused.
+//
+// Upstream: kubelet_pods.go resolveRecursiveReadOnly, v1.37.2.
+func resolveRecursiveReadOnly(m v1.VolumeMount) error {
+	if m.RecursiveReadOnly == nil || *m.RecursiveReadOnly != v1.RecursiveReadOnlyEnabled {
+		return nil
+	}
+	return fmt.Errorf("failed to resolve recursive read-only mode: volume %q requested recursive read-only mode, but it is not supported by the runtime", m.Name)
 }
 
 // replacesFiles reports whether a volume's files are replaced when the objects that it is made of change, as those of a ConfigMap: a container keeps

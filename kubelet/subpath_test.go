@@ -43,6 +43,28 @@ func TestASubPathExprIsExpandedWithTheContainersEnvironment(t *testing.T) {
 	}
 }
 
+func TestAMountThatMustBeReadOnlyWithAllBelowItKeepsItsContainerWaiting(t *testing.T) {
+	for mode, waits := range map[v1.RecursiveReadOnlyMode]bool{
+		v1.RecursiveReadOnlyEnabled: true, v1.RecursiveReadOnlyIfPossible: false, v1.RecursiveReadOnlyDisabled: false,
+	} {
+		t.Run(string(mode), func(t *testing.T) {
+			w := simple(t)
+			p := scratch("web", "")
+			mount := &p.Spec.Containers[0].VolumeMounts[0]
+			mount.ReadOnly, mount.RecursiveReadOnly = true, &mode
+			w.create(p)
+			w.settle()
+			if !waits {
+				require.Equal(t, v1.PodRunning, w.get("web").Status.Phase)
+				return
+			}
+			const want = `failed to resolve recursive read-only mode: volume "data" requested recursive read-only mode, but it is not supported by the runtime`
+			w.requireWaiting("web", "c", "CreateContainerConfigError", want)
+			w.requireEvent("web", "Failed", "Error: "+want)
+		})
+	}
+}
+
 func TestASubPathThatIsNoPathInTheVolumeKeepsItsContainerWaiting(t *testing.T) {
 	for name, test := range map[string]struct {
 		expr, want string

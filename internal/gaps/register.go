@@ -184,7 +184,7 @@ var volumeTypes = []*Gap{
 		Fields:  ofContainers("volumeMounts.recursiveReadOnly"),
 		Unless:  []string{"Disabled"},
 		Cluster: "makes mounts below this one read-only, too, where the runtime can",
-		Here:    "only the volume itself is read-only",
+		Here:    "the runtime cannot: only the volume itself is read-only, and with Enabled the container is not created",
 	},
 }
 
