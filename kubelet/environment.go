@@ -10,13 +10,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/storagesim/storagesim/kubelet/internal/apivolume"
+	"github.com/storagesim/storagesim/kubelet/volumemanager"
 )
 
 // environment returns a container's environment: all of the ConfigMaps and Secrets that it names, and then its variables in
-// their order, with $(NAME) for one before it. The variables of Services and those of files are left out.
+// their order, with $(NAME) for one before it. The variables of Services are left out.
 //
 // Upstream: kubelet_pods.go makeEnvironmentVariables, v1.37.
-func (k *kubelet) environment(w *podWorker, ip string, c *v1.Container) (map[string]string, error) {
+func (k *kubelet) environment(w *podWorker, ip string, c *v1.Container, volumes map[string]volumemanager.MountedVolume) (map[string]string, error) {
 	env := map[string]string{}
 	for _, e := range c.EnvFrom {
 		from, optional := envSource{}, (*bool)(nil)
@@ -35,7 +36,7 @@ func (k *kubelet) environment(w *podWorker, ip string, c *v1.Container) (map[str
 		}
 	}
 	for _, e := range c.Env {
-		value, found, err := k.variable(w, ip, c, e, env)
+		value, found, err := k.variable(w, ip, c, e, env, volumes)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +50,8 @@ func (k *kubelet) environment(w *podWorker, ip string, c *v1.Container) (map[str
 // variable returns the value of one variable of a container's environment, if it has one.
 //
 // Upstream: kubelet_pods.go makeEnvironmentVariables, v1.37.
-func (k *kubelet) variable(w *podWorker, ip string, c *v1.Container, e v1.EnvVar, env map[string]string) (value string, found bool, err error) {
+func (k *kubelet) variable(w *podWorker, ip string, c *v1.Container, e v1.EnvVar, env map[string]string,
+	volumes map[string]volumemanager.MountedVolume) (value string, found bool, err error) {
 	if e.ValueFrom == nil || e.Value != "" {
 		return expandVariables(e.Value, orUnchanged(env)), true, nil
 	}
@@ -62,8 +64,8 @@ func (k *kubelet) variable(w *podWorker, ip string, c *v1.Container, e v1.EnvVar
 		ref := *e.ValueFrom.ResourceFieldRef
 		ref.ContainerName = cmp.Or(ref.ContainerName, c.Name)
 		value, err = apivolume.ResourceValue(w.pod, &ref, k.node.Template().Status.Allocatable)
-	default: // a key of a file
-		return "", false, nil
+	case e.ValueFrom.FileKeyRef != nil:
+		return k.fileVariable(e.ValueFrom.FileKeyRef, volumes)
 	}
 	return value, err == nil, err
 }

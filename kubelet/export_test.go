@@ -26,3 +26,6 @@ func BrokenWorker(s *Server) string {
 	}
 	return ""
 }
+
+// ParseEnv is parseEnv.
+func ParseEnv(text, key string) (string, error) { return parseEnv(text, key) }

@@ -126,7 +126,7 @@ func (k *kubelet) absent(pod *v1.Pod, init bool) shell.Absent {
 func (k *kubelet) runContainer(w *podWorker, ip string, spec *v1.Container, volumes map[string]volumemanager.MountedVolume, c *containerState,
 	init bool) (reason string, err error) {
 	pod := w.pod
-	env, err := k.environment(w, ip, spec)
+	env, err := k.environment(w, ip, spec, volumes)
 	if err != nil {
 		return createContainerConfigError, err
 	}

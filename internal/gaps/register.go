@@ -96,12 +96,6 @@ var containers = []*Gap{
 		Here:    "there is no network: the hook succeeds at once",
 	},
 	{
-		Kinds:   pods,
-		Fields:  append(ofContainers("env.valueFrom.fileKeyRef"), "spec.ephemeralContainers.env.valueFrom.fileKeyRef"),
-		Cluster: "sets the variable to what a file of an emptyDir says",
-		Here:    "the variable is not set",
-	},
-	{
 		Kinds:  pods,
 		Fields: ofContainers("image"),
 		Images: []string{"node-disk-manager", "node-disk-operator", "node-disk-exporter"},
