@@ -35,6 +35,9 @@ func TestAVolumeOfAnImageIsPulledMountedReadOnlyAndEmpty(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"web image quay.io/mine/model:v1"}, deviates)
+	for _, m := range w.mounts() { // the runtime mounts the part
+		require.NotContains(t, m.Path, "volume-subpaths")
+	}
 
 	require.NoError(t, w.e.Crash(actor))
 	w.settle()

@@ -237,7 +237,7 @@ func (k *kubelet) makeMounts(pod *v1.Pod, c *v1.Container, volumes map[string]vo
 		}
 		if err == nil && name != "" {
 			cm.SubPath = path.Clean(name)
-			part := volumemanager.SubPath{Path: cm.SubPath, Volume: v, Container: c.Name, Mount: m, Index: i}
+			part := volumemanager.SubPath{Path: cm.SubPath, Volume: v, Container: c.Name, Mount: m, Index: i, OfImage: isImage(pod, m.Name)}
 			if err = k.volumes.PrepareSubPath(pod, part); err == nil {
 				cm.Kept, err = k.volumes.KeepSubPath(part, replacesFiles(pod, m.Name))
 			}
@@ -288,6 +288,11 @@ func (k *kubelet) makeBlockVolumes(c *v1.Container, volumes map[string]volumeman
 		devices = append(devices, shell.Mount{ContainerPath: path.Clean(d.DevicePath), VolumePath: device, ReadOnly: v.ReadOnly, Block: true})
 	}
 	return devices, nil
+}
+
+// isImage reports whether a volume of a pod is an image.
+func isImage(pod *v1.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.Name == name && v.Image != nil })
 }
 
 // isInMemory reports whether a volume of a pod is a tmpfs on a node: an emptyDir that asks for it, and those that are written into one. Here they are

@@ -28,6 +28,8 @@ type SubPath struct {
 	Container string
 	Mount     v1.VolumeMount
 	Index     int
+	// OfImage: the container runtime mounts the part, not the kubelet.
+	OfImage bool
 }
 
 // subPaths mounts the parts of volumes that containers ask for, and unmounts them.
@@ -36,7 +38,7 @@ type SubPath struct {
 type subPaths struct{ *given }
 
 // prepare makes the part of the volume, if it is missing, and mounts it below the pod's
-// directory. The error for the pod is in general terms, and the details are in the trace: the
+// directory, unless the volume is an image. The error for the pod is in general terms, and the details are in the trace: the
 // pod need not know what the node's disk looks like.
 //
 // Upstream: kubelet_pods.go makeMounts, v1.37.
@@ -58,6 +60,9 @@ func (p *subPaths) prepare(pod *v1.Pod, s SubPath) error {
 		if err := safeMakeDir(inside, s.Path, info.Mode()); err != nil {
 			return fail("create subPath directory", err)
 		}
+	}
+	if s.OfImage {
+		return nil
 	}
 	if err := p.prepareSafeSubpath(pod, s, inside); err != nil {
 		return fail("prepare subPath", err)
