@@ -27,5 +27,5 @@ func BrokenWorker(s *Server) string {
 	return ""
 }
 
-// ParseEnv is parseEnv.
+// ParseEnv returns what a text assigns to a variable, as parseEnv does.
 func ParseEnv(text, key string) (string, error) { return parseEnv(text, key) }
