@@ -138,7 +138,7 @@ func convert(from, to runtime.Object) error {
 }
 
 // clientConfig says how to reach a webhook.
-// Upstream: apiserver util/webhook HookClientConfigForWebhook, v0.37.2.
+// Upstream: apiserver pkg/admission/plugin/webhook/accessors.go hookClientConfigForWebhook, v0.37.2.
 func (w *Webhooks) clientConfig(q webhook.Question) upstream.ClientConfig {
 	cfg := upstream.ClientConfig{Name: q.Webhook, CABundle: q.Client.CABundle}
 	if len(cfg.CABundle) == 0 {
