@@ -51,7 +51,7 @@ func TestABreakThatMakesNoSenseNamesWhatIsAllowed(t *testing.T) {
 		"break node-1 mount error=EIO":                 `"node-1" is not a machine (did you mean "node/node-1"?); expected node/NAME or nfs/NAME`,
 		"break node/node-1 mount data error=EIO":       `machine.Fault.Path: "data"`,
 		"break node/node-1 mount error=EIO times=some": `times: "some" is not a whole number`,
-		"break node/node-1 mount error=EIO skip=-1":    `skip: "-1" is not a whole number`,
+		"break node/node-1 mount error=EIO skip=-1":    `skip: "-1" is negative; expected a whole number of at least 0`,
 		"break node/node-1 mount error=EIO for=1m":     `unknown setting "for"; expected one of error, times, skip`,
 		"mend now": `wrong number of arguments: 1; expected none; usage: mend`,
 	} {

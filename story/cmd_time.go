@@ -183,10 +183,12 @@ func list(text string) []string {
 
 func step(c *call) error {
 	n, words := 1, c.args
-	if len(words) > 0 {
-		if first, err := strconv.Atoi(words[0]); err == nil && first > 0 {
-			n, words = first, words[1:]
+	if len(words) > 0 && beginsWithDigit(words[0]) { // the name of an actor or of a type begins with a letter
+		first, err := strconv.Atoi(words[0])
+		if err != nil || first == 0 {
+			return c.misuse("%q is not a number of steps such as 3", words[0])
 		}
+		n, words = first, words[1:]
 	}
 	return c.advance(words, func() error {
 		for range n {

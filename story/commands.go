@@ -208,8 +208,11 @@ func (c *call) repeated(key string) (values []string) {
 // number reads a whole number of at least 0.
 func (c *call) number(what, text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
+	switch {
+	case err != nil:
 		return 0, c.misuse("%s: %q is not a whole number such as 3, at most %d", what, text, math.MaxInt)
+	case n < 0:
+		return 0, c.misuse("%s: %q is negative; expected a whole number of at least 0", what, text)
 	}
 	return n, nil
 }
@@ -217,10 +220,36 @@ func (c *call) number(what, text string) (int, error) {
 // duration reads a time such as 6m.
 func (c *call) duration(what, text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, c.misuse("%s: %q is not a time such as 90s, 6m or 1h30m, at most 2562047h", what, text)
+	switch {
+	case err != nil:
+		return 0, c.misuse("%s: %q is not %s", what, text, aTime)
+	case d < 0:
+		return 0, c.misuse("%s: %q is negative; expected a time of at least 0s", what, text)
 	}
 	return d, nil
+}
+
+// aTime describes how a time is written.
+const aTime = "a time such as 90s, 6m or 1h30m, at most 2562047h"
+
+func beginsWithDigit(text string) bool { return text != "" && text[0] >= '0' && text[0] <= '9' }
+
+// flagError says what a flag should have been instead of how reading it failed.
+func flagError(err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if text := unknown.GetSpecifiedShortnames(); beginsWithDigit(text) {
+			return fmt.Errorf("%q is negative; expected a time of at least 0s or a number of at least 0", "-"+text)
+		}
+	}
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		switch wrong.GetFlag().Value.Type() {
+		case "duration":
+			return fmt.Errorf("--%s: %q is not %s", wrong.GetFlag().Name, wrong.GetValue(), aTime)
+		case "int64":
+			return fmt.Errorf("--%s: %q is not a whole number such as 30", wrong.GetFlag().Name, wrong.GetValue())
+		}
+	}
+	return err
 }
 
 // flag returns the value of a text flag.

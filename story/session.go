@@ -192,7 +192,7 @@ func (s *session) run(it item) (string, error) {
 	c := &call{session: s, cmd: cmd, line: it.line, input: s.fullIDs(it.input)}
 	c.flags = newFlags(cmd)
 	if err := c.flags.Parse(s.fullIDs(it.words[1:])); err != nil {
-		return "", misuse{fmt.Errorf("%s: %w; usage: %s", cmd.name, err, cmd.usage)}
+		return "", misuse{fmt.Errorf("%s: %w; usage: %s", cmd.name, flagError(err), cmd.usage)}
 	}
 	c.args = c.flags.Args()
 	if s.cluster != nil {

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/internal/terminal"
@@ -51,12 +54,23 @@ func newRunFor() *cobra.Command {
 			if len(args) != 1 {
 				return usageError{fmt.Errorf("run-for takes one time such as 90s, 6m or 1h30m, but %d are given", len(args))}
 			}
-			if d, err := time.ParseDuration(args[0]); err != nil || d < 0 {
+			switch d, err := time.ParseDuration(args[0]); {
+			case err != nil:
 				return usageError{fmt.Errorf("%q is not a time such as 90s, 6m or 1h30m, at most 2562047h", args[0])}
+			case d < 0:
+				return usageError{negative(args[0])}
 			}
 			return nil
 		},
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+			if text := unknown.GetSpecifiedShortnames(); text != "" && unicode.IsDigit(rune(text[0])) {
+				return usageError{negative("-" + text)}
+			}
+		}
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	})
 	return toServer(cmd, func(ctx context.Context, c *serve.Client, args []string) (serve.Moved, error) {
 		d, err := time.ParseDuration(args[0])
 		if err != nil {
@@ -64,6 +78,10 @@ func newRunFor() *cobra.Command {
 		}
 		return c.RunFor(ctx, d)
 	})
+}
+
+func negative(text string) error {
+	return fmt.Errorf("%q is negative; expected a time of at least 0s", text)
 }
 
 // newExplain asks a server that runs why an object is as it is.

@@ -257,6 +257,9 @@ func TestAWrongCommandLineExitsWith2(t *testing.T) {
 		"settle x":           `settle takes no arguments, but "x" is given`,
 		"run-for":            `run-for takes one time such as 90s, 6m or 1h30m, but 0 are given`,
 		"run-for 10":         `"10" is not a time such as 90s, 6m or 1h30m`,
+		"run-for -5m":        `"-5m" is negative; expected a time of at least 0s`,
+		"run-for -- -5m":     `"-5m" is negative; expected a time of at least 0s`,
+		"run-for -x 5m":      `unknown shorthand flag: 'x' in -x`,
 		"version x":          `version takes no arguments`,
 	} {
 		code, out, errOut := command(t, "", strings.Fields(args)...)
