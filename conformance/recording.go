@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/storagesim/storagesim/internal/manifest"
 	"github.com/storagesim/storagesim/internal/release"
 )
 
@@ -259,7 +260,7 @@ func LoadDir(dir string) ([]*Recording, error) {
 // list finds the files of the recordings in dir, in order of name.
 func list(dir string) ([]string, error) {
 	if info, err := os.Stat(dir); err != nil {
-		return nil, err
+		return nil, manifest.Plainly(dir, err)
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a directory of recordings", dir)
 	}
@@ -282,7 +283,7 @@ func globEscape(dir string) string {
 func Load(path string) (*Recording, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, manifest.Plainly(path, err)
 	}
 	rec := &Recording{}
 	if err := json.Unmarshal(data, rec); err != nil {

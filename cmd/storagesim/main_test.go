@@ -274,8 +274,8 @@ func TestErrorsExitWith1(t *testing.T) {
 	for args, want := range map[string]string{
 		"run -f /does/not/exist":      "no such file or directory",
 		"story /does/not/exist":       "no such file or directory",
-		"conformance /does/not/exist": "no such file or directory",
-		"conformance --api /does/not": "no such file or directory",
+		"conformance /does/not/exist": "error: /does/not/exist: no such file or directory",
+		"conformance --api /does/not": "error: /does/not: no such file or directory",
 		"run -f -":                    "standard input: is empty; expected at least one object in YAML or JSON",
 		"run -f - -f x":               "-f - cannot be combined with other files",
 		"run -f " + t.TempDir():       "the directory holds no .yaml, .yml or .json file",
@@ -418,7 +418,7 @@ func TestKeptDirectoriesAreMadeWhereNothingIs(t *testing.T) {
 	assert.True(t, strings.HasPrefix(errOut, "error: --keep "+dir+": the directory is not empty, it has \"node-1\"; name a new or an empty one\n"), errOut)
 	code, _, errOut = command(t, "", "run", "-f", manifest, "--keep", manifest)
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, errOut, "error: --keep: ")
+	assert.Contains(t, errOut, "error: --keep: "+manifest+": ", "and no system call")
 }
 
 // TestMain lets the test binary stand for the real one: signals end processes, not

@@ -366,7 +366,7 @@ func checkNewOrEmpty(flag, dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("%s: %w", flag, err)
+		return fmt.Errorf("%s: %w", flag, manifest.Plainly(dir, err))
 	case len(entries) > 0:
 		return fmt.Errorf("%s %s: the directory is not empty, it has %q; name a new or an empty one", flag, dir, entries[0].Name())
 	}

@@ -178,6 +178,7 @@ func TestServeSaysInWordsWhatIsInTheWay(t *testing.T) {
 	assert.Contains(t, errOut, "will not replace "+file+": storagesim serve has not written it. Name another file, or use --force")
 	_, _, errOut = command(t, "", "serve", "--listen", "0.0.0.0:0", "--kubeconfig", file, "--force")
 	assert.Contains(t, errOut, "other machines could reach it. Use 127.0.0.1, or --remote")
-	_, _, errOut = command(t, "", "settle", "--kubeconfig", filepath.Join(t.TempDir(), "none"))
-	assert.Contains(t, errOut, "no kubeconfig of a server")
+	none := filepath.Join(t.TempDir(), "none")
+	_, _, errOut = command(t, "", "settle", "--kubeconfig", none)
+	assert.Equal(t, "error: no kubeconfig of a server: "+none+": no such file or directory; storagesim serve starts a server and writes one\n", errOut)
 }

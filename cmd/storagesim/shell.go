@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -284,8 +285,11 @@ func (p *prompt) save(ctx context.Context, words []string) error {
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("save: %s exists already; save %s --force replaces it", words[0], words[0])
 	}
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("save: there is no directory %s", filepath.Dir(words[0]))
+	}
 	if err != nil {
-		return fmt.Errorf("save: %w", err)
+		return fmt.Errorf("save: %w", manifest.Plainly(words[0], err))
 	}
 	_, err = io.WriteString(file, played.String())
 	if err := errors.Join(err, file.Close()); err != nil {

@@ -27,9 +27,12 @@ func TestAShellPlaysWhatItIsGivenAndGoesBack(t *testing.T) {
 func TestAShellSavesAStoryThatPlaysTheSame(t *testing.T) {
 	manifest := file(t, "a.yaml", manifests)
 	saved := filepath.Join(t.TempDir(), "saved.txt")
-	input := "settle\nback 20\ncrash openebs.io/local\n# It is back.\nsettle\nget pods,pvc,pv\nsave " + saved + "\nsave " + saved + "\n"
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	input := "save " + filepath.Join(nowhere, "x") + "\n" +
+		"settle\nback 20\ncrash openebs.io/local\n# It is back.\nsettle\nget pods,pvc,pv\nsave " + saved + "\nsave " + saved + "\n"
 	code, out, errOut := command(t, input, "shell", "-f", manifest)
 	require.Equal(t, 0, code, errOut)
+	require.Contains(t, out, "error: save: there is no directory "+nowhere+"\n")
 	require.Contains(t, out, "20 steps back; the last command is now: step ")
 	require.Contains(t, out, saved+" is written; storagesim story --check "+saved+" plays it\nerror: save: "+saved+" exists already; save "+saved+
 		" --force replaces it\n")

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/storagesim/storagesim/internal/manifest"
 )
 
 // Request is a request of a recording with the answer that the real server gave.
@@ -84,7 +86,7 @@ func unrecorded() map[string][]Request {
 func Load(path string) ([]Request, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, manifest.Plainly(path, err)
 	}
 	if strings.HasSuffix(path, ".gz") {
 		if data, err = unzip(data); err != nil {
@@ -117,7 +119,7 @@ func unzip(data []byte) ([]byte, error) {
 func files(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, err
+		return nil, manifest.Plainly(dir, err)
 	}
 	var paths []string
 	for _, e := range entries {

@@ -73,7 +73,7 @@ func (r Reader) manifestsAt(files Files, path string) ([]string, error) {
 	}
 	info, err := files.Stat(path)
 	if err != nil || !info.IsDir() {
-		return []string{path}, plainly(path, err)
+		return []string{path}, Plainly(path, err)
 	}
 	found, err := r.below(files, path, 0)
 	if err == nil && len(found) == 0 {
@@ -123,7 +123,7 @@ func (r Reader) below(files Files, path string, depth int) (found []string, err 
 func readFile(files Files, path string) ([]byte, error) {
 	info, err := files.Stat(path)
 	if err != nil {
-		return nil, plainly(path, err)
+		return nil, Plainly(path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, &Error{File: path, Problem: fmt.Sprintf("it is %s; expected a file or a directory", kindOfFile(info.Mode()))}
@@ -157,8 +157,8 @@ func ReadFile(path string) ([]byte, error) {
 	return readFile(anywhere{}, path)
 }
 
-// plainly says what is wrong with a path without the name of a system call.
-func plainly(path string, err error) error {
+// Plainly says what is wrong with a path without the name of a system call.
+func Plainly(path string, err error) error {
 	wrong, ok := errors.AsType[*fs.PathError](err)
 	switch {
 	case !ok:

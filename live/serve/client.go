@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
@@ -33,6 +34,9 @@ func NewClient(kubeconfig string) (*Client, error) {
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("no kubeconfig of a server is named: storagesim serve starts a server, in another terminal, " +
 			"and prints the line that sets KUBECONFIG; --kubeconfig FILE names one, too")
+	}
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = fmt.Errorf("%s: %w", failed.Path, failed.Err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("no kubeconfig of a server: %w; storagesim serve starts a server and writes one", err)
