@@ -47,16 +47,16 @@ func commands() []*command {
 		}})
 }
 
-// find finds a command by name, or says which there are.
-func find(name string) (*command, error) {
-	all := commands()
-	names := make([]string, len(all))
-	for i, cmd := range all {
+// find finds a command by name, or says which there are; more are the names of the program's own commands.
+func find(name string, more ...string) (*command, error) {
+	var names []string
+	for _, cmd := range commands() {
 		if cmd.name == name {
 			return cmd, nil
 		}
-		names[i] = cmd.name
+		names = append(names, cmd.name)
 	}
+	names = append(names, more...)
 	if instead, ok := habits[name]; ok {
 		return nil, fmt.Errorf("unknown command %q: %s", name, instead)
 	}
@@ -121,7 +121,7 @@ func help(c *call) error {
 		return c.misuse("expected at most one command")
 	}
 	if len(c.args) == 1 {
-		cmd, err := find(c.args[0])
+		cmd, err := find(c.args[0], c.options.MoreCommands...)
 		if err != nil {
 			return misuse{err}
 		}
@@ -245,7 +245,7 @@ func flagError(err error) error {
 		switch wrong.GetFlag().Value.Type() {
 		case "duration":
 			return fmt.Errorf("--%s: %q is not %s", wrong.GetFlag().Name, wrong.GetValue(), aTime)
-		case "int64":
+		case "int", "int64":
 			return fmt.Errorf("--%s: %q is not a whole number such as 30", wrong.GetFlag().Name, wrong.GetValue())
 		}
 	}

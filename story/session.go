@@ -54,6 +54,8 @@ type Options struct {
 	RecordValues bool
 	// StandIns has what nothing serves stood in for before objects are applied, as the setting stand-ins=yes of a script.
 	StandIns bool
+	// MoreCommands names the commands that a program has beside those of stories, for the error of an unknown one.
+	MoreCommands []string
 	// Watch, if set, is called with each comment and each command before it is played, and with the cluster as it is then, which is nil before
 	// the first command that needs one. In the end it is called with "" while the cluster is still open.
 	Watch func(c *storagesim.Cluster, line string)
@@ -177,7 +179,7 @@ func (s *session) command(it item) (string, error) {
 // run runs a command and returns what it printed. The error is one of the script: a misuse, an expectation that is not met, or a command that must
 // fail and does not.
 func (s *session) run(it item) (string, error) {
-	cmd, err := find(it.words[0])
+	cmd, err := find(it.words[0], s.options.MoreCommands...)
 	if err != nil {
 		return "", err
 	}

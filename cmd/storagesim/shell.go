@@ -70,7 +70,11 @@ lines.`,
 // runShell reads and plays commands until the input ends.
 func runShell(cmd *cobra.Command, files, settings []string) (err error) {
 	out := cmd.OutOrStdout()
-	sh := prompt{out: out, Shell: story.NewShell(cmd.Context(), story.Options{Width: terminal.TableWidth(out), RecordValues: true})}
+	options := story.Options{Width: terminal.TableWidth(out), RecordValues: true}
+	for _, c := range shellCommands {
+		options.MoreCommands = append(options.MoreCommands, c.name)
+	}
+	sh := prompt{out: out, Shell: story.NewShell(cmd.Context(), options)}
 	defer func() { err = errors.Join(err, sh.Close()) }()
 	if err := sh.begin(files, settings, cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
 		return err

@@ -89,9 +89,16 @@ func TestTabCompletesCommandsActorsAndObjects(t *testing.T) {
 	require.Equal(t, []string{"node-1", "node-2", "node-controller"}, possible)
 }
 
+func TestAMisspeltCommandOfTheShellIsSuggested(t *testing.T) {
+	_, out, _ := command(t, "bacc 3\nhelp savv\n", "shell")
+	require.Contains(t, out, `error: unknown command "bacc" (did you mean "back"?); expected one of cluster,`)
+	require.Contains(t, out, `error: help: unknown command "savv" (did you mean "save"?); expected one of cluster,`)
+}
+
 func TestWhatIsWrongInTheShellIsWrapped(t *testing.T) {
 	_, out, _ := command(t, "settle nobody\nnonsense\n", "shell")
 	require.Contains(t, out, `error: unknown command "nonsense"`)
+	require.Contains(t, out, "help, back, save, exit\n")
 	for line := range strings.Lines(out) {
 		require.LessOrEqual(t, len(line), 121)
 	}
