@@ -21,12 +21,17 @@ func choosing(f *pflag.FlagSet) {
 	f.StringP("namespace", "n", "", "")
 	f.Bool("all", false, "")
 	f.StringP("selector", "l", "", "")
+	f.BoolP("all-namespaces", "A", false, "")
 }
 
 // chosen reads the arguments as names of objects or, with --all or -l, as types of which it returns the objects there are.
 func (c *call) chosen(args []string) (refs []tables.Ref, err error) {
-	all, selector := c.on("all"), c.flag("selector")
-	switch {
+	all, selector, everywhere := c.on("all"), c.flag("selector"), c.on("all-namespaces")
+	switch { // Upstream: cli-runtime pkg/resource/builder.go Builder.visitorResult and visitByResource, v0.37.2
+	case !all && selector == "" && everywhere && len(args) == 1 && !strings.Contains(args[0], "/"):
+		return nil, errors.New("resource(s) were provided, but no name was specified")
+	case !all && selector == "" && everywhere && len(args) > 0:
+		return nil, errors.New("a resource cannot be retrieved by name across all namespaces")
 	case !all && selector == "":
 		return c.refs(args)
 	case all && selector != "":
@@ -37,6 +42,9 @@ func (c *call) chosen(args []string) (refs []tables.Ref, err error) {
 		return nil, errors.New("name cannot be provided when a selector is specified")
 	}
 	namespace := cmp.Or(c.flag("namespace"), metav1.NamespaceDefault)
+	if everywhere {
+		namespace = metav1.NamespaceAll
+	}
 	err = c.list(args[0], namespace, metav1.ListOptions{LabelSelector: selector}, func(r manifest.Resource, obj runtime.Object) error {
 		m, err := meta.Accessor(obj)
 		if err == nil {

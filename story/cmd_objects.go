@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -42,13 +42,20 @@ func objectCommands() []*command {
 			},
 		},
 		{
-			name: "create", usage: "create [-f FILE|DIRECTORY]... [-n NAMESPACE] | create namespace NAME", run: create, input: true,
-			flags: func(f *pflag.FlagSet) { files(f); inNamespace(f) },
-			help:  "create objects; from files beside the script, or from the input; or a namespace by its name",
+			name: "create", run: create, input: true,
+			usage: "create [-f FILE|DIRECTORY]... [-n NAMESPACE] | create namespace NAME | " +
+				"create deployment NAME --image IMAGE [--replicas N] [-n NAMESPACE]",
+			flags: func(f *pflag.FlagSet) {
+				files(f)
+				inNamespace(f)
+				f.String("image", "", "")
+				f.Int("replicas", 1, "")
+			},
+			help: "create objects; from files beside the script, or from the input; or a namespace by its name, or a Deployment by its name and image",
 		},
 		{
 			name: "delete",
-			usage: "delete TYPE/NAME... | TYPE NAME... | TYPE --all|-l SELECTOR | -f FILE|DIRECTORY " +
+			usage: "delete TYPE/NAME... | TYPE NAME... | TYPE --all|-l SELECTOR [-A] | -f FILE|DIRECTORY " +
 				"[-n NAMESPACE] [--grace-period SECONDS] [--now] [--force] [--cascade background|foreground|orphan]",
 			run: remove,
 			help: "delete objects; does not wait for them to be gone\n" +
@@ -73,12 +80,12 @@ func objectCommands() []*command {
 			},
 		},
 		{
-			name: "label", usage: "label TYPE/NAME...|TYPE --all|-l SELECTOR KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]",
+			name: "label", usage: "label TYPE/NAME...|TYPE --all|-l SELECTOR [-A] KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]",
 			run: label, flags: marking,
 			help: "set labels, or remove them (KEY-)",
 		},
 		{
-			name: "annotate", usage: "annotate TYPE/NAME...|TYPE --all|-l SELECTOR KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]",
+			name: "annotate", usage: "annotate TYPE/NAME...|TYPE --all|-l SELECTOR [-A] KEY=VALUE... KEY-... [-n NAMESPACE] [--overwrite]",
 			run: annotate, flags: marking,
 			help: "set annotations, or remove them (KEY-)",
 		},
@@ -150,21 +157,60 @@ func apply(c *call) error {
 }
 
 func create(c *call) error {
-	if len(c.args) == 0 {
+	if len(c.args) == 0 && !c.flags.Changed("image") && !c.flags.Changed("replicas") {
 		return c.eachManifest(c.createOne)
 	}
-	if kind, err := manifest.FindResource(c.kinds(), c.args[0]); err != nil || kind.Kind != "Namespace" {
-		return c.misuse("create %s: only a namespace can be created by its name; for others, the YAML follows on the next lines", c.args[0])
+	text, err := c.named()
+	if err != nil {
+		return err
 	}
-	if len(c.args) != 2 || c.input != nil {
-		return c.misuse("expected create namespace NAME, without input")
-	}
-	read := manifest.Reader{Kinds: c.kinds()}
-	objects, err := read.Set(manifest.Source{Name: c.file, Data: []byte("{apiVersion: v1, kind: Namespace, metadata: {name: " + strconv.Quote(c.args[1]) + "}}")})
+	read := manifest.Reader{Kinds: c.kinds(), Namespace: c.flag("namespace")}
+	objects, err := read.Set(manifest.Source{Name: c.file, Data: []byte(text)})
 	if err != nil {
 		return err
 	}
 	return c.createOne(objects[0])
+}
+
+// named returns the manifest of the object that the arguments of create name.
+func (c *call) named() (string, error) {
+	replicas, err := c.flags.GetInt("replicas")
+	if err != nil {
+		return "", err
+	}
+	image, kind := c.flag("image"), "Deployment" // if only flags are given
+	if len(c.args) > 0 {
+		resource, err := manifest.FindResource(c.kinds(), c.args[0])
+		if err != nil {
+			resource.Kind = ""
+		}
+		kind = resource.Kind
+	}
+	one := len(c.args) == 2 && c.input == nil
+	switch {
+	case kind == "Namespace" && one && !c.flags.Changed("image") && !c.flags.Changed("replicas"):
+		return fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %q}}", c.args[1]), nil
+	case kind == "Namespace":
+		return "", c.misuse("expected create namespace NAME, without input")
+	case kind == "Deployment" && one && image != "":
+		return deploymentOf(c.args[1], image, replicas), nil
+	case kind == "Deployment":
+		return "", c.misuse("expected create deployment NAME --image IMAGE, without input")
+	}
+	return "", c.misuse("create %s: only a namespace or a deployment can be created by its name; for others, the YAML follows on the next lines", c.args[0])
+}
+
+// deploymentOf returns the manifest of a Deployment with one container, which has the image's name.
+//
+// Upstream: kubectl pkg/cmd/create/create_deployment.go CreateDeploymentOptions.createDeployment, v0.37.2, which adds five random letters to the name of a
+// container where the image's has a dot or an underscore.
+func deploymentOf(name, image string, replicas int) string {
+	container, _, _ := strings.Cut(path.Base(image), ":")
+	container, _, _ = strings.Cut(container, "@")
+	container = strings.NewReplacer("_", "-", ".", "-").Replace(container)
+	labels := fmt.Sprintf("{app: %q}", name)
+	return fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: %q, labels: %s}, spec: {replicas: %d, selector: {matchLabels: %[2]s}, "+
+		"template: {metadata: {labels: %[2]s}, spec: {containers: [{name: %[4]q, image: %[5]q}]}}}}", name, labels, replicas, container, image)
 }
 
 // eachManifest goes on after an object that is refused, and after one of an unknown kind. As kubectl, it tells of unknown kinds last.

@@ -20,7 +20,7 @@ import (
 func waitCommand() *command {
 	return &command{
 		name: "wait",
-		usage: "wait TYPE/NAME... | TYPE NAME... | TYPE --all|-l SELECTOR | -f FILE|DIRECTORY " +
+		usage: "wait TYPE/NAME... | TYPE NAME... | TYPE --all|-l SELECTOR [-A] | -f FILE|DIRECTORY " +
 			"--for create|delete|condition=NAME[=VALUE]|jsonpath={PATH}[=VALUE] [--timeout TIME] [-n NAMESPACE]",
 		run: wait,
 		help: "let virtual time pass until objects are as it says, one after the other, as kubectl wait does, and tell what happens meanwhile\n" +

@@ -64,6 +64,49 @@ func TestAWrongNameGetsTheRightOneSuggested(t *testing.T) {
 	}
 }
 
+func TestADeploymentIsCreatedByItsNameAndImage(t *testing.T) {
+	got := play(t, "create deployment web --image=registry.example.com/shop/nginx:1.27 --replicas 2\n----\n\n"+
+		"create deploy db --image example.com/my_db:1 -n lab\n----\n\n"+
+		"create namespace lab\n----\n\ncreate deploy db --image example.com/my_db:1 -n lab\n----\n\nsettle quiet\n----\n\n"+
+		"get deployments -A -o wide\n----\n\nget pods -l app=web\n----\n")
+	for _, want := range []string{
+		"deployment.apps/web created\n", `Error from server (NotFound): namespaces "lab" not found`, "deployment.apps/db created\n",
+	} {
+		assert.Contains(t, got, want)
+	}
+	assert.Regexp(t, `default +web +2/2 +2 +2 +\S+ +nginx +registry.example.com/shop/nginx:1.27 +app=web`, got)
+	assert.Regexp(t, `lab +db +1/1 +1 +1 +\S+ +my-db +example.com/my_db:1 +app=db`, got)
+	assert.Regexp(t, `web-\w+-\w+ +1/1 +Running`, got)
+	for script, want := range map[string]string{
+		"create deployment web\n----\n":                    "create: expected create deployment NAME --image IMAGE, without input",
+		"create --image nginx\n----\n":                     "create: expected create deployment NAME --image IMAGE",
+		"create namespace x --image nginx\n----\n":         "create: expected create namespace NAME, without input",
+		"create job x --image nginx\n----\n":               "create: create job: only a namespace or a deployment can be created by its name",
+		"create deployment web --image nginx --replicas x": `create: --replicas: "x" is not a whole number such as 30`,
+	} {
+		_, err := Run("test.txt", script)
+		assert.ErrorContains(t, err, want, script)
+	}
+	assert.False(t, NeedsInput("create deployment web --image=nginx"))
+	assert.False(t, NeedsInput("create namespace x"))
+	assert.True(t, NeedsInput("create -n lab"))
+}
+
+func TestObjectsOfAllNamespacesAreDeleted(t *testing.T) {
+	claim := func(namespace, name, labels string) string {
+		return "apply -n " + namespace + "\n" + strings.Replace(strings.TrimPrefix(claimData, "apply\n"), "{name: data}", "{name: "+name+labels+"}", 1)
+	}
+	got := play(t, "create namespace lab\n----\n\n"+claim("default", "a", "")+claim("lab", "b", "")+claim("lab", "c", ", labels: {x: z}")+
+		"delete pvc -A\n----\n\ndelete pvc a -A\n----\n\ndelete pvc/a --all-namespaces\n----\n\ndelete pvc -l x=z -A\n----\n\nsettle quiet\n----\n\n"+
+		"label pvc --all -A z=1\n----\n\ndelete pvc --all -A\n----\n\nsettle quiet\n----\n\nget pvc -A\n----\n")
+	assert.Equal(t, []string{
+		"error: resource(s) were provided, but no name was specified", "error: a resource cannot be retrieved by name across all namespaces",
+		"error: a resource cannot be retrieved by name across all namespaces", `persistentvolumeclaim "c" deleted from lab namespace`,
+		"persistentvolumeclaim/a labeled", "persistentvolumeclaim/b labeled",
+		`persistentvolumeclaim "a" deleted from default namespace`, `persistentvolumeclaim "b" deleted from lab namespace`, "No resources found",
+	}, outputs(got)[4:])
+}
+
 // Editors on Windows put a byte order mark in front and end lines with two characters.
 func TestAScriptMayBeWrittenOnWindows(t *testing.T) {
 	require.Equal(t, "get pvc\n----\nNo resources found in default namespace.\n", play(t, "\ufeffget pvc\r\n----\r\n"))
@@ -82,7 +125,7 @@ func TestANamespaceIsCreatedAndDeletedByItsName(t *testing.T) {
 	for script, want := range map[string]string{
 		"create namespace\n----\n":      "expected create namespace NAME",
 		"create namespace a b\n----\n":  "expected create namespace NAME",
-		"create configmap shop\n----\n": "create configmap: only a namespace can be created by its name",
+		"create configmap shop\n----\n": "create configmap: only a namespace or a deployment can be created by its name",
 	} {
 		_, err := Run("test.txt", script)
 		require.ErrorContains(t, err, want)

@@ -94,6 +94,8 @@ func NeedsInput(line string) bool {
 	switch {
 	case len(words) == 0:
 		return false
+	case words[0] == "create" && len(words) > 1 && !strings.HasPrefix(words[1], "-"): // create namespace NAME
+		return false
 	case words[0] == "apply", words[0] == "create":
 		return !has("-f", "--filename")
 	case words[0] == "patch":
