@@ -112,7 +112,7 @@ func (s *Shell) Do(line string, input ...string) (output string, err error) {
 	if err := s.ctx.Err(); err != nil {
 		return "", err
 	}
-	it := item{line: 1, text: line}
+	it := item{text: line} // whose line is 0, so that the first line of its input is 1
 	if trimmed := strings.TrimSpace(line); trimmed == "" || trimmed[0] == '#' {
 		return s.do(it)
 	}

@@ -101,6 +101,13 @@ func TestWhatIsNoCommandChangesNothing(t *testing.T) {
 	require.Empty(t, s.Script())
 }
 
+func TestTheLinesOfTheInputAreCountedFromItsFirst(t *testing.T) {
+	s := NewShell(t.Context(), Options{Width: -1})
+	defer func() { require.NoError(t, s.Close()) }()
+	require.Contains(t, done(t, s, "apply", "apiVersion: v1", "kind: ConfigMap", "metadata: {name: a, nam: b}"), "shell:3: ")
+	require.Contains(t, done(t, s, "apply", "a: b: c"), "shell:1: ")
+}
+
 // alike returns a cluster that is the same each time.
 func alike(t *testing.T) *storagesim.Cluster {
 	t.Helper()
