@@ -42,8 +42,12 @@ func (x *explainer) provisioner(claim *v1.PersistentVolumeClaim, name string, de
 		if delayed && node == "" {
 			when += " when a pod that uses the claim is given a node"
 		}
-		x.ill(ActorMissing, "actor/"+name, "run provisioner "+name+x.otherProvisioners(name)+", or use a class of one that runs",
-			"provisioner %s %s, but no such provisioner runs here", name, when)
+		others := x.provisionerNames()
+		do := "run provisioner " + name + prose.DidYouMean(name, others) + ", or use a class of one that runs"
+		if len(others) > 0 {
+			do += ": " + strings.Join(others, ", ")
+		}
+		x.ill(ActorMissing, "actor/"+name, do, "provisioner %s %s, but no such provisioner runs here", name, when)
 		return
 	}
 	if delayed && node == "" {
@@ -104,13 +108,12 @@ func (x *explainer) provisionerWarning(claim *v1.PersistentVolumeClaim) (Event, 
 	return Event{}, false
 }
 
-// otherProvisioners names the provisioner that was probably meant.
-func (w World) otherProvisioners(name string) string {
-	var names []string
+// provisionerNames returns the names by which classes call the provisioners that run.
+func (w World) provisionerNames() (names []string) {
 	for _, p := range w.Provisioners {
 		names = append(append(names, p.Name), p.AdditionalNames...)
 	}
-	return prose.DidYouMean(name, names)
+	return names
 }
 
 // missingProvisioner notes that a provisioner is wanted and does not run.

@@ -23,6 +23,7 @@ import (
 	"github.com/storagesim/storagesim/internal/podstatus"
 	"github.com/storagesim/storagesim/machine"
 	"github.com/storagesim/storagesim/storagesimtest"
+	"github.com/storagesim/storagesim/story/bundled"
 )
 
 const (
@@ -543,6 +544,20 @@ func TestAVerdictNamesWhatWasProbablyMeant(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, why.Verdict.Do, "did you mean "+meant, ref)
 	}
+}
+
+func TestTheProvisionersThatRunAreNamedWhereThatOfAClassDoesNot(t *testing.T) {
+	c := storagesimtest.New(t, storagesim.Config{Disks: storagesim.MemoryDisks})
+	c.Apply(strings.NewReplacer("name: csi", "name: other", "csi.storagesim.io", "example.com/nfs").Replace(csiClass),
+		explainClaim("a", "1Gi", ", storageClassName: other"))
+	c.Settle()
+	require.Contains(t, c.Explain("pvc/a"), "To do: run provisioner example.com/nfs, or use a class of one that runs.")
+	for _, name := range []string{"nfs", "openebs"} {
+		require.NoError(t, bundled.Install(c.Cluster, name))
+	}
+	c.Settle()
+	require.Contains(t, strings.Join(strings.Fields(c.Explain("pvc/a")), " "), "To do: run provisioner example.com/nfs "+
+		`(did you mean "provisioner.test.com/nfs"?), or use a class of one that runs: provisioner.test.com/nfs, openebs.io/local.`)
 }
 
 // A data source in another namespace is dropped by an API server whose feature gate is off, and the claim gets an empty volume.
