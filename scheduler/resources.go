@@ -96,8 +96,8 @@ func (r resources) asksForNothing() bool {
 }
 
 // podRequest returns what the pod needs at its peak: the containers and the sidecars together, or an init container beside the sidecars started before it,
-// whichever is more, and the overhead. While a pod is resized it counts for the most of what its spec asks for, what its node has allocated and what its
-// containers have; for the latter two only if the node says that it can never have more.
+// whichever is more, and the overhead. While a pod is resized it counts for the most of three: what its spec asks for, what its node has allocated and
+// what its containers have. If the node says that it can never do the resize, the spec does not count.
 // Upstream: framework/types.go CalculateResource, v1.37.
 func podRequest(pod *v1.Pod) resources {
 	if namesNoResource(pod) { // as most pods of a test

@@ -126,7 +126,7 @@ func (p *prompt) begin(files, settings []string, in io.Reader, errOut io.Writer)
 	return p.do("apply", input...)
 }
 
-// warnedOf reports whether the server itself warns, in the output of apply, that it does not model an object: webhooks and admission policies.
+// warnedOf reports whether the server itself warns of an object in the output of apply: it asks no webhooks in a shell, and evaluates no admission policies.
 func warnedOf(obj manifest.Object) bool { return obj.Resource.Group == admissionv1.GroupName }
 
 // inputOf returns objects as the input of a command, so that a story of it needs no file.
