@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -31,15 +30,6 @@ type Recording struct {
 	Before []map[string]any `json:"before,omitempty"`
 	// Differs says where two runs of the case differed: there need not be agreement.
 	Differs []string `json:"differs,omitempty"`
-}
-
-// UnmarshalJSON implements json.Unmarshaler. It refuses fields that this package does not know, except notes about how the case was recorded.
-func (r *Recording) UnmarshalJSON(data []byte) error {
-	type plain Recording
-	return strict(data, &struct {
-		*plain
-		Format, Components, Runs, Stable any
-	}{plain: (*plain)(r)})
 }
 
 // whole reports whether the case is one of the whole stack, with kubelets.
@@ -73,15 +63,6 @@ type Step struct {
 	Ended []Ended `json:"ended,omitempty"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. What the client was told, times, later occurrences of events and what did not come in time are not compared.
-func (s *Step) UnmarshalJSON(data []byte) error {
-	type plain Step
-	return strict(data, &struct {
-		*plain
-		Refused, Took, Repeats, Never any
-	}{plain: (*plain)(s)})
-}
-
 // Ended is a program that ended by itself in a step.
 type Ended struct {
 	// Name is its name in steps, "prov-plain", and Program the program, "csi-provisioner".
@@ -107,15 +88,6 @@ type DriverCall struct {
 	Unanswered bool `json:"unanswered,omitempty"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. The answer's message, how long the call took and whether the caller gave it up are not compared.
-func (c *DriverCall) UnmarshalJSON(data []byte) error {
-	type plain DriverCall
-	return strict(data, &struct {
-		*plain
-		Message, Lasted, Cancelled any
-	}{plain: (*plain)(c)})
-}
-
 // DriverInfo is a driver's answer to NodeGetInfo.
 type DriverInfo struct {
 	NodeID     string `json:"node_id"`
@@ -123,12 +95,6 @@ type DriverInfo struct {
 	Topology   struct {
 		Segments map[string]string `json:"segments"`
 	} `json:"accessible_topology"`
-}
-
-// UnmarshalJSON implements json.Unmarshaler. The answers to other calls have other fields, which are not compared.
-func (i *DriverInfo) UnmarshalJSON(data []byte) error {
-	type plain DriverInfo
-	return json.Unmarshal(data, (*plain)(i))
 }
 
 // Action is an act of the user: exactly one of the fields up to Wait is set.
@@ -261,15 +227,6 @@ type Entry struct {
 	Object any `json:"object,omitempty"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. The source of an event that is not its actor, and the options of a deletion, are not compared.
-func (e *Entry) UnmarshalJSON(data []byte) error {
-	type plain Entry
-	return strict(data, &struct {
-		*plain
-		Source, Options any
-	}{plain: (*plain)(e)})
-}
-
 // Content maps names to the content of files; the name of a file that was itself looked at
 // is "", and in JSON it may be its content alone.
 type Content map[string]string
@@ -339,7 +296,7 @@ func Load(path string) (*Recording, error) {
 		rec.Case = strings.TrimSuffix(filepath.Base(path), ".json")
 	}
 	if len(rec.Steps) == 0 {
-		return nil, noSteps(path)
+		return nil, fmt.Errorf("%s is not a recording: it has no steps", path)
 	}
 	for i, step := range rec.Steps {
 		if err := step.Action.check(); err != nil {
@@ -362,30 +319,12 @@ func whyUnread(path string, data []byte, err error) error {
 		}
 		return fmt.Errorf("%s is not a recording: %w", path, err)
 	}
-	if len(raw.Steps) == 0 {
-		return noSteps(path)
-	}
 	for i, step := range raw.Steps {
 		if bad := json.Unmarshal(step, &Step{}); bad != nil {
-			return fmt.Errorf("%s: step %d cannot be read: %w%s", path, i+1, bad, lineOf(data, bad))
+			return fmt.Errorf("%s: step %d cannot be read: %w", path, i+1, bad)
 		}
 	}
-	return fmt.Errorf("%s is not a recording: %w%s", path, err, lineOf(data, err))
-}
-
-func noSteps(path string) error { return fmt.Errorf("%s is not a recording: it has no steps", path) }
-
-// lineOf names the line of the field that an error calls unknown, if the file has a field of this name only once.
-func lineOf(data []byte, err error) string {
-	_, name, unknown := strings.Cut(err.Error(), "json: unknown field ")
-	if !unknown {
-		return ""
-	}
-	found := regexp.MustCompile(regexp.QuoteMeta(name)+`\s*:`).FindAllIndex(data, 2)
-	if len(found) != 1 {
-		return ""
-	}
-	return fmt.Sprintf(" in line %d", 1+bytes.Count(data[:found[0][0]], []byte("\n")))
+	return fmt.Errorf("%s is not a recording: %w", path, err)
 }
 
 // normalise brings what is compared into the form in which the simulation is observed.

@@ -93,15 +93,9 @@ func Load(path string) ([]Request, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	var raw []json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
+	var list []Request
+	if err := json.Unmarshal(data, &list); err != nil {
 		return nil, fmt.Errorf("%s: it is not a list of recorded requests: %w", path, err)
-	}
-	list := make([]Request, len(raw))
-	for i, r := range raw {
-		if list[i], err = read(r); err != nil {
-			return nil, fmt.Errorf("%s: it is not a list of recorded requests: request %d: %w", path, i, err)
-		}
 	}
 	for i, r := range list {
 		if r.Name == "" || r.Method == "" || !strings.HasPrefix(r.Path, "/") || r.Code == 0 {
@@ -109,18 +103,6 @@ func Load(path string) ([]Request, error) {
 		}
 	}
 	return list, nil
-}
-
-// read reads a request. It refuses fields that this package does not know, except the request's number and the header Allow of its answer.
-func read(data []byte) (Request, error) {
-	r := struct {
-		Request
-		I, Allow any
-	}{}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(&r)
-	return r.Request, err
 }
 
 func unzip(data []byte) ([]byte, error) {
