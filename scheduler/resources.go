@@ -107,7 +107,7 @@ func podRequest(pod *v1.Pod) resources {
 	return peakRequest(pod)
 }
 
-// peakRequest is podRequest for every pod.
+// peakRequest returns the same as podRequest, for every pod by the library.
 func peakRequest(pod *v1.Pod) resources {
 	options := podresource.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
 	r := resourcesOf(podresource.PodRequests(pod, options))

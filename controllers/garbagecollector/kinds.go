@@ -28,7 +28,8 @@ func (c *controller) follow(r metav1.APIResource, custom bool) {
 		return
 	}
 	k := &kind{
-		id: id, name: r.Kind, custom: custom, namespaced: r.Namespaced, resource: schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name}, objects: c.objects,
+		id: id, name: r.Kind, custom: custom, namespaced: r.Namespaced, objects: c.objects,
+		resource: schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name},
 	}
 	k.cache = control.NewCache[control.Object](c.env, k.resource)
 	c.kinds[id] = k
