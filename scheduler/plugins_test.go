@@ -264,12 +264,28 @@ func TestPodRequestIsWhatThePodNeedsAtItsPeak(t *testing.T) {
 	assert.True(t, podRequest(testPodWith(2)).asksForNothing())
 }
 
-// A pod that names no resource is counted without the library, and alike.
-func TestAPodThatNamesNoResourceCountsAsTheLibrarySays(t *testing.T) {
-	for n := range 4 {
-		pod := testPodWith(n)
-		require.True(t, namesNoResource(pod))
+// A plain pod is counted without the library, and alike.
+func TestAPlainPodCountsAsTheLibrarySays(t *testing.T) {
+	alike := func(pod *v1.Pod) {
+		t.Helper()
+		require.True(t, isPlain(pod))
 		assert.Equal(t, peakRequest(pod), podRequest(pod))
+	}
+	for n := range 4 {
+		alike(testPodWith(n))
+	}
+	for _, list := range []v1.ResourceList{
+		{v1.ResourceCPU: resource.MustParse("1")}, {v1.ResourceMemory: resource.MustParse("1Gi")}, {v1.ResourceCPU: resource.MustParse("0")},
+		{v1.ResourceCPU: resource.MustParse("100u"), v1.ResourceMemory: resource.MustParse("100m"), v1.ResourceEphemeralStorage: resource.MustParse("3")},
+		{"example.com/gpu": resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("0"), v1.ResourcePods: resource.MustParse("5")},
+	} {
+		pod := testPodWith(1)
+		pod.Spec.Containers[0].Name, pod.Spec.Containers[0].Resources.Requests = "c", list
+		alike(pod)
+		pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", AllocatedResources: list, Resources: &v1.ResourceRequirements{Requests: list}}}
+		alike(pod)
+		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: v1.PodReasonInfeasible}}
+		alike(pod)
 	}
 	some := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
 	for name, change := range map[string]func(p *v1.Pod){
@@ -286,7 +302,7 @@ func TestAPodThatNamesNoResourceCountsAsTheLibrarySays(t *testing.T) {
 	} {
 		pod := testPodWith(2)
 		change(pod)
-		assert.False(t, namesNoResource(pod), name)
+		assert.False(t, isPlain(pod), name)
 	}
 }
 

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,8 +26,7 @@ type resources struct {
 
 func resourcesOf(list v1.ResourceList) resources {
 	var r resources
-	for _, name := range slices.Sorted(maps.Keys(list)) {
-		q := list[name]
+	for name, q := range list { // each is put where it belongs: the order does not matter
 		switch name {
 		case v1.ResourceCPU:
 			r.milliCPU = q.MilliValue()
@@ -100,11 +98,26 @@ func (r resources) asksForNothing() bool {
 // what its containers have. If the node says that it can never do the resize, the spec does not count.
 // Upstream: framework/types.go CalculateResource, v1.37.
 func podRequest(pod *v1.Pod) resources {
-	if namesNoResource(pod) { // as most pods of a test
-		n := int64(len(pod.Spec.Containers))
-		return resources{nonZeroCPU: n * defaultMilliCPU, nonZeroMemory: n * defaultMemory}
+	if isPlain(pod) { // as most pods
+		return plainRequest(pod)
 	}
 	return peakRequest(pod)
+}
+
+// plainRequest returns the same as podRequest, for a pod that is plain. Several containers that name no resource ask for nothing.
+func plainRequest(pod *v1.Pod) (r resources) {
+	for _, c := range pod.Spec.Containers {
+		one := resourcesOf(c.Resources.Requests)
+		one.nonZeroCPU, one.nonZeroMemory = one.milliCPU, one.memory
+		if _, named := c.Resources.Requests[v1.ResourceCPU]; !named {
+			one.nonZeroCPU = defaultMilliCPU
+		}
+		if _, named := c.Resources.Requests[v1.ResourceMemory]; !named {
+			one.nonZeroMemory = defaultMemory
+		}
+		r.add(one, 1)
+	}
+	return r
 }
 
 // peakRequest returns the same as podRequest, for every pod by the library.
@@ -118,10 +131,30 @@ func peakRequest(pod *v1.Pod) resources {
 	return r
 }
 
-// namesNoResource reports whether neither the pod nor a container of it names a resource, and no container runs before the others.
-func namesNoResource(pod *v1.Pod) bool {
-	named := func(c v1.Container) bool { return len(c.Resources.Requests) > 0 }
-	given := func(c v1.ContainerStatus) bool { return c.Resources != nil || len(c.AllocatedResources) > 0 }
-	return len(pod.Spec.InitContainers) == 0 && len(pod.Spec.Overhead) == 0 && pod.Spec.Resources == nil && !slices.ContainsFunc(pod.Spec.Containers, named) &&
-		pod.Status.Resources == nil && len(pod.Status.AllocatedResources) == 0 && !slices.ContainsFunc(pod.Status.ContainerStatuses, given)
+// isPlain reports whether the pod needs what its one container names, or what several that name nothing do: no container runs before them, nothing is
+// asked for the pod as a whole, and what its status tells of the containers agrees. Of several that name amounts the library adds up fractions.
+func isPlain(pod *v1.Pod) bool {
+	if len(pod.Spec.InitContainers) > 0 || len(pod.Spec.Overhead) > 0 || pod.Spec.Resources != nil ||
+		pod.Status.Resources != nil || len(pod.Status.AllocatedResources) > 0 {
+		return false
+	}
+	for _, c := range pod.Spec.Containers {
+		if len(c.Resources.Requests) > 0 && len(pod.Spec.Containers) > 1 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s v1.ContainerStatus) bool { return !agrees(pod.Spec.Containers, s) })
+}
+
+// agrees reports whether a status tells the same of the resources of its container as the spec asks for.
+func agrees(containers []v1.Container, s v1.ContainerStatus) bool {
+	if s.Resources == nil && len(s.AllocatedResources) == 0 {
+		return true
+	}
+	at := slices.IndexFunc(containers, func(c v1.Container) bool { return c.Name == s.Name })
+	if at < 0 {
+		return false
+	}
+	asked := containers[at].Resources.Requests
+	return (s.Resources == nil || sameList(s.Resources.Requests, asked)) && (len(s.AllocatedResources) == 0 || sameList(s.AllocatedResources, asked))
 }
