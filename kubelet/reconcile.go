@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,7 +17,7 @@ const syncPeriod = 10 * time.Second
 //
 // Upstream: status_manager.go Start, syncBatch and needsReconcile, v1.37.2.
 func (k *kubelet) noticeStatus(w *podWorker, old, pod *v1.Pod) {
-	if w.written == nil || ownEqual(&old.Status, &pod.Status) {
+	if w.written == nil {
 		return
 	}
 	for i, sent := range w.sent {
@@ -24,6 +25,9 @@ func (k *kubelet) noticeStatus(w *podWorker, old, pod *v1.Pod) {
 			w.sent = w.sent[i:]
 			return
 		}
+	}
+	if ownEqual(&old.Status, &pod.Status) {
+		return
 	}
 	if w.reconciles.IsZero() && !w.terminating() && !isTerminal(w.lastStatus().Phase) {
 		now := k.env.Now()
@@ -50,16 +54,17 @@ func (k *kubelet) reconcile(ctx context.Context, w *podWorker) (done bool, err e
 // ownEqual reports whether two statuses agree in what is the kubelet's.
 //
 // Upstream: status_manager.go isPodStatusByKubeletEqual, v1.37.2.
-func ownEqual(is, want *v1.PodStatus) bool { return len(changedStatus(own(is), own(want))) == 0 }
+func ownEqual(is, want *v1.PodStatus) bool {
+	return sameOwnConditions(is.Conditions, want.Conditions) && len(changedStatus(is, want)) == 0
+}
 
-// own returns a status with the kubelet's own conditions alone.
-func own(s *v1.PodStatus) *v1.PodStatus {
-	status := *s
-	status.Conditions = nil
-	for _, c := range s.Conditions {
-		if isOwnCondition(c.Type) {
-			status.Conditions = append(status.Conditions, c)
+// sameOwnConditions reports whether two lists have the same of the kubelet's conditions, in any order.
+func sameOwnConditions(is, want []v1.PodCondition) bool {
+	missing := func(from []v1.PodCondition) func(c v1.PodCondition) bool {
+		return func(c v1.PodCondition) bool {
+			found := findCondition(from, c.Type)
+			return isOwnCondition(c.Type) && (found == nil || !sameCondition(*found, c))
 		}
 	}
-	return &status
+	return !slices.ContainsFunc(is, missing(want)) && !slices.ContainsFunc(want, missing(is))
 }
