@@ -56,6 +56,7 @@ func fieldManager(k *registry.Entry, sub string) (*managedfields.FieldManager, e
 	case k.Scheme == scheme.Scheme:
 		converter = typeConverter()
 	}
+	converter = sameErrors{converter}
 	if k.Scheme == nil {
 		return managedfields.NewDefaultCRDFieldManager(converter, asIs{k}, asIs{k}, asIs{k}, k.GVK, k.GVK.GroupVersion(), sub, reset)
 	}
