@@ -25,10 +25,10 @@ type kubeconfig struct {
 	text             []byte // what was written
 }
 
-func newKubeconfig(file string, at net.Addr, c certificate) kubeconfig {
+func newKubeconfig(file string, at net.Addr, certificate []byte) kubeconfig {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // it never fails: see its documentation
-	return kubeconfig{file: file, url: "https://" + reachable(at), token: hex.EncodeToString(secret), certificate: c.pem()}
+	return kubeconfig{file: file, url: "https://" + reachable(at), token: hex.EncodeToString(secret), certificate: certificate}
 }
 
 // reachable returns an address as clients on this machine reach it.

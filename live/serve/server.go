@@ -65,7 +65,7 @@ func Start(cluster *storagesim.Cluster, cfg Config) (*Server, error) {
 		return nil, errors.Join(err, listener.Close())
 	}
 	s := &Server{speed: cfg.Speed, ended: make(chan struct{})}
-	s.config = newKubeconfig(cfg.Kubeconfig, listener.Addr(), certificate)
+	s.config = newKubeconfig(cfg.Kubeconfig, listener.Addr(), certificate.PEM())
 	if err := s.config.write(cfg.Force); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -73,7 +73,7 @@ func Start(cluster *storagesim.Cluster, cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.config.remove(), listener.Close())
 	}
 	s.http = &http.Server{
-		Handler: withStack(admit(s.config.token, limit(cmp.Or(cfg.RequestTimeout, time.Minute), s))), TLSConfig: certificate.tls(),
+		Handler: withStack(admit(s.config.token, limit(cmp.Or(cfg.RequestTimeout, time.Minute), s))), TLSConfig: certificate.TLS(),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(io.Discard, "", 0), // clients that go away, and those that do not trust the certificate
 	}

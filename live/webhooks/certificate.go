@@ -2,13 +2,11 @@ package webhooks
 
 import (
 	"errors"
-	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"k8s.io/client-go/util/cert"
+	"github.com/storagesim/storagesim/internal/selfsigned"
 )
 
 // Names of the files of WriteCertificate, where controller-runtime's manager looks for them (webhook.Options.CertDir).
@@ -21,25 +19,29 @@ const (
 // directory. It returns what verifies it, for Config.CABundle or a caBundle: in a cluster that is work for cert-manager. No file is replaced: one
 // that exists is an error.
 func WriteCertificate(dir string, services []string) (caBundle []byte, err error) {
-	hosts := []string{"localhost"}
+	var hosts []string
 	for _, service := range services {
 		namespace, name, _ := strings.Cut(service, "/")
 		hosts = append(hosts, name+"."+namespace+".svc")
 	}
-	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv6loopback}, hosts)
+	certificate, err := selfsigned.New(hosts...)
 	if err != nil {
-		return nil, fmt.Errorf("making a certificate: %w", err)
+		return nil, err
+	}
+	key, err := certificate.KeyPEM()
+	if err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := writeNew(filepath.Join(dir, CertificateFile), certificate); err != nil {
+	if err := writeNew(filepath.Join(dir, CertificateFile), certificate.PEM()); err != nil {
 		return nil, err
 	}
 	if err := writeNew(filepath.Join(dir, KeyFile), key); err != nil {
 		return nil, errors.Join(err, os.Remove(filepath.Join(dir, CertificateFile)))
 	}
-	return certificate, nil
+	return certificate.PEM(), nil
 }
 
 // writeNew writes a file that only its owner may read.
