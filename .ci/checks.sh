@@ -108,12 +108,19 @@ with_kubectl() {
 	export KUBECTL=$bin
 }
 
+# Sets processor to the time of a core that this shell's children have used, in seconds. `times` says nothing in a subshell, which has none.
+processor=0
+read_processor() {
+	times >"$work/times"
+	processor=$(awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/); printf "%d", (u[1] + s[1]) * 60 + u[2] + s[2] }' "$work/times")
+}
+
 times=
 table() { printf '\n%b%14s %5ss\n' "$times" total "$SECONDS"; rm -rf "$work"; }
 
-# Runs the checks that are named, or all, and prints how long each took.
+# Runs the checks that are named, or all, and prints how long each took, and how much of the processors' time.
 main() {
-	local check begin line
+	local check begin line used
 	trap table EXIT
 	[ $# -eq 0 ] || checks=("$@")
 	for check in "${checks[@]}"; do
@@ -123,8 +130,10 @@ main() {
 	for check in "${checks[@]}"; do
 		printf '\n== %s\n' "$check"
 		begin=$SECONDS
+		used=$processor
 		"check_$check"
-		line=$(printf '%14s %5ss' "$check" $((SECONDS - begin)))
+		read_processor
+		line=$(printf '%14s %5ss, %5ss of a core' "$check" $((SECONDS - begin)) $((processor - used)))
 		printf '   %s\n' "$line"
 		times+="$line\n"
 	done
