@@ -70,9 +70,9 @@ var scheduling = []*Gap{
 	{
 		Kinds:   pods,
 		Fields:  []string{"spec.priority"},
-		Quiet:   true, // it matters only where a node is full or a binding is under way, and nothing is lost by it
-		Cluster: "sends a pod of lower priority whose volumes are still being bound back to the queue, and evicts pods for critical ones on the node itself",
-		Here:    "the scheduler deletes a pod that is being bound like any other of lower priority, and kubelets evict none",
+		Quiet:   true, // it matters only for critical pods on a node that is full, and nothing is lost by it
+		Cluster: "evicts pods on a node that is full for a critical one that names the node itself, which no scheduler has made room for",
+		Here:    "the kubelet refuses such a pod, and evicts none",
 	},
 	{
 		Kinds:   pods,
