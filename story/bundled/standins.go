@@ -24,6 +24,7 @@ import (
 	"github.com/storagesim/storagesim/csi"
 	"github.com/storagesim/storagesim/csi/deploy"
 	csidriver "github.com/storagesim/storagesim/csi/driver"
+	csiprovisioner "github.com/storagesim/storagesim/csi/provisioner"
 	"github.com/storagesim/storagesim/internal/migration"
 	"github.com/storagesim/storagesim/internal/prose"
 	"github.com/storagesim/storagesim/trace"
@@ -224,12 +225,21 @@ func (d standInDriver) Deploy(w csi.World) (deploy.Plan, error) {
 	if err != nil {
 		return deploy.Plan{}, err
 	}
+	ofReference := made.Sidecars.Provisioner
+	made.Sidecars.Provisioner = func(c *csiprovisioner.Config) {
+		ofReference(c)
+		c.DefaultFSType = defaultFSType
+	}
 	made.Spec.VolumeLifecycleModes = d.modes
 	if d.spec != nil {
 		made.Spec = *d.spec
 	}
 	return made.Deploy(w)
 }
+
+// defaultFSType is the file system of a stand-in's volumes whose class names none, as most drivers' deployments say (--default-fstype): with the
+// usual fsGroupPolicy a volume without one is not given to a pod's fsGroup, and a program that does not run as root could not write.
+const defaultFSType = "ext4"
 
 // handle returns the form of the volume handles of a driver that has replaced a plugin in Kubernetes, where the translation of its volumes
 // takes them apart, and puts them together again.
