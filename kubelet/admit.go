@@ -14,8 +14,12 @@ import (
 	"github.com/storagesim/storagesim/internal/workload"
 )
 
-// refusal is why a kubelet does not run a pod: the reason of the event, and its message.
-type refusal struct{ reason, message string }
+// refusal is why a kubelet does not run a pod: the reason of the event, and its message; and of which resource how much is lacking, if that is why.
+type refusal struct {
+	reason, message string
+	lacks           v1.ResourceName
+	missing         int64 // of CPU thousandths
+}
 
 // The texts of refusals.
 //
@@ -30,68 +34,70 @@ const (
 	otherOSField   = "Failed to admit pod as the OS field doesn't match node OS"
 )
 
-// admit returns why a node does not take a pod beside others, nil if it does: that the pod is for another operating system comes first.
+// admit returns all reasons why a node does not take a pod beside others: that the pod is for another operating system comes first, and alone.
 //
 // Upstream: predicate.go Admit, rejectPodAdmissionBasedOnOSSelector and rejectPodAdmissionBasedOnOSField, v1.37.2.
-func admit(pod *v1.Pod, node *v1.Node, others []*v1.Pod) *refusal {
+func admit(pod *v1.Pod, node *v1.Node, others []*v1.Pod) []refusal {
 	if os, says := pod.Labels[v1.LabelOSStable]; says && os != node.Labels[v1.LabelOSStable] {
-		return &refusal{"PodOSSelectorNodeLabelDoesNotMatch", otherOSLabel}
+		return []refusal{{reason: "PodOSSelectorNodeLabelDoesNotMatch", message: otherOSLabel}}
 	}
 	if pod.Spec.OS != nil && pod.Spec.OS.Name != v1.Linux {
-		return &refusal{"PodOSNotSupported", otherOSField}
+		return []refusal{{reason: "PodOSNotSupported", message: otherOSField}}
 	}
 	return generalFilter(pod, node, others)
 }
 
-// generalFilter returns why a node does not take a pod beside others, nil if it does. Of taints, only those that end pods matter.
+// generalFilter returns all reasons why a node does not take a pod beside others. Of taints, only those that end pods matter.
 //
 // Upstream: predicate.go generalFilter and pkg/scheduler/eventhandlers.go AdmissionCheck, v1.37.
-func generalFilter(pod *v1.Pod, node *v1.Node, others []*v1.Pod) *refusal {
-	if lacks := fitsRequest(pod, node, others); lacks != nil {
-		return lacks
-	}
+func generalFilter(pod *v1.Pod, node *v1.Node, others []*v1.Pod) []refusal {
+	reasons := fitsRequest(pod, node, others)
 	if matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !matches {
-		return &refusal{"NodeAffinity", failedAffinity}
+		reasons = append(reasons, refusal{reason: "NodeAffinity", message: failedAffinity})
 	}
 	if ports := hostPorts(pod); slices.ContainsFunc(others, func(other *v1.Pod) bool { return clash(ports, hostPorts(other)) }) {
-		return &refusal{"NodePorts", failedPorts}
+		reasons = append(reasons, refusal{reason: "NodePorts", message: failedPorts})
 	}
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
 		if taint.Effect == v1.TaintEffectNoExecute && !slices.ContainsFunc(pod.Spec.Tolerations, func(t v1.Toleration) bool { return workload.Tolerates(t, taint) }) {
-			return &refusal{"TaintToleration", failedTaint}
+			return append(reasons, refusal{reason: "TaintToleration", message: failedTaint})
 		}
 	}
-	return nil
+	return reasons
 }
 
-// fitsRequest returns which resource of a node is too small for a pod beside others: the place for one more pod, then what it asks for.
+// fitsRequest returns which resources of a node are too small for a pod beside others: the place for one more pod, then what it asks for.
 // A node that does not say what it has refuses nothing, and neither does one that does not know of an extended resource: the cluster may.
 //
 // Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go fitsRequest and predicate.go removeMissingExtendedResources, v1.37.
-func fitsRequest(pod *v1.Pod, node *v1.Node, others []*v1.Pod) *refusal {
+func fitsRequest(pod *v1.Pod, node *v1.Node, others []*v1.Pod) (reasons []refusal) {
 	has := node.Status.Allocatable
 	if pods, says := has[v1.ResourcePods]; says && int64(len(others))+1 > pods.Value() {
-		return lack(v1.ResourcePods, 1, int64(len(others)), pods.Value())
+		reasons = append(reasons, lack(v1.ResourcePods, 1, int64(len(others)), pods.Value()))
 	}
 	wants := resource.PodRequests(pod, resource.PodResourcesOptions{})
 	for _, name := range inOrder(wants) {
-		amount := func(list v1.ResourceList) int64 {
-			if name == v1.ResourceCPU {
-				return list.Cpu().MilliValue()
-			}
-			q := list[name]
-			return q.Value()
-		}
 		var used int64
 		for _, other := range others {
-			used += amount(resource.PodRequests(other, resource.PodResourcesOptions{}))
+			used += amountOf(resource.PodRequests(other, resource.PodResourcesOptions{}), name)
 		}
-		if _, says := has[name]; says && amount(wants) > amount(has)-used && amount(wants) > 0 {
-			return lack(name, amount(wants), used, amount(has))
+		if wanted := amountOf(wants, name); wanted > 0 {
+			if _, says := has[name]; says && wanted > amountOf(has, name)-used {
+				reasons = append(reasons, lack(name, wanted, used, amountOf(has, name)))
+			}
 		}
 	}
-	return nil
+	return reasons
+}
+
+// amountOf returns the amount of a resource, of CPU in thousandths.
+func amountOf(list v1.ResourceList, name v1.ResourceName) int64 {
+	q := list[name]
+	if name == v1.ResourceCPU {
+		return q.MilliValue()
+	}
+	return q.Value()
 }
 
 // inOrder returns the names of resources as they are looked at: the well-known ones first.
@@ -101,8 +107,8 @@ func inOrder(list v1.ResourceList) []v1.ResourceName {
 	return append(known, others...)
 }
 
-func lack(name v1.ResourceName, requested, used, capacity int64) *refusal {
-	return &refusal{"OutOf" + string(name), fmt.Sprintf(insufficient, name, requested, used, capacity)}
+func lack(name v1.ResourceName, requested, used, capacity int64) refusal {
+	return refusal{"OutOf" + string(name), fmt.Sprintf(insufficient, name, requested, used, capacity), name, requested - (capacity - used)}
 }
 
 // hostPorts returns the ports that a pod's containers take on its node.
@@ -160,7 +166,7 @@ func (k *kubelet) admitPod(ctx context.Context, w *podWorker) (bool, error) {
 		return !w.rejected, nil
 	}
 	others := k.activePods(w)
-	if admit(w.pod, k.node.Latest(), others) != nil {
+	if len(admit(w.pod, k.node.Latest(), others)) > 0 {
 		if k.leftAlone(w) > 0 {
 			return false, nil
 		}
@@ -168,8 +174,14 @@ func (k *kubelet) admitPod(ctx context.Context, w *podWorker) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if why := admit(w.pod, node, others); why != nil {
-			return false, k.refusePod(ctx, w, *why)
+		if reasons := admit(w.pod, node, others); len(reasons) > 0 {
+			why, err := k.handleAdmissionFailure(ctx, w, reasons, others)
+			switch {
+			case err != nil:
+				return false, err
+			case why != nil:
+				return false, k.refusePod(ctx, w, *why)
+			}
 		}
 	}
 	w.considered = true

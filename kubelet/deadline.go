@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/storagesim/storagesim/control"
 )
@@ -56,6 +57,25 @@ type podFailure struct {
 	reason, message string
 	// rejected says that a sync has given up the pod before it began, whose first status says nothing else.
 	rejected bool
+	// disrupts is the message of the condition DisruptionTarget, "" if it has none.
+	disrupts string
+	// done is opened when the pod's containers have ended; nil if nothing waits for that.
+	done *gate
+}
+
+// ended tells what waits for the pod's end that its containers have ended.
+func (f *podFailure) ended() {
+	if f != nil && f.done != nil {
+		f.done.open()
+	}
+}
+
+// disrupted adds the condition of a pod that has failed since it was ended in favour of another one.
+func (f *podFailure) disrupted(s *v1.PodStatus, pod *v1.Pod, now metav1.Time) {
+	if f != nil && f.disrupts != "" && s.Phase == v1.PodFailed && findCondition(s.Conditions, v1.DisruptionTarget) == nil {
+		s.Conditions = append(s.Conditions, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet,
+			Message: f.disrupts, ObservedGeneration: pod.Generation, LastTransitionTime: now})
+	}
 }
 
 // failPod ends a pod that the kubelet gives up: its containers, and then its volumes. A status that cannot be written keeps none of that.
@@ -78,6 +98,7 @@ func (k *kubelet) failPod(ctx context.Context, w *podWorker, r *podStatus) error
 	}
 	unwritten := k.status.writeStatus(ctx, w, r, true)
 	if ctx.Err() == nil {
+		w.failure.ended()
 		k.releaseVolumes(w)
 	}
 	return unwritten
@@ -100,7 +121,10 @@ func (k *kubelet) failUnstarted(ctx context.Context, w *podWorker) error {
 	}
 	k.releaseVolumes(w)
 	w.registered = false
-	return k.status.patchStatus(ctx, w, terminatePod(w.pod, want))
+	w.failure.ended()
+	want = terminatePod(w.pod, want)
+	w.failure.disrupted(want, w.pod, k.status.now())
+	return k.status.patchStatus(ctx, w, want)
 }
 
 // bareStatus returns the status of a pod that is given up as it is first: phase, reason and message alone.

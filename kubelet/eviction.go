@@ -32,7 +32,7 @@ const evictionMonitoringPeriod = 10 * time.Second
 
 // systemCriticalPriority is the priority from which on a pod is not evicted.
 //
-// Upstream: pkg/apis/scheduling SystemCriticalPriority and pkg/kubelet/types IsCriticalPod, v1.37.
+// Upstream: pkg/apis/scheduling SystemCriticalPriority, v1.37.
 const systemCriticalPriority = 2_000_000_000
 
 // watchLocalStorage begins to look whether a pod that runs keeps its limits: once a minute at its emptyDir volumes, and every ten seconds at what its
@@ -43,8 +43,7 @@ const systemCriticalPriority = 2_000_000_000
 //
 // Upstream: volume_stat_calculator.go StartOnce and eviction_manager.go Start, v1.37.
 func (k *kubelet) watchLocalStorage(w *podWorker, r *podStatus) {
-	critical := w.pod.Spec.Priority != nil && *w.pod.Spec.Priority >= systemCriticalPriority
-	if w.localStorageWatched || critical || !r.running() {
+	if w.localStorageWatched || isCriticalPod(w.pod) || !r.running() {
 		return
 	}
 	period := volumeStatsAggPeriod

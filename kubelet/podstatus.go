@@ -52,6 +52,9 @@ func (m *statusManager) generateAPIPodStatus(w *podWorker, r *podStatus, podIsTe
 		s.Reason, s.Message = "", ""
 	}
 	setPodConditions(s, pod, r, old, m.now())
+	if podIsTerminal && r != nil {
+		w.failure.disrupted(s, pod, m.now())
+	}
 	cutMessages(pod, s)
 	return s
 }

@@ -275,6 +275,13 @@ func replacing[T any](old int, want []T, ip func(T) string) any {
 	return list
 }
 
+// isOwnDisruption reports whether a condition that others set, too, is the kubelet's.
+//
+// Upstream: pkg/kubelet/types/pod_status.go PodConditionSharedByKubelet, v1.37.
+func isOwnDisruption(c v1.PodCondition) bool {
+	return c.Type == v1.DisruptionTarget && c.Reason == v1.PodReasonTerminationByKubelet
+}
+
 // changeConditions adds the kubelet's conditions that differ or go, and the order of all conditions if
 // it changes.
 func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
@@ -282,7 +289,7 @@ func changeConditions(changes map[string]any, old, want *v1.PodStatus) {
 	inPlace := len(old.Conditions) == len(want.Conditions) // each keeps its index
 	for i, c := range want.Conditions {
 		inPlace = inPlace && old.Conditions[i].Type == c.Type
-		if was := findCondition(old.Conditions, c.Type); isOwnCondition(c.Type) && (was == nil || !sameCondition(*was, c)) {
+		if was := findCondition(old.Conditions, c.Type); (isOwnCondition(c.Type) || isOwnDisruption(c)) && (was == nil || !sameCondition(*was, c)) {
 			list = append(list, podstatus.ConditionPatch(c))
 		}
 	}

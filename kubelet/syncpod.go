@@ -345,6 +345,7 @@ func (k *kubelet) stopPod(ctx context.Context, w *podWorker, r *podStatus) (unwr
 		return nil, unwritten
 	}
 	w.stopped = true
+	w.failure.ended()
 	if told || unwritten != nil {
 		return unwritten, nil
 	}

@@ -126,7 +126,7 @@ func (k *kubelet) rejectPod(w *podWorker, reason, message string) {
 		return
 	}
 	k.recorder.Event(w.pod, v1.EventTypeWarning, reason, message)
-	w.failure = &podFailure{reason, "Pod was rejected: " + message, true}
+	w.failure = &podFailure{reason: reason, message: "Pod was rejected: " + message, rejected: true}
 	k.podQueue.Add(string(w.uid))
 }
 

@@ -69,13 +69,6 @@ var kinds = []*Gap{
 var scheduling = []*Gap{
 	{
 		Kinds:   pods,
-		Fields:  []string{"spec.priority"},
-		Quiet:   true, // it matters only for critical pods on a node that is full, and nothing is lost by it
-		Cluster: "evicts pods on a node that is full for a critical one that names the node itself, which no scheduler has made room for",
-		Here:    "the kubelet refuses such a pod, and evicts none",
-	},
-	{
-		Kinds:   pods,
 		Fields:  append([]string{"spec.resourceClaims", "spec.resources.claims"}, ofContainers("resources.claims")...),
 		Cluster: "allocates devices for the claims and places the pod where they are",
 		Here:    "no devices are allocated: the pod is placed and started without them",
