@@ -163,7 +163,7 @@ type QueueConfig struct {
 	// outside, one more takes the next key. It is for work that upstream does in a goroutine for each key.
 	Overlap bool
 	// Reconcile handles one key. A nil error forgets the key's failures; an
-	// error puts it back after a backoff.
+	// error puts it back after a backoff, or after the time that a RetryAfter says.
 	Reconcile func(ctx context.Context, key string) error
 	// Limiter is the backoff after errors; the zero value is client-go's
 	// default controller limiter.
@@ -172,6 +172,17 @@ type QueueConfig struct {
 	// this many times and fails again; 0 means never.
 	MaxRetries int
 }
+
+// RetryAfter is an error with which Reconcile puts its key back after a time of its own choice. The key's
+// failures stay as they are: the backoff neither grows nor begins anew.
+type RetryAfter struct {
+	After time.Duration
+	Err   error
+}
+
+func (e *RetryAfter) Error() string { return e.Err.Error() }
+
+func (e *RetryAfter) Unwrap() error { return e.Err }
 
 // KeysOf returns a QueueConfig.About for a queue with the keys of one kind of object:
 // "namespace/name", or "name" for objects without a namespace.

@@ -152,9 +152,13 @@ func (q *queue) done(it *item, err error) {
 	if it.dirty {
 		q.enqueue(it)
 	}
+	var later *control.RetryAfter
 	switch key := it.key; {
 	case err == nil:
 		it.failures = 0
+	case errors.As(err, &later):
+		q.AddAgain(key, later.After)
+		q.trace(trace.Retry{Queue: q.cfg.Name, Key: key, About: q.about(key), Delay: later.After, Err: shortened(err)})
 	case q.cfg.MaxRetries > 0 && it.failures >= q.cfg.MaxRetries:
 		q.trace(trace.GaveUp{Queue: q.cfg.Name, Key: key, About: q.about(key), Failures: it.failures + 1, Err: shortened(err)})
 	default:

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -77,4 +78,28 @@ func TestAKeyThatIsAddedAgainAndAgainLetsTheClusterRest(t *testing.T) {
 	assert.Equal(t, seconds(0, 10, 20, 30, 30, 40, 50, 60), looked)
 	require.NoError(t, e.RunFor(25*time.Second))
 	assert.Equal(t, seconds(0, 10, 20, 30, 30, 40, 50, 60, 70, 80), looked)
+}
+
+// A reconciler may say when its key is to come back: the failures before that count on afterwards.
+func TestAKeyThatComesBackWhenItsReconcilerSaysKeepsItsFailures(t *testing.T) {
+	e := engine.New(engine.Config{})
+	t.Cleanup(e.Close)
+	start := e.Now()
+	var tried []time.Duration
+	require.NoError(t, e.Add("test", func(env control.Env) error {
+		queue := env.Queue(control.QueueConfig{
+			Name: "keys", Limiter: control.RateLimiter{Base: time.Second, Max: time.Minute, QPS: -1},
+			Reconcile: func(context.Context, string) error {
+				if tried = append(tried, env.Now().Sub(start)); len(tried) == 3 {
+					return fmt.Errorf("later: %w", &control.RetryAfter{After: 30 * time.Second, Err: errors.New("not now")})
+				}
+				return errors.New("no")
+			},
+		})
+		queue.Add("key")
+		return nil
+	}))
+	require.NoError(t, e.RunFor(40*time.Second))
+	assert.Equal(t, []time.Duration{0, time.Second, 3 * time.Second, 33 * time.Second, 37 * time.Second}, tried)
+	assert.Contains(t, e.Trace().String(), "not now")
 }

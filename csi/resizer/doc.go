@@ -24,7 +24,7 @@
 // The resizer tries again after 1 s, 2 s, 4 s and so on up to 5 minutes. After a final error, a user can lower the
 // request, to no less than status.capacity, and the resizer tries the lower size. After an error that does not tell
 // what was done, the size already begun comes first. An error for what can never succeed (InvalidArgument,
-// OutOfRange, NotFound) makes the status ControllerResizeInfeasible, and is retried every 5 minutes only.
+// OutOfRange, NotFound) makes the status ControllerResizeInfeasible, and is retried twice every 5 minutes only.
 // FailedPrecondition means that the volume cannot grow while it is in use: the driver is not called as long as a pod
 // uses the claim.
 //

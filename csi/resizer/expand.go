@@ -29,7 +29,7 @@ func (c *resizeController) expandAndRecover(ctx context.Context, claim *v1.Persi
 	key := control.Key(claim)
 	slow := c.slow.contains(c.env, key, c.cfg.RetryIntervalMax)
 	if resizeStatus(claim) == v1.PersistentVolumeClaimControllerResizeInfeasible {
-		c.slow.add(c.env, key)
+		c.slow.add(c.env, key, c.cfg.RetryIntervalMax)
 	}
 	size, due := c.sizeToExpandTo(claim, pv)
 	if !due {
@@ -38,7 +38,8 @@ func (c *resizeController) expandAndRecover(ctx context.Context, claim *v1.Persi
 	allocated, known := claim.Status.AllocatedResources[v1.ResourceStorage]
 	sameAsBefore := known && allocated.Cmp(size) == 0
 	if sameAsBefore && slow {
-		return fmt.Errorf("skipping volume expansion for pvc %s, because expansion previously failed with infeasible error", key)
+		return &control.RetryAfter{After: c.slow.timeRemaining(c.env, key, c.cfg.RetryIntervalMax),
+			Err: fmt.Errorf("skipping volume expansion for pvc %s, because expansion previously failed with infeasible error", key)}
 	}
 	claim, err := c.markControllerResizeInProgress(ctx, claim, size, !sameAsBefore)
 	if err != nil {

@@ -205,6 +205,6 @@ func (c *modifyController) delayModificationIfRecentlyInfeasible(claim *v1.Persi
 // Upstream: modify_volume.go markForSlowRetry, v2.3.
 func (c *modifyController) markForSlowRetry(claim *v1.PersistentVolumeClaim, key string) {
 	if last := claim.Status.ModifyVolumeStatus; last != nil && last.Status == v1.PersistentVolumeClaimModifyVolumeInfeasible {
-		c.slow.add(c.env, key)
+		c.slow.add(c.env, key, c.cfg.RetryIntervalMax)
 	}
 }

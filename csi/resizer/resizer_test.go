@@ -240,10 +240,12 @@ func TestWhatCanNeverBeIsTriedAgainSlowly(t *testing.T) {
 	r.runFor(4 * time.Minute)
 	assert.Equal(t, v1.PersistentVolumeClaimControllerResizeInfeasible, r.claim().Status.AllocatedResourceStatuses[v1.ResourceStorage])
 	first := len(r.asked())
-	assert.LessOrEqual(t, first, 3, "%v", r.asked())
-	r.runFor(10 * time.Minute)
+	assert.Equal(t, 2, first, "%v", r.asked())
+	r.runFor(2 * time.Minute)
+	assert.Len(t, r.asked(), 4, "after 5 minutes, and once more")
+	r.runFor(8 * time.Minute)
 	again := len(r.asked()) - first
-	assert.True(t, again >= 1 && again <= 6, "%d calls in ten minutes", again)
+	assert.Equal(t, 4, again, "calls in ten minutes")
 	r.driver.Failures = nil
 	r.ask("2Gi")
 	r.runFor(time.Minute)

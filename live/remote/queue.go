@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -66,9 +67,13 @@ func (q *queue) reconcile(ctx context.Context, key string) {
 	defer q.keys.Done(key)
 	err := q.cfg.Reconcile(ctx, key)
 	failures := q.limiter.NumRequeues(key)
+	var later *control.RetryAfter
 	switch {
 	case err == nil:
 		q.Forget(key)
+	case errors.As(err, &later):
+		q.AddAfter(key, later.After)
+		q.process.run.tell(q.process.name, trace.Retry{Queue: q.cfg.Name, Key: key, About: q.about(key), Delay: later.After, Err: err})
 	case q.cfg.MaxRetries > 0 && failures >= q.cfg.MaxRetries:
 		q.process.run.tell(q.process.name, trace.GaveUp{Queue: q.cfg.Name, Key: key, About: q.about(key), Failures: failures + 1, Err: err})
 	default:
