@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -183,6 +184,10 @@ type RetryAfter struct {
 func (e *RetryAfter) Error() string { return e.Err.Error() }
 
 func (e *RetryAfter) Unwrap() error { return e.Err }
+
+// ErrNotForgotten is the error with which Reconcile is done with a key and does not forget its failures: when it is added
+// and fails again, the backoff goes on where it was.
+var ErrNotForgotten = errors.New("done, and its failures are not forgotten")
 
 // KeysOf returns a QueueConfig.About for a queue with the keys of one kind of object:
 // "namespace/name", or "name" for objects without a namespace.

@@ -156,6 +156,7 @@ func (q *queue) done(it *item, err error) {
 	switch key := it.key; {
 	case err == nil:
 		it.failures = 0
+	case errors.Is(err, control.ErrNotForgotten):
 	case errors.As(err, &later):
 		q.AddAgain(key, later.After)
 		q.trace(trace.Retry{Queue: q.cfg.Name, Key: key, About: q.about(key), Delay: later.After, Err: shortened(err)})

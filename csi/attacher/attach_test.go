@@ -18,6 +18,7 @@ import (
 	"github.com/storagesim/storagesim/engine"
 	"github.com/storagesim/storagesim/internal/rigs/csitest"
 	"github.com/storagesim/storagesim/internal/rigs/enginetest"
+	"github.com/storagesim/storagesim/trace"
 )
 
 // As recorded: full/csi01_dynamic_immediate, steps 3 and 4.
@@ -310,4 +311,27 @@ func TestSeveralAttachmentsAreWorkedOnAtOnce(t *testing.T) {
 	assert.True(t, r.va().Status.Attached)
 	at := slices.MaxFunc(r.driver.Calls, func(a, b csitest.Call) int { return a.At.Compare(b.At) }).At
 	assert.Less(t, at.Sub(r.driver.Calls[0].At), 11*time.Second)
+}
+
+// Upstream: controller.go syncVA: a VolumeAttachment that is not there any more is not forgotten. Its name is that of the next one of its volume and node.
+func TestTheBackoffGoesOnWithTheNextAttachmentOfTheSameName(t *testing.T) {
+	r := newRig(t, engine.Config{})
+	secret := func(pv *v1.PersistentVolume) {
+		pv.Spec.CSI.VolumeHandle, pv.Spec.CSI.ControllerPublishSecretRef = "h-2", &v1.SecretReference{Namespace: "default", Name: "missing"}
+	}
+	r.volume("pv-2", secret)
+	r.attach("pv-2")
+	require.NoError(t, r.Engine.RunFor(8*time.Second)) // at 0, 1, 3 and 7 s
+	r.detach()
+	require.NoError(t, r.Engine.RunFor(time.Minute))
+	r.attach("pv-2")
+	began := r.Engine.Now()
+	require.NoError(t, r.Engine.RunFor(20*time.Second))
+	var delays []time.Duration
+	for _, entry := range r.Engine.Trace().Entries() {
+		if retry, ok := entry.Record.(trace.Retry); ok && !entry.Time.Before(began) {
+			delays = append(delays, retry.Delay)
+		}
+	}
+	require.Equal(t, []time.Duration{16 * time.Second, 32 * time.Second}, delays)
 }

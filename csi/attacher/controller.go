@@ -162,14 +162,15 @@ func shouldEnqueueVAChange(old, va *storage.VolumeAttachment) bool {
 	return !semantic.Equal(old, same)
 }
 
-// syncVA attaches or detaches.
+// syncVA attaches or detaches. What failed before a VolumeAttachment went counts for the next one of its name, that of the
+// same volume and node.
 //
 // Upstream: controller.go syncVA and csi_handler.go SyncNewOrUpdatedVolumeAttachment, v4.13.
 func (a *csiAttacher) syncVA(ctx context.Context, name string) error {
 	va, ok := a.attachments.Get(name)
 	switch {
 	case !ok || va.Spec.Attacher != a.cfg.Driver:
-		return nil
+		return control.ErrNotForgotten
 	case !a.supportsAttach():
 		return a.syncTrivial(ctx, va)
 	case va.DeletionTimestamp == nil && a.cfg.DetachThreads > 0:

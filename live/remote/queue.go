@@ -71,6 +71,7 @@ func (q *queue) reconcile(ctx context.Context, key string) {
 	switch {
 	case err == nil:
 		q.Forget(key)
+	case errors.Is(err, control.ErrNotForgotten):
 	case errors.As(err, &later):
 		q.AddAfter(key, later.After)
 		q.process.run.tell(q.process.name, trace.Retry{Queue: q.cfg.Name, Key: key, About: q.about(key), Delay: later.After, Err: err})
