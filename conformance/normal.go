@@ -154,13 +154,28 @@ func (u *uids) normal(obj runtime.Object) (map[string]any, error) {
 
 // normalise drops versions, times, generations, managed fields and node conditions,
 // and replaces deletionTimestamp's value and what the container runtime chooses, in
-// place.
+// place. A StatefulSet's controller gives its pods the volumes of their claims in any order.
+//
+// Upstream: pkg/controller/statefulset/stateful_set_utils.go updateStorage, v1.37, which goes through a map of claims.
 func normalise(m map[string]any) map[string]any {
 	if status, ok := m["status"].(map[string]any); ok && m["kind"] == "Node" {
 		delete(status, "conditions")
 	}
+	if spec, ok := m["spec"].(map[string]any); ok && m["kind"] == "Pod" && isOfStatefulSet(m) {
+		byName(spec["volumes"])
+	}
 	prune(m)
 	return m
+}
+
+// isOfStatefulSet reports whether an object belongs to a StatefulSet.
+func isOfStatefulSet(m map[string]any) bool {
+	metadata, _ := m["metadata"].(map[string]any)
+	owners, _ := metadata["ownerReferences"].([]any)
+	return slices.ContainsFunc(owners, func(owner any) bool {
+		fields, ok := owner.(map[string]any)
+		return ok && fields["kind"] == "StatefulSet"
+	})
 }
 
 // normaliseChanged does the same with JSON pointers and their values, in place.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"testing"
@@ -48,6 +49,15 @@ func TestWhatDiffersFromRunToRunIsLeftOut(t *testing.T) {
 		"metadata": {"name": "n", "deletionTimestamp": "<set>"},
 		"spec": {"claimRef": {"name": "c"}, "terminationGracePeriodSeconds": 30},
 		"status": {"list": [{"type": "T", "message": "it is out of sync (stored: <v>, assume: <v>)"}]}}`), got)
+}
+
+func TestTheVolumesOfAStatefulSetsPodHaveNoOrder(t *testing.T) {
+	const pod = `{"kind": "Pod", "metadata": {"ownerReferences": [{"kind": %q}]}, "spec": {"volumes": [{"name": %q}, {"name": %q}]}}`
+	of := func(owner, first, second string) map[string]any {
+		return normalise(fromJSON(t, fmt.Sprintf(pod, owner, first, second)))
+	}
+	assert.Equal(t, of("StatefulSet", "a", "b"), of("StatefulSet", "b", "a"))
+	assert.NotEqual(t, of("Job", "a", "b"), of("Job", "b", "a"))
 }
 
 func TestUIDsAreWrittenAsTheObjectsThatBoreThem(t *testing.T) {

@@ -39,8 +39,9 @@ type observer struct {
 // observed holds the writes, events, refusals and calls of one step.
 type observed struct {
 	writes   []write
-	events   []said // first occurrences
-	repeated []said // later ones
+	events   []said          // first occurrences
+	repeated []said          // later ones
+	combined map[said]string // the first message of events that tell of similar ones, of which it is the only field that changes
 	refusals []refusal
 	files    []File
 	calls    []DriverCall
@@ -98,6 +99,9 @@ func (o *observer) end() (*observed, error) {
 		about := o.uids.hide(objectKey(e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name))
 		actor := actorOf(cmp.Or(e.Source.Component, e.ReportingController), cmp.Or(e.Source.Host, e.ReportingInstance))
 		event := said{actor, e.Type, e.Reason, about, comparedText(o.uids.hide(e.Message))}
+		if first := o.step.combined[said{actor, e.Type, e.Reason, about, ""}]; first != "" && strings.HasPrefix(e.Message, combinedFrom) {
+			event.message = first
+		}
 		if key := e.Namespace + "/" + e.Name; !o.seen[key] {
 			o.seen[key] = true
 			if o.simulated != nil && o.said[event] { // of an earlier object of that name
@@ -133,11 +137,25 @@ func (o *observer) listen() {
 		}
 		if o.step != nil {
 			about := o.uids.hide(objectKey(e.About.Kind, e.About.Namespace, e.About.Name))
-			o.step.repeated = append(o.step.repeated, said{recordedActor(entry.Actor), e.Type, e.Reason, about, comparedText(o.uids.hide(e.Message))})
+			event := said{recordedActor(entry.Actor), e.Type, e.Reason, about, ""}
+			if e.Combined {
+				e.Message = combinedFrom + e.Message
+				if o.step.combined == nil {
+					o.step.combined = map[said]string{}
+				}
+				o.step.combined[event] = cmp.Or(o.step.combined[event], comparedText(o.uids.hide(e.Message)))
+			}
+			event.message = comparedText(o.uids.hide(e.Message))
+			o.step.repeated = append(o.step.repeated, event)
 		}
 	}
 	o.heard = log.Len()
 }
+
+// combinedFrom is how client-go's recorders begin the message of an event that tells of similar ones.
+//
+// Upstream: client-go tools/record/event.go EventAggregatorByReasonMessageFunc, v1.37.
+const combinedFrom = "(combined from similar events): "
 
 // eventKey is by what a record of an event is found to be that of an Event object.
 type eventKey struct{ kind, namespace, name, reason, message string }

@@ -63,7 +63,7 @@ func (r *recorder) Event(obj runtime.Object, eventtype, reason, message string) 
 	if o.event, o.sent = event, !dropped; o.sent {
 		o.event = e.server.RecordEvent(event)
 	}
-	r.env.actor.said(ref, trace.Event{Type: eventtype, Reason: reason, Message: message, Repeated: again, Dropped: dropped})
+	r.env.actor.said(ref, trace.Event{Type: eventtype, Reason: reason, Message: message, Repeated: again, Dropped: dropped, Combined: o.combined})
 }
 
 // newEvent returns an event that has not been counted yet.

@@ -29,6 +29,8 @@ type Event struct {
 	Repeated bool
 	// Dropped is set if no object was written: a recorder sends 25 events of a type about an object, then one in five minutes.
 	Dropped bool
+	// Combined is set if the object tells of similar events, of which this is one.
+	Combined bool
 }
 
 // Topic implements Record.
