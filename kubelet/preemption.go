@@ -50,8 +50,8 @@ func (k *kubelet) handleAdmissionFailure(ctx context.Context, w *podWorker, reas
 	}
 	victims, err := getPodsToPreempt(w.pod, others, requirements)
 	if err != nil {
-		return &refusal{reason: "UnexpectedAdmissionError", message: "Unexpected error while attempting to recover from admission failure: " +
-			"preemption: error finding a set of pods to preempt: " + err.Error()}, nil
+		why := "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: " + err.Error()
+		return &refusal{reason: "UnexpectedAdmissionError", message: why}, nil //nolint:nilerr // The pod is refused for it.
 	}
 	for _, victim := range victims {
 		k.recorder.Event(victim, v1.EventTypeWarning, preemptReason, preemptMessage)
