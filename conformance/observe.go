@@ -152,7 +152,7 @@ func (o *observer) listen() {
 	o.heard = log.Len()
 }
 
-// combinedFrom is how client-go's recorders begin the message of an event that tells of similar ones.
+// combinedFrom begins the message of an event by which client-go's recorders tell of similar ones.
 //
 // Upstream: client-go tools/record/event.go EventAggregatorByReasonMessageFunc, v1.37.
 const combinedFrom = "(combined from similar events): "
